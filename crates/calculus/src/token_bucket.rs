@@ -1,0 +1,72 @@
+//! Token buckets: in any interval of length t, at most `burst + rate * t` of work arrives.
+
+/// A limit on arrivals: work per second, and work at once.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TokenBucket {
+    rate: f64,
+    burst: f64,
+}
+
+/// A rate or burst that is none.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("token bucket of rate {rate} and burst {burst}: both must be finite and not negative")]
+pub struct BucketError {
+    /// The rate given.
+    pub rate: f64,
+    /// The burst given.
+    pub burst: f64,
+}
+
+impl TokenBucket {
+    /// A bucket that leaks `rate` of work a second and holds `burst`. Both finite and not negative.
+    pub fn new(rate: f64, burst: f64) -> Result<TokenBucket, BucketError> {
+        if rate.is_finite() && burst.is_finite() && rate >= 0.0 && burst >= 0.0 {
+            Ok(TokenBucket { rate, burst })
+        } else {
+            Err(BucketError { rate, burst })
+        }
+    }
+
+    /// Work per second.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Work at once.
+    pub fn burst(&self) -> f64 {
+        self.burst
+    }
+
+    /// The most work that arrives in any interval of `seconds`.
+    pub fn arrivals(&self, seconds: f64) -> f64 {
+        self.burst + self.rate * seconds
+    }
+}
+
+/// The most work that arrives in any interval of `seconds` under all of `buckets` at once: the arrival curve
+/// min over i of (r_i t + b_i) of Zhu's thesis, section 2.3.1. Infinite without buckets.
+pub fn arrivals(buckets: &[TokenBucket], seconds: f64) -> f64 {
+    buckets.iter().map(|bucket| bucket.arrivals(seconds)).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arrival_curve_is_the_least_of_its_buckets() {
+        let burst = TokenBucket::new(10.0, 100.0).unwrap();
+        let steady = TokenBucket::new(30.0, 20.0).unwrap();
+        assert_eq!(arrivals(&[burst, steady], 0.0), 20.0);
+        assert_eq!(arrivals(&[burst, steady], 4.0), 140.0);
+        assert_eq!(arrivals(&[burst, steady], 10.0), 200.0);
+        assert_eq!(arrivals(&[], 1.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_bucket_that_is_none_is_refused() {
+        for (rate, burst) in [(-1.0, 0.0), (0.0, -1.0), (f64::NAN, 0.0), (0.0, f64::INFINITY)] {
+            assert!(TokenBucket::new(rate, burst).is_err());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What each resource can carry. Kept apart from the fabric, because it changes, and because what is true (a
+//! plant's) and what is believed (a ledger's) may differ.
+
+use crate::{Load, ResourceId};
+
+/// Capacity by resource, in the resource's native work per second.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Capacities {
+    by_resource: Vec<Load>,
+    version: u64,
+}
+
+impl Capacities {
+    /// Capacities in order of resource id.
+    pub fn new(by_resource: Vec<Load>) -> Self {
+        Capacities { by_resource, version: 0 }
+    }
+
+    /// What `resource` can carry.
+    pub fn get(&self, resource: ResourceId) -> Load {
+        self.by_resource[resource.index()]
+    }
+
+    /// Changes what `resource` can carry; a negative capacity counts as none.
+    pub fn set(&mut self, resource: ResourceId, capacity: Load) {
+        self.by_resource[resource.index()] = Load(capacity.0.max(0));
+        self.version += 1;
+    }
+
+    /// How often a capacity has changed.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// All capacities, in order of resource id.
+    pub fn as_slice(&self) -> &[Load] {
+        &self.by_resource
+    }
+}

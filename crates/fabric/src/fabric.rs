@@ -1,0 +1,334 @@
+//! The immutable shape of a network: hosts, the domain tree, links and devices, and where each stands.
+//!
+//! Hosts are numbered rack by rack and racks pod by pod, so the hosts of any domain are a range of host ids and
+//! its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
+//! links, devices) and found by arithmetic; nothing here is looked up by hashing.
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+use crate::{DomainId, FaultDomainId, HostId, ResourceId};
+
+/// What joins the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// Racks, optional pods, and a core that does not block.
+    #[default]
+    Tree,
+    /// A rate for each ordered pair of hosts, independent of the others (Choreo section 3.3).
+    Pipe,
+    /// A rate out of and into each host, and nothing in between that blocks (Choreo section 3.3).
+    Hose,
+}
+
+/// What the hosts of a rack are mostly for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RackKind {
+    /// Tasks.
+    Compute,
+    /// Disks.
+    Disk,
+    /// Both.
+    #[default]
+    Mixed,
+}
+
+/// What kind of thing a domain is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DomainKind {
+    /// Hosts under one switch; on a mesh a group of hosts, by default one host.
+    Rack,
+    /// Racks under one aggregation layer.
+    Pod,
+}
+
+/// What kind of thing a resource is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceKind {
+    /// Host to its rack's switch.
+    HostEgress,
+    /// Rack's switch to the host.
+    HostIngress,
+    /// Rack to the layer above.
+    RackUplink,
+    /// Layer above to the rack.
+    RackDownlink,
+    /// Pod to the core.
+    PodUplink,
+    /// Core to the pod.
+    PodDownlink,
+    /// One ordered pair of hosts of a mesh.
+    Pair,
+    /// A disk or SSD.
+    Device,
+}
+
+/// Whether a resource can tell classes of traffic apart, and so whether a rate on it can be promised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Discipline {
+    /// First come, first served: no rate can be reserved.
+    Fifo,
+    /// Strict priority among this many classes.
+    StrictPriority {
+        /// Number of classes.
+        classes: u8,
+    },
+}
+
+/// A node of the domain tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Domain {
+    pub name: Box<str>,
+    pub kind: DomainKind,
+    pub parent: Option<DomainId>,
+    pub hosts: Range<u32>,
+    pub children: Range<u32>,
+}
+
+/// A disk or SSD as the fabric knows it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its name within the host.
+    pub name: Box<str>,
+    /// Service time of a byte read, in ns.
+    pub read_ns_per_byte: f64,
+    /// Service time of a byte written, in ns.
+    pub write_ns_per_byte: f64,
+    /// What it can store; `None` is without limit.
+    pub capacity: Option<Bytes>,
+}
+
+/// The shape of a network. Immutable; holds no loads and no capacities.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    pub(crate) name: Box<str>,
+    pub(crate) shape: Shape,
+    pub(crate) discipline: Discipline,
+    pub(crate) host_names: Vec<Box<str>>,
+    pub(crate) host_racks: Vec<DomainId>,
+    pub(crate) host_tags: Vec<u64>,
+    pub(crate) tag_names: Vec<String>,
+    /// Racks first, then pods.
+    pub(crate) domains: Vec<Domain>,
+    pub(crate) racks: u32,
+    pub(crate) rack_kinds: Vec<RackKind>,
+    pub(crate) rack_fault_domains: Vec<FaultDomainId>,
+    pub(crate) fault_domain_names: Vec<String>,
+    /// Devices of host h: `devices[first_device[h]..first_device[h + 1]]`.
+    pub(crate) first_device: Vec<u32>,
+    pub(crate) devices: Vec<Device>,
+    /// Hosts sorted by name.
+    pub(crate) hosts_by_name: Vec<HostId>,
+    /// Domains sorted by name.
+    pub(crate) domains_by_name: Vec<DomainId>,
+}
+
+impl Fabric {
+    /// What people call this network.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What joins the hosts.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// How many hosts there are.
+    pub fn host_count(&self) -> usize {
+        self.host_names.len()
+    }
+
+    /// How many racks there are (on a mesh: groups of hosts).
+    pub fn rack_count(&self) -> usize {
+        self.racks as usize
+    }
+
+    /// How many domains there are, racks and pods together.
+    pub fn domain_count(&self) -> usize {
+        self.domains.len()
+    }
+
+    /// All hosts.
+    pub fn all_hosts(&self) -> impl ExactSizeIterator<Item = HostId> + use<> {
+        (0..self.host_names.len() as u32).map(HostId)
+    }
+
+    /// All racks.
+    pub fn all_racks(&self) -> impl ExactSizeIterator<Item = DomainId> + use<> {
+        (0..self.racks).map(DomainId)
+    }
+
+    /// The domains directly below `domain`, or the topmost ones for `None`. Racks have none.
+    pub fn children(&self, domain: Option<DomainId>) -> impl ExactSizeIterator<Item = DomainId> + use<> {
+        let range = match domain {
+            Some(domain) => self.domains[domain.index()].children.clone(),
+            None if self.domains.len() as u32 > self.racks => self.racks..self.domains.len() as u32,
+            None => 0..self.racks,
+        };
+        range.map(DomainId)
+    }
+
+    /// The hosts below `domain`, as a range of host ids.
+    pub fn hosts(&self, domain: DomainId) -> Range<u32> {
+        self.domains[domain.index()].hosts.clone()
+    }
+
+    /// The domain directly above.
+    pub fn parent(&self, domain: DomainId) -> Option<DomainId> {
+        self.domains[domain.index()].parent
+    }
+
+    /// Whether `domain` is a rack or a pod.
+    pub fn domain_kind(&self, domain: DomainId) -> DomainKind {
+        self.domains[domain.index()].kind
+    }
+
+    /// The rack of a host.
+    pub fn rack_of(&self, host: HostId) -> DomainId {
+        self.host_racks[host.index()]
+    }
+
+    /// What the hosts of a rack are mostly for.
+    pub fn rack_kind(&self, rack: DomainId) -> RackKind {
+        self.rack_kinds[rack.index()]
+    }
+
+    /// What a rack fails together with.
+    pub fn fault_domain(&self, rack: DomainId) -> FaultDomainId {
+        self.rack_fault_domains[rack.index()]
+    }
+
+    /// The name of a fault domain: its rack's, unless racks share one.
+    pub fn fault_domain_name(&self, fault_domain: FaultDomainId) -> &str {
+        &self.fault_domain_names[fault_domain.index()]
+    }
+
+    /// The tags of a host, as a set of bits; see [`Fabric::tag_mask`].
+    pub fn tags(&self, host: HostId) -> u64 {
+        self.host_tags[host.index()]
+    }
+
+    /// The bit of a tag; `None` if no host has it.
+    pub fn tag_mask(&self, tag: &str) -> Option<u64> {
+        self.tag_names.iter().position(|name| name == tag).map(|bit| 1 << bit)
+    }
+
+    /// The devices of a host.
+    pub fn devices(&self, host: HostId) -> &[Device] {
+        &self.devices[self.first_device[host.index()] as usize..self.first_device[host.index() + 1] as usize]
+    }
+
+    /// What a host can store on all its devices; `None` is without limit.
+    pub fn storage(&self, host: HostId) -> Option<Bytes> {
+        let devices = self.devices(host);
+        let total = devices.iter().map(|d| d.capacity.map(|c| c.0)).sum::<Option<u64>>();
+        if devices.is_empty() { None } else { total.map(Bytes) }
+    }
+
+    /// Whether a rate on `resource` can be promised.
+    pub fn discipline(&self, _resource: ResourceId) -> Discipline {
+        self.discipline
+    }
+
+    // ---- resources ------------------------------------------------------------------------------------
+
+    fn host_links(&self) -> u32 {
+        let hosts = self.host_names.len() as u32;
+        if self.shape == Shape::Pipe { hosts * hosts } else { 2 * hosts }
+    }
+
+    fn domain_links(&self) -> u32 {
+        if self.shape == Shape::Tree { 2 * self.domains.len() as u32 } else { 0 }
+    }
+
+    fn first_device_resource(&self) -> u32 {
+        self.host_links() + self.domain_links()
+    }
+
+    /// How many links and devices there are. On a pipe mesh this counts a pair of each host with itself, which
+    /// no path uses.
+    pub fn resource_count(&self) -> usize {
+        self.first_device_resource() as usize + self.devices.len()
+    }
+
+    /// The link out of a host. `None` on a pipe mesh.
+    pub fn egress(&self, host: HostId) -> Option<ResourceId> {
+        (self.shape != Shape::Pipe).then_some(ResourceId(2 * host.0))
+    }
+
+    /// The link into a host. `None` on a pipe mesh.
+    pub fn ingress(&self, host: HostId) -> Option<ResourceId> {
+        (self.shape != Shape::Pipe).then_some(ResourceId(2 * host.0 + 1))
+    }
+
+    /// The link out of a rack or pod, towards the core. `None` on a mesh.
+    pub fn out_of_domain(&self, domain: DomainId) -> Option<ResourceId> {
+        (self.shape == Shape::Tree).then(|| ResourceId(self.host_links() + 2 * domain.0))
+    }
+
+    /// The link into a rack or pod, from the core. `None` on a mesh.
+    pub fn into_domain(&self, domain: DomainId) -> Option<ResourceId> {
+        (self.shape == Shape::Tree).then(|| ResourceId(self.host_links() + 2 * domain.0 + 1))
+    }
+
+    /// The link from one host of a pipe mesh to another. `None` on other shapes and from a host to itself.
+    pub fn pair(&self, from: HostId, to: HostId) -> Option<ResourceId> {
+        let hosts = self.host_names.len() as u32;
+        (self.shape == Shape::Pipe && from != to).then(|| ResourceId(from.0 * hosts + to.0))
+    }
+
+    /// The `index`th device of a host.
+    pub fn device(&self, host: HostId, index: u16) -> Option<ResourceId> {
+        let first = self.first_device[host.index()] + u32::from(index);
+        (first < self.first_device[host.index() + 1])
+            .then(|| ResourceId(self.first_device_resource() + first))
+    }
+
+    /// What kind of thing a resource is.
+    pub fn kind(&self, resource: ResourceId) -> ResourceKind {
+        let host_links = self.host_links();
+        let up = resource.0.is_multiple_of(2);
+        if resource.0 < host_links {
+            match (self.shape, up) {
+                (Shape::Pipe, _) => ResourceKind::Pair,
+                (_, true) => ResourceKind::HostEgress,
+                (_, false) => ResourceKind::HostIngress,
+            }
+        } else if resource.0 < host_links + self.domain_links() {
+            match ((resource.0 - host_links) / 2 < self.racks, up) {
+                (true, true) => ResourceKind::RackUplink,
+                (true, false) => ResourceKind::RackDownlink,
+                (false, true) => ResourceKind::PodUplink,
+                (false, false) => ResourceKind::PodDownlink,
+            }
+        } else {
+            ResourceKind::Device
+        }
+    }
+
+    /// The domain whose uplink or downlink `resource` is.
+    pub fn domain_of_link(&self, resource: ResourceId) -> Option<DomainId> {
+        let at = resource.0.checked_sub(self.host_links())?;
+        (at < self.domain_links()).then_some(DomainId(at / 2))
+    }
+
+    /// The host that a host link or a device belongs to.
+    pub fn host_of(&self, resource: ResourceId) -> Option<HostId> {
+        match self.kind(resource) {
+            ResourceKind::HostEgress | ResourceKind::HostIngress => Some(HostId(resource.0 / 2)),
+            ResourceKind::Device => {
+                let device = resource.0 - self.first_device_resource();
+                Some(HostId(self.first_device.partition_point(|&first| first <= device) as u32 - 1))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Which resources work crosses on its way.
+
+use crate::{DomainId, Fabric, HostId, ResourceId, Shape};
+
+/// A resource that work crosses, and what one payload byte costs there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Hop {
+    /// The link or device.
+    pub resource: ResourceId,
+    /// Native units of work for each payload byte: [`BITS_PER_BYTE`] on a link, nanoseconds of service on a
+    /// device. A resource crossed twice, or written with parity, carries a multiple.
+    pub work: f64,
+}
+
+/// Work of a payload byte on a link.
+pub const BITS_PER_BYTE: f64 = 8.0;
+
+/// A place that a flow goes through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Endpoint {
+    /// A host's memory.
+    Host(HostId),
+    /// Some host of a rack or pod, where it is not known which: the links of hosts play no part.
+    Domain(DomainId),
+    /// Written to a host's device, by index.
+    DeviceWrite(HostId, u16),
+    /// Read from a host's device, by index.
+    DeviceRead(HostId, u16),
+}
+
+/// Where an endpoint hangs in the tree.
+#[derive(Clone, Copy, PartialEq)]
+struct Position {
+    host: Option<HostId>,
+    rack: Option<DomainId>,
+    top: Option<DomainId>,
+}
+
+impl Fabric {
+    /// Appends the hops of *one* flow through `endpoints`, in order; a chain-replicated write is one call.
+    /// A resource crossed more than once becomes one hop with the work of all. Devices that do not exist and
+    /// positions a mesh does not have contribute nothing. Allocates nothing of its own.
+    pub fn path(&self, endpoints: &[Endpoint], out: &mut Vec<Hop>) {
+        let first = out.len();
+        let mut previous = None;
+        for &endpoint in endpoints {
+            let here = self.position(endpoint);
+            if let Some(before) = previous.replace(here) {
+                self.leg(before, here, first, out);
+            }
+            let device = match endpoint {
+                Endpoint::DeviceWrite(host, index) => self.device_hop(host, index, true),
+                Endpoint::DeviceRead(host, index) => self.device_hop(host, index, false),
+                Endpoint::Host(_) | Endpoint::Domain(_) => None,
+            };
+            if let Some(hop) = device {
+                cross(out, first, hop.resource, hop.work);
+            }
+        }
+    }
+
+    fn device_hop(&self, host: HostId, index: u16, write: bool) -> Option<Hop> {
+        let device = &self.devices(host).get(usize::from(index))?;
+        let work = if write { device.write_ns_per_byte } else { device.read_ns_per_byte };
+        self.device(host, index).map(|resource| Hop { resource, work })
+    }
+
+    fn position(&self, endpoint: Endpoint) -> Position {
+        match endpoint {
+            Endpoint::Host(host) | Endpoint::DeviceWrite(host, _) | Endpoint::DeviceRead(host, _) => {
+                let rack = self.rack_of(host);
+                Position { host: Some(host), rack: Some(rack), top: self.parent(rack) }
+            }
+            Endpoint::Domain(domain) if domain.index() < self.rack_count() => {
+                Position { host: None, rack: Some(domain), top: self.parent(domain) }
+            }
+            Endpoint::Domain(domain) => Position { host: None, rack: None, top: Some(domain) },
+        }
+    }
+
+    fn leg(&self, from: Position, to: Position, first: usize, out: &mut Vec<Hop>) {
+        if from.host.is_some() && from.host == to.host {
+            return;
+        }
+        let mut link = |resource: Option<ResourceId>| {
+            if let Some(resource) = resource {
+                cross(out, first, resource, BITS_PER_BYTE);
+            }
+        };
+        if self.shape() == Shape::Pipe {
+            if let (Some(a), Some(b)) = (from.host, to.host) {
+                link(self.pair(a, b));
+            }
+            return;
+        }
+        let same_rack = from.rack.is_some() && from.rack == to.rack;
+        let same_top = from.top.is_some() && from.top == to.top;
+        link(from.host.and_then(|host| self.egress(host)));
+        if !same_rack {
+            link(from.rack.and_then(|rack| self.out_of_domain(rack)));
+            if !same_top {
+                link(from.top.and_then(|pod| self.out_of_domain(pod)));
+                link(to.top.and_then(|pod| self.into_domain(pod)));
+            }
+            link(to.rack.and_then(|rack| self.into_domain(rack)));
+        }
+        link(to.host.and_then(|host| self.ingress(host)));
+    }
+}
+
+/// Adds a crossing to the hops from `first` on.
+fn cross(out: &mut Vec<Hop>, first: usize, resource: ResourceId, work: f64) {
+    match out[first..].iter_mut().find(|hop| hop.resource == resource) {
+        Some(hop) => hop.work += work,
+        None => out.push(Hop { resource, work }),
+    }
+}
