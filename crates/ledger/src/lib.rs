@@ -1,0 +1,43 @@
+//! The ledger: what is known of the load of every link and device.
+//!
+//! ```text
+//! telemetry --samples-->  Ledger  <--transactions-- engine      facts in
+//!                           |
+//!                         View (a borrow and a private what-if)  numbers out, one for each question
+//! ```
+//!
+//! The ledger stores facts and no policy's guess. Telemetry moves an estimate of what is carried; an entry for
+//! everything placed or promised covers the time until telemetry shows it ([`Fade`]). From the same sums a view
+//! derives what each kind of reader asks for:
+//!
+//! | number | of | definition |
+//! | --- | --- | --- |
+//! | [`View::expected_capacity`] | Sinbad | C - min(C, M + sum of bytes/time to the next report) |
+//! | [`View::residual`] | best effort | max(0, limit C - L), nothing where it cannot be seen |
+//! | [`View::share`] | Choreo | what n new elastic flows would get |
+//! | [`View::utilization_with`] | UTP, migration | (L + x) / C |
+//! | [`View::unreserved`] | packing, admission | limit C - R; telemetry plays no part |
+//! | [`View::envelopes`] | network calculus | every envelope promised at a queue |
+//!
+//! C is believed capacity, M what is measured, L = M + what is committed and not yet measured, R reserved rates.
+//! Time is an argument everywhere; nothing here reads a clock or does I/O.
+
+mod derived;
+mod entry;
+mod ledger;
+mod numbers;
+mod pending;
+mod sample;
+mod settings;
+mod snapshot;
+mod state;
+mod transact;
+mod view;
+
+pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction};
+pub use ledger::Ledger;
+pub use sample::{Discarded, Sample};
+pub use settings::{Initial, LedgerSettings, Missing, SettingsError};
+pub use snapshot::Snapshot;
+pub use state::Promise;
+pub use view::{FifoError, Scratch, View};

@@ -1,0 +1,27 @@
+//! What telemetry says.
+
+use leeward_fabric::{Load, Nanos, ResourceId};
+
+/// The mean load of a resource over a window of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// The link or device.
+    pub resource: ResourceId,
+    /// When this was true, not when it arrived.
+    pub window: (Nanos, Nanos),
+    /// Work per second in the resource's native unit.
+    pub load: Load,
+    /// The part of it in classes with a promise, where counters tell them apart.
+    pub guaranteed: Option<Load>,
+}
+
+/// Samples that were not taken in, counted by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Discarded {
+    /// Their window ends no later than one already taken in.
+    pub stale: u64,
+    /// Their window is empty or ends before it starts, or the load is negative.
+    pub invalid: u64,
+    /// The fabric has no such resource.
+    pub unknown: u64,
+}

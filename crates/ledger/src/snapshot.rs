@@ -1,0 +1,58 @@
+//! A copy of the ledger for readers that take longer than a turn: packing, admission, clients far away.
+
+use std::sync::Arc;
+
+use leeward_fabric::Nanos;
+
+use crate::Ledger;
+use crate::view::{Scratch, View};
+
+/// The ledger as it was at a moment. Decisions made on it commit with the versions they read.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    ledger: Ledger,
+    at: Nanos,
+}
+
+impl Ledger {
+    /// A copy for readers that take longer than a turn.
+    pub fn publish(&self, now: Nanos) -> Arc<Snapshot> {
+        Arc::new(Snapshot { ledger: self.clone(), at: now })
+    }
+
+    /// The committed sums of every resource, as bytes: two ledgers with the same commitments have the same, in
+    /// whatever order entries came and left.
+    pub fn sums_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (gauge, c) in self.gauges.iter().zip(&self.commitments) {
+            let pending = [c.pending.total(), c.pending_guaranteed.total()].map(f64::to_le_bytes);
+            let counts = [gauge.pressure, c.flows, c.inelastic, c.reserved_mean, c.reserved_rate];
+            bytes.extend(pending.as_flattened());
+            bytes.extend(counts.map(i64::to_le_bytes).as_flattened());
+            bytes.extend(c.version.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+impl Snapshot {
+    /// How many changes the ledger had seen.
+    pub fn epoch(&self) -> u64 {
+        self.ledger.epoch
+    }
+
+    /// When it was taken.
+    pub fn at(&self) -> Nanos {
+        self.at
+    }
+
+    /// Up to which request each client's own placements are counted in, so that it can drop exactly those of its own.
+    pub fn clients(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ledger.clients.iter().map(|(&client, &sequence)| (client, sequence))
+    }
+
+    /// A view of it.
+    pub fn view<'a>(&'a self, scratch: &'a mut Scratch) -> View<'a> {
+        self.ledger.view(self.at, scratch)
+    }
+}

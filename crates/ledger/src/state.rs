@@ -1,0 +1,97 @@
+//! What the ledger keeps for each resource, in two tables: gauges, which a policy reads for every candidate, and
+//! commitments, which it reads for few.
+
+use std::sync::Arc;
+
+use leeward_calculus::TokenBucket;
+use leeward_fabric::Nanos;
+
+use crate::EntryId;
+use crate::pending::Pending;
+
+/// What a candidate scan reads: small, and in order of resource id.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Gauge {
+    /// Believed capacity.
+    pub capacity: i64,
+    /// The estimate after the last window.
+    pub measured: f64,
+    /// End of the last window.
+    pub until: Nanos,
+    /// Sum of bytes / time to the next report, of blocks placed since the last; not clamped.
+    pub pressure: i64,
+    /// Where the estimate comes from.
+    pub source: Source,
+}
+
+/// Where a resource's estimate comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// Nothing was reported yet.
+    None,
+    /// Its own counter.
+    Direct,
+    /// The sum of those below it.
+    Derived,
+    /// Its host is known to be down: it carries nothing.
+    Down,
+}
+
+/// What was committed to a resource, and what else its samples said.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Commitments {
+    /// Best-effort rates not yet in telemetry.
+    pub pending: Pending,
+    /// Promised rates not yet in telemetry.
+    pub pending_guaranteed: Pending,
+    /// The blocks behind `Gauge::pressure`, and rates that leave with the next window.
+    pub until_window: Vec<UntilWindow>,
+    /// Elastic flows.
+    pub flows: i64,
+    /// Rates of streams and envelopes.
+    pub inelastic: i64,
+    /// Mean rates of envelopes.
+    pub reserved_mean: i64,
+    /// Reserved rates of envelopes.
+    pub reserved_rate: i64,
+    /// How often reservations changed.
+    pub version: u32,
+    /// The envelopes promised here, by entry.
+    pub envelopes: Vec<Promise>,
+    /// The part of the estimate in classes with a promise.
+    pub measured_guaranteed: Option<f64>,
+    /// Start of the last window.
+    pub from: Nanos,
+    /// The last sample as it came.
+    pub latest: i64,
+    /// Start of the first of the windows without a break in which it was hot.
+    pub hot_since: Option<Nanos>,
+}
+
+/// Something that the next window's report takes away.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct UntilWindow {
+    pub entry: EntryId,
+    pub committed: Nanos,
+    pub pressure: i64,
+    pub rate: i64,
+}
+
+/// An envelope promised at a queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Promise {
+    /// The entry it is from.
+    pub entry: EntryId,
+    /// Strict priority, 0 first.
+    pub priority: u8,
+    /// All of them hold at once; bits and bit/s of payload.
+    pub buckets: Arc<[TokenBucket]>,
+    /// Native units of this resource for each payload byte.
+    pub work: f64,
+}
+
+impl Gauge {
+    pub fn new(capacity: i64) -> Self {
+        Gauge { capacity, measured: 0.0, until: Nanos(0), pressure: 0, source: Source::None }
+    }
+}
