@@ -1,0 +1,133 @@
+//! What keeps a host out of a decision: one place for all policies.
+
+use leeward_fabric::{Bytes, DomainId, Fabric, FaultDomainId, HostId};
+use serde::Serialize;
+
+use crate::Pool;
+
+/// What a request demands of the hosts that take it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Constraints {
+    /// Hosts that must not take it.
+    pub excluded_hosts: Vec<HostId>,
+    /// Racks and pods that must not take it.
+    pub excluded_domains: Vec<DomainId>,
+    /// Tags that a host must have, all of them, as [`Fabric::tag_mask`] gives them.
+    pub tags: u64,
+}
+
+/// Why a candidate cannot take a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Constraint {
+    /// The host is down.
+    Down,
+    /// The host is being emptied.
+    Draining,
+    /// The block does not fit on the host.
+    Full,
+    /// The request excludes it.
+    Excluded,
+    /// It lacks a tag that the request demands.
+    Tags,
+    /// It holds a copy already.
+    Used,
+    /// It would fail together with a copy that it must outlive.
+    FaultDomain,
+    /// Too few of its hosts can take a copy.
+    TooFew,
+    /// Its load cannot be seen.
+    Unknown,
+}
+
+impl Constraint {
+    /// In words, as the end of "refused: ...".
+    pub fn text(self) -> &'static str {
+        match self {
+            Constraint::Down => "the host is down",
+            Constraint::Draining => "the host is draining",
+            Constraint::Full => "the block does not fit",
+            Constraint::Excluded => "excluded by the request",
+            Constraint::Tags => "a demanded tag is missing",
+            Constraint::Used => "it holds a copy already",
+            Constraint::FaultDomain => "it fails together with another copy",
+            Constraint::TooFew => "too few of its hosts can take a copy",
+            Constraint::Unknown => "its load cannot be seen",
+        }
+    }
+}
+
+/// Checks hosts and domains for one request, given the copies placed so far.
+pub(crate) struct Filter<'a> {
+    pub pool: &'a Pool,
+    pub constraints: &'a Constraints,
+    pub size: Bytes,
+    /// Hosts that hold a copy.
+    pub used: Vec<HostId>,
+    /// Fault domains that may hold no further copy.
+    pub closed: Vec<FaultDomainId>,
+}
+
+impl Filter<'_> {
+    fn fabric(&self) -> &Fabric {
+        self.pool.fabric()
+    }
+
+    /// Why `host` cannot take a copy; `None` if it can.
+    pub fn refuses(&self, host: HostId) -> Option<Constraint> {
+        let rack = self.fabric().rack_of(host);
+        self.refuses_rack(rack).or_else(|| self.refuses_itself(host))
+    }
+
+    /// Why `host` cannot take a copy, its rack aside.
+    fn refuses_itself(&self, host: HostId) -> Option<Constraint> {
+        if !self.pool.is_up(host) {
+            Some(Constraint::Down)
+        } else if self.pool.is_draining(host) {
+            Some(Constraint::Draining)
+        } else if !self.pool.fits(host, self.size) || !self.pool.is_open(host) {
+            Some(Constraint::Full)
+        } else if self.constraints.excluded_hosts.contains(&host) {
+            Some(Constraint::Excluded)
+        } else if self.fabric().tags(host) & self.constraints.tags != self.constraints.tags {
+            Some(Constraint::Tags)
+        } else if self.used.contains(&host) {
+            Some(Constraint::Used)
+        } else {
+            None
+        }
+    }
+
+    fn refuses_rack(&self, rack: DomainId) -> Option<Constraint> {
+        let excluded = |domain| self.constraints.excluded_domains.contains(&domain);
+        if excluded(rack) || self.fabric().parent(rack).is_some_and(excluded) {
+            Some(Constraint::Excluded)
+        } else if self.closed.contains(&self.fabric().fault_domain(rack)) {
+            Some(Constraint::FaultDomain)
+        } else {
+            None
+        }
+    }
+
+    /// Why `domain` cannot take `copies` on different hosts of one rack; `None` if it can. The constraint named is
+    /// the last that stood in the way.
+    pub fn refuses_domain(&self, domain: DomainId, copies: usize) -> Option<Constraint> {
+        let children = self.fabric().children(Some(domain));
+        if children.len() > 0 {
+            let mut last = Constraint::TooFew;
+            for child in children {
+                last = self.refuses_domain(child, copies)?;
+            }
+            return Some(last);
+        }
+        if let Some(constraint) = self.refuses_rack(domain) {
+            return Some(constraint);
+        }
+        if (self.pool.open(domain) as usize) < copies {
+            return Some(Constraint::TooFew);
+        }
+        let takers =
+            self.fabric().hosts(domain).map(HostId).filter(|&host| self.refuses_itself(host).is_none());
+        (takers.take(copies).count() < copies).then_some(Constraint::TooFew)
+    }
+}

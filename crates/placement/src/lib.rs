@@ -1,0 +1,24 @@
+//! The policies: who goes where.
+//!
+//! ```text
+//! requests + View (what the network carries) + Pool (which hosts may take work) --Policy--> Decisions
+//! ```
+//!
+//! A policy is a value with a name, made from settings with a schema, and called with a batch of requests. It holds
+//! no state: streaks are in the ledger, queues and budgets in the engine. It moves only its view; a decision carries
+//! the transaction that the engine commits, what the decision rests on, and on demand every candidate with the number
+//! that ranked it. Ties are broken by a seeded hash and never by position, or every tie would go to rack 0.
+//!
+//! Adding a policy is adding one file and one line to its kind's registry ([`replicas::REGISTRY`]).
+
+mod constraints;
+mod decision;
+mod policy;
+mod pool;
+pub mod replicas;
+mod ties;
+
+pub use constraints::{Constraint, Constraints};
+pub use decision::{Basis, Candidate, Considered, Decision, Refusal, Verdict};
+pub use policy::{Context, Explain, Made, Policy, PolicyError, Registration, Request};
+pub use pool::Pool;

@@ -1,0 +1,114 @@
+//! What a policy is, and how one is made by name.
+
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_ledger::View;
+
+use crate::{Decision, Pool, Refusal};
+
+/// A kind of question that policies answer.
+pub trait Request {
+    /// What an answer chooses.
+    type Choice;
+    /// The word for this kind, as in `leeward place KIND`.
+    const KIND: &'static str;
+}
+
+/// A way of deciding. Holds settings and no state.
+pub trait Policy<Q: Request>: Send + Sync {
+    /// Its name in the registry.
+    fn name(&self) -> &'static str;
+
+    /// Answers a batch: one answer a request, in the order of requests, whatever order they are served in.
+    fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>>;
+
+    /// How long a request waits, so that it can be decided together with others; zero is at once.
+    fn waits(&self, _request: &Q) -> Nanos {
+        Nanos(0)
+    }
+}
+
+/// What a policy decides on.
+pub struct Context<'a, 'l> {
+    /// What the network carries; the policy's what-ifs go here.
+    pub view: &'a mut View<'l>,
+    /// Which hosts may take work.
+    pub pool: &'a Pool,
+    /// Seed of ties and random choices.
+    pub seed: u64,
+    /// How much of the reasons to keep.
+    pub explain: Explain,
+}
+
+/// How much of a decision's reasons to keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Explain {
+    /// None: for hot loops.
+    #[default]
+    Off,
+    /// The best few at each level.
+    Top(u16),
+    /// Every candidate.
+    All,
+}
+
+impl Explain {
+    /// How many candidates of a level to keep.
+    pub(crate) fn limit(self) -> usize {
+        match self {
+            Explain::Off => 0,
+            Explain::Top(limit) => usize::from(limit),
+            Explain::All => usize::MAX,
+        }
+    }
+}
+
+/// A policy made from settings, or what is wrong with them.
+pub type Made<Q> = Result<Box<dyn Policy<Q>>, InputError>;
+
+/// A policy as the registry lists it. The schema of its settings feeds the command line, the API and the docs.
+pub struct Registration<Q: Request> {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Where it is from.
+    pub source: &'static str,
+    /// JSON schema of its settings.
+    pub schema: fn() -> serde_json::Value,
+    /// Makes it from settings: a YAML or JSON mapping, empty for the defaults.
+    pub make: fn(&str) -> Made<Q>,
+}
+
+/// A policy that cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// There is none of that name.
+    #[error("unknown policy `{name}` for {kind}; there are: {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The kind of request.
+        kind: &'static str,
+        /// The names there are.
+        known: String,
+    },
+    /// Its settings are not right.
+    #[error(transparent)]
+    Settings(#[from] InputError),
+}
+
+/// Finds a policy by name and makes it.
+pub(crate) fn make<Q: Request>(
+    registry: &'static [Registration<Q>],
+    name: &str,
+    settings: &str,
+) -> Result<Box<dyn Policy<Q>>, PolicyError> {
+    match registry.iter().find(|registration| registration.name == name) {
+        Some(registration) => Ok((registration.make)(settings)?),
+        None => {
+            let known = registry.iter().map(|r| r.name).collect::<Vec<_>>().join(", ");
+            Err(PolicyError::Unknown { name: name.to_owned(), kind: Q::KIND, known })
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The first copy, and copies at random: what every policy shares with HDFS's default.
+
+use leeward_fabric::HostId;
+
+use super::ReplicaRequest;
+use crate::constraints::Filter;
+use crate::decision::count_refusals;
+use crate::ties::Draws;
+use crate::{Pool, Refusal};
+
+/// Draws before every candidate is looked at in turn.
+const DRAWS: u32 = 16;
+
+/// A filter for one request, before any copy is placed.
+pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<'a> {
+    let (used, closed) = (Vec::with_capacity(4), Vec::with_capacity(4));
+    Filter { pool, constraints: &request.constraints, size: request.size, used, closed }
+}
+
+/// Places the first copy: on the writer if it may, else on a host of its rack, else anywhere.
+pub(super) fn first(
+    request: &ReplicaRequest,
+    filter: &mut Filter<'_>,
+    draws: &mut Draws,
+) -> Result<HostId, Refusal> {
+    let fabric = filter.pool.fabric();
+    let near = request.writer.and_then(|writer| {
+        if filter.refuses(writer).is_none() {
+            return Some(writer);
+        }
+        at_random(fabric.hosts(fabric.rack_of(writer)), filter, draws)
+    });
+    let host = near.or_else(|| at_random(0..fabric.host_count() as u32, filter, draws));
+    let host = host.ok_or_else(|| no_candidate(filter))?;
+    filter.used.push(host);
+    Ok(host)
+}
+
+/// A host of a range that may take a copy, each as likely.
+pub(super) fn at_random(
+    range: std::ops::Range<u32>,
+    filter: &Filter<'_>,
+    draws: &mut Draws,
+) -> Option<HostId> {
+    let count = range.end - range.start;
+    if count == 0 {
+        return None;
+    }
+    let mut at = 0;
+    for _ in 0..DRAWS {
+        at = draws.below(count);
+        let host = HostId(range.start + at);
+        if filter.refuses(host).is_none() {
+            return Some(host);
+        }
+    }
+    // Hardly any may: look at all, from the last draw on.
+    let turn = |i: u32| HostId(range.start + ((u64::from(at) + u64::from(i)) % u64::from(count)) as u32);
+    (0..count).map(turn).find(|&host| filter.refuses(host).is_none())
+}
+
+/// How the copies besides the first may be grouped, most wanted first: as the policy says; each by itself, when no
+/// rack takes a group; and, when no fault domain was asked for, near the first copy rather than nowhere.
+pub(super) fn attempts(request: &ReplicaRequest, groups: Vec<usize>) -> Vec<(Vec<usize>, Near)> {
+    let alone = vec![1; groups.iter().sum()];
+    let mut attempts = vec![(groups, Near::No)];
+    if attempts[0].0 != alone {
+        attempts.push((alone.clone(), Near::No));
+    }
+    if request.fault_domains == 0 {
+        attempts.push((alone, Near::Yes));
+    }
+    attempts
+}
+
+/// Whether a copy may be in the fault domain of another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Near {
+    Yes,
+    No,
+}
+
+/// Nobody may: counts why, over all hosts.
+pub(super) fn no_candidate(filter: &Filter<'_>) -> Refusal {
+    let hosts = filter.pool.fabric().all_hosts();
+    Refusal::NoCandidate { by_constraint: count_refusals(hosts.filter_map(|host| filter.refuses(host))) }
+}

@@ -1,0 +1,399 @@
+//! `sinbad`: each copy below the link with the most expected capacity (Chowdhury, Kandula, Stoica: "Leveraging endpoint
+//! flexibility in data-intensive clusters", SIGCOMM 2013; pseudocodes 1 and 2).
+//!
+//! Small blocks go to the default policy. For the others, links are ranked level by level down the tree by min(Cap -
+//! Rx, DiskWriteCap); what is chosen is charged with the block until the next report, so that blocks between two
+//! reports do not all go to one place. With a decision interval q, blocks wait and are decided together.
+//!
+//! Where the paper is silent or contradicts itself: equal links are ranked by a seeded hash (many are equal, all that
+//! the disk limits). Pseudocode 2 puts every remote copy in a rack of its own, the text keeps two of three in one rack;
+//! `remote_racks` says which, 1 as in the text by default, 2 to the letter of the pseudocode.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use leeward_fabric::{
+    BITS_PER_BYTE, Bandwidth, Bytes, DomainId, Hop, HostId, Load, Nanos, ResourceId, Shape,
+};
+use leeward_ledger::Fade;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::first::{Near, attempts, filter, first, no_candidate};
+use super::{Chain, ReplicaRequest, Uniform, UniformSettings, chain_hops, groups, settings, transfer};
+use crate::constraints::{Constraint, Filter};
+use crate::ties::{Draws, Ties};
+use crate::{Basis, Candidate, Considered, Context, Decision, Policy, Refusal, Registration, Verdict};
+
+/// Settings of `sinbad`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SinbadSettings {
+    /// Blocks smaller than this go to the default policy (pseudocode 1, line 2). Default 256MiB: full blocks only.
+    pub threshold: Bytes,
+    /// q: how long blocks wait to be decided together. Default 0s, at once.
+    pub interval: Nanos,
+    /// Over how many racks the copies besides the first are spread. Default 1 as in the paper's text; 2 is the
+    /// letter of pseudocode 2 for three copies.
+    pub remote_racks: u8,
+    /// Which links a chosen block is charged to until the next report.
+    pub hysteresis: Hysteresis,
+    /// DiskWriteCap: a copy cannot be written faster than this. Default: the fastest device of the cluster, and each
+    /// host's own once hosts are ranked.
+    pub disk_write_cap: Option<Bandwidth>,
+    /// What to do when no candidate's load can be seen.
+    pub without_telemetry: WithoutTelemetry,
+}
+
+/// Which links a chosen block is charged to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Hysteresis {
+    /// The link chosen at each level (pseudocode 2, line 23).
+    #[default]
+    Selected,
+    /// Every link of the transfer (the text of section 6.2).
+    All,
+}
+
+/// What to do when no candidate's load can be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WithoutTelemetry {
+    /// Refuse, and say so.
+    #[default]
+    Refuse,
+    /// Place as the default policy does.
+    Default,
+}
+
+impl Default for SinbadSettings {
+    fn default() -> Self {
+        SinbadSettings {
+            threshold: Bytes(256 << 20),
+            interval: Nanos(0),
+            remote_racks: 1,
+            hysteresis: Hysteresis::Selected,
+            disk_write_cap: None,
+            without_telemetry: WithoutTelemetry::Refuse,
+        }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Sinbad {
+    settings: SinbadSettings,
+    default: Uniform,
+}
+
+pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+    name: "sinbad",
+    summary: "each copy below the link with the most expected capacity, charged until the next report",
+    source: "Sinbad (SIGCOMM 2013), pseudocodes 1 and 2",
+    schema: || schemars::schema_for!(SinbadSettings).to_value(),
+    make: |text| Ok(Box::new(Sinbad::new(settings("sinbad", text)?))),
+};
+
+/// A link of a level, as ranked: by expected capacity, ties by hash.
+type Ranked = (i64, u64, Reverse<Candidate>);
+
+/// One block on its way down the tree.
+struct Search<'s, 'f, 'c, 'a, 'l> {
+    settings: &'s SinbadSettings,
+    request: &'s ReplicaRequest,
+    ties: Ties,
+    filter: Filter<'f>,
+    context: &'c mut Context<'a, 'l>,
+    /// The links chosen so far.
+    selected: Vec<Hop>,
+    oldest: Option<Nanos>,
+    why: Vec<Considered>,
+}
+
+/// How many of the best are looked for one by one before the rest is put in order.
+const SCANS: u32 = 4;
+
+/// The links of one level of the tree.
+#[derive(Default)]
+struct Level {
+    /// Those left; a heap after `SCANS` were taken.
+    ranked: Vec<Ranked>,
+    taken: u32,
+    heap: BinaryHeap<Ranked>,
+    seen: u32,
+    /// How many links cannot be seen, and the end of their newest window.
+    unseen: Option<(u32, Nanos)>,
+}
+
+impl Level {
+    /// Takes the best of those left. The first is nearly always the one chosen, so no order is made before it.
+    fn best(&mut self) -> Option<Ranked> {
+        if self.taken == SCANS {
+            self.heap = BinaryHeap::from(std::mem::take(&mut self.ranked));
+        }
+        self.taken += 1;
+        if self.taken > SCANS {
+            return self.heap.pop();
+        }
+        let best = (0..self.ranked.len()).max_by_key(|&at| self.ranked[at])?;
+        Some(self.ranked.swap_remove(best))
+    }
+}
+
+impl Sinbad {
+    /// The policy with these settings.
+    pub fn new(settings: SinbadSettings) -> Sinbad {
+        let default = Uniform::new(UniformSettings { remote_racks: settings.remote_racks });
+        Sinbad { settings, default }
+    }
+
+    fn place_one(
+        &self,
+        request: &ReplicaRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Chain>, Refusal> {
+        if request.size < self.settings.threshold {
+            return self.place_by_default(request, context);
+        }
+        let fabric = context.view.fabric();
+        let mut filter = filter(context.pool, request);
+        first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
+        let settings = &self.settings;
+        let (selected, why) = (Vec::with_capacity(4), Vec::new());
+        let ties = Ties::new(context.seed, request.id);
+        let mut search = Search { settings, request, ties, filter, context, selected, oldest: None, why };
+        match search.select_all(groups(request, settings.remote_racks, fabric.shape())) {
+            Ok(()) => {}
+            Err(Refusal::NoTelemetry { .. }) if settings.without_telemetry == WithoutTelemetry::Default => {
+                return self.place_by_default(request, context);
+            }
+            Err(refusal) => return Err(refusal),
+        }
+        let Search { filter, selected, oldest, why, .. } = search;
+        let hops = match settings.hysteresis {
+            Hysteresis::Selected => selected,
+            Hysteresis::All => chain_hops(fabric, request, &filter.used),
+        };
+        let cap = settings.disk_write_cap.or(context.pool.write_rate());
+        Ok(Decision {
+            change: transfer(request, hops, cap, Fade::AtNextWindow, context.view.now()),
+            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name() },
+            why,
+            choice: filter.used,
+        })
+    }
+
+    /// Blocks that are the default policy's. Under `hysteresis: selected` no link was selected, so none is charged.
+    fn place_by_default(
+        &self,
+        request: &ReplicaRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Chain>, Refusal> {
+        let copies = self.default.choose(request, context)?;
+        let hops = match self.settings.hysteresis {
+            Hysteresis::Selected => Vec::new(),
+            Hysteresis::All => chain_hops(context.pool.fabric(), request, &copies),
+        };
+        Ok(Decision {
+            change: transfer(request, hops, None, Fade::AtNextWindow, context.view.now()),
+            basis: Basis { epoch: context.view.epoch(), oldest: None, policy: self.name() },
+            why: Vec::new(),
+            choice: copies,
+        })
+    }
+}
+
+impl Policy<ReplicaRequest> for Sinbad {
+    fn name(&self) -> &'static str {
+        "sinbad"
+    }
+
+    fn place(
+        &self,
+        batch: &[ReplicaRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Chain>, Refusal>> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for (i, request) in batch.iter().enumerate() {
+            let answer = self.place_one(request, context);
+            // Within a request the links chosen are charged as they are chosen; here for the rest of the batch.
+            if self.settings.hysteresis == Hysteresis::All && i + 1 < batch.len() {
+                for entry in answer.iter().flat_map(|decision| &decision.change.add) {
+                    context.view.add(entry);
+                }
+            }
+            answers.push(answer);
+        }
+        answers
+    }
+
+    fn waits(&self, request: &ReplicaRequest) -> Nanos {
+        if request.size < self.settings.threshold { Nanos(0) } else { self.settings.interval }
+    }
+}
+
+impl Search<'_, '_, '_, '_, '_> {
+    /// Places the copies besides the first, group by group.
+    fn select_all(&mut self, groups: Vec<usize>) -> Result<(), Refusal> {
+        let fabric = self.context.view.fabric();
+        let fault_domain = |host: HostId| fabric.fault_domain(fabric.rack_of(host));
+        let first = fault_domain(self.filter.used[0]);
+        let mut refusal = None;
+        for (groups, near) in attempts(self.request, groups) {
+            self.filter.used.truncate(1);
+            self.filter.closed.clear();
+            self.filter.closed.extend((near == Near::No).then_some(first));
+            self.selected.clear();
+            self.why.clear();
+            let mut failed = None;
+            for copies in groups {
+                failed = self.select(None, copies).err();
+                if failed.is_some() {
+                    break;
+                }
+                let last = fault_domain(self.filter.used[self.filter.used.len() - 1]);
+                self.filter.closed.extend((near == Near::No).then_some(last));
+            }
+            match failed {
+                None => return Ok(()),
+                Some(failed) => refusal = refusal.or(Some(failed)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| no_candidate(&self.filter)))
+    }
+
+    /// Pseudocode 2: below `domain`, the best link that can take all `copies`, and on below it; at the hosts of a rack,
+    /// the best of them, one copy each.
+    fn select(&mut self, domain: Option<DomainId>, copies: usize) -> Result<(), Refusal> {
+        let mut level = Level::default();
+        self.rank(domain, &mut level);
+        let (explained, limit) = (self.why.len(), self.context.explain.limit());
+        let mut left = copies;
+        while left > 0 {
+            let Some((value, _, Reverse(candidate))) = level.best() else {
+                return Err(self.nothing(&level));
+            };
+            let refused = match candidate {
+                Candidate::Host(host) => self.filter.refuses(host),
+                Candidate::Domain(domain) => self.filter.refuses_domain(domain, left),
+            };
+            let verdict = refused.map_or(Verdict::Chosen, Verdict::Refused);
+            if limit > 0 && (verdict == Verdict::Chosen || self.why.len() - explained < limit) {
+                self.consider(candidate, value, verdict);
+            }
+            if refused.is_some() {
+                continue;
+            }
+            self.charge(candidate);
+            match candidate {
+                Candidate::Host(host) => {
+                    self.filter.used.push(host);
+                    left -= 1;
+                }
+                Candidate::Domain(domain) => {
+                    self.outranked(&mut level, explained, limit);
+                    return self.select(Some(domain), left);
+                }
+            }
+        }
+        self.outranked(&mut level, explained, limit);
+        Ok(())
+    }
+
+    /// Lists the links of the next level with what each is expected to have left. A mesh has none but those of hosts.
+    fn rank(&mut self, domain: Option<DomainId>, level: &mut Level) {
+        let fabric = self.context.view.fabric();
+        let children = fabric.children(domain);
+        if children.len() == 0 {
+            for host in domain.map_or(0..0, |domain| fabric.hosts(domain)).map(HostId) {
+                self.rank_candidate(Candidate::Host(host), level);
+            }
+        }
+        for child in children {
+            match fabric.into_domain(child) {
+                Some(_) => self.rank_candidate(Candidate::Domain(child), level),
+                None => self.rank(Some(child), level),
+            }
+        }
+    }
+
+    fn rank_candidate(&mut self, candidate: Candidate, level: &mut Level) {
+        let Some(link) = self.link(candidate) else { return };
+        match self.context.view.expected_capacity(link) {
+            Some(Load(left)) => {
+                let value = left.min(self.write_cap(candidate));
+                let tie = self.ties.rank(u64::from(link.0));
+                level.ranked.push((value, tie, Reverse(candidate)));
+                level.seen += 1;
+            }
+            None => {
+                let newest =
+                    self.context.view.measured_until(link).max(level.unseen.map_or(Nanos(0), |u| u.1));
+                level.unseen = Some((level.unseen.map_or(0, |u| u.0) + 1, newest));
+            }
+        }
+    }
+
+    /// The link into a candidate. On a pipe mesh, the pair from the writer.
+    fn link(&self, candidate: Candidate) -> Option<ResourceId> {
+        let fabric = self.context.view.fabric();
+        match candidate {
+            Candidate::Domain(domain) => fabric.into_domain(domain),
+            Candidate::Host(host) if fabric.shape() == Shape::Pipe => {
+                fabric.pair(self.request.writer.unwrap_or(self.filter.used[0]), host)
+            }
+            Candidate::Host(host) => fabric.ingress(host),
+        }
+    }
+
+    /// DiskWriteCap in bit/s.
+    fn write_cap(&self, candidate: Candidate) -> i64 {
+        let own = match candidate {
+            Candidate::Host(host) => self.context.pool.write_rate_of(host),
+            Candidate::Domain(_) => self.context.pool.write_rate(),
+        };
+        let caps = [self.settings.disk_write_cap, own].into_iter().flatten();
+        caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
+    }
+
+    /// Charges the link into a candidate with the block, until the next report.
+    fn charge(&mut self, candidate: Candidate) {
+        let Some(resource) = self.link(candidate) else { return };
+        let hop = Hop { resource, work: BITS_PER_BYTE };
+        self.selected.push(hop);
+        let seen = self.context.view.measured_until(resource);
+        self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+        if self.settings.hysteresis == Hysteresis::Selected {
+            let change = transfer(self.request, vec![hop], None, Fade::AtNextWindow, self.context.view.now());
+            change.add.iter().for_each(|entry| self.context.view.add(entry));
+        }
+    }
+
+    fn consider(&mut self, candidate: Candidate, value: i64, verdict: Verdict) {
+        let (limit, value) = (self.link(candidate), Some(Load(value)));
+        self.why.push(Considered { candidate, limit, value, verdict });
+    }
+
+    /// Notes the best of those not chosen, up to `limit` candidates of the level in all.
+    fn outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
+        while self.why.len() - explained < limit {
+            let Some((value, _, Reverse(candidate))) = level.best() else { break };
+            self.consider(candidate, value, Verdict::Outranked);
+        }
+    }
+
+    /// Why no candidate of a level was chosen: none was seen, or none of those seen may.
+    fn nothing(&self, level: &Level) -> Refusal {
+        match (level.unseen, no_candidate(&self.filter)) {
+            (Some((_, newest)), _) if level.seen == 0 => {
+                Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
+            }
+            (Some((count, _)), Refusal::NoCandidate { mut by_constraint }) => {
+                by_constraint.push((Constraint::Unknown, count));
+                Refusal::NoCandidate { by_constraint }
+            }
+            (_, refusal) => refusal,
+        }
+    }
+}
