@@ -4,7 +4,9 @@
 //! its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
 //! links, devices) and found by arithmetic; nothing here is looked up by hashing.
 
+use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,16 @@ pub enum Shape {
     Pipe,
     /// A rate out of and into each host, and nothing in between that blocks (Choreo section 3.3).
     Hose,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shape::Tree => "tree",
+            Shape::Pipe => "pipe",
+            Shape::Hose => "hose",
+        })
+    }
 }
 
 /// What the hosts of a rack are mostly for.
@@ -121,9 +133,10 @@ pub struct Fabric {
     pub(crate) rack_kinds: Vec<RackKind>,
     pub(crate) rack_fault_domains: Vec<FaultDomainId>,
     pub(crate) fault_domain_names: Vec<String>,
-    /// Devices of host h: `devices[first_device[h]..first_device[h + 1]]`.
+    /// Devices by host; hosts alike share them.
+    pub(crate) devices: Vec<Arc<[Device]>>,
+    /// Devices of the hosts before host h, and of all hosts at the end.
     pub(crate) first_device: Vec<u32>,
-    pub(crate) devices: Vec<Device>,
     /// Hosts sorted by name.
     pub(crate) hosts_by_name: Vec<HostId>,
     /// Domains sorted by name.
@@ -223,14 +236,15 @@ impl Fabric {
 
     /// The devices of a host.
     pub fn devices(&self, host: HostId) -> &[Device] {
-        &self.devices[self.first_device[host.index()] as usize..self.first_device[host.index() + 1] as usize]
+        &self.devices[host.index()]
     }
 
-    /// What a host can store on all its devices; `None` is without limit.
+    /// What a host can store on all its devices. `None` is without limit: a device states no capacity, or no host of
+    /// the cluster has a device.
     pub fn storage(&self, host: HostId) -> Option<Bytes> {
-        let devices = self.devices(host);
-        let total = devices.iter().map(|d| d.capacity.map(|c| c.0)).sum::<Option<u64>>();
-        if devices.is_empty() { None } else { total.map(Bytes) }
+        let stored = |total: u64, device: &Device| Some(total.saturating_add(device.capacity?.0));
+        let modelled = self.first_device.last().is_some_and(|&devices| devices > 0);
+        self.devices(host).iter().try_fold(0, stored).filter(|_| modelled).map(Bytes)
     }
 
     /// Whether a rate on `resource` can be promised.
@@ -242,21 +256,25 @@ impl Fabric {
 
     fn host_links(&self) -> u32 {
         let hosts = self.host_names.len() as u32;
-        if self.shape == Shape::Pipe { hosts * hosts } else { 2 * hosts }
+        if self.shape == Shape::Pipe { hosts * (hosts - 1) } else { 2 * hosts }
     }
 
     fn domain_links(&self) -> u32 {
         if self.shape == Shape::Tree { 2 * self.domains.len() as u32 } else { 0 }
     }
 
-    fn first_device_resource(&self) -> u32 {
+    fn links(&self) -> u32 {
         self.host_links() + self.domain_links()
     }
 
-    /// How many links and devices there are. On a pipe mesh this counts a pair of each host with itself, which
-    /// no path uses.
+    /// How many links and devices there are.
     pub fn resource_count(&self) -> usize {
-        self.first_device_resource() as usize + self.devices.len()
+        (self.links() + self.first_device[self.host_count()]) as usize
+    }
+
+    /// All links and devices.
+    pub fn all_resources(&self) -> impl ExactSizeIterator<Item = ResourceId> + use<> {
+        (0..self.resource_count() as u32).map(ResourceId)
     }
 
     /// The link out of a host. `None` on a pipe mesh.
@@ -281,15 +299,28 @@ impl Fabric {
 
     /// The link from one host of a pipe mesh to another. `None` on other shapes and from a host to itself.
     pub fn pair(&self, from: HostId, to: HostId) -> Option<ResourceId> {
-        let hosts = self.host_names.len() as u32;
-        (self.shape == Shape::Pipe && from != to).then(|| ResourceId(from.0 * hosts + to.0))
+        // A host has no link to itself, so each row of pairs is one short.
+        let others = self.host_names.len() as u32 - 1;
+        (self.shape == Shape::Pipe && from != to)
+            .then(|| ResourceId(from.0 * others + to.0 - u32::from(to > from)))
+    }
+
+    /// The two hosts of a pair: from and to. `None` for any other resource.
+    pub fn hosts_of_pair(&self, resource: ResourceId) -> Option<(HostId, HostId)> {
+        if self.kind(resource) != ResourceKind::Pair {
+            return None;
+        }
+        let others = self.host_names.len() as u32 - 1;
+        let (from, to) = (resource.0 / others, resource.0 % others);
+        Some((HostId(from), HostId(to + u32::from(to >= from))))
     }
 
     /// The `index`th device of a host.
     pub fn device(&self, host: HostId, index: u16) -> Option<ResourceId> {
-        let first = self.first_device[host.index()] + u32::from(index);
-        (first < self.first_device[host.index() + 1])
-            .then(|| ResourceId(self.first_device_resource() + first))
+        let index = u32::from(index);
+        let first = self.first_device[host.index()];
+        (first + index < self.first_device[host.index() + 1])
+            .then(|| ResourceId(self.links() + first + index))
     }
 
     /// What kind of thing a resource is.
@@ -325,10 +356,17 @@ impl Fabric {
         match self.kind(resource) {
             ResourceKind::HostEgress | ResourceKind::HostIngress => Some(HostId(resource.0 / 2)),
             ResourceKind::Device => {
-                let device = resource.0 - self.first_device_resource();
+                let device = resource.0 - self.links();
                 Some(HostId(self.first_device.partition_point(|&first| first <= device) as u32 - 1))
             }
             _ => None,
         }
+    }
+
+    /// The device that a resource is, with what a byte costs on it.
+    pub fn device_of(&self, resource: ResourceId) -> Option<&Device> {
+        let device = resource.0.checked_sub(self.links())?;
+        let host = self.host_of(resource)?;
+        self.devices(host).get((device - self.first_device[host.index()]) as usize)
     }
 }

@@ -10,6 +10,20 @@
 //! bits; a device is a server of work and its work is counted in nanoseconds of service. A path is a list of
 //! [`Hop`]s: resources, with the work that one payload byte causes at each. So a chain-replicated write through
 //! two disks needs no special case anywhere above.
+//!
+//! ```
+//! use leeward_fabric::{Cluster, Endpoint};
+//!
+//! let file = "racks: 2\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10";
+//! let Cluster { fabric, capacities } = Cluster::from_text("cluster.yaml", file)?;
+//! let ends = ["r0h0", "r1h7"].map(|name| Endpoint::Host(fabric.host(name).expect("a host of the file")));
+//! let mut hops = Vec::new();
+//! fabric.path(&ends, &mut hops);
+//! let names: Vec<String> = hops.iter().map(|hop| fabric.resource_name(hop.resource)).collect();
+//! assert_eq!(names, ["r0h0:egress", "r0:uplink", "r1:downlink", "r1h7:ingress"]);
+//! assert_eq!(capacities.get(hops[1].resource).0, 2_000_000_000); // 20 x 1Gbps / 10
+//! # Ok::<(), leeward_fabric::input::InputError>(())
+//! ```
 
 mod capacities;
 pub mod cluster;

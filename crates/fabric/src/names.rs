@@ -1,7 +1,8 @@
 //! Names of hosts, domains and resources, as people read and write them.
 //!
-//! Rack 3 is `r3`, its host 7 `r3h7`; a host of a mesh is `h7`; pods are `p0`. Links and devices follow their owner after
-//! a colon: `r3h7:egress`, `r3:downlink`, `p0:uplink`, `r3h7:disk0`. A pair of a mesh is `h0>h1`.
+//! Where a file gives no names, rack 3 is `r3`, its host 7 `r3h7`, pod 0 `p0`, and a host of a mesh `h7`. Links and
+//! devices follow their owner after a colon: `r3h7:egress`, `r3:downlink`, `p0:uplink`, `r3h7:disk0`. A pair of a
+//! mesh is `h0>h1`. Names in files have no `:` and no `>`, and devices no names of links, so each name means one thing.
 
 use crate::{DomainId, Fabric, HostId, ResourceId, ResourceKind};
 
@@ -18,24 +19,19 @@ impl Fabric {
 
     /// The name of a resource.
     pub fn resource_name(&self, resource: ResourceId) -> String {
-        let host = |end| format!("{}:{end}", self.host_of(resource).map_or("?", |h| self.host_name(h)));
-        let domain =
-            |end| format!("{}:{end}", self.domain_of_link(resource).map_or("?", |d| self.domain_name(d)));
-        match self.kind(resource) {
-            ResourceKind::HostEgress => host("egress"),
-            ResourceKind::HostIngress => host("ingress"),
-            ResourceKind::RackUplink | ResourceKind::PodUplink => domain("uplink"),
-            ResourceKind::RackDownlink | ResourceKind::PodDownlink => domain("downlink"),
-            ResourceKind::Pair => {
-                let hosts = self.host_count() as u32;
-                let (from, to) = (HostId(resource.0 / hosts), HostId(resource.0 % hosts));
-                format!("{}>{}", self.host_name(from), self.host_name(to))
-            }
-            ResourceKind::Device => {
-                let index = resource.index() - (self.resource_count() - self.devices.len());
-                host(&self.devices[index].name)
-            }
+        if let Some((from, to)) = self.hosts_of_pair(resource) {
+            return format!("{}>{}", self.host_name(from), self.host_name(to));
         }
+        let host = self.host_of(resource).map(|host| self.host_name(host));
+        let owner = host.or_else(|| Some(self.domain_name(self.domain_of_link(resource)?)));
+        let end = match self.kind(resource) {
+            ResourceKind::HostEgress => "egress",
+            ResourceKind::HostIngress => "ingress",
+            ResourceKind::RackUplink | ResourceKind::PodUplink => "uplink",
+            ResourceKind::RackDownlink | ResourceKind::PodDownlink => "downlink",
+            ResourceKind::Device | ResourceKind::Pair => self.device_of(resource).map_or("", |d| &d.name),
+        };
+        format!("{}:{end}", owner.unwrap_or_default())
     }
 
     /// The host of that name.

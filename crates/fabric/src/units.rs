@@ -8,8 +8,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::input::{Scalar, excerpt};
 
 /// An amount of data, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -32,7 +33,7 @@ pub struct Load(pub i64);
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}`: {problem}; expected {expected}")]
 pub struct UnitError {
-    /// What was read.
+    /// What was read, or its beginning.
     pub text: String,
     /// What is wrong with it.
     pub problem: &'static str,
@@ -82,141 +83,147 @@ impl Nanos {
     }
 }
 
-/// What a quantity's texts look like, smallest unit last so that the first match is the longest name.
+/// What a quantity's texts look like.
 struct Notation {
-    units: &'static [(&'static str, f64)],
-    base: &'static str,
-    /// Exact multiples used to print, largest first.
-    prints: &'static [(&'static str, u64)],
+    /// Names of units and what one is in base units. The first is the base unit.
+    units: &'static [(&'static str, u64)],
+    /// The units used to print, largest first.
+    prints: &'static [&'static str],
     expected: &'static str,
 }
 
 const BYTES: Notation = Notation {
     units: &[
-        ("B", 1.0),
-        ("kB", 1e3),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("TB", 1e12),
-        ("PB", 1e15),
-        ("KiB", 1024.0),
-        ("MiB", 1048576.0),
-        ("GiB", 1073741824.0),
-        ("TiB", 1099511627776.0),
-        ("PiB", 1125899906842624.0),
-    ],
-    base: "B",
-    prints: &[
-        ("PB", 1_000_000_000_000_000),
-        ("TiB", 1 << 40),
-        ("TB", 1_000_000_000_000),
-        ("GiB", 1 << 30),
-        ("GB", 1_000_000_000),
-        ("MiB", 1 << 20),
-        ("MB", 1_000_000),
-        ("KiB", 1 << 10),
+        ("B", 1),
         ("kB", 1_000),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("PB", 1_000_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+        ("PiB", 1 << 50),
     ],
+    prints: &["PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"],
     expected: "a size with its unit, such as 256MiB or 10GB",
 };
 
 const BANDWIDTH: Notation = Notation {
     units: &[
-        ("bps", 1.0),
-        ("kbps", 1e3),
-        ("Kbps", 1e3),
-        ("Mbps", 1e6),
-        ("Gbps", 1e9),
-        ("Tbps", 1e12),
-        ("b/s", 1.0),
-        ("kb/s", 1e3),
-        ("Mb/s", 1e6),
-        ("Gb/s", 1e9),
-        ("Tb/s", 1e12),
-        ("bit/s", 1.0),
-        ("kbit/s", 1e3),
-        ("Mbit/s", 1e6),
-        ("Gbit/s", 1e9),
-        ("Tbit/s", 1e12),
-        ("Bps", 8.0),
-        ("kBps", 8e3),
-        ("MBps", 8e6),
-        ("GBps", 8e9),
-        ("B/s", 8.0),
-        ("kB/s", 8e3),
-        ("MB/s", 8e6),
-        ("GB/s", 8e9),
-        ("KiB/s", 8192.0),
-        ("MiB/s", 8388608.0),
-        ("GiB/s", 8589934592.0),
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+        ("b/s", 1),
+        ("kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("Tbit/s", 1_000_000_000_000),
+        ("Bps", 8),
+        ("kBps", 8_000),
+        ("MBps", 8_000_000),
+        ("GBps", 8_000_000_000),
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("MB/s", 8_000_000),
+        ("GB/s", 8_000_000_000),
+        ("KiB/s", 8 << 10),
+        ("MiB/s", 8 << 20),
+        ("GiB/s", 8 << 30),
     ],
-    base: "bps",
-    prints: &[("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000)],
+    prints: &["Tbps", "Gbps", "Mbps", "kbps"],
     expected: "a rate with its unit, such as 10Gbps (bits) or 50MB/s (bytes)",
 };
 
 const NANOS: Notation = Notation {
-    units: &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9), ("d", 86400e9)],
-    base: "ns",
-    prints: &[
-        ("d", 86_400_000_000_000),
-        ("h", 3_600_000_000_000),
-        ("min", 60_000_000_000),
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
+    units: &[
+        ("ns", 1),
         ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
     ],
+    prints: &["d", "h", "min", "s", "ms", "us"],
     expected: "a time with its unit, such as 150ms, 10s or 1h",
 };
 
+/// What is above this would not fit the signed sums of a ledger.
+const LARGEST: u64 = i64::MAX as u64;
+
 impl Notation {
     fn error(&self, text: &str, problem: &'static str) -> UnitError {
-        UnitError { text: text.to_owned(), problem, expected: self.expected }
+        UnitError { text: excerpt(text), problem, expected: self.expected }
+    }
+
+    fn factor(&self, unit: &str) -> Option<u64> {
+        self.units.iter().find(|(name, _)| *name == unit).map(|&(_, factor)| factor)
     }
 
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let trimmed = text.trim();
-        let split =
-            trimmed.find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E').unwrap_or(trimmed.len());
-        let (number, unit) = (trimmed[..split].trim(), &trimmed[split..]);
-        let number: f64 = number.replace('_', "").parse().map_err(|_| self.error(text, "not a number"))?;
+        // An `e` may belong to the number: `1e3kB`.
+        let is_unit = |c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E';
+        let (number, unit) = trimmed.split_at(trimmed.find(is_unit).unwrap_or(trimmed.len()));
+        let number = number.trim().replace('_', "");
+        let rough: f64 = number.parse().map_err(|_| self.error(text, "not a number"))?;
         if unit.is_empty() {
             return Err(self.error(text, "the unit is missing"));
         }
-        let Some((_, factor)) = self.units.iter().find(|(name, _)| *name == unit) else {
-            return Err(self.error(text, "unknown unit"));
-        };
-        let value = number * factor;
-        if value.is_nan() || value < 0.0 {
+        let factor = self.factor(unit).ok_or_else(|| self.error(text, "unknown unit"))?;
+        if rough < 0.0 {
             return Err(self.error(text, "must not be negative"));
         }
-        // 2^63: everything above would not fit the signed sums of the ledger.
-        if value >= 9.223_372_036_854_775e18 {
-            return Err(self.error(text, "too large"));
-        }
-        Ok(value.round() as u64)
+        // What has too many digits to be exact, or an exponent, is as exact as a double.
+        let value = exact(&number, factor).unwrap_or_else(|| (rough * factor as f64).round() as u128);
+        u64::try_from(value)
+            .ok()
+            .filter(|&value| value <= LARGEST)
+            .ok_or_else(|| self.error(text, "too large"))
     }
 
     /// The shortest exact text: a larger unit where the value has at most three decimals in it.
     fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for &(name, multiple) in self.prints {
-            if value >= multiple {
-                if value.is_multiple_of(multiple) {
-                    return write!(f, "{}{name}", value / multiple);
-                }
-                let thousandths = (value as u128 * 1000) % multiple as u128;
-                if thousandths == 0 {
-                    return write!(f, "{}{name}", value as f64 / multiple as f64);
-                }
+        for (unit, factor) in self.prints.iter().filter_map(|unit| Some((unit, self.factor(unit)?))) {
+            let thousandths = u128::from(value) * 1000;
+            if value >= factor && thousandths.is_multiple_of(factor.into()) {
+                let thousandths = thousandths / u128::from(factor);
+                let decimals = format!("{:03}", thousandths % 1000);
+                let decimals = decimals.trim_end_matches('0');
+                let point = if decimals.is_empty() { "" } else { "." };
+                return write!(f, "{}{point}{decimals}{unit}", thousandths / 1000);
             }
         }
-        write!(f, "{value}{}", self.base)
+        write!(f, "{value}{}", self.units[0].0)
     }
+}
+
+/// A decimal number times `factor`, rounded half up; `None` where it is not plain digits or has too many.
+fn exact(number: &str, factor: u64) -> Option<u128> {
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let scale = 10u128.checked_pow(decimals.len().try_into().ok()?)?;
+    let digits: u128 = format!("{whole}{decimals}").parse().ok()?;
+    Some((digits.checked_mul(factor.into())?.checked_add(scale / 2)?) / scale)
 }
 
 macro_rules! quantity {
     ($name:ident, $notation:expr, $schema:literal) => {
+        impl $name {
+            /// What a text of this quantity looks like, for "expected ...".
+            pub const EXPECTED: &str = $notation.expected;
+        }
+
         impl FromStr for $name {
             type Err = UnitError;
 
@@ -239,7 +246,7 @@ macro_rules! quantity {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(QuantityVisitor(&$notation)).map($name)
+                deserializer.deserialize_any(Scalar { expected: $notation.expected, parse: Self::from_str })
             }
         }
 
@@ -255,35 +262,13 @@ macro_rules! quantity {
     };
 }
 
-quantity!(Bytes, BYTES, r"^\s*[0-9][0-9_.eE+]*\s*([kKMGTP]i?)?B\s*$");
-quantity!(Bandwidth, BANDWIDTH, r"^\s*[0-9][0-9_.eE+]*\s*([kKMGT]i?)?(bps|Bps|b/s|B/s|bit/s)\s*$");
-quantity!(Nanos, NANOS, r"^\s*[0-9][0-9_.eE+]*\s*(ns|us|ms|s|min|h|d)\s*$");
-
-struct QuantityVisitor(&'static Notation);
-
-impl Visitor<'_> for QuantityVisitor {
-    type Value = u64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.expected)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
-        self.0.parse(text).map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<u64, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<u64, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<u64, E> {
-        self.visit_str(&number.to_string())
-    }
-}
+quantity!(Bytes, BYTES, r"^\s*[0-9.][0-9_.eE+-]*\s*([kKMGTP]|[KMGTP]i)?B\s*$");
+quantity!(
+    Bandwidth,
+    BANDWIDTH,
+    r"^\s*[0-9.][0-9_.eE+-]*\s*([kKMGT]?(bps|b/s|bit/s)|[kMG]?Bps|([kMG]|Ki|Mi|Gi)?B/s)\s*$"
+);
+quantity!(Nanos, NANOS, r"^\s*[0-9.][0-9_.eE+-]*\s*(ns|us|ms|s|min|h|d)\s*$");
 
 #[cfg(test)]
 mod tests {
@@ -293,7 +278,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_as_the_same(value in 0u64..1 << 53) {
+        fn what_is_printed_reads_back_as_the_same(value in 0..=LARGEST, shift in 0u32..63) {
+            let value = value >> shift;
             prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
             prop_assert_eq!(Bandwidth(value).to_string().parse(), Ok(Bandwidth(value)));
             prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
@@ -308,9 +294,21 @@ mod tests {
     #[test]
     fn quantities_read_and_print_as_people_write_them() {
         let mut table = String::new();
-        for text in
-            ["256MiB", "10GB", "1.5GiB", "0B", "1e3kB", "10Gbps", "50MB/s", "2.5 Gbit/s", "150ms", "1h"]
-        {
+        for text in [
+            "256MiB",
+            "10GB",
+            "1.5GiB",
+            "0B",
+            "1e3kB",
+            "1.0005kB",
+            "9007199254740993B",
+            "1_000 MB",
+            "10Gbps",
+            "50MB/s",
+            "2.5 Gbit/s",
+            "150ms",
+            "1h",
+        ] {
             let bytes = text.parse::<Bytes>().map(|v| format!("{v} = {} B", v.0));
             let rate = text.parse::<Bandwidth>().map(|v| format!("{v} = {} bit/s", v.0));
             let time = text.parse::<Nanos>().map(|v| format!("{v} = {} ns", v.0));

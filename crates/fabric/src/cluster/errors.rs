@@ -1,63 +1,91 @@
-//! Errors about a cluster file, and the checks that several fields share.
+//! Errors about a cluster file.
 
-use super::file::Duplex;
-use crate::input::{InputError, Spanned};
+use super::file::{ClusterFile, HostFile};
+use super::values::{Listing, Name};
+use crate::input::{InputError, Location, Spanned};
 
 /// Makes errors that name the file, and the place in it where known.
 #[derive(Clone, Copy)]
 pub(super) struct Errors<'a> {
     pub path: &'a str,
+    pub file: &'a ClusterFile,
 }
 
 impl Errors<'_> {
-    pub fn about(&self, message: String) -> InputError {
-        InputError::new(self.path, message)
+    pub fn about(&self, message: impl Into<String>) -> InputError {
+        InputError::new(self.path, message.into())
     }
 
-    pub fn at<T>(&self, at: Option<&Spanned<T>>, field: &str, message: String) -> InputError {
-        let error = self.about(message).in_field(field);
-        match at {
-            Some(spanned) => error.at(spanned),
-            None => error,
-        }
+    pub fn at(&self, at: Location, field: impl Into<String>, message: impl Into<String>) -> InputError {
+        self.about(message).in_field(field).at_place(at)
     }
 
     pub fn missing(&self, field: &str, example: &str) -> InputError {
         self.about(format!("missing; expected for example `{field}: {example}`")).in_field(field)
     }
 
-    pub fn check_name<T>(&self, at: &Spanned<T>, field: &str, name: &str) -> Result<(), InputError> {
-        if is_name(name) {
-            return Ok(());
+    /// Two hosts are called `name`. The place is that of the second that is written out.
+    pub fn duplicate_host(&self, name: &str) -> InputError {
+        let mut written = Vec::new();
+        let mut look = |list: &str, hosts: &Listing<HostFile>| {
+            written.extend(
+                each(hosts)
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, host)| host.value.name.0 == name)
+                    .map(|(i, host)| (format!("{list}[{i}].name"), host.referenced)),
+            );
+        };
+        if let Some(hosts) = &self.file.hosts {
+            look("hosts", &hosts.value);
         }
-        let message = format!("`{name}`: a name has letters, digits, `.`, `_` and `-` only");
-        Err(self.at(Some(at), field, message))
+        for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
+            if let Some(hosts) = &rack.value.hosts {
+                look(&format!("racks[{i}].hosts"), hosts);
+            }
+        }
+        self.duplicate("host", name, &written)
     }
 
-    pub fn check_link<T>(
-        &self,
-        at: Option<&Spanned<T>>,
-        field: &str,
-        link: Option<Duplex>,
-        oversubscription: Option<f64>,
-    ) -> Result<(), InputError> {
-        if link.is_some_and(|link| link.up.0 == 0 || link.down.0 == 0) {
-            let message = "zero capacity: must be positive (a failure belongs in a scenario)".to_owned();
-            return Err(self.at(at, field, message));
-        }
-        if link.is_some() && oversubscription.is_some() {
-            let message = "give the link's rate or its oversubscription, not both".to_owned();
-            return Err(self.at(at, field, message));
-        }
-        match oversubscription {
-            Some(ratio) if !(ratio.is_finite() && ratio > 0.0) => {
-                Err(self.at(at, field, format!("oversubscription {ratio}: must be positive")))
+    /// Two racks or pods are called `name`.
+    pub fn duplicate_domain(&self, name: &str) -> InputError {
+        let mut written = Vec::new();
+        let mut look = |field: String, of: Option<&Name>, at: Location| {
+            if of.is_some_and(|of| of.0 == name) {
+                written.push((field, at));
             }
-            _ => Ok(()),
+        };
+        for (i, pod) in self.file.pods.iter().flat_map(|pods| each(&pods.value)).enumerate() {
+            look(format!("pods[{i}].name"), Some(&pod.value.name), pod.referenced);
+        }
+        for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
+            look(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.referenced);
+        }
+        if written.is_empty() {
+            // On a mesh without racks each host is a domain of its name.
+            return self.duplicate_host(name);
+        }
+        self.duplicate("rack or pod", name, &written)
+    }
+
+    fn duplicate(&self, what: &str, name: &str, written: &[(String, Location)]) -> InputError {
+        match written {
+            [(_, first), .., (field, at)] => {
+                let message = format!("`{name}`: the {what} on line {} has this name", first.line());
+                self.at(*at, field, message)
+            }
+            [(field, at)] => {
+                self.at(*at, field, format!("`{name}`: a {what} without a name is called so, by its number"))
+            }
+            [] => self.about(format!("two are called {what} `{name}`")),
         }
     }
 }
 
-pub(super) fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c))
+/// What is written out one by one.
+fn each<T>(listing: &Listing<T>) -> &[Spanned<T>] {
+    match listing {
+        Listing::Each(each) => each,
+        Listing::Count(_) => &[],
+    }
 }

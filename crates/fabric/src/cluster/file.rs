@@ -1,12 +1,9 @@
-//! The fields of a cluster file, as written. Meaning is given to them in `build`.
+//! The fields of a cluster file, as written. `values` says what stands in them, `resolve` what they mean together.
 
-use std::fmt;
-use std::marker::PhantomData;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-
+use super::values::{Count, Duplex, Listing, Name, Rate, Ratio};
 use crate::input::Spanned;
 use crate::units::{Bandwidth, Bytes};
 use crate::{RackKind, Shape};
@@ -25,8 +22,8 @@ pub struct ClusterFile {
     #[schemars(with = "Option<Listing<RackFile>>")]
     pub racks: Option<Spanned<Listing<RackFile>>>,
     /// How many hosts each rack has unless it says otherwise.
-    #[schemars(with = "Option<u32>")]
-    pub hosts_per_rack: Option<Spanned<u32>>,
+    #[schemars(with = "Option<Count>")]
+    pub hosts_per_rack: Option<Spanned<Count>>,
     /// The hosts of a mesh without racks: how many, or a list.
     #[schemars(with = "Option<Listing<HostFile>>")]
     pub hosts: Option<Spanned<Listing<HostFile>>>,
@@ -34,17 +31,17 @@ pub struct ClusterFile {
     #[schemars(with = "Option<Duplex>")]
     pub nic: Option<Spanned<Duplex>>,
     /// Sum of a rack's interfaces over its uplink (and downlink). Instead of `rack_link`.
-    #[schemars(with = "Option<f64>")]
-    pub oversubscription: Option<Spanned<f64>>,
+    #[schemars(with = "Option<Ratio>")]
+    pub oversubscription: Option<Spanned<Ratio>>,
     /// Rate of each rack's uplink and downlink. Instead of `oversubscription`.
     #[schemars(with = "Option<Duplex>")]
     pub rack_link: Option<Spanned<Duplex>>,
-    /// How many pods (racks are dealt out evenly, in order), or a list of them (each rack then names its pod).
+    /// How many pods, or a list of them. Racks that name no pod are dealt out evenly, in order.
     #[schemars(with = "Option<Listing<PodFile>>")]
     pub pods: Option<Spanned<Listing<PodFile>>>,
     /// Sum of a pod's rack uplinks over the pod's uplink. Instead of `pod_link`.
-    #[schemars(with = "Option<f64>")]
-    pub pod_oversubscription: Option<Spanned<f64>>,
+    #[schemars(with = "Option<Ratio>")]
+    pub pod_oversubscription: Option<Spanned<Ratio>>,
     /// Rate of each pod's uplink and downlink. Instead of `pod_oversubscription`.
     #[schemars(with = "Option<Duplex>")]
     pub pod_link: Option<Spanned<Duplex>>,
@@ -57,13 +54,14 @@ pub struct ClusterFile {
     pub devices: Vec<Spanned<DeviceFile>>,
     /// Rate of each ordered pair of hosts of a `pipe` mesh, unless `pairs` says otherwise.
     #[schemars(with = "Option<Bandwidth>")]
-    pub pair: Option<Spanned<Bandwidth>>,
+    pub pair: Option<Spanned<Rate>>,
     /// Pairs of a `pipe` mesh that differ.
     #[serde(default)]
     #[schemars(with = "Vec<PairFile>")]
     pub pairs: Vec<Spanned<PairFile>>,
-    /// Strict-priority classes that every resource enforces. Absent: none, and no rate can be reserved.
-    pub priorities: Option<u8>,
+    /// Strict-priority classes that every resource enforces, at most 255. Absent: none, and no rate can be reserved.
+    #[schemars(with = "Option<Count>")]
+    pub priorities: Option<Spanned<Count>>,
 }
 
 /// A rack, or `count` racks alike.
@@ -71,11 +69,12 @@ pub struct ClusterFile {
 #[serde(deny_unknown_fields)]
 pub struct RackFile {
     /// Its name; `r` and its number if not given.
-    pub name: Option<String>,
+    pub name: Option<Name>,
     /// This many racks like this one, with names by number.
-    pub count: Option<u32>,
+    pub count: Option<Count>,
     /// The pod it is in.
-    pub pod: Option<String>,
+    #[schemars(with = "Option<Name>")]
+    pub pod: Option<Spanned<Name>>,
     /// What it holds.
     pub kind: Option<RackKind>,
     /// How many hosts, or a list of them.
@@ -85,14 +84,16 @@ pub struct RackFile {
     /// Rate of its uplink and downlink: a rack that lost half its uplinks says so here.
     pub link: Option<Duplex>,
     /// Sum of its interfaces over its uplink (and downlink).
-    pub oversubscription: Option<f64>,
-    /// What it fails together with: racks that name the same one are one fault domain. Itself if not given.
-    pub fault_domain: Option<String>,
+    #[schemars(with = "Option<Ratio>")]
+    pub oversubscription: Option<Spanned<Ratio>>,
+    /// What it fails together with: racks that name the same one are one fault domain. Its own name if not given.
+    pub fault_domain: Option<Name>,
     /// Tags of all its hosts.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Devices of its hosts.
-    pub devices: Option<Vec<DeviceFile>>,
+    #[schemars(with = "Option<Vec<DeviceFile>>")]
+    pub devices: Option<Vec<Spanned<DeviceFile>>>,
 }
 
 /// One host written out.
@@ -100,14 +101,15 @@ pub struct RackFile {
 #[serde(deny_unknown_fields)]
 pub struct HostFile {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Rate of its interface.
     pub nic: Option<Duplex>,
     /// Tags besides its rack's.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Its devices.
-    pub devices: Option<Vec<DeviceFile>>,
+    #[schemars(with = "Option<Vec<DeviceFile>>")]
+    pub devices: Option<Vec<Spanned<DeviceFile>>>,
 }
 
 /// One pod written out.
@@ -115,23 +117,26 @@ pub struct HostFile {
 #[serde(deny_unknown_fields)]
 pub struct PodFile {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Rate of its uplink and downlink.
     pub link: Option<Duplex>,
     /// Sum of its racks' uplinks over its own.
-    pub oversubscription: Option<f64>,
+    #[schemars(with = "Option<Ratio>")]
+    pub oversubscription: Option<Spanned<Ratio>>,
 }
 
 /// A disk or SSD: one server of work, whose reads and writes share its time.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFile {
     /// Its name within the host; `disk` and its number if not given.
-    pub name: Option<String>,
+    pub name: Option<Name>,
     /// Rate when it only reads; 1/rate is the service time of a byte.
-    pub read: Bandwidth,
+    #[schemars(with = "Bandwidth")]
+    pub read: Rate,
     /// Rate when it only writes.
-    pub write: Bandwidth,
+    #[schemars(with = "Bandwidth")]
+    pub write: Rate,
     /// What it can store; without limit if not given.
     pub capacity: Option<Bytes>,
 }
@@ -141,135 +146,10 @@ pub struct DeviceFile {
 #[serde(deny_unknown_fields)]
 pub struct PairFile {
     /// Sending host.
-    pub from: String,
+    pub from: Name,
     /// Receiving host.
-    pub to: String,
+    pub to: Name,
     /// Rate from one to the other.
-    pub rate: Bandwidth,
-}
-
-/// The two directions of a link: one rate for both, or `{up: ..., down: ...}` seen from the host or rack.
-#[derive(Clone, Copy, Debug)]
-pub struct Duplex {
-    /// Away from the host or rack, towards the core.
-    pub up: Bandwidth,
-    /// Towards the host or rack.
-    pub down: Bandwidth,
-}
-
-/// How many, or each written out.
-pub enum Listing<T> {
-    /// This many, all by default.
-    Count(u32),
-    /// These.
-    Each(Vec<Spanned<T>>),
-}
-
-impl<'de> Deserialize<'de> for Duplex {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(DuplexVisitor)
-    }
-}
-
-struct DuplexVisitor;
-
-impl<'de> Visitor<'de> for DuplexVisitor {
-    type Value = Duplex;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a rate with its unit, such as 10Gbps, or {up: 10Gbps, down: 40Gbps}")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Duplex, E> {
-        let rate: Bandwidth = text.parse().map_err(E::custom)?;
-        Ok(Duplex { up: rate, down: rate })
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Duplex, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Duplex, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Duplex, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Duplex, A::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Directions {
-            up: Bandwidth,
-            down: Bandwidth,
-        }
-        let Directions { up, down } = Directions::deserialize(de::value::MapAccessDeserializer::new(map))?;
-        Ok(Duplex { up, down })
-    }
-}
-
-impl JsonSchema for Duplex {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Duplex".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rate = generator.subschema_for::<Bandwidth>();
-        json_schema!({
-            "description": "One rate for both directions, or one for each, seen from the host, rack or pod.",
-            "oneOf": [rate, {
-                "type": "object",
-                "properties": { "up": rate, "down": rate },
-                "required": ["up", "down"],
-                "additionalProperties": false
-            }]
-        })
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listing<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListingVisitor(PhantomData))
-    }
-}
-
-struct ListingVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListingVisitor<T> {
-    type Value = Listing<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a count, or a list")
-    }
-
-    fn visit_u64<E: de::Error>(self, count: u64) -> Result<Listing<T>, E> {
-        u32::try_from(count).map(Listing::Count).map_err(|_| E::custom(format!("{count}: too many")))
-    }
-
-    fn visit_i64<E: de::Error>(self, count: i64) -> Result<Listing<T>, E> {
-        Err(E::custom(format!("{count}: expected a count of at least 1, or a list")))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Listing<T>, A::Error> {
-        let mut each = Vec::new();
-        while let Some(item) = sequence.next_element()? {
-            each.push(item);
-        }
-        Ok(Listing::Each(each))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Listing<T> {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        format!("CountOr{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let item = generator.subschema_for::<T>();
-        json_schema!({
-            "description": "How many, or a list.",
-            "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "array", "items": item, "minItems": 1 }]
-        })
-    }
+    #[schemars(with = "Bandwidth")]
+    pub rate: Rate,
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::Cluster;
 use super::errors::Errors;
-use super::file::{ClusterFile, Duplex};
-use super::resolve::{Resolved, resolve};
+use super::file::ClusterFile;
+use super::resolve::{Link, Resolved, resolve};
+use super::values::{Duplex, Name};
 use crate::fabric::Domain;
-use crate::input::{InputError, Spanned};
+use crate::input::InputError;
 use crate::units::Bandwidth;
 use crate::{
     Capacities, Discipline, DomainId, DomainKind, Fabric, FaultDomainId, HostId, Load, ResourceId, Shape,
@@ -16,36 +17,29 @@ use crate::{
 
 /// Device time: 1e9 ns of service per second is a busy device.
 const BUSY: Load = Load(1_000_000_000);
-/// The largest pipe mesh: a resource for each ordered pair is 16.8 million of them.
-const PIPE_HOSTS: usize = 4_096;
 
 pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputError> {
-    let layout = Layout { errors: Errors { path }, file, resolved: resolve(path, file)? };
+    let errors = Errors { path, file };
+    let layout = Layout { errors, resolved: resolve(errors)? };
     let fabric = layout.fabric()?;
-    if fabric.shape() == Shape::Pipe && fabric.host_count() > PIPE_HOSTS {
-        return Err(layout.errors.about(format!(
-            "{} hosts: a pipe mesh has a resource for each pair and at most {PIPE_HOSTS} hosts; use `shape: hose`",
-            fabric.host_count()
-        )));
-    }
     let capacities = layout.capacities(&fabric)?;
     Ok(Cluster { fabric: Arc::new(fabric), capacities })
 }
 
 struct Layout<'a> {
     errors: Errors<'a>,
-    file: &'a ClusterFile,
     resolved: Resolved,
 }
 
 impl Layout<'_> {
     fn fabric(&self) -> Result<Fabric, InputError> {
-        let Resolved { racks, pods, tag_names } = &self.resolved;
+        let Resolved { racks, pods, tag_names, .. } = &self.resolved;
         let mut domains = Vec::with_capacity(racks.len() + pods.len());
         let mut fault_domains = BTreeMap::<&str, FaultDomainId>::new();
         let mut fault_domain_names = Vec::new();
         let (mut host_names, mut host_racks, mut host_tags) = (Vec::new(), Vec::new(), Vec::new());
         let (mut first_device, mut devices) = (vec![0], Vec::new());
+        let mut device_count = 0;
         let mut rack_fault_domains = Vec::new();
         for (i, rack) in racks.iter().enumerate() {
             let first = host_names.len() as u32;
@@ -53,8 +47,9 @@ impl Layout<'_> {
                 host_names.push(Box::<str>::from(&*host.name));
                 host_racks.push(DomainId(i as u32));
                 host_tags.push(host.tags);
-                devices.extend(host.devices.iter().cloned());
-                first_device.push(devices.len() as u32);
+                device_count += host.devices.len() as u32;
+                first_device.push(device_count);
+                devices.push(host.devices.clone());
             }
             let fault_domain = rack.fault_domain.as_deref().unwrap_or(&rack.name);
             let next = FaultDomainId(fault_domain_names.len() as u32);
@@ -75,7 +70,8 @@ impl Layout<'_> {
             let first = racks.partition_point(|rack| rack.pod < Some(i));
             let end = racks.partition_point(|rack| rack.pod <= Some(i));
             if first == end {
-                return Err(self.errors.about(format!("pod {} has no racks", pod.name)).in_field("pods"));
+                let message = format!("pod {} has no racks; name it in a rack's `pod`", pod.name);
+                return Err(self.errors.at(pod.at, format!("pods[{i}]"), message));
             }
             domains.push(Domain {
                 name: pod.name.as_str().into(),
@@ -85,19 +81,20 @@ impl Layout<'_> {
                 children: first as u32..end as u32,
             });
         }
-        let discipline = match self.file.priorities {
-            Some(classes) if classes > 0 => Discipline::StrictPriority { classes },
-            _ => Discipline::Fifo,
+        let domains_by_name = match by_name(&domains, |domain| &domain.name) {
+            Ok(order) => order.into_iter().map(DomainId).collect(),
+            Err(name) => return Err(self.errors.duplicate_domain(name)),
+        };
+        let hosts_by_name = match by_name(&host_names, |name| name) {
+            Ok(order) => order.into_iter().map(HostId).collect(),
+            Err(name) => return Err(self.errors.duplicate_host(name)),
         };
         let fabric = Fabric {
-            name: self.file.name.as_deref().unwrap_or("cluster").into(),
-            shape: self.file.shape,
-            discipline,
-            hosts_by_name: self.sorted(&host_names, "host")?.into_iter().map(HostId).collect(),
-            domains_by_name: {
-                let names: Vec<&str> = domains.iter().map(|domain| &*domain.name).collect();
-                self.sorted(&names, "rack or pod")?.into_iter().map(DomainId).collect()
-            },
+            name: self.errors.file.name.as_deref().unwrap_or("cluster").into(),
+            shape: self.errors.file.shape,
+            discipline: self.discipline()?,
+            hosts_by_name,
+            domains_by_name,
             host_names,
             host_racks,
             host_tags,
@@ -113,21 +110,19 @@ impl Layout<'_> {
         Ok(fabric)
     }
 
-    /// Positions by name; the same name twice is an error.
-    fn sorted<S: AsRef<str>>(&self, names: &[S], what: &str) -> Result<Vec<u32>, InputError> {
-        let mut order: Vec<u32> = (0..names.len() as u32).collect();
-        order.sort_unstable_by_key(|&at| names[at as usize].as_ref());
-        let name = |at: u32| names[at as usize].as_ref();
-        match order.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
-            Some(pair) => Err(self.errors.about(format!("duplicate {what} `{}`", name(pair[0])))),
-            None => Ok(order),
+    fn discipline(&self) -> Result<Discipline, InputError> {
+        let Some(count) = &self.errors.file.priorities else { return Ok(Discipline::Fifo) };
+        match u8::try_from(count.value.0) {
+            Ok(classes) => Ok(Discipline::StrictPriority { classes }),
+            Err(_) => {
+                let message = format!("{}: expected at most {} classes", count.value.0, u8::MAX);
+                Err(self.errors.at(count.referenced, "priorities", message))
+            }
         }
     }
 
     fn capacities(&self, fabric: &Fabric) -> Result<Capacities, InputError> {
         let mut capacity = vec![Load(0); fabric.resource_count()];
-        let file = self.file;
-        self.errors.check_link(file.nic.as_ref(), "nic", file.nic.as_ref().map(|n| n.value), None)?;
         let hosts = self.resolved.racks.iter().flat_map(|rack| &rack.hosts);
         if fabric.shape() == Shape::Pipe {
             self.pair_capacities(fabric, &mut capacity)?;
@@ -150,26 +145,22 @@ impl Layout<'_> {
     }
 
     fn domain_capacities(&self, fabric: &Fabric, capacity: &mut [Load]) -> Result<(), InputError> {
-        let (file, Resolved { racks, pods, .. }) = (self.file, &self.resolved);
-        let below: Vec<Duplex> = racks.iter().map(|rack| sum(rack.hosts.iter().map(|h| h.nic))).collect();
-        let rack_link =
-            self.link("rack_link", &file.rack_link, "oversubscription", &file.oversubscription)?;
-        let mut uplinks = Vec::new();
+        let Resolved { racks, pods, rack_link, pod_link, .. } = &self.resolved;
+        let mut uplinks = Vec::with_capacity(racks.len());
         for (i, rack) in racks.iter().enumerate() {
-            let own = Link::of(rack.link, rack.oversubscription);
-            let link = own.or(rack_link).ok_or_else(|| self.errors.missing("oversubscription", "10"))?;
-            let link = self.rate(link, below[i], &rack.name)?;
+            let link =
+                rack.link.or(*rack_link).ok_or_else(|| self.errors.missing("oversubscription", "10"))?;
+            let below = sum(rack.hosts.iter().filter_map(|host| host.nic));
+            let link = self.rate(link, below, &rack.name)?;
             set(capacity, fabric.out_of_domain(DomainId(i as u32)), link.up.as_load());
             set(capacity, fabric.into_domain(DomainId(i as u32)), link.down.as_load());
             uplinks.push(link);
         }
-        let pod_link =
-            self.link("pod_link", &file.pod_link, "pod_oversubscription", &file.pod_oversubscription)?;
         for (i, pod) in pods.iter().enumerate() {
             let id = DomainId((racks.len() + i) as u32);
-            let own = Link::of(pod.link, pod.oversubscription);
-            let link = own.or(pod_link).ok_or_else(|| self.errors.missing("pod_oversubscription", "3"))?;
-            let below = sum(fabric.children(Some(id)).map(|rack| Some(uplinks[rack.index()])));
+            let link =
+                pod.link.or(*pod_link).ok_or_else(|| self.errors.missing("pod_oversubscription", "3"))?;
+            let below = sum(fabric.children(Some(id)).map(|rack| uplinks[rack.index()]));
             let link = self.rate(link, below, &pod.name)?;
             set(capacity, fabric.out_of_domain(id), link.up.as_load());
             set(capacity, fabric.into_domain(id), link.down.as_load());
@@ -178,85 +169,48 @@ impl Layout<'_> {
     }
 
     fn pair_capacities(&self, fabric: &Fabric, capacity: &mut [Load]) -> Result<(), InputError> {
-        let file = self.file;
-        if let Some(pair) = &file.pair {
-            let rate = Some(Duplex { up: pair.value, down: pair.value });
-            self.errors.check_link(Some(pair), "pair", rate, None)?;
-            for from in fabric.all_hosts() {
-                for to in fabric.all_hosts() {
-                    set(capacity, fabric.pair(from, to), pair.value.as_load());
-                }
-            }
-        }
-        for (i, item) in file.pairs.iter().enumerate() {
-            let field = format!("pairs[{i}]");
-            let host = |name: &str| {
-                fabric
-                    .host(name)
-                    .ok_or_else(|| self.errors.at(Some(item), &field, format!("unknown host `{name}`")))
+        let pairs = fabric.host_count() * (fabric.host_count() - 1);
+        capacity[..pairs].fill(self.errors.file.pair.as_ref().map_or(Load(0), |pair| pair.value.0.as_load()));
+        for (i, item) in self.errors.file.pairs.iter().enumerate() {
+            let wrong = |end: &str, message: String| {
+                self.errors.at(item.referenced, format!("pairs[{i}].{end}"), message)
             };
-            let pair = fabric.pair(host(&item.value.from)?, host(&item.value.to)?);
-            if pair.is_none() || item.value.rate.0 == 0 {
-                let message = "expected two different hosts and a positive rate".to_owned();
-                return Err(self.errors.at(Some(item), &field, message));
+            let host = |end: &str, name: &Name| {
+                fabric.host(&name.0).ok_or_else(|| wrong(end, format!("`{}`: no such host", name.0)))
+            };
+            let (from, to) = (host("from", &item.value.from)?, host("to", &item.value.to)?);
+            let Some(pair) = fabric.pair(from, to) else {
+                return Err(wrong("to", format!("`{}`: a host needs no link to itself", item.value.to.0)));
+            };
+            capacity[pair.index()] = item.value.rate.0.as_load();
+        }
+        let unset = fabric.all_resources().take(pairs).find(|pair| capacity[pair.index()] == Load(0));
+        match unset {
+            Some(pair) => {
+                let message =
+                    format!("no rate for {}; give `pair: 1Gbps` for all", fabric.resource_name(pair));
+                Err(self.errors.about(message).in_field("pairs"))
             }
-            set(capacity, pair, item.value.rate.as_load());
+            None => Ok(()),
         }
-        for from in fabric.all_hosts() {
-            for to in fabric.all_hosts() {
-                if fabric.pair(from, to).is_some_and(|pair| capacity[pair.index()].0 == 0) {
-                    let names = (fabric.host_name(from), fabric.host_name(to));
-                    let message =
-                        format!("no rate from {} to {}; give `pair: 1Gbps` for all", names.0, names.1);
-                    return Err(self.errors.about(message).in_field("pairs"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn link(
-        &self,
-        rate_field: &str,
-        rate: &Option<Spanned<Duplex>>,
-        ratio_field: &str,
-        ratio: &Option<Spanned<f64>>,
-    ) -> Result<Option<Link>, InputError> {
-        self.errors.check_link(rate.as_ref(), rate_field, rate.as_ref().map(|r| r.value), None)?;
-        self.errors.check_link(ratio.as_ref(), ratio_field, None, ratio.as_ref().map(|r| r.value))?;
-        if rate.is_some() && ratio.is_some() {
-            let message = format!("give `{rate_field}` or `{ratio_field}`, not both");
-            return Err(self.errors.at(ratio.as_ref(), ratio_field, message));
-        }
-        Ok(Link::of(rate.as_ref().map(|r| r.value), ratio.as_ref().map(|r| r.value)))
     }
 
     /// The rates of a link with `below` under it.
     fn rate(&self, link: Link, below: Duplex, name: &str) -> Result<Duplex, InputError> {
-        match link {
-            Link::Rate(rate) => Ok(rate),
-            Link::Oversubscribed(ratio) => {
-                let divided = |rate: Bandwidth| Bandwidth((rate.0 as f64 / ratio).round() as u64);
-                let link = Duplex { up: divided(below.up), down: divided(below.down) };
-                if link.up.0 == 0 || link.down.0 == 0 {
-                    let message = format!("{name}: an oversubscription of {ratio} leaves its uplink nothing");
-                    return Err(self.errors.about(message).in_field("oversubscription"));
-                }
-                Ok(link)
-            }
+        let (ratio, at) = match link {
+            Link::Rate(rate) => return Ok(rate),
+            Link::Oversubscribed(ratio, at) => (ratio, at),
+        };
+        let divided = |rate: Bandwidth| (rate.0 as f64 / ratio).round();
+        let (up, down) = (divided(below.up), divided(below.down));
+        let possible = 1.0..i64::MAX as f64;
+        if possible.contains(&up) && possible.contains(&down) {
+            return Ok(Duplex { up: Bandwidth(up as u64), down: Bandwidth(down as u64) });
         }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Link {
-    Rate(Duplex),
-    Oversubscribed(f64),
-}
-
-impl Link {
-    fn of(rate: Option<Duplex>, oversubscription: Option<f64>) -> Option<Link> {
-        rate.map(Link::Rate).or(oversubscription.map(Link::Oversubscribed))
+        let message = format!(
+            "{ratio}: {name} would have an uplink of {up:e} bit/s and a downlink of {down:e} bit/s, out of range"
+        );
+        Err(self.errors.at(at, "oversubscription", message))
     }
 }
 
@@ -266,9 +220,20 @@ fn set(capacity: &mut [Load], resource: Option<ResourceId>, value: Load) {
     }
 }
 
-fn sum(rates: impl Iterator<Item = Option<Duplex>>) -> Duplex {
-    rates.flatten().fold(Duplex { up: Bandwidth(0), down: Bandwidth(0) }, |total, rate| Duplex {
+fn sum(rates: impl Iterator<Item = Duplex>) -> Duplex {
+    rates.fold(Duplex { up: Bandwidth(0), down: Bandwidth(0) }, |total, rate| Duplex {
         up: Bandwidth(total.up.0.saturating_add(rate.up.0)),
         down: Bandwidth(total.down.0.saturating_add(rate.down.0)),
     })
+}
+
+/// Positions in order of name, or a name that occurs twice.
+fn by_name<T>(things: &[T], name: impl Fn(&T) -> &str) -> Result<Vec<u32>, &str> {
+    let mut order: Vec<u32> = (0..things.len() as u32).collect();
+    order.sort_unstable_by_key(|&at| name(&things[at as usize]));
+    let name = |at: u32| name(&things[at as usize]);
+    match order.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
+        Some(pair) => Err(name(pair[0])),
+        None => Ok(order),
+    }
 }

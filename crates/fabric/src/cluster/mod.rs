@@ -3,14 +3,17 @@
 //! The smallest file is four lines (`racks`, `hosts_per_rack`, `nic`, `oversubscription`); every rack, host,
 //! device and pair can be written out where they differ. JSON is accepted, since it is YAML.
 
+mod applies;
 mod errors;
 mod file;
 mod layout;
 mod resolve;
+mod values;
 
 use std::sync::Arc;
 
-pub use file::{ClusterFile, DeviceFile, Duplex, HostFile, Listing, PairFile, PodFile, RackFile};
+pub use file::{ClusterFile, DeviceFile, HostFile, PairFile, PodFile, RackFile};
+pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 
 use crate::input::{InputError, read_text, read_yaml};
 use crate::{Capacities, Fabric};

@@ -3,16 +3,35 @@
 
 use std::sync::Arc;
 
-use super::errors::{Errors, is_name};
-use super::file::{ClusterFile, DeviceFile, Duplex, HostFile, Listing, RackFile};
+use super::applies;
+use super::errors::Errors;
+use super::file::{DeviceFile, HostFile, RackFile};
+use super::values::{Duplex, Listing, Ratio};
 use crate::fabric::Device;
-use crate::input::{InputError, Spanned};
+use crate::input::{InputError, Location, Spanned, excerpt};
 use crate::{RackKind, Shape};
 
 /// Tags are bits of a word.
 const TAGS: usize = 64;
-/// Ids are 32 bits, and each host has several resources.
-const HOSTS: usize = 50_000_000;
+/// More than any network has: a larger count is a slip of the pen, and would fill memory.
+const HOSTS: u64 = 4_000_000;
+/// A pipe mesh has a link for each ordered pair: 16.8 million of them.
+const PIPE_HOSTS: u64 = 4_096;
+/// Of one host; the largest storage servers have about a hundred.
+const HOST_DEVICES: usize = 1_000;
+/// Of the cluster; with the links, their ids fit 32 bits by far.
+const DEVICES: u64 = 100_000_000;
+/// Words that follow the name of a host, rack or pod where a device's name would.
+const LINKS: [&str; 4] = ["egress", "ingress", "uplink", "downlink"];
+
+/// What a cluster file says, with defaults filled in: racks pod by pod, hosts rack by rack.
+pub(super) struct Resolved {
+    pub racks: Vec<Rack>,
+    pub pods: Vec<Pod>,
+    pub rack_link: Option<Link>,
+    pub pod_link: Option<Link>,
+    pub tag_names: Vec<String>,
+}
 
 pub(super) struct Rack {
     pub name: String,
@@ -20,8 +39,7 @@ pub(super) struct Rack {
     pub kind: RackKind,
     pub fault_domain: Option<String>,
     pub hosts: Vec<Host>,
-    pub link: Option<Duplex>,
-    pub oversubscription: Option<f64>,
+    pub link: Option<Link>,
 }
 
 pub(super) struct Host {
@@ -33,104 +51,108 @@ pub(super) struct Host {
 
 pub(super) struct Pod {
     pub name: String,
-    pub link: Option<Duplex>,
-    pub oversubscription: Option<f64>,
+    pub link: Option<Link>,
+    pub at: Location,
+}
+
+/// The rate of a link, or what divides the sum of the rates below it.
+#[derive(Clone, Copy)]
+pub(super) enum Link {
+    Rate(Duplex),
+    Oversubscribed(f64, Location),
 }
 
 /// Reads the file with what stands for fields that a rack or host does not give.
 struct Reader<'a> {
     errors: Errors<'a>,
-    file: &'a ClusterFile,
     devices: Arc<[Device]>,
     tag_names: Vec<String>,
+    /// Hosts so far, and their devices.
+    hosts: u64,
+    host_devices: u64,
 }
 
-/// What a cluster file says, with defaults filled in: racks pod by pod, hosts rack by rack.
-pub(super) struct Resolved {
-    pub racks: Vec<Rack>,
-    pub pods: Vec<Pod>,
-    pub tag_names: Vec<String>,
+/// What the hosts of one rack have in common.
+struct Common {
+    nic: Option<Duplex>,
+    tags: u64,
+    devices: Arc<[Device]>,
 }
 
-pub(super) fn resolve(path: &str, file: &ClusterFile) -> Result<Resolved, InputError> {
-    let devices = file.devices.iter().map(|d| &d.value).cloned().collect::<Vec<_>>();
-    let mut reader = Reader { errors: Errors { path }, file, devices: Arc::from([]), tag_names: Vec::new() };
-    reader.devices = reader.devices(&devices, "devices", file.devices.first())?;
+impl Common {
+    fn host(&self, name: String) -> Host {
+        Host { name, nic: self.nic, tags: self.tags, devices: self.devices.clone() }
+    }
+}
+
+pub(super) fn resolve(errors: Errors<'_>) -> Result<Resolved, InputError> {
+    applies::check(errors)?;
+    let file = errors.file;
+    let rate = |rate: &Option<Spanned<Duplex>>| rate.as_ref().map(|rate| rate.value);
+    let rack_link = link(errors, rate(&file.rack_link), "rack_link", &file.oversubscription)?;
+    let pod_link = link(errors, rate(&file.pod_link), "pod_link", &file.pod_oversubscription)
+        .map_err(|error| error.in_field("pod_oversubscription"))?;
+    let devices = devices(errors, &file.devices)?;
+    let mut reader = Reader { errors, devices, tag_names: Vec::new(), hosts: 0, host_devices: 0 };
     let pods = reader.pods()?;
     let mut racks = reader.racks(&pods)?;
     // The hosts of a pod are a range, so its racks stand together.
     racks.sort_by_key(|rack| rack.pod);
-    let hosts: usize = racks.iter().map(|rack| rack.hosts.len()).sum();
-    if hosts == 0 || hosts > HOSTS {
-        return Err(reader.errors.about(format!("{hosts} hosts: expected 1 to {HOSTS}")));
-    }
-    Ok(Resolved { racks, pods, tag_names: reader.tag_names })
+    Ok(Resolved { racks, pods, rack_link, pod_link, tag_names: reader.tag_names })
 }
 
 impl Reader<'_> {
-    // ---- pods, racks, hosts ---------------------------------------------------------------------------
-
     fn pods(&self) -> Result<Vec<Pod>, InputError> {
-        let Some(spanned) = &self.file.pods else { return Ok(Vec::new()) };
-        if self.file.shape != Shape::Tree {
-            return Err(self.errors.at(Some(spanned), "pods", "a mesh has no pods".into()));
-        }
+        let Some(spanned) = &self.errors.file.pods else { return Ok(Vec::new()) };
         match &spanned.value {
-            Listing::Count(0) => Err(self.errors.at(Some(spanned), "pods", "0: expected at least 1".into())),
-            Listing::Count(count) => Ok((0..*count)
-                .map(|i| Pod { name: format!("p{i}"), link: None, oversubscription: None })
-                .collect()),
-            Listing::Each(each) => {
-                let mut pods = Vec::new();
-                for (i, item) in each.iter().enumerate() {
-                    let pod = &item.value;
-                    let field = format!("pods[{i}]");
-                    self.errors.check_name(item, &field, &pod.name)?;
-                    self.errors.check_link(Some(item), &field, pod.link, pod.oversubscription)?;
-                    pods.push(Pod {
-                        name: pod.name.clone(),
-                        link: pod.link,
-                        oversubscription: pod.oversubscription,
-                    });
-                }
-                Ok(pods)
+            Listing::Count(count) => {
+                let at = spanned.referenced;
+                check_size(self.errors, u64::from(*count), HOSTS, "pods", at)
+                    .map_err(|error| error.under("pods"))?;
+                Ok((0..*count).map(|i| Pod { name: format!("p{i}"), link: None, at }).collect())
             }
+            Listing::Each(each) => (each.iter().enumerate())
+                .map(|(i, item)| {
+                    let pod = &item.value;
+                    let link = link(self.errors, pod.link, "link", &pod.oversubscription)
+                        .map_err(|error| error.under(format_args!("pods[{i}]")))?;
+                    Ok(Pod { name: pod.name.0.clone(), link, at: item.referenced })
+                })
+                .collect(),
         }
     }
 
     fn racks(&mut self, pods: &[Pod]) -> Result<Vec<Rack>, InputError> {
-        let file = self.file;
+        let file = self.errors.file;
         match (&file.racks, &file.hosts) {
+            (Some(racks), None) => self.listed_racks(racks, pods),
+            (None, Some(hosts)) => self.lone_hosts(hosts),
             (Some(_), Some(hosts)) => {
-                Err(self.errors.at(Some(hosts), "hosts", "give `racks` or `hosts`, not both".into()))
+                Err(self.errors.at(hosts.referenced, "hosts", "give `racks` or `hosts`, not both"))
             }
             (None, None) if file.shape == Shape::Tree => Err(self.errors.missing("racks", "150")),
             (None, None) => Err(self.errors.missing("hosts", "10")),
-            (None, Some(hosts)) if file.shape == Shape::Tree => {
-                Err(self.errors.at(Some(hosts), "hosts", "a tree has `racks` and `hosts_per_rack`".into()))
-            }
-            (None, Some(hosts)) => self.lone_hosts(hosts),
-            (Some(racks), None) => self.listed_racks(racks, pods),
         }
     }
 
     /// A mesh without racks: each host is a domain by itself.
     fn lone_hosts(&mut self, hosts: &Spanned<Listing<HostFile>>) -> Result<Vec<Rack>, InputError> {
+        let common = self.common(&RackFile::default(), hosts.referenced)?;
         let hosts = match &hosts.value {
             Listing::Count(count) => {
-                self.check_count(Some(hosts), "hosts", *count)?;
-                (0..*count).map(|i| self.default_host(format!("h{i}"), None, 0, None)).collect()
+                self.make_room(u64::from(*count), &common.devices, hosts.referenced)
+                    .map_err(|error| error.under("hosts"))?;
+                (0..*count).map(|i| common.host(format!("h{i}"))).collect()
             }
-            Listing::Each(each) => self.each_host(each, "hosts", None, 0, None)?,
+            Listing::Each(each) => self.each_host(each, &common)?,
         };
         let alone = |host: Host| Rack {
             name: host.name.clone(),
             pod: None,
-            kind: self.file.kind,
+            kind: self.errors.file.kind,
             fault_domain: None,
             hosts: vec![host],
             link: None,
-            oversubscription: None,
         };
         Ok(hosts.into_iter().map(alone).collect())
     }
@@ -143,57 +165,37 @@ impl Reader<'_> {
         let mut racks = Vec::new();
         match &spanned.value {
             Listing::Count(count) => {
-                self.check_count(Some(spanned), "racks", *count)?;
-                let plain = RackFile::default();
-                for _ in 0..*count {
-                    let rack = self.rack(&plain, None, racks.len(), "racks", spanned)?;
-                    racks.push(rack);
+                if self.hosts_per_rack().is_none() {
+                    return Err(self.errors.missing("hosts_per_rack", "20"));
                 }
-                self.deal_out(&mut racks, pods)?;
+                self.alike(&RackFile::default(), *count, spanned.referenced, pods, &mut racks)
+                    .map_err(|error| error.under("racks"))?;
             }
             Listing::Each(each) => {
+                let some_pod = each.iter().any(|rack| rack.value.pod.is_some());
                 for (i, item) in each.iter().enumerate() {
-                    let field = format!("racks[{i}]");
-                    let count = item.value.count.unwrap_or(1);
-                    self.check_count(Some(item), &format!("{field}.count"), count)?;
-                    if item.value.count.is_some() && item.value.name.is_some() {
-                        let message = "`count` racks are named by number; leave `name` out".to_owned();
-                        return Err(self.errors.at(Some(item), &format!("{field}.name"), message));
+                    if some_pod && item.value.pod.is_none() {
+                        let message = "missing; other racks name their pod, so each must";
+                        return Err(self.errors.at(item.referenced, format!("racks[{i}].pod"), message));
                     }
-                    let pod = item.value.pod.as_ref();
-                    let pod = match pod.map(|name| pods.iter().position(|p| p.name == *name)) {
-                        Some(None) => {
-                            let message =
-                                format!("unknown pod `{}`; list it under `pods`", pod.map_or("", |p| p));
-                            return Err(self.errors.at(Some(item), &format!("{field}.pod"), message));
-                        }
-                        Some(found) => found,
-                        None => None,
-                    };
-                    for _ in 0..count {
-                        let rack = self.rack(&item.value, pod, racks.len(), &field, item)?;
-                        racks.push(rack);
-                    }
-                }
-                if racks.iter().all(|rack| rack.pod.is_none()) {
-                    self.deal_out(&mut racks, pods)?;
-                } else if let Some(rack) = racks.iter().find(|rack| rack.pod.is_none()) {
-                    let message = format!("rack {} is in no pod, others are", rack.name);
-                    return Err(self.errors.at(Some(spanned), "racks", message));
+                    let count = item.value.count.map_or(1, |count| count.0);
+                    self.alike(&item.value, count, item.referenced, pods, &mut racks)
+                        .map_err(|error| error.under(format_args!("racks[{i}]")))?;
                 }
             }
+        }
+        if racks.iter().all(|rack| rack.pod.is_none()) {
+            self.deal_out(&mut racks, pods)?;
         }
         Ok(racks)
     }
 
     /// Racks that name no pod go to the pods in order, the same number to each.
     fn deal_out(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
-        if pods.is_empty() {
-            return Ok(());
-        }
+        let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {
             let message = format!("{} racks cannot be dealt out evenly to {} pods", racks.len(), pods.len());
-            return Err(self.errors.at(self.file.pods.as_ref(), "pods", message));
+            return Err(self.errors.at(first.at, "pods", message));
         }
         let each = racks.len() / pods.len();
         for (i, rack) in racks.iter_mut().enumerate() {
@@ -202,153 +204,173 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn rack<T>(
+    /// Appends `count` racks alike.
+    fn alike(
         &mut self,
         rack: &RackFile,
-        pod: Option<usize>,
-        number: usize,
-        field: &str,
-        at: &Spanned<T>,
-    ) -> Result<Rack, InputError> {
-        let name = rack.name.clone().unwrap_or_else(|| format!("r{number}"));
-        self.errors.check_name(at, &format!("{field}.name"), &name)?;
-        self.errors.check_link(Some(at), field, rack.link, rack.oversubscription)?;
-        let devices = match &rack.devices {
-            Some(devices) => Some(self.devices(devices, &format!("{field}.devices"), Some(at))?),
+        count: u32,
+        at: Location,
+        pods: &[Pod],
+        out: &mut Vec<Rack>,
+    ) -> Result<(), InputError> {
+        let link = link(self.errors, rack.link, "link", &rack.oversubscription)?;
+        let pod = match &rack.pod {
+            Some(name) => Some(pods.iter().position(|pod| pod.name == name.value.0).ok_or_else(|| {
+                let message = format!("`{}`: no such pod; list it under `pods`", name.value.0);
+                self.errors.at(name.referenced, "pod", message)
+            })?),
             None => None,
         };
-        let tags = self.tags(&rack.tags, field, at)?;
-        let hosts = match &rack.hosts {
-            Some(Listing::Each(each)) => {
-                self.each_host(each, &format!("{field}.hosts"), rack.nic, tags, devices)?
-            }
-            other => {
-                let count = match other {
-                    Some(Listing::Count(count)) => *count,
-                    _ => match &self.file.hosts_per_rack {
-                        Some(count) => count.value,
-                        None if self.file.shape != Shape::Tree => 1,
-                        None => return Err(self.errors.missing("hosts_per_rack", "20")),
-                    },
-                };
-                if count == 0 {
-                    let message = format!("rack {name} has no hosts; expected at least 1");
-                    let field =
-                        if other.is_some() { format!("{field}.hosts") } else { "hosts_per_rack".into() };
-                    return Err(self.errors.at(Some(at), &field, message));
-                }
-                (0..count)
-                    .map(|j| self.default_host(format!("{name}h{j}"), rack.nic, tags, devices.clone()))
-                    .collect()
-            }
-        };
-        Ok(Rack {
-            name,
-            pod,
-            kind: rack.kind.unwrap_or(self.file.kind),
-            fault_domain: rack.fault_domain.clone(),
-            hosts,
-            link: rack.link,
-            oversubscription: rack.oversubscription,
+        if rack.count.is_some() && rack.name.is_some() {
+            let message = "`count` racks are named by number; leave `name` out";
+            return Err(self.errors.at(at, "name", message));
+        }
+        if rack.count.is_some() && matches!(rack.hosts, Some(Listing::Each(_))) {
+            let message = "the hosts of `count` racks are named by number; say how many each has";
+            return Err(self.errors.at(at, "hosts", message));
+        }
+        let default = self.hosts_per_rack().map(Listing::Count);
+        let hosts = rack.hosts.as_ref().or(default.as_ref()).ok_or_else(|| {
+            let message = "missing; expected for example `hosts: 20`, or `hosts_per_rack: 20` for all";
+            self.errors.at(at, "hosts", message)
+        })?;
+        let common = self.common(rack, at)?;
+        if let Listing::Count(hosts) = hosts {
+            self.make_room(u64::from(count) * u64::from(*hosts), &common.devices, at)?;
+        }
+        for _ in 0..count {
+            let name = rack.name.as_ref().map_or_else(|| format!("r{}", out.len()), |name| name.0.clone());
+            let hosts = match hosts {
+                Listing::Count(hosts) => (0..*hosts).map(|j| common.host(format!("{name}h{j}"))).collect(),
+                Listing::Each(each) => self.each_host(each, &common)?,
+            };
+            out.push(Rack {
+                name,
+                pod,
+                kind: rack.kind.unwrap_or(self.errors.file.kind),
+                fault_domain: rack.fault_domain.as_ref().map(|name| name.0.clone()),
+                hosts,
+                link,
+            });
+        }
+        Ok(())
+    }
+
+    /// How many hosts a rack has that does not say. On a mesh racks only group hosts, by default one.
+    fn hosts_per_rack(&self) -> Option<u32> {
+        let file = self.errors.file;
+        let one = (file.shape != Shape::Tree).then_some(1);
+        file.hosts_per_rack.as_ref().map(|count| count.value.0).or(one)
+    }
+
+    fn common(&mut self, rack: &RackFile, at: Location) -> Result<Common, InputError> {
+        let nic = rack.nic.or(self.errors.file.nic.as_ref().map(|nic| nic.value));
+        let tags = self.tags(&rack.tags, at)?;
+        Ok(Common { nic, tags, devices: self.devices_or(&rack.devices, &self.devices)? })
+    }
+
+    fn each_host(&mut self, each: &[Spanned<HostFile>], common: &Common) -> Result<Vec<Host>, InputError> {
+        let hosts = each.iter().enumerate().map(|(i, item)| {
+            self.host(item, common).map_err(|error| error.under(format_args!("hosts[{i}]")))
+        });
+        hosts.collect()
+    }
+
+    fn host(&mut self, item: &Spanned<HostFile>, common: &Common) -> Result<Host, InputError> {
+        let host = &item.value;
+        let devices = self.devices_or(&host.devices, &common.devices)?;
+        self.make_room(1, &devices, item.referenced)?;
+        Ok(Host {
+            name: host.name.0.clone(),
+            nic: host.nic.or(common.nic),
+            tags: common.tags | self.tags(&host.tags, item.referenced)?,
+            devices,
         })
     }
 
-    fn default_host(
+    fn devices_or(
         &self,
-        name: String,
-        nic: Option<Duplex>,
-        tags: u64,
-        devices: Option<Arc<[Device]>>,
-    ) -> Host {
-        let nic = nic.or(self.file.nic.as_ref().map(|nic| nic.value));
-        Host { name, nic, tags, devices: devices.unwrap_or_else(|| self.devices.clone()) }
-    }
-
-    fn each_host(
-        &mut self,
-        each: &[Spanned<HostFile>],
-        field: &str,
-        nic: Option<Duplex>,
-        rack_tags: u64,
-        rack_devices: Option<Arc<[Device]>>,
-    ) -> Result<Vec<Host>, InputError> {
-        let mut hosts = Vec::with_capacity(each.len());
-        for (i, item) in each.iter().enumerate() {
-            let host = &item.value;
-            let field = format!("{field}[{i}]");
-            self.errors.check_name(item, &format!("{field}.name"), &host.name)?;
-            self.errors.check_link(Some(item), &format!("{field}.nic"), host.nic, None)?;
-            let tags = rack_tags | self.tags(&host.tags, &field, item)?;
-            let devices = match &host.devices {
-                Some(devices) => Some(self.devices(devices, &format!("{field}.devices"), Some(item))?),
-                None => rack_devices.clone(),
-            };
-            hosts.push(self.default_host(host.name.clone(), host.nic.or(nic), tags, devices));
-        }
-        if hosts.is_empty() {
-            return Err(self
-                .errors
-                .about("an empty list: expected at least one host".into())
-                .in_field(field));
-        }
-        Ok(hosts)
-    }
-
-    fn devices<T>(
-        &self,
-        files: &[DeviceFile],
-        field: &str,
-        at: Option<&Spanned<T>>,
+        listed: &Option<Vec<Spanned<DeviceFile>>>,
+        default: &Arc<[Device]>,
     ) -> Result<Arc<[Device]>, InputError> {
-        let mut devices = Vec::<Device>::with_capacity(files.len());
-        for (i, file) in files.iter().enumerate() {
-            let field = format!("{field}[{i}]");
-            let name = file.name.clone().unwrap_or_else(|| format!("disk{i}"));
-            if file.read.0 == 0 || file.write.0 == 0 {
-                let message = "zero rate: a device must read and write at a positive rate".to_owned();
-                return Err(self.errors.at(at, &field, message));
-            }
-            let taken = devices.iter().any(|d| *d.name == *name);
-            if taken || ["egress", "ingress"].contains(&name.as_str()) || !is_name(&name) {
-                let message = format!("`{name}`: not a device name, or used twice in a host");
-                return Err(self.errors.at(at, &format!("{field}.name"), message));
-            }
-            devices.push(Device {
-                name: name.into(),
-                read_ns_per_byte: file.read.ns_per_byte(),
-                write_ns_per_byte: file.write.ns_per_byte(),
-                capacity: file.capacity,
-            });
-        }
-        Ok(devices.into())
+        listed.as_ref().map_or_else(|| Ok(default.clone()), |listed| devices(self.errors, listed))
     }
 
-    fn tags<T>(&mut self, tags: &[String], field: &str, at: &Spanned<T>) -> Result<u64, InputError> {
+    fn tags(&mut self, tags: &[String], at: Location) -> Result<u64, InputError> {
         let mut mask = 0;
         for tag in tags {
-            let bit = match self.tag_names.iter().position(|name| name == tag) {
-                Some(bit) => bit,
-                None if self.tag_names.len() < TAGS => {
-                    self.tag_names.push(tag.clone());
-                    self.tag_names.len() - 1
-                }
-                None => {
-                    let message = format!("`{tag}`: more than {TAGS} different tags in the cluster");
-                    return Err(self.errors.at(Some(at), &format!("{field}.tags"), message));
-                }
-            };
+            let known = self.tag_names.iter().position(|name| name == tag);
+            let bit = known.unwrap_or(self.tag_names.len());
+            if bit == TAGS {
+                let message = format!("`{}`: more than {TAGS} different tags in the cluster", excerpt(tag));
+                return Err(self.errors.at(at, "tags", message));
+            }
+            if known.is_none() {
+                self.tag_names.push(tag.clone());
+            }
             mask |= 1 << bit;
         }
         Ok(mask)
     }
 
-    // ---- checks ---------------------------------------------------------------------------------------
-
-    fn check_count<T>(&self, at: Option<&Spanned<T>>, field: &str, count: u32) -> Result<(), InputError> {
-        match count {
-            0 => Err(self.errors.at(at, field, "0: expected at least 1".into())),
-            n if n as usize > HOSTS => Err(self.errors.at(at, field, format!("{n}: more than {HOSTS}"))),
-            _ => Ok(()),
+    /// Counts hosts and devices before they are made, so that a slip of the pen costs no memory.
+    fn make_room(&mut self, hosts: u64, devices: &[Device], at: Location) -> Result<(), InputError> {
+        self.hosts = self.hosts.saturating_add(hosts);
+        self.host_devices = self.host_devices.saturating_add(hosts.saturating_mul(devices.len() as u64));
+        if self.errors.file.shape == Shape::Pipe && self.hosts > PIPE_HOSTS {
+            let hosts = self.hosts;
+            let message = format!("{hosts} hosts: a pipe mesh has at most {PIPE_HOSTS}; use `shape: hose`");
+            return Err(self.errors.about(message).at_place(at));
         }
+        check_size(self.errors, self.hosts, HOSTS, "hosts", at)?;
+        check_size(self.errors, self.host_devices, DEVICES, "devices", at)
     }
+}
+
+fn check_size(errors: Errors<'_>, size: u64, most: u64, of: &str, at: Location) -> Result<(), InputError> {
+    if size <= most {
+        return Ok(());
+    }
+    Err(errors.about(format!("{size} {of}: expected at most {most}")).at_place(at))
+}
+
+fn link(
+    errors: Errors<'_>,
+    rate: Option<Duplex>,
+    rate_field: &str,
+    ratio: &Option<Spanned<Ratio>>,
+) -> Result<Option<Link>, InputError> {
+    match (rate, ratio) {
+        (Some(_), Some(ratio)) => {
+            let message = format!("give this or `{rate_field}`, not both");
+            Err(errors.at(ratio.referenced, "oversubscription", message))
+        }
+        (None, Some(ratio)) => Ok(Some(Link::Oversubscribed(ratio.value.0, ratio.referenced))),
+        (rate, None) => Ok(rate.map(Link::Rate)),
+    }
+}
+
+fn devices(errors: Errors<'_>, files: &[Spanned<DeviceFile>]) -> Result<Arc<[Device]>, InputError> {
+    let mut devices = Vec::<Device>::with_capacity(files.len());
+    for (i, item) in files.iter().enumerate() {
+        let file = &item.value;
+        let name = file.name.as_ref().map_or_else(|| format!("disk{i}"), |name| name.0.clone());
+        let wrong = |message: String| Err(errors.at(item.referenced, format!("devices[{i}]"), message));
+        if i >= HOST_DEVICES {
+            return wrong(format!("more than {HOST_DEVICES} devices in a host"));
+        }
+        if LINKS.contains(&name.as_str()) {
+            return wrong(format!("`{name}`: a link of the host has this name; choose another"));
+        }
+        if devices.iter().any(|device| *device.name == *name) {
+            return wrong(format!("`{name}`: two devices of a host have this name"));
+        }
+        devices.push(Device {
+            name: name.into(),
+            read_ns_per_byte: file.read.0.ns_per_byte(),
+            write_ns_per_byte: file.write.0.ns_per_byte(),
+            capacity: file.capacity,
+        });
+    }
+    Ok(devices.into())
 }

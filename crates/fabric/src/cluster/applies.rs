@@ -1,0 +1,103 @@
+//! Which fields apply to which shape. One that would have no effect is an error: whoever wrote it expects one.
+
+use super::errors::Errors;
+use super::file::{HostFile, RackFile};
+use super::values::Listing;
+use crate::Shape;
+use crate::input::{InputError, Location, Spanned};
+
+const TREE: &[Shape] = &[Shape::Tree];
+const PIPE: &[Shape] = &[Shape::Pipe];
+const MESH: &[Shape] = &[Shape::Pipe, Shape::Hose];
+/// The shapes in which a host has a link of its own.
+const NICS: &[Shape] = &[Shape::Tree, Shape::Hose];
+
+/// Refuses fields that do not apply.
+pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
+    let file = errors.file;
+    let fields = [
+        ("hosts", place(&file.hosts), MESH),
+        ("nic", place(&file.nic), NICS),
+        ("oversubscription", place(&file.oversubscription), TREE),
+        ("rack_link", place(&file.rack_link), TREE),
+        ("pods", place(&file.pods), TREE),
+        ("pod_oversubscription", place(&file.pod_oversubscription), TREE),
+        ("pod_link", place(&file.pod_link), TREE),
+        ("pair", place(&file.pair), PIPE),
+        ("pairs", file.pairs.first().map(|pair| pair.referenced), PIPE),
+    ];
+    for (field, written, shapes) in fields {
+        if let Some(at) = written {
+            applies(errors, shapes, at, field)?;
+        }
+    }
+    let needs = [
+        ("hosts_per_rack", place(&file.hosts_per_rack), "racks", file.racks.is_some()),
+        ("pod_oversubscription", place(&file.pod_oversubscription), "pods", file.pods.is_some()),
+        ("pod_link", place(&file.pod_link), "pods", file.pods.is_some()),
+    ];
+    for (field, written, needed, given) in needs {
+        if let (Some(at), false) = (written, given) {
+            return Err(errors.at(at, field, format!("has no effect without `{needed}`")));
+        }
+    }
+    if file.shape == Shape::Tree {
+        // All that a rack or host can say applies to a tree.
+        return Ok(());
+    }
+    if let Some(racks) = &file.racks {
+        each(&racks.value, |i, rack| check_rack(errors, &format!("racks[{i}]"), rack))?;
+    }
+    match &file.hosts {
+        Some(hosts) => check_hosts(errors, "hosts", &hosts.value),
+        None => Ok(()),
+    }
+}
+
+fn check_rack(errors: Errors<'_>, rack_field: &str, rack: &Spanned<RackFile>) -> Result<(), InputError> {
+    let RackFile { pod, nic, link, oversubscription, hosts, .. } = &rack.value;
+    let fields = [
+        ("pod", pod.is_some(), TREE),
+        ("nic", nic.is_some(), NICS),
+        ("link", link.is_some(), TREE),
+        ("oversubscription", oversubscription.is_some(), TREE),
+    ];
+    for (field, _, shapes) in fields.into_iter().filter(|field| field.1) {
+        applies(errors, shapes, rack.referenced, &format!("{rack_field}.{field}"))?;
+    }
+    match hosts {
+        Some(hosts) => check_hosts(errors, &format!("{rack_field}.hosts"), hosts),
+        None => Ok(()),
+    }
+}
+
+fn check_hosts(errors: Errors<'_>, list: &str, hosts: &Listing<HostFile>) -> Result<(), InputError> {
+    each(hosts, |i, host| match host.value.nic {
+        Some(_) => applies(errors, NICS, host.referenced, &format!("{list}[{i}].nic")),
+        None => Ok(()),
+    })
+}
+
+fn applies(errors: Errors<'_>, shapes: &[Shape], at: Location, field: &str) -> Result<(), InputError> {
+    let shape = errors.file.shape;
+    if shapes.contains(&shape) {
+        return Ok(());
+    }
+    let expected: Vec<String> = shapes.iter().map(|shape| format!("`shape: {shape}`")).collect();
+    let message = format!("has no effect with `shape: {shape}`; it applies to {}", expected.join(" and "));
+    Err(errors.at(at, field, message))
+}
+
+fn each<T>(
+    listing: &Listing<T>,
+    check: impl Fn(usize, &Spanned<T>) -> Result<(), InputError>,
+) -> Result<(), InputError> {
+    match listing {
+        Listing::Each(each) => each.iter().enumerate().try_for_each(|(i, item)| check(i, item)),
+        Listing::Count(_) => Ok(()),
+    }
+}
+
+fn place<T>(field: &Option<Spanned<T>>) -> Option<Location> {
+    field.as_ref().map(|spanned| spanned.referenced)
+}

@@ -1,0 +1,86 @@
+//! The one error about a file from outside, on one line whatever the file holds.
+
+use std::fmt;
+
+use super::{Location, Spanned};
+
+/// What is wrong with an input, where: file, line, field, and what was expected.
+///
+/// Printed on one line: `cluster.yaml:7:12: racks[3].uplink: ...`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InputError {
+    /// The file as the user named it, or what stands in for one (`<text>`).
+    pub file: String,
+    /// Line from 1, where known.
+    pub line: Option<u64>,
+    /// Column from 1, where known.
+    pub column: Option<u64>,
+    /// The field, as a path (`racks[3].uplink`) or a column name.
+    pub field: Option<String>,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+impl InputError {
+    /// An error about the whole of `file`.
+    pub fn new(file: impl Into<String>, message: impl fmt::Display) -> Self {
+        let (file, message) = (file.into(), message.to_string());
+        InputError { file, line: None, column: None, field: None, message }
+    }
+
+    /// The same error, at a line (from 1).
+    pub fn at_line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    /// The same error, about a field.
+    pub fn in_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// The same error, about a field inside `parent`.
+    pub fn under(mut self, parent: impl fmt::Display) -> Self {
+        self.field = Some(match self.field {
+            Some(field) => format!("{parent}.{field}"),
+            None => parent.to_string(),
+        });
+        self
+    }
+
+    /// The same error, at the place in a YAML text that `spanned` was read from.
+    pub fn at<T>(self, spanned: &Spanned<T>) -> Self {
+        self.at_place(spanned.referenced)
+    }
+
+    /// The same error, at a place in a YAML text; nothing is said of a place that is not known.
+    pub(crate) fn at_place(mut self, place: Location) -> Self {
+        if place.line() > 0 {
+            (self.line, self.column) = (Some(place.line()), Some(place.column()));
+        }
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ": {field}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// What a file says, fit to be repeated in an error: on one line, and the beginning only if it is long.
+pub(crate) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let shown: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if shown.len() < text.len() { shown + "..." } else { shown }
+}

@@ -1,0 +1,22 @@
+//! Files from outside: how they are read, and the one error that says what is wrong with one.
+
+mod error;
+mod scalar;
+mod yaml;
+
+pub use error::InputError;
+pub(crate) use error::excerpt;
+pub(crate) use scalar::{Scalar, scalars_by_text};
+pub(crate) use serde_saphyr::Location;
+pub use serde_saphyr::Spanned;
+pub use yaml::read_yaml;
+
+/// Reads a whole text file.
+pub fn read_text(path: &str) -> Result<String, InputError> {
+    let bytes = std::fs::read(path).map_err(|error| InputError::new(path, error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        InputError::new(path, "not UTF-8 text").at_line(line as u64)
+    })
+}

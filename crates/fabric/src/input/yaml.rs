@@ -1,0 +1,158 @@
+//! YAML files into values. What the YAML library says of a mistake is put into the words of someone who writes a
+//! file and knows neither the library nor the types behind it.
+
+use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Segment};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{
+    Error, NonFiniteFloatPolicy, Options, UserMessageFormatter, with_deserializer_from_str_with_options,
+};
+
+use super::{InputError, Location, excerpt};
+
+/// The most hosts times fields that a file may write out; 100,000 hosts with every field are two million.
+const MOST_VALUES: usize = 5_000_000;
+/// The most times that a file may refer (`*alias`, `<<`) to what it wrote elsewhere.
+const MOST_ALIASES: usize = 200_000;
+/// The most values, and beginnings and ends of lists and fields, that these may repeat in all.
+const MOST_REPEATED: usize = 4_000_000;
+
+/// Reads a YAML text (JSON is YAML too) into a `T`; `file` is only for the error message.
+///
+/// `T` and what it is made of must not have a field called `value`: [`Spanned`](super::Spanned) has one, which is
+/// left out where errors name a field.
+pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
+    if text.trim().is_empty() {
+        return Err(InputError::new(file, "the file is empty"));
+    }
+    // Keeping track of fields takes a third of the time of a large file, so only a wrong file is read with it, and
+    // one that is too large not again.
+    let read = |deserializer: serde_saphyr::Deserializer<'_, '_>| T::deserialize(deserializer);
+    with_deserializer_from_str_with_options(text, options(), read).or_else(|error| match error {
+        Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } => {
+            Err(located(file, Vec::new(), &error))
+        }
+        _ => read_with_path(file, text),
+    })
+}
+
+fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
+    let mut path = Vec::new();
+    with_deserializer_from_str_with_options(text, options(), |deserializer| {
+        let mut track = serde_path_to_error::Track::new();
+        let tracked = serde_path_to_error::Deserializer::new(deserializer, &mut track);
+        T::deserialize(tracked).inspect_err(|_| path = steps(&track.path()))
+    })
+    .map_err(|error| located(file, path, &error))
+}
+
+/// What `error` says, with its place in the text and the field that `path` leads to.
+fn located(file: &str, mut path: Vec<String>, error: &Error) -> InputError {
+    let (field, message) = explain(error);
+    path.extend(field);
+    let located = InputError::new(file, message).at_place(error.location().unwrap_or(Location::UNKNOWN));
+    if path.is_empty() { located } else { located.in_field(joined(&path)) }
+}
+
+/// Generous where a long file is legitimate, strict where only a hostile one goes: a few lines of aliases of
+/// aliases stand for billions of values.
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_nodes: MOST_VALUES,
+            max_events: 2 * MOST_VALUES,
+            max_aliases: MOST_ALIASES,
+            max_merge_keys: MOST_ALIASES,
+            enforce_alias_anchor_ratio: false,
+            max_documents: 1,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MOST_REPEATED },
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        with_snippet: false,
+    }
+}
+
+/// The steps of a path as the user wrote them: without those that `Spanned` puts in.
+fn steps(path: &Path) -> Vec<String> {
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(format!("[{index}]")),
+        Segment::Map { key } if key != "value" => Some(excerpt(key)),
+        _ => None,
+    };
+    path.iter().filter_map(step).collect()
+}
+
+fn joined(steps: &[String]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        if !path.is_empty() && !step.starts_with('[') {
+            path.push('.');
+        }
+        path += step;
+    }
+    path
+}
+
+/// The field below the one being read, where it is about one, and what is wrong and was expected.
+fn explain(error: &Error) -> (Option<String>, String) {
+    let message = match error {
+        Error::SerdeMissingField { field, .. } => return (Some((*field).to_owned()), "missing".into()),
+        Error::DuplicateMappingKey { key, .. } => return (key.as_deref().map(excerpt), "given twice".into()),
+        Error::AliasError { error, .. } => return explain(error),
+        // The path ends in the field that is not known.
+        Error::SerdeUnknownField { expected, .. } => {
+            format!("unknown field; expected one of {}", expected.join(", "))
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            format!("`{}`: expected one of {}", excerpt(variant), expected.join(", "))
+        }
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            format!("{}: expected {expected}", excerpt(unexpected))
+        }
+        Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. }
+        | Error::UnexpectedValueForUnitEnumVariant { .. } => "expected a single word".into(),
+        Error::Unexpected { expected, .. } => format!("expected {}", in_words(expected)),
+        Error::InvalidScalar { ty, .. } => format!("expected {}", in_words(ty)),
+        Error::NullIntoString { .. } => "empty; expected a text".into(),
+        Error::Eof { .. } => "the file ends where a value is expected".into(),
+        Error::UnknownAnchor { .. } => {
+            "nothing has this name; an alias repeats what an anchor (`&name`) before it marks".into()
+        }
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` takes fields, or a list of these".into(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias inside what it stands for".into(),
+        Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
+            "a second document begins here; expected one".into()
+        }
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => "nested too deeply".into(),
+        Error::Budget { breach: BudgetBreach::Aliases { .. } | BudgetBreach::MergeKeys { .. }, .. } => {
+            format!("more than {MOST_ALIASES} aliases")
+        }
+        Error::Budget { .. } => format!("too large: more than {MOST_VALUES} values"),
+        Error::AliasReplayLimitExceeded { .. } => {
+            format!("too large: aliases repeat more than {MOST_REPEATED} values")
+        }
+        // What the parser finds wrong with the text as such.
+        Error::ExternalMessage { msg, .. } if msg.contains("recursion limit") => "nested too deeply".into(),
+        Error::ExternalMessage { msg, .. } => format!("not YAML: {msg}"),
+        other => {
+            let text = other.render_with_formatter(&UserMessageFormatter);
+            let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(head, _)| head);
+            return (None, text.to_owned());
+        }
+    };
+    (None, message)
+}
+
+/// What the library calls a kind of value, in words.
+fn in_words(kind: &str) -> &str {
+    match kind {
+        "mapping start" => "fields, such as `name: value`",
+        "sequence start" => "a list, such as `[a, b]`",
+        "string scalar" => "a text",
+        "boolean" => "`true` or `false`",
+        "floating point" => "a number",
+        kind if kind.starts_with(['i', 'u']) && kind[1..].parse::<u8>().is_ok() => "a whole number in range",
+        other => other,
+    }
+}
