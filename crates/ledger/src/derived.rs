@@ -3,12 +3,25 @@
 //! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host known to be
 //! down adds nothing; a silent one adds the rate of its interface, because nobody can say that it is quiet. A new
 //! window of the sum is complete when every host that is seen has one that reaches its end.
+//!
+//! A pod's sum is of its racks' sums, each before it is limited to what the rack's own link can carry.
 
-use leeward_fabric::{DomainId, Nanos, ResourceId, Shape};
+use leeward_fabric::{DomainId, HostId, Nanos, ResourceId, Shape};
 
 use crate::Ledger;
+use crate::ledger::Due;
 use crate::settings::{Initial, Missing};
 use crate::state::Source;
+
+/// What is below a domain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Below {
+    sums: [Sum; 2],
+    /// When they change without a report.
+    due: Option<Nanos>,
+    /// End of the first window of samples that were taken in and not yet summed up.
+    pub touched: Option<Nanos>,
+}
 
 #[derive(Clone, Copy)]
 enum Direction {
@@ -16,122 +29,153 @@ enum Direction {
     Into,
 }
 
-impl Ledger {
-    /// Notes the domains whose sum a resource belongs to.
-    pub(crate) fn touch(&self, resource: ResourceId, touched: &mut Vec<DomainId>) {
-        let domain = match self.fabric.host_of(resource) {
-            Some(host) => Some(self.fabric.rack_of(host)),
-            None => self.fabric.domain_of_link(resource).and_then(|domain| self.fabric.parent(domain)),
+/// What the resources below a link add up to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    load: f64,
+    /// As last reported.
+    latest: i64,
+    /// The window that all of those that are seen have in common, if any is.
+    window: Option<(Nanos, Nanos)>,
+    /// Whether anything can be said: some report, or are known to carry nothing.
+    seen: bool,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.load += other.load;
+        self.latest = self.latest.saturating_add(other.latest);
+        self.window = match (self.window, other.window) {
+            (Some(a), Some(b)) => Some((a.0.max(b.0), a.1.min(b.1))),
+            (one, None) | (None, one) => one,
         };
-        if let Some(domain) = domain.filter(|domain| touched.last() != Some(domain)) {
-            touched.push(domain);
-        }
+        self.seen |= other.seen;
+    }
+}
+
+impl Ledger {
+    pub(crate) fn derive_all(&mut self, now: Nanos) {
+        self.touched = self.fabric.all_racks().collect();
+        self.derive_touched(now);
     }
 
-    pub(crate) fn derive_all(&mut self, now: Nanos) {
-        for rack in self.fabric.clone().all_racks() {
-            self.derive(rack, now);
+    /// Brings the sums up to date that samples have touched, from the racks up.
+    pub(crate) fn derive_touched(&mut self, now: Nanos) {
+        let mut domains = std::mem::take(&mut self.touched);
+        let parents: Vec<_> = domains.iter().filter_map(|&domain| self.fabric.parent(domain)).collect();
+        domains.extend(parents);
+        // Pods have higher ids than racks.
+        domains.sort_unstable();
+        domains.dedup();
+        for domain in domains.drain(..) {
+            self.below[domain.index()].touched = None;
+            self.derive(domain, now);
         }
+        self.touched = domains;
     }
 
     /// Brings the links of `domain`, and of what it is in, up to date with what is below.
-    pub(crate) fn derive(&mut self, domain: DomainId, now: Nanos) {
+    pub(crate) fn derive_upwards(&mut self, domain: DomainId, now: Nanos) {
+        self.touched.push(domain);
+        self.derive_touched(now);
+    }
+
+    fn derive(&mut self, domain: DomainId, now: Nanos) {
         if self.fabric.shape() != Shape::Tree {
             return;
         }
-        let mut next = Some(domain);
-        while let Some(domain) = next {
-            let out = self.derive_link(domain, Direction::OutOf, now);
-            let into = self.derive_link(domain, Direction::Into, now);
-            self.derived_due[domain.index()] = out.min(into);
-            next = self.fabric.parent(domain);
+        let out = self.derive_link(domain, Direction::OutOf, now);
+        let into = self.derive_link(domain, Direction::Into, now);
+        let due = [out, into].into_iter().flatten().min();
+        let before = std::mem::replace(&mut self.below[domain.index()].due, due);
+        if let Some(at) = before.filter(|_| before != due) {
+            self.agenda.remove(&(at, Due::Domain(domain)));
+        }
+        if let Some(at) = due.filter(|_| before != due) {
+            self.agenda.insert((at, Due::Domain(domain)));
         }
     }
 
     /// Sums up one link. Returns when the sum changes without a report.
-    fn derive_link(&mut self, domain: DomainId, direction: Direction, now: Nanos) -> Nanos {
-        let never = Nanos(u64::MAX);
-        let link = match direction {
-            Direction::OutOf => self.fabric.out_of_domain(domain),
-            Direction::Into => self.fabric.into_domain(domain),
-        };
-        let Some(link) = link else { return never };
+    fn derive_link(&mut self, domain: DomainId, direction: Direction, now: Nanos) -> Option<Nanos> {
+        let link = self.link(domain, direction)?;
         if self.gauges[link.index()].source == Source::Direct {
-            return never;
+            return None;
         }
-        let mut sum = Sum { load: 0.0, latest: 0, from: Nanos(0), until: never, due: never, seen: false };
-        self.add_below(domain, direction, now, &mut sum);
+        let mut due = None;
+        let sum = self.sum_below(domain, direction, now, &mut due);
+        self.below[domain.index()].sums[direction as usize] = sum;
         let gauge = &mut self.gauges[link.index()];
         if !sum.seen {
-            gauge.source = Source::None;
-            return sum.due;
+            (gauge.source, gauge.measured) = (Source::None, 0.0);
+            return due;
         }
-        let first = std::mem::replace(&mut gauge.source, Source::Derived) == Source::None;
+        gauge.source = Source::Derived;
         gauge.measured = sum.load.min(gauge.capacity as f64);
-        if sum.until != never && sum.until > gauge.until {
-            let before = std::mem::replace(&mut gauge.until, sum.until);
-            let from = if sum.from < sum.until { sum.from } else { before };
+        if let Some((from, until)) = sum.window
+            && until > gauge.until
+        {
+            let before = std::mem::replace(&mut gauge.until, until);
+            let from = if from < until { from } else { before };
+            // The first window moves the sum as far as it moved what is summed up.
+            let first = before == Nanos(0) && self.settings.missing == Missing::Strict;
             let weight = match (first, self.settings.initial) {
                 (true, Initial::First) => 1.0,
-                (true, Initial::Zero) => self.settings.weight(sum.until.since(from)),
-                (false, _) => self.settings.weight(sum.until.since(before)),
+                (true, Initial::Zero) => self.settings.weight(until.since(from)),
+                (false, _) => self.settings.weight(until.since(before)),
             };
-            self.window_passed(link, (from, sum.until), weight, sum.latest);
+            self.window_passed(link, (from, until), weight, sum.latest);
         }
-        sum.due
+        due
     }
 
-    fn add_below(&self, domain: DomainId, direction: Direction, now: Nanos, sum: &mut Sum) {
-        let fabric = &self.fabric;
-        for child in fabric.children(Some(domain)) {
-            let link = match direction {
-                Direction::OutOf => fabric.out_of_domain(child),
-                Direction::Into => fabric.into_domain(child),
-            };
-            match link {
-                Some(link) if self.gauges[link.index()].source == Source::Direct => self.add(link, now, sum),
-                _ => self.add_below(child, direction, now, sum),
+    fn link(&self, domain: DomainId, direction: Direction) -> Option<ResourceId> {
+        match direction {
+            Direction::OutOf => self.fabric.out_of_domain(domain),
+            Direction::Into => self.fabric.into_domain(domain),
+        }
+    }
+
+    fn sum_below(&self, domain: DomainId, direction: Direction, now: Nanos, due: &mut Option<Nanos>) -> Sum {
+        let mut sum = Sum::default();
+        for child in self.fabric.children(Some(domain)) {
+            match self.link(child, direction) {
+                Some(link) if self.gauges[link.index()].source == Source::Direct => {
+                    sum.add(self.part(link, now, due));
+                }
+                _ => sum.add(self.below[child.index()].sums[direction as usize]),
             }
         }
-        if fabric.children(Some(domain)).len() == 0 {
-            for host in fabric.hosts(domain).map(leeward_fabric::HostId) {
+        if self.fabric.children(Some(domain)).len() == 0 {
+            for host in self.fabric.hosts(domain).map(HostId) {
                 let link = match direction {
-                    Direction::OutOf => fabric.egress(host),
-                    Direction::Into => fabric.ingress(host),
+                    Direction::OutOf => self.fabric.egress(host),
+                    Direction::Into => self.fabric.ingress(host),
                 };
                 if let Some(link) = link {
-                    self.add(link, now, sum);
+                    sum.add(self.part(link, now, due));
                 }
             }
         }
+        sum
     }
 
-    fn add(&self, resource: ResourceId, now: Nanos, sum: &mut Sum) {
+    /// What a resource with a counter adds to a sum.
+    fn part(&self, resource: ResourceId, now: Nanos, due: &mut Option<Nanos>) -> Sum {
         let gauge = &self.gauges[resource.index()];
         if gauge.source == Source::Down {
-            return;
+            return Sum { seen: true, ..Sum::default() };
         }
-        sum.due = sum.due.min(self.changes_at(resource, now).unwrap_or(sum.due));
+        let changes = self.changes_at(resource, now).filter(|&at| at != Nanos(u64::MAX));
+        *due = [*due, changes].into_iter().flatten().min();
         match self.measured(resource, now) {
-            Some(measured) => {
-                let reported = gauge.source == Source::Direct || self.settings.missing == Missing::Sinbad;
-                sum.seen |= reported;
-                sum.load += measured;
-                sum.latest += self.commitments[resource.index()].latest;
-                sum.from = sum.from.max(self.commitments[resource.index()].from);
-                sum.until = sum.until.min(self.accounted_until(resource, now));
-            }
-            None => sum.load += gauge.capacity as f64,
+            Some(load) => Sum {
+                load,
+                latest: self.commitments[resource.index()].latest,
+                window: Some(self.last_window(resource, now)),
+                seen: gauge.source == Source::Direct || self.settings.missing == Missing::Sinbad,
+            },
+            None => Sum { load: gauge.capacity as f64, ..Sum::default() },
         }
     }
-}
-
-/// What the resources below a link add up to.
-struct Sum {
-    load: f64,
-    latest: i64,
-    from: Nanos,
-    until: Nanos,
-    due: Nanos,
-    seen: bool,
 }

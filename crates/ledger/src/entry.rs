@@ -111,10 +111,9 @@ pub struct EntryId(pub u64);
 pub struct Transaction {
     /// Entries to add.
     pub add: Vec<Entry>,
-    /// Entries to release.
+    /// Entries to release; an id that is there twice counts once.
     pub release: Vec<EntryId>,
-    /// For each queue that was read, the version of its reservations. Empty for best effort, which never
-    /// conflicts.
+    /// For each queue that was read, [`crate::View::version`]. Empty for best effort, which never conflicts.
     pub expect: Vec<(ResourceId, u32)>,
     /// Who asks, and the number of the request; numbers of one client rise.
     pub client: Option<(u64, u64)>,
@@ -123,8 +122,8 @@ pub struct Transaction {
 /// Why a transaction was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Reservations changed since they were read: decide again on a newer view.
-    #[error("reservations on resource {} changed: read version {expected}, now {found}", resource.0)]
+    /// What may be promised changed since it was read: decide again on a newer view.
+    #[error("what may be promised on resource {} changed: read version {expected}, now {found}", resource.0)]
     Conflict {
         /// Where.
         resource: ResourceId,
@@ -139,6 +138,9 @@ pub enum CommitError {
     /// An entry names a resource that the fabric does not have.
     #[error("resource {} is not in the fabric", .0.0)]
     NoResource(ResourceId),
+    /// A hop's work for each byte is not a number, not finite or negative.
+    #[error("work on resource {}: must be finite and not negative", .0.0)]
+    InvalidWork(ResourceId),
     /// A rate is to be reserved where nothing could keep it.
     #[error("resource {} is first come, first served: no rate can be reserved on it", .0.0)]
     CannotReserve(ResourceId),

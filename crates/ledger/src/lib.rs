@@ -29,8 +29,10 @@ mod numbers;
 mod pending;
 mod sample;
 mod settings;
+mod share;
 mod snapshot;
 mod state;
+mod telemetry;
 mod transact;
 mod view;
 

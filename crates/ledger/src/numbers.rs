@@ -13,17 +13,34 @@ pub(crate) struct Sums {
     /// M_g: the part of M in classes with a promise, where counters tell.
     pub measured_guaranteed: Option<f64>,
     /// P - P_g: best-effort work committed and not yet in M.
-    pub pending: f64,
+    pub pending: Unseen,
     /// P_g: promised work committed and not yet in M.
-    pub pending_guaranteed: f64,
-    /// N: committed elastic flows.
-    pub flows: i64,
+    pub pending_guaranteed: Unseen,
+    /// N: elastic flows, committed and measured.
+    pub flows: f64,
     /// Rates committed to streams and envelopes.
     pub inelastic: i64,
     /// G: mean rates of reservations.
     pub reserved_mean: i64,
     /// R: rates of reservations.
     pub reserved_rate: i64,
+}
+
+/// Work that telemetry does not show as it will be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unseen {
+    /// Not started, or held.
+    pub held: f64,
+    /// Starting or ending; negative where more ends.
+    pub settling: f64,
+}
+
+impl Unseen {
+    /// What `measured` will be. No more work can leave than is there, and what is yet to come does not make up for
+    /// it.
+    fn on(self, measured: f64) -> f64 {
+        (measured + self.settling).max(0.0) + self.held
+    }
 }
 
 impl Sums {
@@ -33,14 +50,18 @@ impl Sums {
     /// and only where counters tell the classes apart.
     pub fn load(&self) -> Option<f64> {
         let measured = self.measured?;
-        let load = match self.measured_guaranteed {
-            None => measured + self.pending + self.pending_guaranteed,
-            Some(guaranteed) => {
-                let promised = (guaranteed + self.pending_guaranteed).max(self.reserved_mean as f64);
-                (measured - guaranteed) + promised + self.pending
+        Some(match self.measured_guaranteed {
+            None => {
+                let (best_effort, promised) = (self.pending, self.pending_guaranteed);
+                let held = best_effort.held + promised.held;
+                Unseen { held, settling: best_effort.settling + promised.settling }.on(measured)
             }
-        };
-        Some(load.max(0.0))
+            Some(guaranteed) => {
+                let guaranteed = guaranteed.min(measured);
+                let promised = self.pending_guaranteed.on(guaranteed).max(self.reserved_mean as f64);
+                self.pending.on(measured - guaranteed) + promised
+            }
+        })
     }
 
     /// max(0, limit C - L): what best-effort work may still use. What cannot be seen takes none.
@@ -52,8 +73,8 @@ impl Sums {
     /// (Choreo section 3.2).
     pub fn share(&self, flows: u32, limit: f64) -> f64 {
         let new = f64::from(flows.max(1));
-        let elastic = (self.capacity - self.inelastic as f64).max(0.0);
-        self.residual(limit).max(new / (self.flows.max(0) as f64 + new) * elastic)
+        let elastic = (self.capacity - self.inelastic as f64).clamp(0.0, self.capacity);
+        self.residual(limit).max(new / (self.flows.max(0.0) + new) * elastic)
     }
 
     /// (L + x) / C. `None` where L cannot be seen; infinite on a resource without capacity.
@@ -62,7 +83,8 @@ impl Sums {
         Some(if self.capacity > 0.0 { load / self.capacity } else { f64::INFINITY })
     }
 
-    /// limit C - R: what may still be promised. Telemetry plays no part; best effort yields.
+    /// limit C - R: what may still be promised. Telemetry plays no part; best effort yields. Negative where more is
+    /// promised than the resource is now believed to carry.
     pub fn unreserved(&self, reservable: f64) -> f64 {
         reservable * self.capacity - self.reserved_rate as f64
     }
@@ -74,7 +96,7 @@ pub(crate) fn expected_capacity(capacity: f64, measured: f64, pressure: i64) -> 
     (capacity - (measured + pressure as f64)).clamp(0.0, capacity)
 }
 
-/// A sum as a whole number of units.
+/// A number as a whole one of units, the nearest. (`f64::round` is a call where the processor may be old.)
 pub(crate) fn whole(value: f64) -> Load {
-    Load(value.round() as i64)
+    Load((value + 0.5f64.copysign(value)) as i64)
 }

@@ -20,8 +20,10 @@ pub struct Sample {
 pub struct Discarded {
     /// Their window ends no later than one already taken in.
     pub stale: u64,
-    /// Their window is empty or ends before it starts, or the load is negative.
+    /// Their window is empty, ends before it starts or ends more than an interval from now, or a load is negative.
     pub invalid: u64,
     /// The fabric has no such resource.
     pub unknown: u64,
+    /// Their host is known to be down.
+    pub down: u64,
 }

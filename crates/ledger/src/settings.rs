@@ -20,6 +20,9 @@ pub struct LedgerSettings {
     pub grace: Option<Nanos>,
     /// Under `missing: strict`, after how many intervals without a report a resource is unknown. Default 3.
     pub unknown_after: f64,
+    /// Whether what a stream's peak is above its mean stays pending until release. Default off (Hotspots section 5.1):
+    /// a stream counts with its peak when it is placed, and with what telemetry shows later.
+    pub hold_peak: bool,
     /// Share of a resource's capacity that best-effort work may fill. Default 1.
     pub limit: f64,
     /// Share of a resource's capacity that may be reserved. Default 1.
@@ -72,6 +75,7 @@ impl Default for LedgerSettings {
             initial: Initial::First,
             grace: None,
             unknown_after: 3.0,
+            hold_peak: false,
             limit: 1.0,
             reservable: 1.0,
             hot: 0.75,

@@ -25,11 +25,12 @@ impl Ledger {
     pub fn sums_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (gauge, c) in self.gauges.iter().zip(&self.commitments) {
-            let pending = [c.pending.total(), c.pending_guaranteed.total()].map(f64::to_le_bytes);
+            for pending in [&c.pending, &c.pending_guaranteed] {
+                bytes.extend(pending.held.to_le_bytes());
+                bytes.extend(pending.settling().to_le_bytes());
+            }
             let counts = [gauge.pressure, c.flows, c.inelastic, c.reserved_mean, c.reserved_rate];
-            bytes.extend(pending.as_flattened());
             bytes.extend(counts.map(i64::to_le_bytes).as_flattened());
-            bytes.extend(c.version.to_le_bytes());
         }
         bytes
     }

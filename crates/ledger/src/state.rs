@@ -1,6 +1,7 @@
 //! What the ledger keeps for each resource, in two tables: gauges, which a policy reads for every candidate, and
 //! commitments, which it reads for few.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use leeward_calculus::TokenBucket;
@@ -12,7 +13,7 @@ use crate::pending::Pending;
 /// What a candidate scan reads: small, and in order of resource id.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Gauge {
-    /// Believed capacity.
+    /// Believed capacity. Not negative.
     pub capacity: i64,
     /// The estimate after the last window.
     pub measured: f64,
@@ -44,17 +45,19 @@ pub(crate) struct Commitments {
     pub pending: Pending,
     /// Promised rates not yet in telemetry.
     pub pending_guaranteed: Pending,
-    /// The blocks behind `Gauge::pressure`, and rates that leave with the next window.
-    pub until_window: Vec<UntilWindow>,
+    /// The blocks behind `Gauge::pressure`, and rates that leave with the next window, by entry.
+    pub until_window: VecDeque<UntilWindow>,
     /// Elastic flows.
     pub flows: i64,
+    /// Elastic flows that are not in the ledger, as measured.
+    pub cross_flows: f64,
     /// Rates of streams and envelopes.
     pub inelastic: i64,
     /// Mean rates of envelopes.
     pub reserved_mean: i64,
     /// Reserved rates of envelopes.
     pub reserved_rate: i64,
-    /// How often reservations changed.
+    /// How often what may be promised changed.
     pub version: u32,
     /// The envelopes promised here, by entry.
     pub envelopes: Vec<Promise>,
@@ -73,8 +76,12 @@ pub(crate) struct Commitments {
 pub(crate) struct UntilWindow {
     pub entry: EntryId,
     pub committed: Nanos,
+    /// End of the window that was next then.
+    pub awaited: Nanos,
     pub pressure: i64,
     pub rate: i64,
+    /// Whether the rate was promised.
+    pub guaranteed: bool,
 }
 
 /// An envelope promised at a queue.
@@ -92,6 +99,43 @@ pub struct Promise {
 
 impl Gauge {
     pub fn new(capacity: i64) -> Self {
-        Gauge { capacity, measured: 0.0, until: Nanos(0), pressure: 0, source: Source::None }
+        Gauge { capacity: capacity.max(0), measured: 0.0, until: Nanos(0), pressure: 0, source: Source::None }
+    }
+}
+
+impl Commitments {
+    pub fn pending(&mut self, guaranteed: bool) -> &mut Pending {
+        if guaranteed { &mut self.pending_guaranteed } else { &mut self.pending }
+    }
+
+    /// Takes away what `leaves`: its pressure, and its rate.
+    pub fn drop_until_window(&mut self, gauge: &mut Gauge, leaves: impl Fn(&UntilWindow) -> bool) {
+        let mut waiting = std::mem::take(&mut self.until_window);
+        waiting.retain(|item| {
+            let leaves = leaves(item);
+            if leaves {
+                self.let_go(gauge, item);
+            }
+            !leaves
+        });
+        self.until_window = waiting;
+    }
+
+    /// Takes away what of an entry still waits for the next window.
+    pub fn drop_entry(&mut self, gauge: &mut Gauge, id: EntryId) {
+        // They are in order of their entries, and most often the window has passed or the oldest entry leaves.
+        let from = match self.until_window.front() {
+            Some(oldest) if oldest.entry < id => self.until_window.partition_point(|item| item.entry < id),
+            _ => 0,
+        };
+        while let Some(&item) = self.until_window.get(from).filter(|item| item.entry == id) {
+            self.let_go(gauge, &item);
+            self.until_window.remove(from);
+        }
+    }
+
+    fn let_go(&mut self, gauge: &mut Gauge, item: &UntilWindow) {
+        gauge.pressure -= item.pressure;
+        self.pending(item.guaranteed).let_go(item.rate);
     }
 }

@@ -1,11 +1,13 @@
 //! Commits and releases. A transaction is checked whole before anything changes.
 
-use leeward_fabric::{BITS_PER_BYTE, Discipline, Nanos, ResourceId};
+use leeward_fabric::{Discipline, Hop, Nanos};
 
 use crate::Ledger;
 use crate::entry::{CommitError, Demand, Entry, EntryId, Fade, Sign, Transaction};
+use crate::ledger::Due;
 use crate::pending::Pending;
 use crate::settings::Missing;
+use crate::share::{Rates, Share};
 use crate::state::{Promise, UntilWindow};
 
 /// An entry in the ledger, and what was derived from it at commit.
@@ -13,8 +15,7 @@ use crate::state::{Promise, UntilWindow};
 pub(crate) struct Stored {
     pub entry: Entry,
     pub stage: Stage,
-    /// Its rate in payload bytes per second, negative if it relieves.
-    pub face: f64,
+    pub rates: Rates,
     /// When it stops being pending by itself.
     pub deadline: Option<Nanos>,
 }
@@ -24,60 +25,25 @@ pub(crate) struct Stored {
 pub(crate) enum Stage {
     /// At face value, until it starts, is released, or the next window comes.
     Held,
-    /// Started, and fading into telemetry.
-    Started,
+    /// Started then, and fading into telemetry.
+    Started(Nanos),
     /// Its rate plays no part any more; flows and reservations stay until release.
     Gone,
 }
 
-/// The rate at which an entry's work counts as pending, in payload bytes per second: what it asks for, or for
-/// elastic work what `share` (resource, flows; native units per second) says it would get on its whole path.
-pub(crate) fn face(entry: &Entry, share: impl Fn(ResourceId, u32) -> f64) -> f64 {
-    let bytes = |bps: u64| bps as f64 / BITS_PER_BYTE;
-    let rate = match entry.demand {
-        Demand::Stream { peak_bps, .. } => bytes(peak_bps),
-        Demand::Envelope { mean_bps, .. } => bytes(mean_bps),
-        Demand::Elastic { flows, cap_bps, .. } => {
-            let hops = entry.hops.iter().filter(|hop| hop.work > 0.0);
-            let least = hops.map(|hop| share(hop.resource, flows) / hop.work).fold(f64::INFINITY, f64::min);
-            Some(least.min(cap_bps.map_or(f64::INFINITY, bytes))).filter(|r| r.is_finite()).unwrap_or(0.0)
-        }
-    };
-    if entry.sign == Sign::Relieves { -rate } else { rate }
-}
-
-/// What one entry adds to one resource's sums, in native units per second.
-pub(crate) struct Share {
-    pub rate: i64,
-    pub flows: i64,
-    pub inelastic: i64,
-    pub reserved_mean: i64,
-    pub reserved_rate: i64,
-    /// Bytes of work that Sinbad's pressure spreads over the time to the next report.
-    pub pressing: f64,
-}
-
-impl Share {
-    /// The share of an entry of rate `face` (bytes per second, signed) at a hop with `work` units a byte.
-    pub fn of(entry: &Entry, face: f64, work: f64) -> Share {
-        let rate = (face * work).round() as i64;
-        let none = Share { rate, flows: 0, inelastic: 0, reserved_mean: 0, reserved_rate: 0, pressing: 0.0 };
-        match &entry.demand {
-            Demand::Elastic { bytes, flows, .. } if entry.sign == Sign::Adds => {
-                Share { flows: i64::from(*flows), pressing: bytes.0 as f64 * work, ..none }
-            }
-            Demand::Elastic { .. } => none,
-            Demand::Stream { .. } => Share { inelastic: rate, ..none },
-            Demand::Envelope { rate_bps, .. } => {
-                let reserved = *rate_bps as f64 / BITS_PER_BYTE * work;
-                Share { inelastic: rate, reserved_mean: rate, reserved_rate: reserved.round() as i64, ..none }
-            }
-        }
+impl Entry {
+    /// Whether its rate was promised: a promise's mean fades apart from best effort.
+    pub(crate) fn is_promised(&self) -> bool {
+        matches!(self.demand, Demand::Envelope { .. })
     }
 
-    /// Placement pressure: the work spread over the `d` to the next report.
-    pub fn pressure(&self, d: Nanos) -> i64 {
-        (self.pressing / d.as_secs_f64().max(1e-9)).round() as i64
+    fn fades(&self) -> bool {
+        matches!(self.fade, Fade::WithEstimator | Fade::After(_))
+    }
+
+    /// When it starts, where it fades from then on.
+    pub(crate) fn fades_from(&self) -> Option<Nanos> {
+        self.starts.filter(|_| self.fades())
     }
 }
 
@@ -85,8 +51,8 @@ impl Stored {
     /// When a transfer that started at `started` is over at face value, and so stops being pending.
     fn over_at(&self, started: Nanos) -> Option<Nanos> {
         match self.entry.demand {
-            Demand::Elastic { bytes, .. } if self.face > 0.0 => {
-                Some(started.plus(Nanos::from_secs_f64(bytes.0 as f64 / self.face)))
+            Demand::Elastic { bytes, .. } if self.rates.face > 0.0 => {
+                Some(started.plus(Nanos::from_secs_f64(bytes.0 as f64 / self.rates.face)))
             }
             _ => None,
         }
@@ -96,6 +62,7 @@ impl Stored {
 impl Ledger {
     /// Makes a transaction, whole or not at all. Returns the ids of the entries added, in order.
     pub fn commit(&mut self, transaction: Transaction, now: Nanos) -> Result<Vec<EntryId>, CommitError> {
+        self.advance(now);
         self.check(&transaction)?;
         for id in transaction.release {
             self.remove(id, now);
@@ -109,17 +76,18 @@ impl Ledger {
     }
 
     fn check(&self, transaction: &Transaction) -> Result<(), CommitError> {
+        // First, so that a client that sends again what was counted is not told to decide again.
+        if let Some((client, sequence)) = transaction.client
+            && self.clients.get(&client).is_some_and(|&last| sequence <= last)
+        {
+            return Err(CommitError::Repeated { client, sequence });
+        }
         for &(resource, expected) in &transaction.expect {
             let found = self.commitments.get(resource.index()).map(|c| c.version);
             let found = found.ok_or(CommitError::NoResource(resource))?;
             if found != expected {
                 return Err(CommitError::Conflict { resource, expected, found });
             }
-        }
-        if let Some((client, sequence)) = transaction.client
-            && self.clients.get(&client).is_some_and(|&last| sequence <= last)
-        {
-            return Err(CommitError::Repeated { client, sequence });
         }
         if let Some(&id) = transaction.release.iter().find(|id| !self.entries.contains_key(id)) {
             return Err(CommitError::NoEntry(id));
@@ -129,8 +97,11 @@ impl Ledger {
                 if hop.resource.index() >= self.gauges.len() {
                     return Err(CommitError::NoResource(hop.resource));
                 }
-                let promised = matches!(entry.demand, Demand::Envelope { .. });
-                if promised && self.fabric.discipline(hop.resource) == Discipline::Fifo {
+                if !hop.work.is_finite() || hop.work < 0.0 {
+                    return Err(CommitError::InvalidWork(hop.resource));
+                }
+                let reserves = entry.is_promised() && entry.sign == Sign::Adds;
+                if reserves && self.fabric.discipline(hop.resource) == Discipline::Fifo {
                     return Err(CommitError::CannotReserve(hop.resource));
                 }
             }
@@ -140,172 +111,156 @@ impl Ledger {
 
     /// Releases entries whose work ended; those not in the ledger (any more) are passed over.
     pub fn release(&mut self, ids: &[EntryId], now: Nanos) {
-        for &id in ids {
-            if self.entries.contains_key(&id) {
-                self.remove(id, now);
-            }
-        }
+        self.advance(now);
+        ids.iter().for_each(|&id| self.remove(id, now));
         self.epoch += 1;
     }
 
-    /// The work of an entry started: from here on it fades into telemetry.
+    /// The work of an entry started: from here on it fades into telemetry. Nothing changes where it had started, has
+    /// ended or does not fade.
     pub fn started(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
-        let fades = matches!(stored.entry.fade, Fade::WithEstimator | Fade::After(_));
-        if stored.stage == Stage::Held && fades {
-            self.hold(&stored, -1);
-            self.start(&stored, at, 1);
-            stored.stage = Stage::Started;
+        let in_time = stored.deadline.is_none_or(|deadline| at < deadline);
+        if stored.stage == Stage::Held && stored.entry.fades() && in_time {
+            for hop in &stored.entry.hops {
+                self.retire(&stored, hop, at);
+                self.start(&stored, hop, at, 1, at);
+            }
+            stored.stage = Stage::Started(at);
             let deadline = stored.over_at(at);
             self.set_deadline(id, &mut stored, deadline);
+            self.epoch += 1;
         }
         self.entries.insert(id, stored);
-        self.epoch += 1;
     }
 
     fn insert(&mut self, entry: Entry, now: Nanos) -> EntryId {
         let id = EntryId(self.next_entry);
         self.next_entry += 1;
-        let face = face(&entry, |r, flows| self.sums(r, now).share(flows, self.settings.limit));
-        let fades = matches!(entry.fade, Fade::WithEstimator | Fade::After(_));
-        let starts = entry.starts.filter(|_| fades);
-        let stage = if starts.is_some() { Stage::Started } else { Stage::Held };
-        let mut stored = Stored { entry, stage, face, deadline: None };
-        match starts {
-            Some(at) => self.start(&stored, at, 1),
-            None => self.hold(&stored, 1),
+        let share = |resource, flows| self.sums(resource, now).share(flows, self.settings.limit);
+        let rates = Rates::of(&entry, self.settings.hold_peak, share);
+        let starts = entry.fades_from();
+        let stage = starts.map_or(Stage::Held, Stage::Started);
+        let mut stored = Box::new(Stored { entry, stage, rates, deadline: None });
+        for hop in &stored.entry.hops {
+            let share = Share::of(&stored.entry, &stored.rates, hop.work);
+            self.count(id, &stored.entry, hop, &share, 1);
+            match starts {
+                Some(at) => self.start(&stored, hop, at, 1, now),
+                None => self.pending(&stored, hop).hold(share.rate),
+            }
+            self.press(id, &stored.entry, hop, &share, now);
         }
-        self.count(id, &stored, 1);
-        self.press(id, &stored, now);
         let deadline = match (stored.entry.fade, starts) {
             (Fade::After(ttl), None) => Some(now.plus(ttl)),
             (_, Some(at)) => stored.over_at(at),
             _ => None,
         };
         self.set_deadline(id, &mut stored, deadline);
-        self.owners.entry(stored.entry.owner).or_default().push(id);
+        self.owners.insert((stored.entry.owner, id));
         self.entries.insert(id, stored);
         id
     }
 
     fn remove(&mut self, id: EntryId, now: Nanos) {
-        let mut stored = self.entries.remove(&id).expect("callers checked that the entry is there");
+        let Some(mut stored) = self.entries.remove(&id) else { return };
         self.set_deadline(id, &mut stored, None);
-        self.retire(&stored, now);
-        self.count(id, &stored, -1);
         for hop in &stored.entry.hops {
-            let commitments = &mut self.commitments[hop.resource.index()];
+            let share = Share::of(&stored.entry, &stored.rates, hop.work);
+            self.count(id, &stored.entry, hop, &share, -1);
+            self.retire(&stored, hop, now);
             let gauge = &mut self.gauges[hop.resource.index()];
-            commitments.until_window.retain(|item| {
-                if item.entry == id {
-                    gauge.pressure -= item.pressure;
-                    commitments.pending.held -= item.rate;
-                }
-                item.entry != id
-            });
+            self.commitments[hop.resource.index()].drop_entry(gauge, id);
         }
-        let owned = self.owners.get_mut(&stored.entry.owner).expect("every entry is listed under its owner");
-        owned.retain(|&entry| entry != id);
-        if owned.is_empty() {
-            self.owners.remove(&stored.entry.owner);
-        }
+        self.owners.remove(&(stored.entry.owner, id));
     }
 
     /// An entry ends by itself: it never started, or its transfer is over by now.
     pub(crate) fn expire(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
-        let started = stored.stage == Stage::Started;
-        stored.deadline = None;
-        if !started {
-            self.entries.insert(id, stored);
-            return self.remove(id, at);
+        let started = matches!(stored.stage, Stage::Started(_));
+        if started {
+            stored.entry.hops.iter().for_each(|hop| self.retire(&stored, hop, at));
+            (stored.stage, stored.deadline) = (Stage::Gone, None);
         }
-        self.retire(&stored, at);
-        stored.stage = Stage::Gone;
         self.entries.insert(id, stored);
-    }
-
-    /// Ends the part that an entry's rate plays.
-    fn retire(&mut self, stored: &Stored, at: Nanos) {
-        match stored.stage {
-            // What leaves with the next window is undone together with its pressure.
-            Stage::Held if stored.entry.fade == Fade::AtNextWindow => {}
-            Stage::Held => self.hold(stored, -1),
-            Stage::Started => self.start(stored, at, -1),
-            Stage::Gone => {}
+        if !started {
+            self.remove(id, at);
         }
     }
 
     fn set_deadline(&mut self, id: EntryId, stored: &mut Stored, deadline: Option<Nanos>) {
         if let Some(before) = std::mem::replace(&mut stored.deadline, deadline) {
-            self.deadlines.remove(&(before, id));
+            self.agenda.remove(&(before, Due::Entry(id)));
         }
         if let Some(at) = deadline {
-            self.deadlines.insert((at, id));
+            self.agenda.insert((at, Due::Entry(id)));
         }
     }
 
-    /// Adds (1) or takes away (-1) an entry's rate at face value.
-    fn hold(&mut self, stored: &Stored, times: i64) {
-        for hop in &stored.entry.hops {
-            let rate = Share::of(&stored.entry, stored.face, hop.work).rate * times;
-            self.pending(stored, hop.resource).held += rate;
-        }
+    // ---- at each hop ----------------------------------------------------------------------------------
+
+    fn pending(&mut self, stored: &Stored, hop: &Hop) -> &mut Pending {
+        self.commitments[hop.resource.index()].pending(stored.entry.is_promised())
     }
 
-    /// Starts (1) or ends (-1) an entry's rate at a time, from when telemetry takes over.
-    fn start(&mut self, stored: &Stored, at: Nanos, times: i64) {
-        for hop in &stored.entry.hops {
-            let rate = Share::of(&stored.entry, stored.face, hop.work).rate * times;
-            self.pending(stored, hop.resource).start(at, rate);
-        }
+    /// Starts (1) or ends (-1) an entry's rate at a time, from when telemetry takes over. Windows that were taken in by
+    /// `now` are over for it, whatever they saw of it.
+    fn start(&mut self, stored: &Stored, hop: &Hop, at: Nanos, times: i64, now: Nanos) {
+        let at = at.max(self.last_window(hop.resource, now).1);
+        let (fading, lasting) = stored.rates.parts(hop.work);
+        let pending = self.pending(stored, hop);
+        pending.held += lasting * times;
+        pending.start(at, fading * times);
     }
 
-    fn pending(&mut self, stored: &Stored, resource: ResourceId) -> &mut Pending {
-        let commitments = &mut self.commitments[resource.index()];
-        match stored.entry.demand {
-            Demand::Envelope { .. } => &mut commitments.pending_guaranteed,
-            _ => &mut commitments.pending,
+    /// Ends the part that an entry's rate plays.
+    fn retire(&mut self, stored: &Stored, hop: &Hop, at: Nanos) {
+        match stored.stage {
+            // What leaves with the next window is undone together with its pressure.
+            Stage::Held if stored.entry.fade == Fade::AtNextWindow => {}
+            Stage::Held => {
+                let rate = Share::of(&stored.entry, &stored.rates, hop.work).rate;
+                self.pending(stored, hop).let_go(rate);
+            }
+            // What ends before it was to start never shows.
+            Stage::Started(started) => self.start(stored, hop, at.max(started), -1, at),
+            Stage::Gone => {}
         }
     }
 
     /// Adds (1) or takes away (-1) what stays until release.
-    fn count(&mut self, id: EntryId, stored: &Stored, times: i64) {
-        for hop in &stored.entry.hops {
-            let share = Share::of(&stored.entry, stored.face, hop.work);
-            let commitments = &mut self.commitments[hop.resource.index()];
-            commitments.flows += share.flows * times;
-            commitments.inelastic += share.inelastic * times;
-            commitments.reserved_mean += share.reserved_mean * times;
-            commitments.reserved_rate += share.reserved_rate * times;
-            if let Demand::Envelope { buckets, priority, .. } = &stored.entry.demand {
-                commitments.version += 1;
+    fn count(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, times: i64) {
+        let commitments = &mut self.commitments[hop.resource.index()];
+        commitments.flows += share.flows * times;
+        commitments.inelastic += share.inelastic * times;
+        commitments.reserved_mean += share.reserved_mean * times;
+        commitments.reserved_rate += share.reserved_rate * times;
+        if let (Demand::Envelope { buckets, priority, .. }, Sign::Adds) = (&entry.demand, entry.sign) {
+            commitments.version = commitments.version.wrapping_add(1);
+            if times > 0 {
+                let (priority, buckets, work) = (*priority, buckets.clone(), hop.work);
+                commitments.envelopes.push(Promise { entry: id, priority, buckets, work });
+            } else {
                 commitments.envelopes.retain(|promise| promise.entry != id);
-                if times > 0 {
-                    let (priority, buckets, work) = (*priority, buckets.clone(), hop.work);
-                    commitments.envelopes.push(Promise { entry: id, priority, buckets, work });
-                }
             }
         }
     }
 
-    /// Notes what the next window's report takes away: pressure, and rates that fade `AtNextWindow`.
-    fn press(&mut self, id: EntryId, stored: &Stored, now: Nanos) {
-        let leaves = stored.entry.fade == Fade::AtNextWindow;
-        for hop in &stored.entry.hops {
-            let share = Share::of(&stored.entry, stored.face, hop.work);
-            let window = self.next_window(hop.resource, now);
-            let pressure = share.pressure(window.since(now));
-            let rate = if leaves { share.rate } else { 0 };
-            if pressure == 0 && rate == 0 {
-                continue;
-            }
-            self.gauges[hop.resource.index()].pressure += pressure;
-            let item = UntilWindow { entry: id, committed: now, pressure, rate };
-            self.commitments[hop.resource.index()].until_window.push(item);
-            if self.settings.missing == Missing::Sinbad {
-                self.pressure_due.insert((window.plus(self.settings.grace()), hop.resource));
-            }
+    /// Notes what the next window's report takes away: pressure, and a rate that fades `AtNextWindow`.
+    fn press(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, now: Nanos) {
+        let rate = if entry.fade == Fade::AtNextWindow { share.rate } else { 0 };
+        if share.pressing == 0.0 && rate == 0 {
+            return;
+        }
+        let awaited = self.next_window(hop.resource, now);
+        let pressure = share.pressure(awaited.since(now));
+        self.gauges[hop.resource.index()].pressure += pressure;
+        let guaranteed = entry.is_promised();
+        let item = UntilWindow { entry: id, committed: now, awaited, pressure, rate, guaranteed };
+        self.commitments[hop.resource.index()].until_window.push_back(item);
+        if self.settings.missing == Missing::Sinbad {
+            self.agenda.insert((awaited.plus(self.settings.grace()), Due::Window(hop.resource)));
         }
     }
 }

@@ -7,28 +7,52 @@
 use leeward_fabric::{DomainId, Load, Nanos, ResourceId};
 
 use crate::Ledger;
-use crate::entry::{Entry, Fade, Owner};
+use crate::entry::{Entry, EntryId, Fade, Owner};
 use crate::numbers::{Sums, expected_capacity, whole};
+use crate::share::{Rates, Share};
 use crate::state::{Promise, Source};
-use crate::transact::{Share, Stage, face};
+use crate::transact::Stage;
 
 /// Reusable memory for the what-ifs of views.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// For each resource, 1 + its position in `deltas`, or 0.
     slots: Vec<u32>,
-    deltas: Vec<Delta>,
+    deltas: Vec<(ResourceId, Delta)>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Delta {
-    resource: ResourceId,
     pressure: i64,
-    pending: i64,
+    /// Best effort, and what was promised.
+    held: [i64; 2],
+    settling: [i64; 2],
     flows: i64,
     inelastic: i64,
     reserved_mean: i64,
     reserved_rate: i64,
+}
+
+impl Delta {
+    /// Adds (1) or takes away (-1) what stays until release.
+    fn count(&mut self, share: &Share, times: i64) {
+        self.flows += share.flows * times;
+        self.inelastic += share.inelastic * times;
+        self.reserved_mean += share.reserved_mean * times;
+        self.reserved_rate += share.reserved_rate * times;
+    }
+
+    /// Adds (1) or takes away (-1) a rate that has not started; what leaves counts at once.
+    fn hold(&mut self, promised: bool, rate: i64, times: i64) {
+        let part = if rate < 0 { &mut self.settling } else { &mut self.held };
+        part[usize::from(promised)] += rate * times;
+    }
+
+    /// Adds (1) or takes away (-1) a rate that has started: what fades, and what lasts.
+    fn start(&mut self, promised: bool, (fading, lasting): (i64, i64), times: i64) {
+        self.settling[usize::from(promised)] += fading * times;
+        self.held[usize::from(promised)] += lasting * times;
+    }
 }
 
 /// A rate cannot be promised on this resource, because it serves first come, first served.
@@ -36,7 +60,8 @@ struct Delta {
 #[error("resource {} is first come, first served: nothing can be promised on it", .0.0)]
 pub struct FifoError(pub ResourceId);
 
-/// The ledger at a moment, with a private what-if.
+/// The ledger at a moment, with a private what-if. Resource and domain ids are those of its fabric; any other is a
+/// bug of the caller and panics.
 #[derive(Debug)]
 pub struct View<'a> {
     ledger: &'a Ledger,
@@ -46,10 +71,10 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     pub(crate) fn new(ledger: &'a Ledger, now: Nanos, scratch: &'a mut Scratch) -> Self {
-        scratch.slots.resize(ledger.gauges.len(), 0);
-        for delta in scratch.deltas.drain(..) {
-            scratch.slots[delta.resource.index()] = 0;
+        for (resource, _) in scratch.deltas.drain(..) {
+            scratch.slots[resource.index()] = 0;
         }
+        scratch.slots.resize(ledger.gauges.len(), 0);
         View { ledger, now, scratch }
     }
 
@@ -70,46 +95,48 @@ impl<'a> View<'a> {
 
     // ---- the what-if ----------------------------------------------------------------------------------
 
-    /// Shows the world with `entry` in it too.
+    /// Shows the world with `entry` in it too. It is one that [`Ledger::commit`] would take.
     pub fn add(&mut self, entry: &Entry) {
-        let face = face(entry, |resource, flows| self.share_exact(resource, flows));
+        let rates = Rates::of(entry, self.ledger.settings.hold_peak, |r, flows| self.share_exact(r, flows));
+        let promised = entry.is_promised();
         for hop in &entry.hops {
-            let share = Share::of(entry, face, hop.work);
-            let d = self.time_to_report(hop.resource);
-            let pressure = share.pressure(d);
+            let share = Share::of(entry, &rates, hop.work);
+            let pressure = share.pressure(self.time_to_report(hop.resource));
             let delta = self.delta(hop.resource);
             delta.pressure += pressure;
-            delta.pending += share.rate;
-            delta.flows += share.flows;
-            delta.inelastic += share.inelastic;
-            delta.reserved_mean += share.reserved_mean;
-            delta.reserved_rate += share.reserved_rate;
+            delta.count(&share, 1);
+            match entry.fades_from() {
+                Some(_) => delta.start(promised, rates.parts(hop.work), 1),
+                None => delta.hold(promised, share.rate, 1),
+            }
         }
     }
 
-    /// Shows the world without what `owner` has in it: its own load is not in its way.
+    /// Shows the world without what `owner` has in it: its own load is not in its way. What telemetry shows of it
+    /// counts as gone too.
     pub fn without(&mut self, owner: &Owner) {
         let ledger = self.ledger;
-        for id in ledger.owners.get(owner).into_iter().flatten() {
+        for (_, id) in ledger.owners.range((*owner, EntryId(0))..=(*owner, EntryId(u64::MAX))) {
             let stored = &ledger.entries[id];
-            for hop in &stored.entry.hops {
-                let share = Share::of(&stored.entry, stored.face, hop.work);
-                let pending = ledger.commitments[hop.resource.index()].until_window.iter();
-                let waiting = pending
-                    .filter(|item| item.entry == *id)
-                    .fold((0, 0), |(pressure, rate), item| (pressure + item.pressure, rate + item.rate));
-                let at_next_window = stored.entry.fade == Fade::AtNextWindow;
+            let (hops, promised) = (&stored.entry.hops, stored.entry.is_promised());
+            for (at, hop) in hops.iter().enumerate() {
+                let share = Share::of(&stored.entry, &stored.rates, hop.work);
                 let delta = self.delta(hop.resource);
-                delta.pressure -= waiting.0;
-                delta.pending -= match stored.stage {
-                    Stage::Held if at_next_window => waiting.1,
-                    Stage::Held | Stage::Started => share.rate,
-                    Stage::Gone => 0,
-                };
-                delta.flows -= share.flows;
-                delta.inelastic -= share.inelastic;
-                delta.reserved_mean -= share.reserved_mean;
-                delta.reserved_rate -= share.reserved_rate;
+                delta.count(&share, -1);
+                match stored.stage {
+                    Stage::Held if stored.entry.fade == Fade::AtNextWindow => {}
+                    Stage::Held => delta.hold(promised, share.rate, -1),
+                    Stage::Started(_) => delta.start(promised, stored.rates.parts(hop.work), -1),
+                    Stage::Gone => {}
+                }
+                if hops[..at].iter().any(|before| before.resource == hop.resource) {
+                    continue;
+                }
+                let waiting = &ledger.commitments[hop.resource.index()].until_window;
+                for item in waiting.iter().filter(|item| item.entry == *id) {
+                    delta.pressure -= item.pressure;
+                    delta.hold(promised, item.rate, -1);
+                }
             }
         }
     }
@@ -117,26 +144,25 @@ impl<'a> View<'a> {
     fn delta(&mut self, resource: ResourceId) -> &mut Delta {
         let scratch = &mut *self.scratch;
         if scratch.slots[resource.index()] == 0 {
-            scratch.deltas.push(Delta {
-                resource,
-                pressure: 0,
-                pending: 0,
-                flows: 0,
-                inelastic: 0,
-                reserved_mean: 0,
-                reserved_rate: 0,
-            });
+            scratch.deltas.push((resource, Delta::default()));
             scratch.slots[resource.index()] = scratch.deltas.len() as u32;
         }
-        &mut scratch.deltas[scratch.slots[resource.index()] as usize - 1]
+        &mut scratch.deltas[scratch.slots[resource.index()] as usize - 1].1
+    }
+
+    fn changed(&self, resource: ResourceId) -> Option<&Delta> {
+        let slot = self.scratch.slots[resource.index()].checked_sub(1)?;
+        Some(&self.scratch.deltas[slot as usize].1)
     }
 
     fn sums(&self, resource: ResourceId) -> Sums {
         let mut sums = self.ledger.sums(resource, self.now);
-        if let Some(slot) = self.scratch.slots[resource.index()].checked_sub(1) {
-            let delta = &self.scratch.deltas[slot as usize];
-            sums.pending += delta.pending as f64;
-            sums.flows += delta.flows;
+        if let Some(delta) = self.changed(resource) {
+            for (at, pending) in [&mut sums.pending, &mut sums.pending_guaranteed].into_iter().enumerate() {
+                pending.held += delta.held[at] as f64;
+                pending.settling += delta.settling[at] as f64;
+            }
+            sums.flows += delta.flows as f64;
             sums.inelastic += delta.inelastic;
             sums.reserved_mean += delta.reserved_mean;
             sums.reserved_rate += delta.reserved_rate;
@@ -156,7 +182,8 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(whole)
     }
 
-    /// End of the last window that was taken in; zero if none was.
+    /// End of the last window that was taken in; zero if none was. Where [`View::measured`] is `None`, the resource is
+    /// unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {
         self.ledger.gauges[resource.index()].until
     }
@@ -171,12 +198,29 @@ impl<'a> View<'a> {
         self.ledger.next_window(resource, self.now).since(self.now)
     }
 
+    /// The part of [`View::measured`] in classes with a promise; `None` where counters do not tell. More than
+    /// [`View::reserved`] is a reason for an alarm, and adjusts nothing.
+    pub fn measured_guaranteed(&self, resource: ResourceId) -> Option<Load> {
+        self.ledger.commitments[resource.index()].measured_guaranteed.map(whole)
+    }
+
+    /// R: the sum of the rates promised at a resource.
+    pub fn reserved(&self, resource: ResourceId) -> Load {
+        Load(self.sums(resource).reserved_rate)
+    }
+
+    /// N: elastic flows committed at a resource, and those measured beside them. Choreo's own estimate for one more
+    /// is capacity / (N + 1) (Choreo section 3.2).
+    pub fn flows(&self, resource: ResourceId) -> f64 {
+        self.sums(resource).flows
+    }
+
     /// Since when every window of a resource was hot.
     pub fn hot_since(&self, resource: ResourceId) -> Option<Nanos> {
         self.ledger.commitments[resource.index()].hot_since
     }
 
-    /// The version of the reservations on a resource, for [`crate::Transaction::expect`].
+    /// The version of what may be promised on a resource, for [`crate::Transaction::expect`].
     pub fn version(&self, resource: ResourceId) -> u32 {
         self.ledger.commitments[resource.index()].version
     }
@@ -192,8 +236,7 @@ impl<'a> View<'a> {
     pub fn expected_capacity(&self, resource: ResourceId) -> Option<Load> {
         // Read for every candidate of every block, so it reads the gauge alone.
         let gauge = &self.ledger.gauges[resource.index()];
-        let slot = self.scratch.slots[resource.index()].checked_sub(1);
-        let extra = slot.map_or(0, |slot| self.scratch.deltas[slot as usize].pressure);
+        let extra = self.changed(resource).map_or(0, |delta| delta.pressure);
         let measured = self.ledger.measured(resource, self.now)?;
         Some(whole(expected_capacity(gauge.capacity as f64, measured, gauge.pressure + extra)))
     }
@@ -212,12 +255,13 @@ impl<'a> View<'a> {
         self.sums(resource).share(flows, self.ledger.settings.limit)
     }
 
-    /// (L + extra) / C (Hotspots section 5.1). `None` where L cannot be seen.
+    /// (L + extra) / C (Hotspots section 5.1). `None` where L cannot be seen; infinite without capacity.
     pub fn utilization_with(&self, resource: ResourceId, extra: Load) -> Option<f64> {
         self.sums(resource).utilization_with(extra.0 as f64)
     }
 
-    /// What may still be promised; telemetry plays no part.
+    /// limit C - R: what may still be promised; telemetry plays no part. Negative where more is promised than the
+    /// resource is now believed to carry.
     pub fn unreserved(&self, resource: ResourceId) -> Result<Load, FifoError> {
         self.enforced(resource)?;
         Ok(whole(self.sums(resource).unreserved(self.ledger.settings.reservable)))

@@ -1,0 +1,237 @@
+//! From samples to estimates: the filter, what a missing report means, and what a new window does to what is
+//! pending.
+//!
+//! The filter is Sinbad's (section 6.2), with two additions: a report weighs by the time since the last one, so
+//! that gaps do not slow it, and a report that does not come makes a resource unknown. The paper's own reading,
+//! under which it counts as a report of a full link, is `missing: sinbad`. Such reports are never stored: they are
+//! counted when somebody reads, so a report that comes late after all takes their place.
+
+use leeward_fabric::{Nanos, ResourceId, ResourceKind};
+
+use crate::Ledger;
+use crate::numbers::{Sums, Unseen};
+use crate::pending::{Missed, Pending};
+use crate::sample::{Discarded, Sample};
+use crate::settings::{Initial, Missing};
+use crate::state::{Gauge, Source};
+
+/// After so many missing reports in a row another one says nothing new.
+const MOST_MISSED: u64 = 1 << 12;
+
+impl Ledger {
+    /// Takes in samples. Neither the order in which reports arrive nor that within one matters: windows decide.
+    pub fn report(&mut self, samples: &[Sample], now: Nanos) -> Discarded {
+        self.advance(now);
+        let mut discarded = Discarded::default();
+        if samples.is_sorted_by_key(|sample| sample.window.1) {
+            samples.iter().for_each(|sample| self.take(sample, now, &mut discarded));
+        } else {
+            let mut order: Vec<&Sample> = samples.iter().collect();
+            order.sort_by_key(|sample| sample.window.1);
+            order.into_iter().for_each(|sample| self.take(sample, now, &mut discarded));
+        }
+        self.derive_touched(now);
+        self.epoch += 1;
+        discarded
+    }
+
+    fn take(&mut self, sample: &Sample, now: Nanos, discarded: &mut Discarded) {
+        let (from, until) = sample.window;
+        let Some(gauge) = self.gauges.get(sample.resource.index()) else {
+            discarded.unknown += 1;
+            return;
+        };
+        // A clock that runs ahead must not make every later window look old.
+        let ahead = until > now.plus(self.settings.interval);
+        if from >= until || ahead || sample.load.0 < 0 || sample.guaranteed.is_some_and(|load| load.0 < 0) {
+            discarded.invalid += 1;
+        } else if gauge.source == Source::Down {
+            discarded.down += 1;
+        } else if gauge.source != Source::Derived && until <= gauge.until {
+            discarded.stale += 1;
+        } else {
+            self.touch(sample.resource, sample.window, now);
+            self.take_in(sample);
+        }
+    }
+
+    /// Moves the estimate of one resource by a sample newer than what is known.
+    fn take_in(&mut self, sample: &Sample) {
+        let settings = &self.settings;
+        let gauge = &mut self.gauges[sample.resource.index()];
+        let commitments = &mut self.commitments[sample.resource.index()];
+        let (from, until) = sample.window;
+        let first = gauge.source != Source::Direct;
+        if gauge.source == Source::Derived || (first && settings.missing == Missing::Strict) {
+            // Its own counter starts here; how long it was not heard plays no part.
+            gauge.until = from;
+        } else if settings.missing == Missing::Sinbad {
+            let gap = from.since(gauge.until).0;
+            let windows = (gap as f64 / settings.interval.0 as f64).round() as u64;
+            if let Some(missed) = settings.missed(gauge.until, windows) {
+                // They fill the gap, however long exactly it is.
+                let missed = Missed { interval: Nanos(gap / missed.count as u64), ..missed };
+                gauge.measured = fed_full(gauge, &missed);
+                commitments.pending.miss(&missed);
+                commitments.pending_guaranteed.miss(&missed);
+                gauge.until = from;
+            }
+        }
+        let weight = match (first, settings.initial) {
+            (true, Initial::First) => 1.0,
+            _ => settings.weight(until.since(gauge.until)),
+        };
+        gauge.measured = (1.0 - weight) * gauge.measured + weight * sample.load.0 as f64;
+        (gauge.until, gauge.source) = (until, Source::Direct);
+        commitments.measured_guaranteed = sample.guaranteed.map(|load| {
+            let load = load.min(sample.load).0 as f64;
+            match (commitments.measured_guaranteed, settings.initial) {
+                (None, Initial::First) => load,
+                (before, _) => (1.0 - weight) * before.unwrap_or(0.0) + weight * load,
+            }
+        });
+        self.window_passed(sample.resource, sample.window, weight, sample.load.0);
+    }
+
+    /// What every new window does to what is pending at a resource, whether its estimate is its own or derived.
+    pub(crate) fn window_passed(
+        &mut self,
+        resource: ResourceId,
+        window: (Nanos, Nanos),
+        weight: f64,
+        latest: i64,
+    ) {
+        let gauge = &mut self.gauges[resource.index()];
+        let commitments = &mut self.commitments[resource.index()];
+        commitments.pending.fade(window, weight);
+        commitments.pending_guaranteed.fade(window, weight);
+        if !commitments.until_window.is_empty() {
+            commitments.drop_until_window(gauge, |item| item.committed < window.1);
+        }
+        let hot = latest as f64 > self.settings.hot * gauge.capacity as f64;
+        commitments.hot_since = hot.then(|| commitments.hot_since.unwrap_or(window.0));
+        (commitments.from, commitments.latest) = (window.0, latest);
+    }
+
+    /// Notes that the sums which a resource is part of change by a sample over `window`. Samples come in order of
+    /// their ends: where one begins a new window of a sum, the last one is complete and is summed up first.
+    fn touch(&mut self, resource: ResourceId, window: (Nanos, Nanos), now: Nanos) {
+        let domain = match self.fabric.kind(resource) {
+            ResourceKind::HostEgress | ResourceKind::HostIngress => {
+                self.fabric.host_of(resource).map(|host| self.fabric.rack_of(host))
+            }
+            ResourceKind::RackUplink | ResourceKind::RackDownlink => {
+                self.fabric.domain_of_link(resource).and_then(|rack| self.fabric.parent(rack))
+            }
+            _ => None,
+        };
+        let Some(domain) = domain else { return };
+        if self.below[domain.index()].touched.is_some_and(|until| until <= window.0) {
+            self.derive_touched(now);
+        }
+        let touched = &mut self.below[domain.index()].touched;
+        if touched.is_none() {
+            *touched = Some(window.1);
+            self.touched.push(domain);
+        }
+    }
+
+    // ---- reading --------------------------------------------------------------------------------------
+
+    /// The reports that have not come by `now` and count as full ones: under `missing: sinbad`, of a resource that
+    /// is not a sum.
+    fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<Missed> {
+        if self.settings.missing == Missing::Strict || matches!(gauge.source, Source::Derived | Source::Down)
+        {
+            return None;
+        }
+        let late = now.since(gauge.until.plus(self.settings.grace()));
+        self.settings.missed(gauge.until, late.0 / self.settings.interval.0)
+    }
+
+    /// M of a resource; `None` where it cannot be seen.
+    pub(crate) fn measured(&self, resource: ResourceId, now: Nanos) -> Option<f64> {
+        let gauge = &self.gauges[resource.index()];
+        match (gauge.source, self.settings.missing) {
+            (Source::Down | Source::Derived, _) => Some(gauge.measured),
+            (Source::None, Missing::Strict) => None,
+            (Source::Direct, Missing::Strict) => {
+                (now <= gauge.until.plus(self.unknown_after)).then_some(gauge.measured)
+            }
+            (Source::None | Source::Direct, Missing::Sinbad) => {
+                Some(self.missed(gauge, now).map_or(gauge.measured, |missed| fed_full(gauge, &missed)))
+            }
+        }
+    }
+
+    /// The end of the window that the next report is about, and so takes pressure away.
+    pub(crate) fn next_window(&self, resource: ResourceId, now: Nanos) -> Nanos {
+        let (until, interval) = (self.gauges[resource.index()].until, self.settings.interval.0);
+        let passed = now.since(until).0 / interval;
+        until.plus(Nanos(interval.saturating_mul(passed.saturating_add(1))))
+    }
+
+    /// When the estimate of a resource that is not a sum changes next if nothing is reported; `None` if it does not.
+    pub(crate) fn changes_at(&self, resource: ResourceId, now: Nanos) -> Option<Nanos> {
+        let gauge = &self.gauges[resource.index()];
+        match (gauge.source, self.settings.missing) {
+            (Source::Down | Source::Derived, _) | (Source::None, Missing::Strict) => None,
+            (Source::Direct, Missing::Strict) => {
+                let seen = gauge.until.plus(self.unknown_after);
+                (now <= seen).then(|| seen.plus(Nanos(1)))
+            }
+            (_, Missing::Sinbad) => {
+                let count = self.missed(gauge, now).map_or(0, |missed| missed.count as u64);
+                let next = Nanos(self.settings.interval.0.saturating_mul(count + 1));
+                (count < MOST_MISSED).then(|| gauge.until.plus(self.settings.grace()).plus(next))
+            }
+        }
+    }
+
+    /// The last window of a resource that is not a sum; one that was missed and counted as full is one too.
+    pub(crate) fn last_window(&self, resource: ResourceId, now: Nanos) -> (Nanos, Nanos) {
+        let gauge = &self.gauges[resource.index()];
+        match self.missed(gauge, now) {
+            Some(missed) => missed.last_window(),
+            None => (self.commitments[resource.index()].from, gauge.until),
+        }
+    }
+
+    pub(crate) fn sums(&self, resource: ResourceId, now: Nanos) -> Sums {
+        let gauge = &self.gauges[resource.index()];
+        let commitments = &self.commitments[resource.index()];
+        let missed = self.missed(gauge, now);
+        let unseen = |pending: &Pending| Unseen {
+            held: pending.held as f64,
+            settling: match &missed {
+                Some(missed) => pending.settling_after(missed),
+                None => pending.settling(),
+            },
+        };
+        Sums {
+            capacity: gauge.capacity as f64,
+            measured: self.measured(resource, now),
+            measured_guaranteed: commitments.measured_guaranteed,
+            pending: unseen(&commitments.pending),
+            pending_guaranteed: unseen(&commitments.pending_guaranteed),
+            flows: commitments.flows as f64 + commitments.cross_flows,
+            inelastic: commitments.inelastic,
+            reserved_mean: commitments.reserved_mean,
+            reserved_rate: commitments.reserved_rate,
+        }
+    }
+}
+
+impl crate::LedgerSettings {
+    /// `count` missed windows from `since` on.
+    fn missed(&self, since: Nanos, count: u64) -> Option<Missed> {
+        let count = count.min(MOST_MISSED) as i32;
+        (count > 0).then_some(Missed { since, count, interval: self.interval, alpha: self.alpha })
+    }
+}
+
+/// The estimate after missing reports that each counted as full: C - (C - v)(1 - alpha)^count.
+fn fed_full(gauge: &Gauge, missed: &Missed) -> f64 {
+    let capacity = gauge.capacity as f64;
+    capacity - (capacity - gauge.measured) * (1.0 - missed.alpha).powi(missed.count)
+}

@@ -1,0 +1,170 @@
+//! The file of conformance vectors, as data that any language reads: times are strings of nanoseconds in fields that
+//! end in `_ns`, rates are numbers of bits per second in fields that end in `_bps`. What each field means to a
+//! client is in `docs/reference/ledger-vectors.md`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Nanoseconds, which as numbers would not survive every JSON reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ns(pub u64);
+
+impl Serialize for Ns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Ns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ns, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Ns).map_err(serde::de::Error::custom)
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct File {
+    pub about: String,
+    pub vectors: Vec<Vector>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Vector {
+    pub name: String,
+    pub about: String,
+    /// How far a rate may be off: 0 where nothing but integers is added up.
+    pub tolerance_bps: f64,
+    pub settings: Settings,
+    pub cluster: Cluster,
+    /// The resources whose numbers are given after each step.
+    pub read: Vec<u32>,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    pub interval_ns: Ns,
+    pub alpha: f64,
+    pub missing: String,
+    pub initial: String,
+    pub grace_ns: Ns,
+    pub unknown_after: f64,
+    pub hold_peak: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cluster {
+    /// By resource.
+    pub capacities_bps: Vec<i64>,
+    /// By host: the link out of it and the link into it.
+    pub hosts: Vec<[u32; 2]>,
+    pub sums: Vec<SumOf>,
+    /// Whether rates can be promised.
+    pub promises: bool,
+}
+
+/// A link without a counter of its own, and those below it that it is the sum of.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SumOf {
+    pub resource: u32,
+    pub of: Vec<u32>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    pub at_ns: Ns,
+    pub op: Op,
+    pub expect: Vec<Numbers>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    Report(Vec<SampleOf>),
+    Commit(Change),
+    Started { entry: String, start_ns: Ns },
+    Believe { resource: u32, capacity_bps: i64 },
+    Health { host: u32, up: bool },
+    Advance {},
+    View { add: Vec<EntryOf>, without: Vec<OwnerOf> },
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SampleOf {
+    pub resource: u32,
+    pub from_ns: Ns,
+    pub until_ns: Ns,
+    pub load_bps: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guaranteed_bps: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Change {
+    pub add: Vec<EntryOf>,
+    pub release: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EntryOf {
+    /// What steps call it by.
+    pub entry: String,
+    pub owner: OwnerOf,
+    pub hops: Vec<HopOf>,
+    pub demand: DemandOf,
+    pub sign: SignOf,
+    pub fade: FadeOf,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_ns: Option<Ns>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OwnerOf {
+    pub kind: String,
+    pub id: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HopOf {
+    pub resource: u32,
+    /// Bits on the link for each payload byte.
+    pub work: f64,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DemandOf {
+    Elastic { bytes: u64, flows: u32, cap_bps: Option<u64> },
+    Stream { mean_bps: u64, peak_bps: u64 },
+    Envelope { mean_bps: u64, rate_bps: u64, burst_bits: f64, priority: u8 },
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignOf {
+    Adds,
+    Relieves,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FadeOf {
+    AtNextWindow,
+    WithEstimator,
+    After { ttl_ns: Ns },
+    Held,
+}
+
+/// What a view reads of one resource.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Numbers {
+    pub resource: u32,
+    pub measured_bps: Option<i64>,
+    pub derived: bool,
+    pub expected_capacity_bps: Option<i64>,
+    pub residual_bps: i64,
+    /// Of one new flow.
+    pub share_bps: i64,
+    /// With nothing added.
+    pub utilization: Option<f64>,
+    pub unreserved_bps: Option<i64>,
+    pub hot_since_ns: Option<Ns>,
+}
