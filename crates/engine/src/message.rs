@@ -24,6 +24,8 @@ pub enum Input<'a> {
     Drain(HostId, bool),
     /// A host stores this much now.
     Stored(HostId, Bytes),
+    /// A host stores this much less: what was to be written there never was, or is gone.
+    Discarded(HostId, Bytes),
     /// The time that was asked for has come.
     Wake,
 }

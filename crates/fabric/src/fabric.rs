@@ -219,6 +219,11 @@ impl Fabric {
         self.rack_fault_domains[rack.index()]
     }
 
+    /// How many fault domains there are.
+    pub fn fault_domain_count(&self) -> usize {
+        self.fault_domain_names.len()
+    }
+
     /// The name of a fault domain: its rack's, unless racks share one.
     pub fn fault_domain_name(&self, fault_domain: FaultDomainId) -> &str {
         &self.fault_domain_names[fault_domain.index()]

@@ -106,7 +106,9 @@ proptest! {
             ReplicaRequest { replicas, fault_domains: faults, constraints: constraints.clone(), ..base }
         }).collect();
         for registration in REGISTRY {
-            for answer in world.place(registration.name, &format!("remote_racks: {remote_racks}"), &batch) {
+            let has_remote_racks = (registration.schema)()["properties"].get("remote_racks").is_some();
+            let settings = if has_remote_racks { format!("remote_racks: {remote_racks}") } else { String::new() };
+            for answer in world.place(registration.name, &settings, &batch) {
                 let Ok(decision) = answer else { continue };
                 let copies = decision.choice;
                 prop_assert_eq!(copies.len(), usize::from(replicas.max(1)));
@@ -179,7 +181,8 @@ impl<'w> Literal<'w> {
         let best = candidates.iter().map(|&r| self.value(r)).fold(f64::MIN, f64::max);
         assert!(self.value(chosen) >= best - 1.0, "chose {} where {best} was to be had", self.value(chosen));
         // I(B, d) = min(Cap - v, Size / d); the reports ended at 1 s and come each second, so d is 0.5 s.
-        let increment = (BLOCK.0 as f64 * 8.0 / 0.5).min(self.capacity(chosen) - self.estimate[chosen.index()]);
+        let increment =
+            (BLOCK.0 as f64 * 8.0 / 0.5).min(self.capacity(chosen) - self.estimate[chosen.index()]);
         self.estimate[chosen.index()] += increment;
     }
 

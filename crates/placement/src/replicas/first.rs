@@ -60,24 +60,32 @@ pub(super) fn at_random(
 }
 
 /// How the copies besides the first may be grouped, most wanted first: as the policy says; each by itself, when no
-/// rack takes a group; and, when no fault domain was asked for, near the first copy rather than nowhere.
+/// rack takes a group; near each other, where that leaves as many fault domains as were asked for; and, when none was
+/// asked for, near the first copy rather than nowhere.
 pub(super) fn attempts(request: &ReplicaRequest, groups: Vec<usize>) -> Vec<(Vec<usize>, Near)> {
     let alone = vec![1; groups.iter().sum()];
     let mut attempts = vec![(groups, Near::No)];
     if attempts[0].0 != alone {
         attempts.push((alone.clone(), Near::No));
     }
+    if request.fault_domains <= 1 {
+        attempts.push((alone.clone(), Near::EachOther));
+    }
     if request.fault_domains == 0 {
-        attempts.push((alone, Near::Yes));
+        attempts.push((alone, Near::First));
     }
     attempts
 }
 
-/// Whether a copy may be in the fault domain of another.
+/// Which copies may share a fault domain, besides those of one group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Near {
-    Yes,
+    /// None.
     No,
+    /// Those besides the first.
+    EachOther,
+    /// All.
+    First,
 }
 
 /// Nobody may: counts why, over all hosts.

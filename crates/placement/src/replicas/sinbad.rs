@@ -127,6 +127,11 @@ struct Level {
 }
 
 impl Level {
+    /// Whether there are links, and none of them was ever reported.
+    fn never_seen(&self) -> bool {
+        self.seen == 0 && self.unseen.is_some_and(|(_, newest)| newest == Nanos(0))
+    }
+
     /// Takes the best of those left. The first is nearly always the one chosen, so no order is made before it.
     fn best(&mut self) -> Option<Ranked> {
         if self.taken == SCANS {
@@ -139,6 +144,10 @@ impl Level {
         let best = (0..self.ranked.len()).max_by_key(|&at| self.ranked[at])?;
         Some(self.ranked.swap_remove(best))
     }
+}
+
+fn link_hop(resource: ResourceId) -> Hop {
+    Hop { resource, work: BITS_PER_BYTE }
 }
 
 impl Sinbad {
@@ -243,15 +252,17 @@ impl Search<'_, '_, '_, '_, '_> {
         for (groups, near) in attempts(self.request, groups) {
             self.filter.used.truncate(1);
             self.filter.closed.clear();
-            self.filter.closed.extend((near == Near::No).then_some(first));
+            self.filter.closed.extend((near != Near::First).then_some(first));
             self.selected.clear();
             self.why.clear();
             let mut failed = None;
             for copies in groups {
+                let charged = self.selected.len();
                 failed = self.select(None, copies).err();
                 if failed.is_some() {
                     break;
                 }
+                self.charge(charged);
                 let last = fault_domain(self.filter.used[self.filter.used.len() - 1]);
                 self.filter.closed.extend((near == Near::No).then_some(last));
             }
@@ -264,15 +275,19 @@ impl Search<'_, '_, '_, '_, '_> {
     }
 
     /// Pseudocode 2: below `domain`, the best link that can take all `copies`, and on below it; at the hosts of a rack,
-    /// the best of them, one copy each.
+    /// the best of them, one copy each. Where it does not go on below a link, the next best is tried.
     fn select(&mut self, domain: Option<DomainId>, copies: usize) -> Result<(), Refusal> {
         let mut level = Level::default();
         self.rank(domain, &mut level);
+        if level.never_seen() && domain.is_some() {
+            // There are no counters this far down: what is above decided, and the hash does the rest.
+            self.rank_unseen(domain, &mut level);
+        }
         let (explained, limit) = (self.why.len(), self.context.explain.limit());
-        let mut left = copies;
+        let (mut left, mut failed) = (copies, None);
         while left > 0 {
             let Some((value, _, Reverse(candidate))) = level.best() else {
-                return Err(self.nothing(&level));
+                return Err(failed.unwrap_or_else(|| self.nothing(&level)));
             };
             let refused = match candidate {
                 Candidate::Host(host) => self.filter.refuses(host),
@@ -282,18 +297,33 @@ impl Search<'_, '_, '_, '_, '_> {
             if limit > 0 && (verdict == Verdict::Chosen || self.why.len() - explained < limit) {
                 self.consider(candidate, value, verdict);
             }
-            if refused.is_some() {
-                continue;
-            }
-            self.charge(candidate);
+            let before = (self.filter.used.len(), self.selected.len(), self.why.len());
             match candidate {
+                _ if refused.is_some() => {}
                 Candidate::Host(host) => {
                     self.filter.used.push(host);
+                    self.selected.extend(self.link(candidate).map(link_hop));
                     left -= 1;
                 }
                 Candidate::Domain(domain) => {
-                    self.outranked(&mut level, explained, limit);
-                    return self.select(Some(domain), left);
+                    self.selected.extend(self.link(candidate).map(link_hop));
+                    match self.select(Some(domain), left) {
+                        Ok(()) => {
+                            let below = self.why.split_off(before.2);
+                            self.outranked(&mut level, explained, limit);
+                            self.why.extend(below);
+                            return Ok(());
+                        }
+                        Err(error) => {
+                            self.filter.used.truncate(before.0);
+                            self.selected.truncate(before.1);
+                            self.why.truncate(before.2);
+                            if let Some(last) = self.why.last_mut().filter(|_| limit > 0) {
+                                last.verdict = Verdict::Refused(Constraint::TooFew);
+                            }
+                            failed = failed.or(Some(error));
+                        }
+                    }
                 }
             }
         }
@@ -335,6 +365,17 @@ impl Search<'_, '_, '_, '_, '_> {
         }
     }
 
+    /// Lists the hosts of a rack that has no counters below its own, all alike but for their devices.
+    fn rank_unseen(&mut self, domain: Option<DomainId>, level: &mut Level) {
+        let fabric = self.context.view.fabric();
+        for host in domain.map_or(0..0, |domain| fabric.hosts(domain)).map(HostId) {
+            let candidate = Candidate::Host(host);
+            let Some(link) = self.link(candidate) else { continue };
+            let value = self.context.view.capacity(link).0.min(self.write_cap(candidate));
+            level.ranked.push((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
+        }
+    }
+
     /// The link into a candidate. On a pipe mesh, the pair from the writer.
     fn link(&self, candidate: Candidate) -> Option<ResourceId> {
         let fabric = self.context.view.fabric();
@@ -357,15 +398,16 @@ impl Search<'_, '_, '_, '_, '_> {
         caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
     }
 
-    /// Charges the link into a candidate with the block, until the next report.
-    fn charge(&mut self, candidate: Candidate) {
-        let Some(resource) = self.link(candidate) else { return };
-        let hop = Hop { resource, work: BITS_PER_BYTE };
-        self.selected.push(hop);
-        let seen = self.context.view.measured_until(resource);
-        self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+    /// Charges the links selected since `from` with the block, until the next report.
+    fn charge(&mut self, from: usize) {
+        let now = self.context.view.now();
+        for hop in &self.selected[from..] {
+            let seen = self.context.view.measured_until(hop.resource);
+            self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+        }
         if self.settings.hysteresis == Hysteresis::Selected {
-            let change = transfer(self.request, vec![hop], None, Fade::AtNextWindow, self.context.view.now());
+            let change =
+                transfer(self.request, self.selected[from..].to_vec(), None, Fade::AtNextWindow, now);
             change.add.iter().for_each(|entry| self.context.view.add(entry));
         }
     }

@@ -62,7 +62,7 @@ impl Uniform {
         for (groups, near) in attempts(request, groups(request, self.settings.remote_racks, fabric.shape())) {
             filter.used.truncate(1);
             filter.closed.clear();
-            if near == Near::No {
+            if near != Near::First {
                 filter.closed.push(fabric.fault_domain(fabric.rack_of(writer)));
             }
             if groups.iter().all(|&copies| place_group(&mut filter, &mut draws, copies, near).is_some()) {

@@ -1,0 +1,168 @@
+//! The engine from the outside: inputs with times in, answers out.
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
+use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Sample};
+use leeward_placement::replicas::{self, Chain, ReplicaRequest};
+use leeward_placement::{Constraints, Explain, Refusal};
+use proptest::prelude::*;
+
+const BLOCK: Bytes = Bytes(256 << 20);
+const SECOND: Nanos = Nanos::SECOND;
+
+fn engine(racks: u32, devices: &str, policy: &str, settings: &str) -> Engine {
+    let text =
+        format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\ndevices: {devices}\n");
+    let cluster = Cluster::from_text("test", &text).expect("the test writes a right cluster");
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let policy = replicas::make(policy, settings).expect("a policy of the registry");
+    Engine::new(ledger.expect("defaults are right"), policy, 7, Explain::Off)
+}
+
+fn idle(engine: &Engine, until: Nanos) -> Vec<Sample> {
+    let window = (Nanos(until.0 - SECOND.0), until);
+    let resources = 0..engine.ledger().fabric().resource_count() as u32;
+    let sample = |r| Sample { resource: ResourceId(r), window, load: Load(0), guaranteed: None };
+    resources.map(sample).collect()
+}
+
+fn ask(id: u64) -> Ask {
+    Ask::Replicas(ReplicaRequest {
+        id,
+        file: id,
+        writer: Some(HostId(0)),
+        size: BLOCK,
+        replicas: 3,
+        fault_domains: 1,
+        constraints: Constraints::default(),
+    })
+}
+
+fn answers(out: &[Output]) -> Vec<(u64, Result<Placed<Chain>, Refusal>)> {
+    let answer = |output: &Output| match output {
+        Output::Answer(id, Answer::Replicas(answer)) => Some((*id, answer.clone())),
+        _ => None,
+    };
+    out.iter().filter_map(answer).collect()
+}
+
+const DISK: &str = "[{read: 50MB/s, write: 50MB/s}]";
+
+#[test]
+fn requests_that_wait_are_answered_together_at_the_end_of_their_interval() {
+    let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
+    let mut out = Vec::new();
+    engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+    for (id, at) in [(1, 1_100), (2, 1_500), (3, 1_999)] {
+        engine.handle(Nanos(at * 1_000_000), Input::Ask(id, ask(id)), &mut out);
+    }
+    assert!(answers(&out).is_empty());
+    let wake = out.iter().rev().find_map(|output| match output {
+        Output::WakeAt(at) => Some(*at),
+        _ => None,
+    });
+    assert!(wake.is_some_and(|at| at <= Nanos(2 * SECOND.0)), "{wake:?}");
+    out.clear();
+    engine.handle(Nanos(2 * SECOND.0), Input::Wake, &mut out);
+    assert_eq!(answers(&out).iter().map(|answer| answer.0).collect::<Vec<_>>(), [1, 2, 3]);
+    // Together they know of each other: no two blocks go to one rack while five are free.
+    let rack = |chain: &Chain| chain[1].0 / 4;
+    let mut racks: Vec<u32> =
+        answers(&out).iter().map(|(_, a)| rack(&a.as_ref().unwrap().decision.choice)).collect();
+    racks.sort();
+    racks.dedup();
+    assert_eq!(racks.len(), 3);
+}
+
+#[test]
+fn small_blocks_do_not_wait() {
+    let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
+    let mut out = Vec::new();
+    let Ask::Replicas(request) = ask(1);
+    let small = Ask::Replicas(ReplicaRequest { size: Bytes(1), ..request });
+    engine.handle(SECOND, Input::Ask(1, small), &mut out);
+    assert_eq!(answers(&out).len(), 1);
+}
+
+#[test]
+fn a_batch_never_fills_a_host_beyond_its_room() {
+    // A host has room for one block and a half.
+    let devices = "[{read: 50MB/s, write: 50MB/s, capacity: 384MiB}]";
+    let mut engine = engine(3, devices, "sinbad", "interval: 2s");
+    let mut out = Vec::new();
+    engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+    for id in 0..8 {
+        engine.handle(SECOND, Input::Ask(id, ask(id)), &mut out);
+    }
+    engine.handle(Nanos(2 * SECOND.0), Input::Report(&idle(&engine, Nanos(2 * SECOND.0))), &mut out);
+    let answers = answers(&out);
+    let placed: Vec<HostId> =
+        answers.iter().filter_map(|(_, a)| a.as_ref().ok()).flat_map(|p| p.decision.choice.clone()).collect();
+    for host in engine.pool().fabric().all_hosts() {
+        let count = placed.iter().filter(|&&chosen| chosen == host).count();
+        assert!(count <= 1, "{count} blocks on {host:?}");
+        assert_eq!(engine.pool().stored(host), Bytes(count as u64 * BLOCK.0));
+    }
+    assert_eq!(answers.len(), 8);
+    assert!(!placed.is_empty() && answers.iter().any(|(_, answer)| answer.is_err()), "room for four at most");
+}
+
+#[test]
+fn a_drained_host_takes_nothing_and_a_failed_one_neither() {
+    let mut engine = engine(2, DISK, "uniform", "");
+    let mut out = Vec::new();
+    for host in 4..7 {
+        let input =
+            if host == 4 { Input::Health(HostId(host), false) } else { Input::Drain(HostId(host), true) };
+        engine.handle(SECOND, input, &mut out);
+    }
+    engine.handle(SECOND, Input::Ask(1, ask(1)), &mut out);
+    let (_, refused) = answers(&out).remove(0);
+    assert!(
+        matches!(refused, Err(Refusal::NoCandidate { .. })),
+        "one host of the other rack is left for two copies"
+    );
+    engine.handle(SECOND, Input::Drain(HostId(5), false), &mut out);
+    engine.handle(SECOND, Input::Ask(2, ask(2)), &mut out);
+    let (_, placed) = answers(&out).remove(1);
+    let mut hosts = placed.expect("two hosts are left").decision.choice;
+    hosts.sort();
+    assert_eq!(hosts, [HostId(0), HostId(5), HostId(7)]);
+}
+
+proptest! {
+    #[test]
+    fn asks_at_one_time_spread_as_asks_one_after_the_other(count in 1u64..60) {
+        let spread = |together: bool| {
+            let mut engine = engine(8, DISK, "sinbad", "");
+            let mut out = Vec::new();
+            engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+            for id in 0..count {
+                let later = if together { 0 } else { id };
+                engine.handle(Nanos(SECOND.0 + later), Input::Ask(id, ask(id)), &mut out);
+            }
+            let mut racks = [0u32; 8];
+            for (_, answer) in answers(&out) {
+                racks[answer.expect("all is open").decision.choice[1].0 as usize / 4] += 1;
+            }
+            racks.sort();
+            racks
+        };
+        prop_assert_eq!(spread(true), spread(false));
+    }
+
+    #[test]
+    fn the_same_inputs_give_the_same_outputs(ids in prop::collection::vec(any::<u64>(), 1..20)) {
+        let run = || {
+            let mut engine = engine(5, DISK, "sinbad", "interval: 1s");
+            let mut out = Vec::new();
+            engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+            for (i, &id) in ids.iter().enumerate() {
+                engine.handle(Nanos(SECOND.0 + i as u64 * 300_000_000), Input::Ask(id, ask(id)), &mut out);
+            }
+            engine.handle(Nanos(10 * SECOND.0), Input::Wake, &mut out);
+            out
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
