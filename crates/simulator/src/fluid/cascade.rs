@@ -1,0 +1,194 @@
+//! The solution: levels settle one resource at a time, and only where something changed.
+
+use super::maxmin::MaxMin;
+use super::queue::least;
+
+/// Levels closer than this, relative, are the same.
+pub(super) const SAME: f64 = 1e-13;
+
+/// What all solutions so far have cost; for benchmarks and for the curious.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Effort {
+    /// Solutions asked for.
+    pub solutions: u64,
+    /// Visits of the cascade to a resource.
+    pub settled: u64,
+    /// Resources whose level was assigned, each counted once for each solution.
+    pub changed: u64,
+    /// Entries that went from one limit to another.
+    pub transfers: u64,
+    /// Allowances raised.
+    pub raises: u64,
+    /// Watched resources counted afresh.
+    pub reviews: u64,
+    /// Components filled from nothing because a cascade went on too long.
+    pub fillings: u64,
+}
+
+/// Why the cascade stopped.
+enum Stop {
+    /// All is settled.
+    Settled,
+    /// A resource is watched, or limits nobody, or its sums must be added up afresh.
+    Special(u32),
+    /// The level of a resource went from one value past that of a member to another.
+    Crossed(u32, f64, f64),
+    /// The cascade goes on too long.
+    Tired,
+}
+
+impl MaxMin {
+    /// Settles all levels.
+    pub fn solve(&mut self) {
+        for &r in &self.changes[..self.changed] {
+            self.resources[r as usize].touched = false;
+        }
+        self.changed = 0;
+        self.effort.solutions += 1;
+        let mut end = self.effort.settled + self.patience;
+        let mut filled = false;
+        loop {
+            match self.run(end) {
+                Stop::Settled => break,
+                Stop::Special(r) => self.special(r),
+                Stop::Crossed(r, old, new) => self.cross(r, old, new),
+                Stop::Tired => {
+                    self.effort.fillings += 1;
+                    self.fill();
+                    if std::mem::replace(&mut filled, true) {
+                        // What still waits now does so for differences that are rounding errors.
+                        while self.queue.pop(&mut self.resources).is_some() {}
+                        break;
+                    }
+                    end = self.effort.settled + self.patience;
+                }
+            }
+        }
+        std::mem::swap(&mut self.moves, &mut self.moving);
+        self.moving.clear();
+        for &id in &self.moves {
+            self.entries[id as usize].moved = false;
+        }
+        self.effort.changed += self.changed as u64;
+    }
+
+    /// Settles one resource after the other until one needs a closer look. This loop is where the time goes.
+    fn run(&mut self, end: u64) -> Stop {
+        let resources = self.resources.as_mut_slice();
+        let ties = self.members.ties.as_slice();
+        let changes = self.changes.as_mut_slice();
+        let mut changed = self.changed;
+        let mut settled = self.effort.settled;
+        let stop = loop {
+            if settled == end && !self.queue.is_empty() {
+                break Stop::Tired;
+            }
+            let Some(r) = self.queue.pop(resources) else { break Stop::Settled };
+            settled += 1;
+            let resource = &mut resources[r as usize];
+            let old = resource.level;
+            let new = resource.left / resource.gain;
+            if !(resource.gain > 0.0 && resource.left > 0.0) || resource.worn() {
+                break Stop::Special(r);
+            }
+            // Each member may have had its word since the last visit.
+            resource.updates += resource.crossing;
+            let more = new - old;
+            if more.abs() <= SAME * old {
+                continue;
+            }
+            resource.level = new;
+            changes[changed] = r;
+            changed += usize::from(!resource.touched);
+            resource.touched = true;
+            let (mut lowest, below) = (resource.wake, resource.below);
+            let range = resource.tied_range();
+            for tie in &ties[range] {
+                let peer = &mut resources[tie.peer as usize];
+                lowest = least(lowest, peer.level);
+                peer.left -= tie.peer_gain * more;
+                peer.below = if new > peer.below { new } else { peer.below };
+                self.queue.push(peer, tie.peer);
+            }
+            if (new > lowest) | (new < below) {
+                break Stop::Crossed(r, old, new);
+            }
+        };
+        self.changed = changed;
+        self.effort.settled = settled;
+        stop
+    }
+
+    /// `r` cannot be settled like others.
+    #[inline(never)]
+    fn special(&mut self, r: u32) {
+        let old = self.resources[r as usize].level;
+        if old == f64::INFINITY {
+            self.review(r);
+            return;
+        }
+        self.recount(r);
+        let resource = &self.resources[r as usize];
+        if resource.limited == 0 && resource.left >= -SAME * self.capacities[r as usize] {
+            self.desaturate(r);
+        } else {
+            self.refit(r, 0.0);
+        }
+    }
+
+    /// The level of `r` went from `old` to `new`, and may have passed what a member is offered or allowed.
+    #[inline(never)]
+    fn cross(&mut self, r: u32, old: f64, new: f64) {
+        self.tell_far(r, new - old, new);
+        if !(if new > old { self.allow(r, new) } else { self.clear(r, new) }) {
+            self.refit(r, new);
+        }
+    }
+
+    /// Adds up the sums of a saturated resource afresh.
+    fn recount(&mut self, r: u32) {
+        let resource = &self.resources[r as usize];
+        let (ties, holds) = (self.members.ties(resource), self.members.holds(resource));
+        let (front, back) = holds.split_at(resource.limited as usize);
+        let ties = &ties[resource.limited as usize..];
+        let gain = front.iter().map(|hold| hold.gain).sum();
+        let fixed: f64 = back.iter().zip(ties).map(|(hold, tie)| hold.gain * self.level_of(tie.entry)).sum();
+        let resource = &mut self.resources[r as usize];
+        (resource.gain, resource.left) = (gain, self.capacities[r as usize] - fixed);
+        resource.updates = 0;
+    }
+
+    /// Tells of the members limited by `r` whose paths cross more than one other saturated resource.
+    fn tell_far(&mut self, r: u32, more: f64, level: f64) {
+        for position in 0..self.resources[r as usize].tied {
+            let tie = *self.members.tie(&self.resources[r as usize], position);
+            if tie.peer == self.several() {
+                self.tell(r, tie.entry, more, level);
+            }
+        }
+    }
+
+    /// Tells the other saturated resources of an entry that it runs at `level`, which is `more` than before.
+    pub(super) fn tell(&mut self, r: u32, id: u32, more: f64, level: f64) {
+        let entry = self.entries[id as usize];
+        for index in entry.live_steps() {
+            let step = self.paths[index];
+            if step.resource != r {
+                let peer = &mut self.resources[step.resource as usize];
+                peer.left -= entry.each() * step.work * more;
+                peer.below = peer.below.max(level);
+                self.queue.push(peer, step.resource);
+            }
+        }
+    }
+
+    /// Gives a resource a level.
+    #[inline]
+    pub(super) fn assign(&mut self, r: u32, level: f64) {
+        let resource = &mut self.resources[r as usize];
+        resource.level = level;
+        self.changes[self.changed] = r;
+        self.changed += usize::from(!resource.touched);
+        resource.touched = true;
+    }
+}

@@ -1,0 +1,146 @@
+//! Who finishes first: a tournament over the predicted finish times.
+//!
+//! The times lie in one flat array; above it stand the minima of its blocks of 8 (a cache line), above these the
+//! minima of their blocks, and so on up to a single one. Most new predictions are neither the least of their
+//! block nor replace it, and cost two comparisons; the others look at one cache line for each level. Places are
+//! handed out last freed, first reused, so the array is as long as the most predictions ever held at once.
+
+const BLOCK: usize = 8;
+
+/// The tournament. Each place belongs to an owner, a number that means something to the caller.
+#[derive(Clone, Debug)]
+pub(super) struct Completions {
+    times: Vec<f64>,
+    /// The minima of the blocks of times.
+    blocks: Vec<f64>,
+    /// `rounds[0]` are the minima of the blocks of `blocks`, and so on; the last is the root.
+    rounds: Vec<Vec<f64>>,
+    owners: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Default for Completions {
+    fn default() -> Completions {
+        Completions {
+            times: vec![f64::INFINITY; BLOCK],
+            blocks: vec![f64::INFINITY; BLOCK],
+            rounds: vec![vec![f64::INFINITY]],
+            owners: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl Completions {
+    /// A place for the predictions of `owner`, empty (at infinity) so far.
+    pub fn claim(&mut self, owner: u32) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.owners[place as usize] = owner;
+            return place;
+        }
+        let place = self.owners.len();
+        self.owners.push(owner);
+        if self.times.len() == place {
+            self.grow();
+        }
+        place as u32
+    }
+
+    /// Gives a place back.
+    pub fn release(&mut self, place: u32) {
+        self.set(place, f64::INFINITY);
+        self.free.push(place);
+    }
+
+    /// Puts the prediction of `place` at `time`.
+    #[inline]
+    pub fn set(&mut self, place: u32, time: f64) {
+        let index = place as usize;
+        let old = std::mem::replace(&mut self.times[index], time);
+        let least = self.blocks[index / BLOCK];
+        if (time <= least) | (old <= least) {
+            self.climb(index / BLOCK);
+        }
+    }
+
+    /// Something happened to the least time of a block.
+    #[inline(never)]
+    fn climb(&mut self, mut index: usize) {
+        let mut time = least_of(&self.times, index);
+        let mut old = std::mem::replace(&mut self.blocks[index], time);
+        for round in 0..self.rounds.len() {
+            let (below, above) = self.rounds.split_at_mut(round);
+            index /= BLOCK;
+            let least = &mut above[0][index];
+            if time > *least {
+                if old > *least {
+                    return;
+                }
+                time = least_of(below.last().unwrap_or(&self.blocks), index);
+            }
+            if time == *least {
+                return;
+            }
+            old = std::mem::replace(least, time);
+        }
+    }
+
+    /// The earliest prediction; infinity when there is none.
+    pub fn earliest(&self) -> f64 {
+        self.rounds[self.rounds.len() - 1][0]
+    }
+
+    /// Appends the owner of every prediction not after `time`, in the order of their places.
+    pub fn due(&self, time: f64, owners: &mut Vec<u32>) {
+        if self.earliest() <= time {
+            self.descend(self.rounds.len(), 0, time, owners);
+        }
+    }
+
+    /// `depth` counts from the blocks, 0, upwards.
+    fn descend(&self, depth: usize, index: usize, time: f64, owners: &mut Vec<u32>) {
+        let first = index * BLOCK;
+        let below = match depth {
+            0 => &self.times,
+            1 => &self.blocks,
+            _ => &self.rounds[depth - 2],
+        };
+        for (child, &least) in (first..).zip(&below[first..first + BLOCK]) {
+            if least <= time {
+                match depth {
+                    0 => owners.push(self.owners[child]),
+                    _ => self.descend(depth - 1, child, time, owners),
+                }
+            }
+        }
+    }
+
+    /// Doubles the room for times.
+    fn grow(&mut self) {
+        let mut length = 2 * self.times.len();
+        self.times.resize(length, f64::INFINITY);
+        length = length.div_ceil(BLOCK);
+        self.blocks.resize(length.next_multiple_of(BLOCK), f64::INFINITY);
+        for round in 0.. {
+            length = length.div_ceil(BLOCK);
+            if round == self.rounds.len() {
+                let least = least_of(self.rounds.last().unwrap_or(&self.blocks), 0);
+                self.rounds.push(vec![least]);
+            }
+            if length == 1 {
+                return;
+            }
+            self.rounds[round].resize(length.next_multiple_of(BLOCK), f64::INFINITY);
+        }
+    }
+}
+
+/// The least of one block, in two independent chains.
+fn least_of(times: &[f64], block: usize) -> f64 {
+    let (mut one, mut two) = (f64::INFINITY, f64::INFINITY);
+    for pair in times[block * BLOCK..(block + 1) * BLOCK].chunks_exact(2) {
+        one = if pair[0] < one { pair[0] } else { one };
+        two = if pair[1] < two { pair[1] } else { two };
+    }
+    if one < two { one } else { two }
+}

@@ -1,0 +1,194 @@
+//! Entries: how they come onto the resources of their paths, and off.
+
+use super::maxmin::MaxMin;
+use super::members::{Hold, Tie};
+use super::paths::Step;
+use super::queue::least;
+
+/// `flows` identical flows over one path.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Entry {
+    /// Index of the first step.
+    pub first: u32,
+    /// Number of steps; the first `live` of them cross saturated resources.
+    pub length: u32,
+    pub live: u32,
+    /// Number of flows; 0 marks a free place.
+    pub flows: u32,
+    /// The resource that limits it, or `nowhere`.
+    pub limit: u32,
+    /// It is in the list of moves.
+    pub moved: bool,
+    pub weight: f64,
+    /// Rate cap of one flow, bytes per second.
+    pub cap: f64,
+    /// The level at which the cap or the narrowest resource binds.
+    pub ceiling: f64,
+}
+
+impl Entry {
+    pub fn steps(&self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.length) as usize
+    }
+
+    pub fn live_steps(&self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.live) as usize
+    }
+
+    pub fn watched_steps(&self) -> std::ops::Range<usize> {
+        (self.first + self.live) as usize..(self.first + self.length) as usize
+    }
+
+    /// Bytes per second for each unit of level, all flows together.
+    pub fn each(&self) -> f64 {
+        f64::from(self.flows) * self.weight
+    }
+}
+
+impl MaxMin {
+    /// Puts an entry on the list of those with another limit or ceiling.
+    pub(super) fn note_move(&mut self, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        if !entry.moved {
+            entry.moved = true;
+            self.moving.push(id);
+        }
+    }
+
+    /// Puts an entry on the resources of its path, at the level that they now offer.
+    pub(super) fn enter(&mut self, id: u32) {
+        let mut entry = self.entries[id as usize];
+        let nowhere = self.nowhere();
+        let (mut level, mut limit) = (entry.ceiling, nowhere);
+        for index in entry.steps() {
+            let here = self.resources[self.paths[index].resource as usize].level;
+            if here < f64::INFINITY {
+                self.paths.swap(index, (entry.first + entry.live) as usize);
+                entry.live += 1;
+            }
+        }
+        for step in &self.paths[entry.live_steps()] {
+            let here = self.resources[step.resource as usize].level;
+            if here < level {
+                (level, limit) = (here, step.resource);
+            }
+        }
+        entry.limit = limit;
+        self.entries[id as usize] = entry;
+        let each = entry.each();
+        let mut allowance = entry.ceiling;
+        for index in entry.steps().rev() {
+            let step = &mut self.paths[index];
+            let r = step.resource;
+            let gain = each * step.work;
+            let resource = &mut self.resources[r as usize];
+            let tie = Tie { peer_gain: 0.0, peer: nowhere, entry: id };
+            let hold = Hold { ceiling: entry.ceiling, gain, allowance, step: index as u32 };
+            let watched = resource.level == f64::INFINITY;
+            if watched {
+                step.allowance = resource.grant(gain, 0.0, level, entry.ceiling);
+                allowance = least(allowance, step.allowance);
+                if resource.left < 0.0 || resource.worn() {
+                    self.queue.push(resource, r);
+                }
+                step.position = self.members.push(resource, tie, hold);
+            } else {
+                resource.updates += 1;
+                let position = self.members.push(resource, tie, hold);
+                step.position = position;
+                if r == limit {
+                    resource.gain += gain;
+                    resource.wake = least(resource.wake, allowance);
+                    self.members.hold_back(resource, position, nowhere, &mut self.paths);
+                } else {
+                    resource.left -= gain * level;
+                    resource.below = resource.below.max(level);
+                }
+                self.queue.push(resource, r);
+            }
+        }
+        if entry.live > 0 {
+            self.refresh(id);
+        }
+    }
+
+    /// Takes an entry off the resources of its path.
+    pub(super) fn leave(&mut self, id: u32) {
+        let entry = self.entries[id as usize];
+        let level = self.level_of(id);
+        for index in entry.steps() {
+            let Step { resource: r, mut position, allowance, .. } = self.paths[index];
+            let resource = &mut self.resources[r as usize];
+            let gain = self.members.hold(resource, position).gain;
+            resource.updates += 1;
+            if index >= entry.live_steps().end {
+                resource.left += gain * allowance;
+            } else {
+                if r == entry.limit {
+                    resource.gain -= gain;
+                    position = self.members.let_go(resource, position, &mut self.paths);
+                } else {
+                    resource.left += gain * level;
+                }
+                self.queue.push(resource, r);
+            }
+            self.members.remove(resource, position, &mut self.paths);
+            if resource.crossing == 0 {
+                (resource.gain, resource.below, resource.updates) = (0.0, 0.0, 0);
+                resource.left = self.capacities[r as usize];
+            }
+        }
+        self.entries[id as usize].live = 0;
+    }
+
+    /// Exchanges two steps of a path.
+    pub(super) fn swap_steps(&mut self, one: u32, other: u32) {
+        if one != other {
+            self.paths.swap(one as usize, other as usize);
+            for index in [one, other] {
+                let step = self.paths[index as usize];
+                self.members.hold_mut(&self.resources[step.resource as usize], step.position).step = index;
+            }
+        }
+    }
+
+    /// Writes into the members of an entry at saturated resources what they know of each other.
+    pub(super) fn refresh(&mut self, id: u32) {
+        let entry = &self.entries[id as usize];
+        match self.paths[entry.live_steps()] {
+            [] => {}
+            [only] => self.tie(entry.limit, only, self.nowhere(), 0.0),
+            [one, other] => {
+                let (limit, each) = (entry.limit, entry.each());
+                self.tie(limit, one, other.resource, each * other.work);
+                self.tie(limit, other, one.resource, each * one.work);
+            }
+            _ => {
+                let (limit, several) = (entry.limit, self.several());
+                for index in entry.live_steps() {
+                    self.tie(limit, self.paths[index], several, 0.0);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn tie(&mut self, limit: u32, step: Step, peer: u32, peer_gain: f64) {
+        let nowhere = self.nowhere();
+        let resource = &mut self.resources[step.resource as usize];
+        let tie = self.members.tie_mut(resource, step.position);
+        tie.peer = peer;
+        tie.peer_gain = peer_gain;
+        if step.resource == limit {
+            self.members.sort(resource, step.position, nowhere, &mut self.paths);
+        }
+    }
+
+    /// The present level of an entry.
+    #[inline]
+    pub(super) fn level_of(&self, id: u32) -> f64 {
+        let entry = &self.entries[id as usize];
+        let level = self.resources[entry.limit as usize].level;
+        if level < f64::INFINITY { level } else { entry.ceiling }
+    }
+}

@@ -1,0 +1,121 @@
+//! Water-filling from nothing: the way out when a cascade goes on too long.
+//!
+//! All levels rise together from zero; the resource that fills first keeps its members at that level, an entry
+//! that meets its ceiling stays there, and the rest rise on. This is the textbook algorithm (Bertsekas and
+//! Gallager, Data Networks, section 6.5.2), run on the resources and entries that hang together with those in
+//! question. It takes no account of what was known before, so its cost is that of the whole component.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::maxmin::MaxMin;
+
+/// The resources and entries that hang together.
+struct Component {
+    resources: Vec<u32>,
+    entries: Vec<u32>,
+}
+
+impl MaxMin {
+    /// Fills the components of all resources that wait or whose level was assigned in this solution.
+    #[cold]
+    pub(super) fn fill(&mut self) {
+        let mut seeds = self.changes[..self.changed].to_vec();
+        seeds.extend(std::iter::from_fn(|| self.queue.pop(&mut self.resources)));
+        let Component { resources, entries } = self.component(seeds);
+        for &id in &entries {
+            self.note_move(id);
+            self.leave(id);
+        }
+        for (&r, level) in resources.iter().zip(self.filled(&resources, &entries)) {
+            if level != self.resources[r as usize].level {
+                self.assign(r, level);
+            }
+        }
+        for &id in &entries {
+            self.enter(id);
+        }
+        // Saturated resources are full now, as exactly as can be; watched ones share out their room afresh.
+        while self.queue.pop(&mut self.resources).is_some() {}
+        for &r in &resources {
+            if self.resources[r as usize].level == f64::INFINITY {
+                self.review(r);
+            }
+        }
+    }
+
+    fn component(&self, seeds: Vec<u32>) -> Component {
+        let mut known = vec![false; self.capacities.len()];
+        let mut seen = vec![false; self.entries.len()];
+        let mut found = Component { resources: Vec::new(), entries: Vec::new() };
+        let mut open = seeds;
+        while let Some(r) = open.pop() {
+            if std::mem::replace(&mut known[r as usize], true) {
+                continue;
+            }
+            found.resources.push(r);
+            for tie in self.members.ties(&self.resources[r as usize]) {
+                if !std::mem::replace(&mut seen[tie.entry as usize], true) {
+                    found.entries.push(tie.entry);
+                    open.extend(self.path(tie.entry).map(|(r, _)| r));
+                }
+            }
+        }
+        found.resources.sort_unstable();
+        found.entries.sort_unstable();
+        found
+    }
+
+    /// The level of each resource; infinite where it does not fill up.
+    fn filled(&self, resources: &[u32], entries: &[u32]) -> Vec<f64> {
+        let mut crossing: Vec<Vec<(usize, f64)>> = vec![Vec::new(); resources.len()];
+        for (index, &id) in entries.iter().enumerate() {
+            let each = self.entries[id as usize].each();
+            for (r, work) in self.path(id) {
+                let place = resources.binary_search(&r).expect("a component has all resources of its entries");
+                crossing[place].push((index, each * work));
+            }
+        }
+        let mut fixed: Vec<Option<f64>> = vec![None; entries.len()];
+        let mut levels = vec![f64::INFINITY; resources.len()];
+        let ceiling = |index: usize| self.entries[entries[index] as usize].ceiling;
+        let mut rising: Vec<usize> = (0..entries.len()).collect();
+        rising.sort_by(|&one, &other| ceiling(other).total_cmp(&ceiling(one)));
+        // The level at which a resource would fill if all its entries that still rise went on together.
+        let fills = |place: usize, fixed: &[Option<f64>]| {
+            let (mut left, mut gain) = (self.capacities[resources[place] as usize], 0.0);
+            for &(index, each) in &crossing[place] {
+                match fixed[index] {
+                    Some(level) => left -= each * level,
+                    None => gain += each,
+                }
+            }
+            (gain > 0.0).then(|| (left / gain).max(0.0))
+        };
+        // Positive floats order like their bits.
+        let keyed = |place: usize, level: f64| Reverse((level.to_bits(), place));
+        let mut next: BinaryHeap<_> = (0..resources.len())
+            .filter_map(|place| fills(place, &fixed).map(|level| keyed(place, level)))
+            .collect();
+        while let Some(Reverse((bits, place))) = next.pop() {
+            let Some(level) = fills(place, &fixed) else { continue };
+            // What was fixed meanwhile was fixed below, so this one can only have risen.
+            if level.to_bits() > bits {
+                next.push(keyed(place, level));
+                continue;
+            }
+            let lowest = rising.last().copied().filter(|&index| ceiling(index) <= level);
+            if let Some(index) = lowest {
+                rising.pop();
+                fixed[index].get_or_insert(ceiling(index));
+                next.push(keyed(place, level));
+                continue;
+            }
+            levels[place] = level;
+            for &(index, _) in &crossing[place] {
+                fixed[index].get_or_insert(level);
+            }
+        }
+        levels
+    }
+}

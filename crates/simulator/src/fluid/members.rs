@@ -1,0 +1,209 @@
+//! The entries that cross each resource, and the sums over them.
+
+use super::paths::Paths;
+
+/// What a resource must know of an entry that it limits, each time its level changes.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Tie {
+    /// Native units per second that the entry adds at `peer` for each unit of level.
+    pub peer_gain: f64,
+    /// The other saturated resource of the path, or one of the two marks `nowhere` and `several`.
+    pub peer: u32,
+    /// The entry.
+    pub entry: u32,
+}
+
+/// What else a resource knows of an entry that crosses it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Hold {
+    /// The level at which the entry meets its ceiling: its rate cap or its narrowest resource, whichever is less.
+    pub ceiling: f64,
+    /// Native units per second that the entry adds here for each unit of level.
+    pub gain: f64,
+    /// Limited here: a lower bound on the allowances of the entry at the watched resources of its path.
+    pub allowance: f64,
+    /// Its step here, as an index into the paths.
+    pub step: u32,
+}
+
+/// A link or device: the sums over its members.
+#[derive(Clone, Default, Debug)]
+#[repr(align(64))]
+pub(super) struct Resource {
+    /// The level; infinite while the resource is not saturated but watched.
+    pub level: f64,
+    /// Saturated: the capacity that members limited elsewhere leave to those limited here. Watched: the capacity
+    /// not given out as allowances. Native units per second.
+    pub left: f64,
+    /// Saturated: the sum of the gains of the members limited here.
+    pub gain: f64,
+    /// Saturated: no member limited elsewhere runs at a level above this.
+    pub below: f64,
+    /// Saturated: up to this level no member limited here exceeds an allowance, nor its ceiling.
+    pub wake: f64,
+    /// Members limited here whose path crosses other saturated resources; they come first.
+    pub tied: u32,
+    /// Members limited here.
+    pub limited: u32,
+    /// Members.
+    pub crossing: u32,
+    /// Where the block of members begins.
+    first: u32,
+    /// Changes to the sums, about, since they were last added up afresh.
+    pub updates: u32,
+    /// The block has room for two to this power.
+    room: u8,
+    /// It waits in the queue, or has its turn.
+    pub queued: bool,
+    /// Its level has been assigned in the present solution.
+    pub touched: bool,
+}
+
+/// The members of all resources.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Members {
+    pub ties: Vec<Tie>,
+    holds: Vec<Hold>,
+    free: [Vec<u32>; 32],
+}
+
+impl Resource {
+    pub fn new(capacity: f64) -> Resource {
+        Resource { level: f64::INFINITY, left: capacity, ..Resource::default() }
+    }
+
+    /// Stands for a resource that is never worth a visit.
+    pub fn mark(level: f64) -> Resource {
+        Resource { queued: true, level, ..Resource::new(0.0) }
+    }
+
+    /// Whether rounding errors may have added up to something.
+    pub fn worn(&self) -> bool {
+        self.updates > 2048
+    }
+
+    fn at(&self, position: u32) -> usize {
+        (self.first + position) as usize
+    }
+
+    pub fn tied_range(&self) -> std::ops::Range<usize> {
+        self.range(self.tied)
+    }
+
+    fn range(&self, to: u32) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + to) as usize
+    }
+}
+
+impl Members {
+    pub fn ties(&self, of: &Resource) -> &[Tie] {
+        &self.ties[of.range(of.crossing)]
+    }
+
+    pub fn holds(&self, of: &Resource) -> &[Hold] {
+        &self.holds[of.range(of.crossing)]
+    }
+
+    pub fn limited(&self, of: &Resource) -> &[Tie] {
+        &self.ties[of.range(of.limited)]
+    }
+
+    pub fn tie(&self, of: &Resource, position: u32) -> &Tie {
+        &self.ties[of.at(position)]
+    }
+
+    pub fn hold(&self, of: &Resource, position: u32) -> &Hold {
+        &self.holds[of.at(position)]
+    }
+
+    pub fn tie_mut(&mut self, of: &Resource, position: u32) -> &mut Tie {
+        &mut self.ties[of.at(position)]
+    }
+
+    pub fn hold_mut(&mut self, of: &Resource, position: u32) -> &mut Hold {
+        &mut self.holds[of.at(position)]
+    }
+
+    /// Appends a member, limited elsewhere, and returns its position.
+    pub fn push(&mut self, of: &mut Resource, tie: Tie, hold: Hold) -> u32 {
+        if of.crossing == 0 && of.room == 0 {
+            of.room = 1;
+            of.first = self.allocate(1);
+        } else if of.crossing == 1 << of.room {
+            let (old, room) = (of.range(of.crossing), of.room);
+            let first = self.allocate(room + 1);
+            self.ties.copy_within(old.clone(), first as usize);
+            self.holds.copy_within(old, first as usize);
+            self.free[room as usize].push(of.first);
+            (of.first, of.room) = (first, room + 1);
+        }
+        let position = of.crossing;
+        of.crossing += 1;
+        self.ties[of.at(position)] = tie;
+        self.holds[of.at(position)] = hold;
+        position
+    }
+
+    fn allocate(&mut self, room: u8) -> u32 {
+        self.free[room as usize].pop().unwrap_or_else(|| {
+            let first = self.ties.len();
+            self.ties.resize(first + (1 << room), Tie::default());
+            self.holds.resize(first + (1 << room), Hold::default());
+            first as u32
+        })
+    }
+
+    /// Removes a member that is limited elsewhere.
+    pub fn remove(&mut self, of: &mut Resource, position: u32, paths: &mut Paths) {
+        of.crossing -= 1;
+        if position != of.crossing {
+            self.ties[of.at(position)] = self.ties[of.at(of.crossing)];
+            self.holds[of.at(position)] = self.holds[of.at(of.crossing)];
+            paths[self.holds[of.at(position)].step as usize].position = position;
+        }
+    }
+
+    /// Moves a member to those limited here.
+    pub fn hold_back(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
+        self.exchange(of, position, of.limited, paths);
+        of.limited += 1;
+        self.sort(of, of.limited - 1, nowhere, paths);
+    }
+
+    /// Moves a member to those limited elsewhere and returns its new position.
+    pub fn let_go(&mut self, of: &mut Resource, mut position: u32, paths: &mut Paths) -> u32 {
+        if position < of.tied {
+            of.tied -= 1;
+            self.exchange(of, position, of.tied, paths);
+            position = of.tied;
+        }
+        of.limited -= 1;
+        if of.limited == 0 {
+            // What rounding left of the sum would count as a member.
+            of.gain = 0.0;
+        }
+        self.exchange(of, position, of.limited, paths);
+        of.limited
+    }
+
+    /// Puts a member limited here on the right side of the border between those with a peer and those without.
+    pub fn sort(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
+        let tied = self.ties[of.at(position)].peer != nowhere;
+        if tied && position >= of.tied {
+            self.exchange(of, position, of.tied, paths);
+            of.tied += 1;
+        } else if !tied && position < of.tied {
+            of.tied -= 1;
+            self.exchange(of, position, of.tied, paths);
+        }
+    }
+
+    fn exchange(&mut self, of: &Resource, one: u32, other: u32, paths: &mut Paths) {
+        if one != other {
+            self.ties.swap(of.at(one), of.at(other));
+            self.holds.swap(of.at(one), of.at(other));
+            paths[self.holds[of.at(one)].step as usize].position = one;
+            paths[self.holds[of.at(other)].step as usize].position = other;
+        }
+    }
+}

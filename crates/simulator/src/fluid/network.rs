@@ -1,0 +1,318 @@
+//! Flows in time: arrivals, completions, and what has been carried.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use leeward_fabric::{Hop, ResourceId};
+
+use super::FluidError;
+use super::clocks::{Clocks, window};
+use super::flows::{Flow, FlowId, Flows};
+use super::maxmin::{EntryId, MaxMin};
+
+/// A flow that has transferred its last byte.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Finished {
+    /// Which.
+    pub flow: FlowId,
+    /// When, in seconds.
+    pub at: f64,
+}
+
+/// A network of resources and the flows through it, at one time, the present.
+///
+/// Calls move the present forward, never back. Changes at one time are solved together, when the next completion
+/// is asked for or time moves on.
+#[derive(Clone, Debug)]
+pub struct Network {
+    now: f64,
+    maxmin: MaxMin,
+    /// No change since the last solution.
+    settled: bool,
+    clocks: Clocks,
+    flows: Flows,
+    /// The entry of each class with active flows.
+    classes: HashMap<u64, u32>,
+    /// Finished, not yet handed out.
+    done: Vec<Finished>,
+    /// Nominal capacities, and inelastic load on them.
+    capacities: Vec<f64>,
+    background: Vec<f64>,
+    /// Work of flows that have left, for each resource; `None` while nobody observes.
+    carried: Option<Vec<f64>>,
+    ending: Vec<u32>,
+}
+
+impl Network {
+    /// A network without flows at time 0. `capacities[r]` in native units per second.
+    pub fn new(capacities: &[f64]) -> Result<Network, FluidError> {
+        Ok(Network {
+            now: 0.0,
+            maxmin: MaxMin::new(capacities)?,
+            settled: true,
+            clocks: Clocks::new(capacities.len()),
+            flows: Flows::default(),
+            classes: HashMap::new(),
+            done: Vec::new(),
+            capacities: capacities.to_vec(),
+            background: vec![0.0; capacities.len()],
+            carried: None,
+            ending: Vec::new(),
+        })
+    }
+
+    /// The same network, which from now on keeps what [`Network::carried`] tells.
+    #[must_use]
+    pub fn observed(mut self) -> Network {
+        self.carried.get_or_insert_with(|| vec![0.0; self.capacities.len()]);
+        self
+    }
+
+    /// The present, in seconds.
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// How many flows are under way.
+    pub fn active(&self) -> usize {
+        self.flows.active()
+    }
+
+    /// The allocation, as last solved.
+    pub fn maxmin(&self) -> &MaxMin {
+        &self.maxmin
+    }
+
+    /// Starts a flow of `bytes` along `hops` at time `at`, which becomes the present.
+    ///
+    /// Its rate is weighted max-min fair with `weight`, and at most `cap` bytes per second (infinite for none).
+    /// Flows of one `class` share an entry of the allocation: the caller promises that their hops, weights and
+    /// caps are the same, those of the first that is under way. A flow without bytes, or that nothing limits,
+    /// finishes at once.
+    pub fn start(
+        &mut self,
+        at: f64,
+        hops: &[Hop],
+        bytes: f64,
+        weight: f64,
+        cap: f64,
+        class: Option<u64>,
+    ) -> Result<FlowId, FluidError> {
+        if !(0.0..f64::INFINITY).contains(&bytes) {
+            return Err(FluidError::Bytes { value: bytes });
+        }
+        self.maxmin.check(hops, weight, cap, 1)?;
+        self.reach(at)?;
+        if bytes == 0.0 || (cap == f64::INFINITY && hops.iter().all(|hop| hop.work == 0.0)) {
+            let flow = self.flows.add(0, bytes, bytes);
+            self.account_hops(hops, bytes);
+            self.end(flow);
+            return Ok(flow);
+        }
+        self.settled = false;
+        if let Some(&entry) = class.as_ref().and_then(|key| self.classes.get(key)) {
+            let more = self.maxmin.flows(entry) + 1;
+            let flow = self.clocks.join(&mut self.flows, entry, bytes, self.now);
+            self.maxmin.set_flows(EntryId(entry), more)?;
+            return Ok(flow);
+        }
+        let EntryId(entry) = self.maxmin.add_checked(hops, weight, cap, 1);
+        if let Some(key) = class {
+            self.classes.insert(key, entry);
+        }
+        let flow = self.flows.add(entry, bytes, bytes);
+        self.clocks.begin(entry, flow.slot(), bytes, weight, class);
+        Ok(flow)
+    }
+
+    /// Takes a flow out of the network at time `at`; returns the bytes it still had to transfer.
+    pub fn cancel(&mut self, at: f64, flow: FlowId) -> Result<f64, FluidError> {
+        self.reach(at)?;
+        let Flow { entry, bytes, .. } = *self.flows.get(flow).ok_or(FluidError::UnknownFlow { flow: flow.to_bits() })?;
+        let left = self.left(flow, entry);
+        self.account(entry, bytes - left);
+        self.drop_flow(entry, flow.slot());
+        Ok(left)
+    }
+
+    /// Sets the nominal capacity of a resource, zero included, in native units per second.
+    pub fn set_capacity(&mut self, at: f64, resource: ResourceId, capacity: f64) -> Result<(), FluidError> {
+        self.maxmin.check_capacity(resource, capacity)?;
+        self.reach(at)?;
+        self.capacities[resource.index()] = capacity;
+        self.change_capacity(resource)
+    }
+
+    /// Sets the inelastic load of a resource: flows share what it leaves of the capacity, if anything.
+    pub fn set_background(&mut self, at: f64, resource: ResourceId, load: f64) -> Result<(), FluidError> {
+        self.maxmin.check_capacity(resource, load)?;
+        self.reach(at)?;
+        self.background[resource.index()] = load;
+        self.change_capacity(resource)
+    }
+
+    fn change_capacity(&mut self, resource: ResourceId) -> Result<(), FluidError> {
+        self.settled = false;
+        let r = resource.index();
+        // What rounding leaves of a full load is no capacity.
+        let rest = self.capacities[r] - self.background[r];
+        let rest = if rest > 1e-12 * self.capacities[r] { rest } else { 0.0 };
+        self.maxmin.set_capacity(resource, rest)
+    }
+
+    /// When the next flow finishes, if the network stays as it is.
+    pub fn next_completion(&mut self) -> Option<f64> {
+        if let Some(first) = self.done.first() {
+            return Some(first.at);
+        }
+        self.settle();
+        let next = self.clocks.earliest();
+        (next < f64::INFINITY).then_some(next)
+    }
+
+    /// Moves the present to `to` and appends the flows that finished until then, in the order of their times.
+    pub fn advance(&mut self, to: f64, finished: &mut Vec<Finished>) -> Result<(), FluidError> {
+        self.reach(to)?;
+        finished.append(&mut self.done);
+        Ok(())
+    }
+
+    /// The present rate of a flow in bytes per second.
+    pub fn rate(&mut self, flow: FlowId) -> Option<f64> {
+        let entry = self.flows.get(flow)?.entry;
+        self.settle();
+        self.maxmin.rate(EntryId(entry))
+    }
+
+    /// The present load of a resource by flows, without the background, in native units per second.
+    pub fn load(&mut self, resource: ResourceId) -> f64 {
+        self.settle();
+        self.maxmin.load(resource)
+    }
+
+    /// The bytes that a flow has still to transfer at time `at`. A time after the present is looked up on a copy
+    /// of the network.
+    pub fn remaining(&self, flow: FlowId, at: f64) -> Option<f64> {
+        let network = self.ahead(at);
+        let entry = network.flows.get(flow)?.entry;
+        Some(network.left(flow, entry))
+    }
+
+    /// The work that flows have brought to a resource until time `at`, in native units: the integral of its load
+    /// over time, without the background. Zero unless the network is [`observed`](Network::observed). A time
+    /// after the present is looked up on a copy of the network.
+    pub fn carried(&self, resource: ResourceId, at: f64) -> f64 {
+        let network = self.ahead(at);
+        let Some(&past) = network.carried.as_ref().and_then(|carried| carried.get(resource.index())) else {
+            return 0.0;
+        };
+        let served = |entry: u32| -> f64 {
+            let of = |slot: u32| {
+                let flow = network.flows.id(slot);
+                network.flows.at(slot).bytes - network.left(flow, entry)
+            };
+            network.clocks.flows(entry).map(of).sum()
+        };
+        past + network.maxmin.crossing(resource).map(|(entry, work)| work * served(entry)).sum::<f64>()
+    }
+
+    fn ahead(&self, at: f64) -> Cow<'_, Network> {
+        if !(at > self.now && at.is_finite()) {
+            return Cow::Borrowed(self);
+        }
+        let mut copy = self.clone();
+        copy.reach(at).expect("the time is after the present");
+        Cow::Owned(copy)
+    }
+
+    fn left(&self, flow: FlowId, entry: u32) -> f64 {
+        let behind = self.flows.at(flow.slot()).tag - self.flows.at(self.clocks.head(entry)).tag;
+        self.clocks.left(entry, self.now) + behind
+    }
+
+    /// Moves the present to `to`, through all completions until then.
+    fn reach(&mut self, to: f64) -> Result<(), FluidError> {
+        if !(to >= self.now && to < f64::INFINITY) {
+            return Err(FluidError::Time { given: to, now: self.now });
+        }
+        if to == self.now && !self.settled {
+            return Ok(());
+        }
+        loop {
+            self.settle();
+            let next = self.clocks.earliest();
+            // A rounding error does not put a completion off.
+            if next > to + window(to) {
+                break;
+            }
+            self.now = next.clamp(self.now, to);
+            self.complete();
+        }
+        self.now = to;
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        if !self.settled {
+            self.settled = true;
+            self.maxmin.solve();
+            self.clocks.follow(&self.maxmin, self.now);
+        }
+    }
+
+    /// Ends all flows that finish at the present.
+    fn complete(&mut self) {
+        let mut ending = std::mem::take(&mut self.ending);
+        self.clocks.due(&self.maxmin, self.now, &mut ending);
+        for entry in ending.drain(..) {
+            loop {
+                let slot = self.clocks.head(entry);
+                self.account(entry, self.flows.at(slot).bytes);
+                self.done.push(Finished { flow: self.flows.id(slot), at: self.now });
+                if !self.drop_flow(entry, slot) || !self.clocks.is_due(entry, self.now) {
+                    break;
+                }
+            }
+        }
+        self.ending = ending;
+    }
+
+    /// A flow that is over before it began.
+    fn end(&mut self, flow: FlowId) {
+        self.done.push(Finished { flow, at: self.now });
+        self.flows.remove(flow.slot());
+    }
+
+    /// Takes a flow out of its entry; says whether the entry has others.
+    fn drop_flow(&mut self, entry: u32, slot: u32) -> bool {
+        self.settled = false;
+        let last = self.clocks.leave(&self.flows, entry, slot);
+        self.flows.remove(slot);
+        if let Some(key) = last {
+            if let Some(key) = key {
+                self.classes.remove(&key);
+            }
+            self.maxmin.remove(EntryId(entry)).expect("the entry had this flow");
+            return false;
+        }
+        let flows = self.maxmin.flows(entry) - 1;
+        self.maxmin.set_flows(EntryId(entry), flows).expect("the entry has other flows");
+        true
+    }
+
+    fn account(&mut self, entry: u32, bytes: f64) {
+        if let Some(carried) = &mut self.carried {
+            for (r, work) in self.maxmin.path(entry) {
+                carried[r as usize] += work * bytes;
+            }
+        }
+    }
+
+    fn account_hops(&mut self, hops: &[Hop], bytes: f64) {
+        if let Some(carried) = &mut self.carried {
+            for hop in hops {
+                carried[hop.resource.index()] += hop.work * bytes;
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where the paths of all entries are kept: one arena of steps, in blocks of a power of two.
+//!
+//! A path is a run of steps side by side, so that walking it costs one or two cache lines. A freed block waits
+//! on the list of its size for the next path of that length; with the few path lengths of a datacenter the
+//! arena is as large as the most steps ever alive at once.
+
+/// One step of a stored path.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Step {
+    /// The resource crossed.
+    pub resource: u32,
+    /// Where the entry stands in the member list of that resource.
+    pub position: u32,
+    /// Native units of work per payload byte.
+    pub work: f64,
+    /// While the resource is watched: the level up to which the entry may rise unseen.
+    pub allowance: f64,
+}
+
+/// The arena.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Paths {
+    steps: Vec<Step>,
+    free: [Vec<u32>; 32],
+}
+
+impl Paths {
+    /// Room for a path of `length` steps; the first index. The content is whatever was there before.
+    pub fn allocate(&mut self, length: usize) -> u32 {
+        if length == 0 {
+            return 0;
+        }
+        let size = length.next_power_of_two();
+        if let Some(first) = self.free[size.trailing_zeros() as usize].pop() {
+            return first;
+        }
+        let first = self.steps.len() as u32;
+        self.steps.resize(self.steps.len() + size, Step::default());
+        first
+    }
+
+    /// Gives back the room of a path of `length` steps that began at `first`.
+    pub fn release(&mut self, first: u32, length: usize) {
+        if length > 0 {
+            self.free[length.next_power_of_two().trailing_zeros() as usize].push(first);
+        }
+    }
+}
+
+impl std::ops::Deref for Paths {
+    type Target = [Step];
+
+    fn deref(&self) -> &[Step] {
+        &self.steps
+    }
+}
+
+impl std::ops::DerefMut for Paths {
+    fn deref_mut(&mut self) -> &mut [Step] {
+        &mut self.steps
+    }
+}

@@ -1,0 +1,506 @@
+//! The fluid plant: a scenario's arrivals carried by a [`Network`], with an engine that sees them by telemetry alone.
+//!
+//! The plant owns what is true (capacities, demands, which hosts are up); the engine owns what is believed. A block is
+//! one flow along its whole chain, links and devices, so it moves at the rate of its slowest hop. A writer asks for
+//! the next block of a file when the last one is on disk. Background is never moved: it competes as flows, or takes
+//! its rate off the top as profiles.
+//!
+//! Events at one time happen in this order: completions, changes of truth, reports, background, asks. After the
+//! horizon nothing new starts; files under way are finished, for at most as long again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output};
+use leeward_fabric::{Bytes, Endpoint, Fabric, Hop, HostId, Nanos};
+use leeward_ledger::{EntryId, Ledger, Sample};
+use leeward_placement::replicas::{self, ReplicaRequest};
+use leeward_placement::{Candidate, Constraints, Explain};
+
+use super::outage::Outages;
+use super::profiles::Profiles;
+use super::{Finished, FlowId, Network};
+use crate::stage::record::{Block, File, Host, Job, LinkRecorder, Record};
+use crate::stage::scenario::{Change, Event, HostState, PolicySpec, Scenario};
+use crate::stage::telemetry::Reporters;
+use crate::stage::workload::{self, Workload};
+use crate::{Progress, RunError};
+
+/// Blocks of a file, at most; a block's id is its file's number and its own.
+const BLOCKS_PER_FILE: u64 = 1 << 24;
+
+/// A block under way.
+struct UnderWay {
+    flow: FlowId,
+    entries: Vec<EntryId>,
+}
+
+/// A file of which blocks are left.
+struct Open {
+    /// Blocks asked for.
+    asked: u64,
+    left: Bytes,
+    /// Hosts that failed under its present block.
+    excluded: Vec<HostId>,
+}
+
+/// What happens at a time known beforehand.
+enum Pending {
+    Samples(Vec<Sample>),
+    Retry(u32),
+    Event(Event),
+}
+
+/// One run.
+pub struct Plant<'a> {
+    scenario: &'a Scenario,
+    fabric: Arc<Fabric>,
+    workload: &'a Workload,
+    network: Network,
+    engine: Engine,
+    outages: Outages,
+    profiles: Profiles,
+    reporters: Reporters,
+    links: LinkRecorder,
+    record: Record,
+    /// The block that a flow carries; flows that are not here are background.
+    cargo: HashMap<FlowId, u32>,
+    blocks: BTreeMap<u32, UnderWay>,
+    open: Vec<Open>,
+    files_of_job: Vec<u32>,
+    pending: BTreeMap<(Nanos, u64), Pending>,
+    sequence: u64,
+    outputs: Vec<Output>,
+    wake: Option<Nanos>,
+    /// Blocks asked for or under way.
+    writing: u64,
+    hops: Vec<Hop>,
+    endpoints: Vec<Endpoint>,
+}
+
+/// Runs one policy of a scenario on its arrivals. `progress` is called every so often with the share of the run that
+/// is done; `false` from it ends the run.
+pub fn run(
+    scenario: &Scenario,
+    workload: &Workload,
+    policy: &PolicySpec,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<Record, RunError> {
+    Plant::new(scenario, workload, policy, seed)?.run(progress)
+}
+
+impl<'a> Plant<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        workload: &'a Workload,
+        policy: &PolicySpec,
+        seed: u64,
+    ) -> Result<Plant<'a>, RunError> {
+        let fabric = scenario.cluster.fabric.clone();
+        let truth = scenario.cluster.capacities.clone();
+        let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
+        let policy = replicas::make(&policy.name, &policy.settings)?;
+        let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
+        let mut files_of_job = vec![0; workload.jobs.len()];
+        workload.files.iter().filter_map(|file| file.job).for_each(|job| files_of_job[job as usize] += 1);
+        let mut plant = Plant {
+            network: Network::new(&capacities)?.observed(),
+            engine: Engine::new(ledger, policy, seed, Explain::Off),
+            reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
+            links: LinkRecorder::new(&fabric, scenario.ledger.hot),
+            outages: Outages::new(fabric.clone(), truth),
+            profiles: Profiles::new(fabric.resource_count()),
+            record: empty_record(workload, fabric.host_count()),
+            cargo: HashMap::new(),
+            blocks: BTreeMap::new(),
+            open: Vec::with_capacity(workload.files.len()),
+            files_of_job,
+            pending: BTreeMap::new(),
+            sequence: 0,
+            outputs: Vec::new(),
+            wake: None,
+            writing: 0,
+            hops: Vec::new(),
+            endpoints: Vec::new(),
+            scenario,
+            fabric,
+            workload,
+        };
+        for event in &scenario.events {
+            plant.at(event.at, Pending::Event(*event));
+        }
+        Ok(plant)
+    }
+
+    fn at(&mut self, at: Nanos, pending: Pending) {
+        self.sequence += 1;
+        self.pending.insert((at, self.sequence), pending);
+    }
+
+    fn run(mut self, progress: Progress<'_>) -> Result<Record, RunError> {
+        let horizon = self.scenario.horizon.as_secs_f64();
+        let seconds = |at: Option<Nanos>| at.map_or(f64::INFINITY, Nanos::as_secs_f64);
+        let workload = self.workload;
+        let (mut rates, mut flows, mut files) = (0, 0, 0);
+        let (interval, sample) = (self.reporters.interval(), self.scenario.sample);
+        let (mut tick, mut interval_end) = (interval, sample);
+        let mut finished = Vec::new();
+        loop {
+            let arrivals = [
+                workload.rates.get(rates).map_or(f64::INFINITY, |rate| rate.at),
+                workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
+                workload.files.get(files).map_or(f64::INFINITY, |file| file.start),
+            ];
+            // What is over at the horizon is left out; the rest goes on while something is written.
+            let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
+            let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
+            let clocks = [Some(tick), self.wake, self.pending.first_key_value().map(|(key, _)| key.0)];
+            let clocks = seconds(clocks.into_iter().flatten().min()).min(interval_end.as_secs_f64());
+            let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
+            let over = now > horizon && self.writing == 0 && arrivals == f64::INFINITY;
+            if over || now > 2.0 * horizon {
+                break;
+            }
+            self.network.advance(now, &mut finished)?;
+            for done in finished.drain(..) {
+                self.finished(done);
+            }
+            let clock = Nanos::from_secs_f64(now);
+            while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
+                match entry.remove() {
+                    Pending::Event(event) => self.happen(now, event)?,
+                    Pending::Samples(samples) => self.tell(now, Input::Report(&samples)),
+                    Pending::Retry(block) => self.ask(now, block),
+                }
+            }
+            if interval_end <= clock {
+                if now <= horizon {
+                    self.record_interval(now);
+                }
+                interval_end = interval_end.plus(sample);
+            }
+            if tick <= clock {
+                self.read_counters(now, tick);
+                tick = tick.plus(interval);
+                if !progress((now / horizon).min(1.0)) {
+                    return Err(RunError::Stopped);
+                }
+            }
+            while let Some(rate) =
+                workload.rates.get(rates).filter(|rate| rate.at <= now && rate.at < horizon)
+            {
+                let offered = rate.rate.0.max(0) as f64;
+                self.network.set_background(now, rate.resource, offered)?;
+                self.profiles.offer(now, rate.resource, offered, self.outages.truth());
+                rates += 1;
+            }
+            while let Some(flow) =
+                workload.flows.get(flows).filter(|flow| flow.start <= now && flow.start < horizon)
+            {
+                self.start_background(now, flow)?;
+                flows += 1;
+            }
+            while let Some(file) =
+                workload.files.get(files).filter(|file| file.start <= now && file.start < horizon)
+            {
+                self.open_file(now, file);
+                files += 1;
+            }
+            if self.wake.is_some_and(|at| at <= clock) {
+                self.wake = None;
+                self.tell(now, Input::Wake);
+            }
+            self.carry_out(now)?;
+        }
+        self.links.finish(&mut self.record);
+        self.record.flows.1 = flows as u64 - self.record.flows.0;
+        Ok(self.record)
+    }
+
+    // ---- background -----------------------------------------------------------------------------------
+
+    fn start_background(&mut self, now: f64, flow: &workload::Flow) -> Result<(), RunError> {
+        self.hops.clear();
+        self.fabric.path(&[flow.from, flow.to], &mut self.hops);
+        let class = class_of(flow.from) << 32 | class_of(flow.to);
+        self.network.start(now, &self.hops, flow.bytes.0 as f64, 1.0, f64::INFINITY, Some(class))?;
+        Ok(())
+    }
+
+    // ---- files and blocks -----------------------------------------------------------------------------
+
+    fn open_file(&mut self, now: f64, file: &workload::FileWrite) {
+        let number = self.open.len() as u32;
+        self.open.push(Open { asked: 0, left: file.bytes, excluded: Vec::new() });
+        let (writer, bytes) = (file.writer, file.bytes);
+        self.record.files.push(File { job: file.job, writer, bytes, start: now, finished: None });
+        self.next_block(now, number);
+    }
+
+    /// Asks for the next block of a file, or closes it.
+    fn next_block(&mut self, now: f64, file: u32) {
+        let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
+        let bytes = open.left.min(write.block);
+        if bytes.0 == 0 || open.asked == BLOCKS_PER_FILE {
+            return self.close_file(now, file);
+        }
+        open.left.0 -= bytes.0;
+        let index = open.asked as u32;
+        open.asked += 1;
+        open.excluded.clear();
+        let block = self.record.blocks.len() as u32;
+        self.record.blocks.push(Block {
+            file,
+            index,
+            writer: write.writer,
+            bytes,
+            full: bytes == write.block,
+            copies: Vec::new(),
+            asked: now,
+            placed: None,
+            finished: None,
+            retries: 0,
+        });
+        self.writing += 1;
+        self.ask(now, block);
+    }
+
+    fn close_file(&mut self, now: f64, file: u32) {
+        let file = &mut self.record.files[file as usize];
+        file.finished = Some(now);
+        if let Some(job) = file.job {
+            let left = &mut self.files_of_job[job as usize];
+            *left -= 1;
+            let job = &mut self.record.jobs[job as usize];
+            job.bytes.0 += file.bytes.0;
+            job.finished = (*left == 0).then_some(now);
+        }
+    }
+
+    fn ask(&mut self, now: f64, block: u32) {
+        let record = &self.record.blocks[block as usize];
+        if !self.outages.is_up(record.writer) {
+            // The task is gone with its host, and its file stays as it is.
+            self.writing -= 1;
+            return;
+        }
+        let open = &self.open[record.file as usize];
+        let request = ReplicaRequest {
+            id: u64::from(record.file) * BLOCKS_PER_FILE + u64::from(record.index),
+            file: u64::from(record.file),
+            writer: Some(record.writer),
+            size: record.bytes,
+            replicas: self.workload.files[record.file as usize].replicas,
+            fault_domains: self.scenario.fault_domains,
+            constraints: Constraints { excluded_hosts: open.excluded.clone(), ..Constraints::default() },
+        };
+        self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
+    }
+
+    fn tell(&mut self, now: f64, input: Input<'_>) {
+        self.engine.handle(Nanos::from_secs_f64(now), input, &mut self.outputs);
+    }
+
+    /// Does what the engine said, and what follows from that, until it has nothing more to say.
+    fn carry_out(&mut self, now: f64) -> Result<(), RunError> {
+        while !self.outputs.is_empty() {
+            for output in std::mem::take(&mut self.outputs) {
+                match output {
+                    Output::WakeAt(at) => self.wake = Some(at),
+                    Output::Discarded(discarded) => {
+                        self.record.discarded += discarded.stale + discarded.invalid + discarded.unknown;
+                    }
+                    Output::Answer(block, Answer::Replicas(answer)) => match answer {
+                        Ok(placed) => {
+                            self.write(now, block as u32, placed.decision.choice, placed.entries)?;
+                        }
+                        Err(_) => self.retry(now, block as u32),
+                    },
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks again for a block when the next report has come.
+    fn retry(&mut self, now: f64, block: u32) {
+        self.record.blocks[block as usize].retries += 1;
+        let later = Nanos::from_secs_f64(now).plus(self.reporters.interval());
+        self.at(later, Pending::Retry(block));
+    }
+
+    fn write(
+        &mut self,
+        now: f64,
+        block: u32,
+        copies: Vec<HostId>,
+        entries: Vec<EntryId>,
+    ) -> Result<(), RunError> {
+        if let Some(&dead) = copies.iter().find(|&&host| !self.outages.is_up(host)) {
+            // The connection to it fails, and the writer asks for another, as an HDFS client does.
+            self.undo(now, block, &copies, &entries);
+            self.exclude(now, block, dead);
+            return Ok(());
+        }
+        let record = &mut self.record.blocks[block as usize];
+        let id = u64::from(record.file) * BLOCKS_PER_FILE + u64::from(record.index);
+        self.endpoints.clear();
+        replicas::chain(&self.fabric, id, Some(record.writer), &copies, &mut self.endpoints);
+        (record.placed, record.copies) = (Some(now), copies);
+        let bytes = record.bytes.0 as f64;
+        self.hops.clear();
+        self.fabric.path(&self.endpoints, &mut self.hops);
+        let flow = self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, None)?;
+        self.cargo.insert(flow, block);
+        self.blocks.insert(block, UnderWay { flow, entries });
+        Ok(())
+    }
+
+    /// Takes a placement back: its entries, and the room it took.
+    fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
+        self.tell(now, Input::Release(entries));
+        let bytes = self.record.blocks[block as usize].bytes;
+        copies.iter().for_each(|&host| self.tell(now, Input::Discarded(host, bytes)));
+    }
+
+    fn exclude(&mut self, now: f64, block: u32, host: HostId) {
+        let record = &mut self.record.blocks[block as usize];
+        record.retries += 1;
+        self.open[record.file as usize].excluded.push(host);
+        self.ask(now, block);
+    }
+
+    fn finished(&mut self, done: Finished) {
+        let Some(block) = self.cargo.remove(&done.flow) else {
+            self.record.flows.0 += 1;
+            return;
+        };
+        let under_way = self.blocks.remove(&block).expect("a block's flow ends once");
+        self.tell(done.at, Input::Release(&under_way.entries));
+        self.writing -= 1;
+        let record = &mut self.record.blocks[block as usize];
+        record.finished = Some(done.at);
+        for &host in &record.copies {
+            let stored = &mut self.record.hosts[host.index()];
+            stored.bytes.0 += record.bytes.0;
+            stored.blocks += 1;
+        }
+        let file = record.file;
+        self.next_block(done.at, file);
+    }
+
+    // ---- what is seen ---------------------------------------------------------------------------------
+
+    fn read_counters(&mut self, now: f64, tick: Nanos) {
+        let (network, profiles, outages) = (&self.network, &self.profiles, &self.outages);
+        let carried = |r| network.carried(r, now) + profiles.carried(r, now);
+        let sent = self.reporters.read(tick, carried, |at| match at {
+            Candidate::Host(host) => outages.is_up(host),
+            Candidate::Domain(domain) => outages.is_domain_up(domain),
+        });
+        for (arrives, samples) in sent {
+            if arrives <= tick {
+                self.tell(now, Input::Report(&samples));
+            } else {
+                self.at(arrives, Pending::Samples(samples));
+            }
+        }
+    }
+
+    fn record_interval(&mut self, now: f64) {
+        let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
+        let carried = |r| network.carried(r, now) + profiles.carried(r, now);
+        self.links.interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
+    }
+
+    // ---- what happens ---------------------------------------------------------------------------------
+
+    fn happen(&mut self, now: f64, event: Event) -> Result<(), RunError> {
+        let mut changed = Vec::new();
+        let mut hosts = Vec::new();
+        let state = match event.change {
+            Change::Capacity(resource, capacity) => {
+                self.outages.set_capacity(resource, capacity, &mut changed);
+                None
+            }
+            Change::Host(host, state) => {
+                hosts.push(host);
+                Some(state)
+            }
+            Change::Domain(domain, state) => {
+                hosts.extend(self.fabric.hosts(domain).map(HostId));
+                if matches!(state, HostState::Down | HostState::Up) {
+                    self.outages.set_domain_up(domain, state == HostState::Up, &mut changed);
+                }
+                Some(state)
+            }
+        };
+        for host in hosts {
+            match state {
+                Some(up @ (HostState::Down | HostState::Up)) => {
+                    let up = up == HostState::Up;
+                    self.outages.set_host_up(host, up, &mut changed);
+                    if event.told {
+                        self.tell(now, Input::Health(host, up));
+                    }
+                }
+                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                _ => {}
+            }
+        }
+        for (resource, capacity) in changed {
+            self.network.set_capacity(now, resource, capacity.0 as f64)?;
+            self.profiles.capacity_changed(now, resource, self.outages.truth());
+            let is_link_of_host = self.fabric.host_of(resource).is_some();
+            if event.told && (state.is_none() || !is_link_of_host) {
+                self.tell(now, Input::Believe(resource, capacity));
+            }
+        }
+        self.abandon_dead(now)
+    }
+
+    /// Blocks under way to a host that is down are placed again, elsewhere; those under way from one are given up.
+    fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
+        let dead = |block: &u32| {
+            let record = &self.record.blocks[*block as usize];
+            let hosts = record.copies.iter().chain([&record.writer]);
+            hosts.copied().find(|&host| !self.outages.is_up(host))
+        };
+        let broken: Vec<(u32, HostId)> =
+            self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
+        for (block, host) in broken {
+            let UnderWay { flow, entries } = self.blocks.remove(&block).expect("it was listed as under way");
+            self.network.cancel(now, flow)?;
+            self.cargo.remove(&flow);
+            let copies = std::mem::take(&mut self.record.blocks[block as usize].copies);
+            self.undo(now, block, &copies, &entries);
+            self.exclude(now, block, host);
+        }
+        Ok(())
+    }
+}
+
+fn empty_record(workload: &Workload, hosts: usize) -> Record {
+    let job = |job: &workload::Job| Job {
+        name: job.name.clone(),
+        start: job.start,
+        bytes: Bytes(0),
+        finished: None,
+    };
+    Record {
+        jobs: workload.jobs.iter().map(job).collect(),
+        hosts: vec![Host::default(); hosts],
+        ..Record::default()
+    }
+}
+
+/// A number for each endpoint; background flows between the same two share one entry of the network.
+fn class_of(endpoint: Endpoint) -> u64 {
+    match endpoint {
+        Endpoint::Host(host) => u64::from(host.0) << 2,
+        Endpoint::Domain(domain) => u64::from(domain.0) << 2 | 1,
+        Endpoint::DeviceWrite(host, _) => u64::from(host.0) << 2 | 2,
+        Endpoint::DeviceRead(host, _) => u64::from(host.0) << 2 | 3,
+    }
+}

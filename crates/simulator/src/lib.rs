@@ -1,0 +1,11 @@
+//! Simulated plants, and the stage they share.
+//!
+//! [`stage`] is what every plant has in common: scenarios, workloads, telemetry, records. [`fluid`] carries a scenario's
+//! arrivals at exact max-min rates. A run is one thread and depends on its scenario, policy and seed alone; runs are
+//! independent of each other, so [`run_all`] may do several at once and gives the same results.
+
+pub mod fluid;
+mod run;
+pub mod stage;
+
+pub use run::{Progress, Run, RunError, Task, run_all};

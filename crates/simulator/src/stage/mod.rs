@@ -1,0 +1,17 @@
+//! What every simulated plant shares: workloads, random streams, the telemetry model, scenarios, records.
+//!
+//! ```text
+//! scenario file -> Scenario -- arrivals(seed) --> Workload      the same for every policy
+//!                     |                              |
+//!                     +--> plant (fluid, ...) <------+  telemetry through Reporters
+//!                               |
+//!                             Record -> Summary, Comparison     what happened, and what it amounts to
+//! ```
+
+pub mod loads;
+pub mod random;
+pub mod record;
+pub mod scenario;
+pub mod summary;
+pub mod telemetry;
+pub mod workload;

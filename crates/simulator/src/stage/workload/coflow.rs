@@ -1,0 +1,245 @@
+//! The coflow benchmark's trace format: shuffles of a cluster at rack level, as background flows.
+//!
+//! The first line holds the number of racks and of coflows; each further line is a coflow: id, arrival in
+//! milliseconds, the number of mappers and their racks, the number of reducers and `rack:megabytes` for each. Racks
+//! count from 0. Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form, the cluster
+//! of Sinbad's traces.
+//!
+//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers, so each pair of a mapper and a reducer
+//! is one flow, which starts when the coflow arrives. A pair within one rack carries nothing across the network of
+//! racks and is dropped; the report says how many were. The format has no write of a file in it.
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
+use super::source::Loaded;
+use super::text::{Clock, Line, Lines, Text, abridged};
+use super::{Flow, MOST_RECORDS, Workload};
+use crate::stage::random::{Kind, stream};
+
+const HOSTS: Kind = Kind::named("coflow.hosts");
+
+/// Background flows from a coflow trace.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Coflow {
+    /// The trace: a path from the scenario's folder, or `data:NAME/FILE`.
+    pub file: String,
+    /// Where in the trace the run begins.
+    #[serde(default)]
+    pub from: Nanos,
+    /// How much of the trace is used; all that the run has time for if not given.
+    pub duration: Option<Nanos>,
+    /// Factor on the bytes of each flow.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+    /// Which end points the flows have.
+    #[serde(default)]
+    pub spread: Spread,
+    /// Whether the racks of a larger trace come round again on a smaller cluster (rack id modulo racks), rather than
+    /// being an error.
+    #[serde(default)]
+    pub fold: bool,
+}
+
+/// What stands for a rack of the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Spread {
+    /// The rack itself: only links between racks carry the flow.
+    #[default]
+    Racks,
+    /// A host of it, drawn anew for each mapper and reducer of a coflow.
+    Hosts,
+}
+
+impl Coflow {
+    /// Reads the trace.
+    pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
+        if self.spread == Spread::Racks {
+            check_rack_links(cluster, "`spread: hosts`")
+                .map_err(|message| InputError::new(&self.file, message).in_field("spread"))?;
+        }
+        let window = Window::new(self.from, self.duration, horizon);
+        let mut lines = text.lines();
+        let (racks, announced) = self.header(&mut lines, cluster)?;
+        let (mut clock, mut coflows, mut used) = (Clock::default(), 0, 0);
+        let mut flows =
+            FlowMaker { settings: self, cluster, seed, made: Vec::new(), bytes: 0, dropped: 0, lost: 0 };
+        while let Some(line) = lines.next_line()? {
+            let shuffle = Shuffle::parse(line, racks)?;
+            let arrival = clock.reach(&line, "arrival", shuffle.arrival)?;
+            if let Some(start) = window.place(arrival) {
+                used += 1;
+                flows.add(&shuffle, coflows, start, line)?;
+            }
+            coflows += 1;
+        }
+        if coflows != announced {
+            let message = format!(
+                "the first line announces {announced} coflows, {coflows} follow: is the file complete?"
+            );
+            return Err(lines.error(message).in_field("coflows"));
+        }
+        let provenance = format!(
+            "coflow {}: {used} of {coflows} coflows ({window}), {} flows of {}; {} pairs within a rack dropped ({})",
+            self.file,
+            flows.made.len(),
+            amount(flows.bytes),
+            flows.dropped,
+            amount(flows.lost)
+        );
+        Ok(Loaded { workload: Workload { flows: flows.made, ..Workload::default() }, provenance })
+    }
+
+    /// The numbers of racks and of coflows that the first line announces.
+    fn header(&self, lines: &mut Lines, cluster: &Cluster) -> Result<(u32, u64), InputError> {
+        let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
+        let mut words = Words::of(line);
+        let racks = words.count("racks", "the number of racks")?;
+        let coflows = words.count("coflows", "the number of coflows")?;
+        words.end()?;
+        let here = cluster.fabric.rack_count();
+        match u32::try_from(racks) {
+            Ok(racks) if racks > 0 && (racks as usize <= here || self.fold) => Ok((racks, coflows)),
+            Ok(racks) if racks > 0 => {
+                let message =
+                    format!("{racks} racks, but the cluster has {here}; set `fold: true` to fold them");
+                Err(line.error("racks", message))
+            }
+            _ => Err(line.error("racks", format!("{racks} racks: expected 1 to {}", u32::MAX))),
+        }
+    }
+}
+
+/// Turns coflows into flows, and counts.
+struct FlowMaker<'a> {
+    settings: &'a Coflow,
+    cluster: &'a Cluster,
+    seed: u64,
+    made: Vec<Flow>,
+    /// Bytes of the flows made.
+    bytes: u128,
+    /// Pairs within a rack.
+    dropped: u64,
+    /// Bytes of those.
+    lost: u128,
+}
+
+impl FlowMaker<'_> {
+    fn add(&mut self, shuffle: &Shuffle, index: u64, start: f64, line: Line<'_>) -> Result<(), InputError> {
+        if self.made.len() + shuffle.mappers.len() * shuffle.reducers.len() > MOST_RECORDS {
+            let message = format!("more than {MOST_RECORDS} flows; set a shorter `duration`");
+            return Err(line.error("reducers", message));
+        }
+        let fabric = &self.cluster.fabric;
+        let mut random = stream(self.seed, HOSTS, index);
+        let spread = self.settings.spread;
+        let mut stands_for = |rack: u32| {
+            let rack = DomainId(rack % fabric.rack_count() as u32);
+            match spread {
+                Spread::Racks => (rack, Endpoint::Domain(rack)),
+                Spread::Hosts => (rack, Endpoint::Host(HostId(random.random_range(fabric.hosts(rack))))),
+            }
+        };
+        let mappers: Vec<_> = shuffle.mappers.iter().map(|&rack| stands_for(rack)).collect();
+        let parts = mappers.len() as u64;
+        for &(rack, megabytes) in &shuffle.reducers {
+            let (to_rack, to) = stands_for(rack);
+            let Some(bytes) = whole_bytes(megabytes * 1e6 * self.settings.scale.get()) else {
+                return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
+            };
+            for (part, &(from_rack, from)) in (0..).zip(&mappers) {
+                // The parts differ by a byte at most and add up to the whole.
+                let bytes = bytes / parts + u64::from(part < bytes % parts);
+                if from_rack == to_rack {
+                    self.dropped += 1;
+                    self.lost += u128::from(bytes);
+                } else {
+                    self.bytes += u128::from(bytes);
+                    self.made.push(Flow { start, from, to, bytes: Bytes(bytes) });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One line of the trace.
+struct Shuffle {
+    arrival: f64,
+    mappers: Vec<u32>,
+    reducers: Vec<(u32, f64)>,
+}
+
+impl Shuffle {
+    fn parse(line: Line<'_>, racks: u32) -> Result<Shuffle, InputError> {
+        let mut words = Words::of(line);
+        words.next("id", "the number of the coflow")?;
+        let arrival = words.next("arrival", "the arrival in milliseconds")?;
+        let arrival = line.number("arrival", "the arrival in milliseconds", arrival)? / 1e3;
+        let rack =
+            |field: &str, text: &str| match line.count(field, "a rack", text)? {
+                id if id < u64::from(racks) => Ok(id as u32),
+                id => Err(line
+                    .error(field, format!("rack {id}: the first line announces racks 0 to {}", racks - 1))),
+            };
+        let count = words.count("mappers", "the number of mappers")?;
+        let mut mappers = Vec::new();
+        for _ in 0..count {
+            mappers.push(rack("mappers", words.next("mappers", "the rack of a mapper")?)?);
+        }
+        let count = words.count("reducers", "the number of reducers")?;
+        let mut reducers = Vec::new();
+        for _ in 0..count {
+            let word = words.next("reducers", "`rack:megabytes` of a reducer")?;
+            let Some((id, megabytes)) = word.split_once(':') else {
+                return Err(
+                    line.error("reducers", format!("`{}`: expected `rack:megabytes`", abridged(word)))
+                );
+            };
+            reducers.push((rack("reducers", id)?, line.number("reducers", "megabytes", megabytes)?));
+        }
+        words.end()?;
+        if mappers.is_empty() && !reducers.is_empty() {
+            return Err(line.error("mappers", "no mappers, but there are reducers"));
+        }
+        Ok(Shuffle { arrival, mappers, reducers })
+    }
+}
+
+/// The words of a line, in order.
+struct Words<'a> {
+    line: Line<'a>,
+    words: std::str::SplitAsciiWhitespace<'a>,
+}
+
+impl<'a> Words<'a> {
+    fn of(line: Line<'a>) -> Self {
+        Words { line, words: line.text.split_ascii_whitespace() }
+    }
+
+    fn next(&mut self, field: &str, what: &str) -> Result<&'a str, InputError> {
+        let missing = || self.line.error(field, format!("the line ends here; expected {what}"));
+        self.words.next().ok_or_else(missing)
+    }
+
+    fn count(&mut self, field: &str, what: &str) -> Result<u64, InputError> {
+        let word = self.next(field, what)?;
+        self.line.count(field, what, word)
+    }
+
+    fn end(&mut self) -> Result<(), InputError> {
+        match self.words.next() {
+            None => Ok(()),
+            Some(word) => {
+                let message = format!("`{}` follows; the line should end here", abridged(word));
+                Err(self.line.error("end of line", message))
+            }
+        }
+    }
+}

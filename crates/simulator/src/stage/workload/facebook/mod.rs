@@ -1,0 +1,170 @@
+//! The built-in workload: an hour like those of the Facebook cluster that Sinbad is about.
+//!
+//! That trace is not public; this is a model fitted to what the paper says of it (Sinbad sections 4 and 7.1). All
+//! arrivals grow with the number of hosts from the paper's 3000, and with `load`.
+//!
+//! Two parts, each with the assumptions it makes: `writes` (jobs, their writers, their files) and `background`
+//! (reads and shuffles, as rates on links or as flows). The size of the background follows from that of the writes
+//! by the paper's shares of cross-rack bytes, with each block crossing racks `crossings` times.
+//!
+//! What is fitted, on the paper's cluster (150 racks of 20 hosts, 10:1): full blocks a second, their share of blocks
+//! and of bytes; jobs a week, the share and bytes of each kind of job, the mean write time of a job; the shares of
+//! cross-rack bytes; how often the downlinks' 10 s means have Cv > 1; how often the 95th percentile over links is
+//! above 75 %; how long a link's background stays within 5 %. The test `workload_facebook` prints each beside the
+//! paper's value.
+//!
+//! What is not: tasks that write nothing and the 63 writers a job that the paper's counts imply (4 full blocks a
+//! second make 29); bytes by kind of job, where tables 2 and 3 disagree (table 2 is followed); racks that are down; a
+//! pattern over the day; any relation of a job's own shuffle to its writes (the background is independent of them,
+//! as in the paper's simulation); uplinks that are as uneven as downlinks *with* the writes on them (at a disk's
+//! rate, 4 blocks a second are some 25 writers at a time, few for 150 uplinks); the stability of links with the
+//! writes on them, which 4 blocks a second alone make less than the paper's; stability with `background: flows`.
+
+mod background;
+mod writes;
+
+use std::num::NonZeroU8;
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Factor, Share, amount, positive};
+use super::source::Loaded;
+use super::{Workload, swim};
+
+/// Hosts of the paper's cluster: rates below are those of as many.
+const HOSTS: f64 = 3000.0;
+/// Seconds that are generated before the run begins, so that it begins in the middle of things.
+const WARM_UP: f64 = 3600.0;
+
+/// A generated hour like those of Facebook's cluster (of any length; the name is the paper's).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Facebook {
+    /// Factor on all arrivals, writes and background alike (Sinbad figure 11 has 0.5, 1 and 2).
+    pub load: Factor,
+    /// Full blocks written a second on 3000 hosts (Sinbad section 7.2: about 4).
+    pub full_blocks: Factor,
+    /// Jobs that write, a week on 3000 hosts (Sinbad table 1: 175,000).
+    pub jobs: Factor,
+    /// Squared coefficient of variation of the gaps between jobs, 1 for a Poisson process. 2 is that of the public
+    /// coflow trace of the same cluster.
+    pub burstiness: Factor,
+    /// The size of blocks.
+    #[serde(deserialize_with = "positive")]
+    pub block: Bytes,
+    /// Copies of each block.
+    pub replicas: NonZeroU8,
+    /// What cross-rack bytes are made of; sizes the background.
+    pub shares: Shares,
+    /// How often a block crosses racks on average, for `shares`: once with copies in two racks (the paper's text),
+    /// twice with copies in three.
+    pub crossings: NonZeroU8,
+    /// What the background is made of.
+    pub background: Background,
+    /// The most of a link that the background takes. At 0.95 one more flow finds what it would get beside 19 others,
+    /// about one a host of the rack.
+    pub ceiling: Share,
+}
+
+/// Shares of cross-rack bytes by source; they add up to 1. The default is Facebook's (Sinbad table 2).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shares {
+    /// Input read from another rack.
+    pub reads: Share,
+    /// Shuffles.
+    pub shuffle: Share,
+    /// Output of jobs with a shuffle.
+    pub output: Share,
+    /// Other writes: ingestion and preprocessing, jobs without a shuffle.
+    pub other: Share,
+}
+
+/// What the background is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Background {
+    /// Rates on the racks' links (on a hose mesh, the hosts') that yield to nobody: the paper's simulation, which
+    /// replays the trace's.
+    #[default]
+    Rates,
+    /// Flows between racks that share links with the writes: they slow down where replicas are put.
+    Flows,
+    /// Nothing.
+    None,
+}
+
+impl Default for Facebook {
+    fn default() -> Self {
+        let factor = |number| Factor::new(number).expect("a default in range");
+        let share = |number| Share::new(number).expect("a default in range");
+        Facebook {
+            load: Factor::ONE,
+            full_blocks: factor(4.0),
+            jobs: factor(175_000.0),
+            burstiness: factor(2.0),
+            block: swim::block(),
+            replicas: swim::replicas(),
+            shares: Shares {
+                reads: share(0.14),
+                shuffle: share(0.46),
+                output: share(0.10),
+                other: share(0.30),
+            },
+            crossings: NonZeroU8::MIN,
+            background: Background::Rates,
+            ceiling: share(0.95),
+        }
+    }
+}
+
+impl Facebook {
+    /// Generates `horizon` seconds for `cluster`.
+    pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
+        self.check(horizon)?;
+        let writes = writes::Writes::new(self, cluster)?;
+        let mut workload = writes.generate(cluster, seed, horizon)?;
+        let written: u128 = workload.files.iter().map(|file| u128::from(file.bytes.0)).sum();
+        let mut provenance = format!(
+            "facebook, generated: {} jobs write {} in {} files; ",
+            workload.jobs.len(),
+            amount(written),
+            workload.files.len()
+        );
+        let (background, words) =
+            background::generate(self, cluster, writes.bytes_per_second(), seed, horizon)?;
+        let Workload { flows, rates, .. } = background;
+        (workload.flows, workload.rates) = (flows, rates);
+        provenance += &words;
+        Ok(Loaded { workload, provenance })
+    }
+
+    fn check(&self, horizon: f64) -> Result<(), InputError> {
+        let Shares { reads, shuffle, output, other } = self.shares;
+        let sum: f64 = [reads, shuffle, output, other].into_iter().map(Share::get).sum();
+        if !(horizon.is_finite() && horizon >= 0.0) {
+            return Err(wrong("horizon", format!("{horizon} s: must be finite and not negative")));
+        }
+        if (sum - 1.0).abs() > 1e-6 || output.get() + other.get() == 0.0 {
+            return Err(wrong(
+                "shares",
+                format!("they add up to {sum:.3}; expected 1, with some writes among them"),
+            ));
+        }
+        if !(0.01..=100.0).contains(&self.burstiness.get()) {
+            return Err(wrong("burstiness", format!("{}: expected 0.01 to 100", self.burstiness.get())));
+        }
+        if !(0.05..=0.99).contains(&self.ceiling.get()) {
+            return Err(wrong("ceiling", format!("{}: expected 0.05 to 0.99", self.ceiling.get())));
+        }
+        Ok(())
+    }
+}
+
+/// An error about the settings of this source.
+fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+    InputError::new("facebook", message).in_field(field)
+}

@@ -1,0 +1,194 @@
+//! Jobs, their writers, and the files these write.
+//!
+//! Each writer task writes one file. File sizes are log-normal, cut at 64 blocks: of its two parameters one fits that
+//! 32 % of blocks are full, the other that these hold 81 % of the bytes (Sinbad section 4.3). Most files are then a
+//! few megabytes, and 8 % are larger than a block.
+//!
+//! Jobs come with Gamma gaps and are of the five kinds of Sinbad table 3, by the share of a job's duration that it
+//! spends in writing. Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`:
+//! the bytes of the two groups follow the shares of table 2 (25 and 75 % of what is written, where table 3 has 33
+//! and 67), within the first group table 3. Writers a job are log-normal. They start over a span of time, in
+//! waves of tasks, whose mean makes the mean write time of a job 291 s at 50 MB/s (section 7.1). A job is
+//! submitted before its first file by the time that its kind spends on other things.
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster, HostId};
+use rand::RngExt;
+use rand::distr::weighted::WeightedIndex;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
+
+use super::{Facebook, HOSTS, WARM_UP, wrong};
+use crate::stage::random::{Kind, stream};
+use crate::stage::workload::{FileWrite, Job, MOST_RECORDS, Workload, settings::task_hosts, swim::draw};
+
+const ARRIVALS: Kind = Kind::named("facebook.arrivals");
+const JOB: Kind = Kind::named("facebook.job");
+
+const WEEK: f64 = 7.0 * 86_400.0;
+/// Of file sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
+const SIZE: (f64, f64, f64) = (-4.186, 3.02, 64.0);
+/// Of the files that `SIZE` gives: full blocks a file and mean size in blocks.
+const FULL_BLOCKS_A_FILE: f64 = 0.4706;
+const BLOCKS_A_FILE: f64 = 0.5812;
+/// Deviation of the logarithm of writers a job: the largest of a thousand jobs then has about 30 times the mean.
+const WRITERS_SIGMA: f64 = 1.5;
+/// Mean writers of a job at most: more than any cluster has use for.
+const MOST_WRITERS: f64 = 10_000.0;
+/// Mean seconds from the first to the last start of a job's writers.
+const SPAN: f64 = 420.0;
+/// Bytes a second that a writer gets in quiet, one disk's (Sinbad section 7.1); times jobs, nothing else.
+const DISK: f64 = 50e6;
+
+/// A kind of job: Sinbad table 3.
+struct Bin {
+    /// Share of jobs.
+    jobs: f64,
+    /// Share of bytes.
+    bytes: f64,
+    /// Shares of a job's duration that are spent in writing, from and to. Nothing is known below 5 %.
+    writing: (f64, f64),
+}
+
+const BINS: [Bin; 5] = [
+    Bin { jobs: 0.16, bytes: 0.22, writing: (0.05, 0.25) },
+    Bin { jobs: 0.12, bytes: 0.05, writing: (0.25, 0.50) },
+    Bin { jobs: 0.12, bytes: 0.03, writing: (0.50, 0.75) },
+    Bin { jobs: 0.08, bytes: 0.03, writing: (0.75, 0.90) },
+    Bin { jobs: 0.52, bytes: 0.67, writing: (0.90, 1.00) },
+];
+
+/// The model of writes for one cluster.
+pub(super) struct Writes<'a> {
+    settings: &'a Facebook,
+    files_per_second: f64,
+    jobs_per_second: f64,
+    kinds: WeightedIndex<f64>,
+    /// Mean writers of a job, by kind.
+    writers: [f64; 5],
+    /// File sizes in blocks, not yet cut.
+    sizes: LogNormal<f64>,
+}
+
+impl<'a> Writes<'a> {
+    pub fn new(settings: &'a Facebook, cluster: &Cluster) -> Result<Self, InputError> {
+        let size = settings.load.get() * cluster.fabric.host_count() as f64 / HOSTS;
+        let files_per_second = size * settings.full_blocks.get() / FULL_BLOCKS_A_FILE;
+        let jobs_per_second = size * settings.jobs.get() / WEEK;
+        if files_per_second > 0.0 && jobs_per_second == 0.0 {
+            return Err(wrong("jobs", "0: the blocks that `full_blocks` asks for must come from some job"));
+        }
+        let shares = settings.shares;
+        let output = shares.output.get() / (shares.output.get() + shares.other.get());
+        let with_shuffle: f64 = BINS[..4].iter().map(|bin| bin.bytes).sum();
+        let mut writers = [0.0; 5];
+        for (i, (mean, bin)) in writers.iter_mut().zip(&BINS).enumerate() {
+            let bytes = if i == 4 { 1.0 - output } else { output * bin.bytes / with_shuffle };
+            *mean = files_per_second / jobs_per_second.max(f64::MIN_POSITIVE) * bytes / bin.jobs;
+        }
+        if let Some(most) = writers.into_iter().find(|&mean| mean > MOST_WRITERS) {
+            let message =
+                format!("too few for `full_blocks`: a job would have {most:.1e} writers on average");
+            return Err(wrong("jobs", message));
+        }
+        let kinds = WeightedIndex::new(BINS.map(|bin| bin.jobs)).expect("shares are positive");
+        let sizes = LogNormal::new(SIZE.0, SIZE.1).expect("both are finite");
+        Ok(Writes { settings, files_per_second, jobs_per_second, kinds, writers, sizes })
+    }
+
+    /// Bytes written a second on average, before replication.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.files_per_second * BLOCKS_A_FILE * self.settings.block.0 as f64
+    }
+
+    pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Workload, InputError> {
+        let mut workload = Workload::default();
+        if self.files_per_second == 0.0 {
+            return Ok(workload);
+        }
+        let much = (horizon + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
+        if much > MOST_RECORDS as f64 {
+            let message =
+                format!("{much:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
+            return Err(wrong("load", message));
+        }
+        let hosts = task_hosts(cluster);
+        let shape = 1.0 / self.settings.burstiness.get();
+        let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
+            .map_err(|error| wrong("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
+        let mut arrivals = stream(seed, ARRIVALS, 0);
+        let (mut first_file, mut index, mut made) = (-WARM_UP, 0, Vec::new());
+        loop {
+            first_file += gaps.sample(&mut arrivals);
+            if first_file >= horizon {
+                break;
+            }
+            let mut random = stream(seed, JOB, index);
+            made.extend(self.job(index, first_file, horizon, &hosts, &mut random));
+            index += 1;
+            if index > 2 * MOST_RECORDS as u64 {
+                return Err(wrong("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
+            }
+        }
+        made.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
+        for (number, (job, files)) in (0..).zip(made) {
+            workload.jobs.push(job);
+            workload.files.extend(files.into_iter().map(|file| FileWrite { job: Some(number), ..file }));
+        }
+        workload.files.sort_by(|a, b| a.start.total_cmp(&b.start));
+        Ok(workload)
+    }
+
+    /// A job and those of its files that start in the run, if any.
+    fn job(
+        &self,
+        index: u64,
+        first_file: f64,
+        horizon: f64,
+        hosts: &[HostId],
+        random: &mut ChaCha8Rng,
+    ) -> Option<(Job, Vec<FileWrite>)> {
+        let bin = self.kinds.sample(random);
+        let span = SPAN * random.sample::<f64, _>(Exp1);
+        let (mut files, mut last_end) = (Vec::new(), first_file);
+        for writer in 0..self.writers(bin, random) {
+            let start = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
+            let bytes = self.file_size(random);
+            last_end = last_end.max(start + bytes as f64 / DISK);
+            let host = draw(hosts, random);
+            if (0.0..horizon).contains(&start) {
+                files.push(FileWrite {
+                    start,
+                    job: None,
+                    writer: host,
+                    bytes: Bytes(bytes),
+                    block: self.settings.block,
+                    replicas: self.settings.replicas.get(),
+                });
+            }
+        }
+        let (least, most) = BINS[bin].writing;
+        let writing = random.random_range(least..most);
+        let before = (last_end - first_file) * (1.0 - writing) / writing;
+        let job = Job { name: format!("bin{}/{index}", bin + 1), start: first_file - before };
+        (!files.is_empty()).then_some((job, files))
+    }
+
+    /// How many writers a job has: log-normal, rounded at random so that the mean is kept. A job of none leaves no
+    /// trace.
+    fn writers(&self, bin: usize, random: &mut ChaCha8Rng) -> u64 {
+        let centre = self.writers[bin].ln() - WRITERS_SIGMA * WRITERS_SIGMA / 2.0;
+        let writers = LogNormal::new(centre, WRITERS_SIGMA).map_or(0.0, |spread| spread.sample(random));
+        (writers + random.random::<f64>()) as u64
+    }
+
+    fn file_size(&self, random: &mut ChaCha8Rng) -> u64 {
+        let blocks = loop {
+            let blocks = self.sizes.sample(random);
+            if blocks <= SIZE.2 {
+                break blocks;
+            }
+        };
+        ((blocks * self.settings.block.0 as f64).round() as u64).max(1)
+    }
+}

@@ -1,0 +1,128 @@
+//! A list of transfers as CSV: background flows.
+//!
+//! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order and with others beside them.
+//! An end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from somewhere to itself
+//! crosses no link and is dropped; the report says how many were.
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
+use super::source::Loaded;
+use super::table::Table;
+use super::text::{Clock, Line, Text, abridged};
+use super::{Flow, MOST_RECORDS, Workload};
+
+/// Background flows from a CSV list.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flows {
+    /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
+    pub file: String,
+    /// Where in the list the run begins.
+    #[serde(default)]
+    pub from: Nanos,
+    /// How much of the list is used; all that the run has time for if not given.
+    pub duration: Option<Nanos>,
+    /// Factor on the bytes of each flow.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+    /// What a number among the ends counts, from 0.
+    #[serde(default)]
+    pub numbers: Numbers,
+}
+
+/// What a number stands for where a name could stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Numbers {
+    /// Hosts, rack by rack.
+    #[default]
+    Hosts,
+    /// Racks.
+    Racks,
+}
+
+impl Flows {
+    /// Reads the list.
+    pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
+        if self.numbers == Numbers::Racks {
+            check_rack_links(cluster, "`numbers: hosts`")
+                .map_err(|message| InputError::new(&self.file, message).in_field("numbers"))?;
+        }
+        let window = Window::new(self.from, self.duration, horizon);
+        let mut table = Table::open(text, ["t_arrival_s", "src", "dst", "size_bytes"])?;
+        let (mut clock, mut read, mut dropped) = (Clock::default(), 0_u64, 0_u64);
+        let (mut flows, mut total) = (Vec::new(), 0);
+        while let Some(row) = table.next_row()? {
+            let [arrival, from, to, size] = row.cells;
+            let arrival = row.line.number("t_arrival_s", "seconds", arrival)?;
+            let arrival = clock.reach(&row.line, "t_arrival_s", arrival)?;
+            let from = self.endpoint(cluster, &row.line, "src", from)?;
+            let to = self.endpoint(cluster, &row.line, "dst", to)?;
+            let size = row.line.number("size_bytes", "bytes", size)? * self.scale.get();
+            let Some(bytes) = whole_bytes(size) else {
+                return Err(row.line.error("size_bytes", format!("{size:e} bytes: too much for one flow")));
+            };
+            read += 1;
+            let Some(start) = window.place(arrival) else { continue };
+            if from == to {
+                dropped += 1;
+                continue;
+            }
+            if flows.len() == MOST_RECORDS {
+                let message = format!("more than {MOST_RECORDS} flows; set a shorter `duration`");
+                return Err(row.line.error("t_arrival_s", message));
+            }
+            total += u128::from(bytes);
+            flows.push(Flow { start, from, to, bytes: Bytes(bytes) });
+        }
+        let provenance = format!(
+            "flows {}: {} of {read} flows ({window}) of {}; {dropped} from somewhere to itself dropped",
+            self.file,
+            flows.len(),
+            amount(total)
+        );
+        Ok(Loaded { workload: Workload { flows, ..Workload::default() }, provenance })
+    }
+
+    fn endpoint(
+        &self,
+        cluster: &Cluster,
+        line: &Line<'_>,
+        field: &str,
+        text: &str,
+    ) -> Result<Endpoint, InputError> {
+        let fabric = &cluster.fabric;
+        if let Some(host) = fabric.host(text) {
+            return Ok(Endpoint::Host(host));
+        }
+        if let Some(domain) = fabric.domain(text) {
+            check_rack_links(cluster, "hosts").map_err(|message| line.error(field, message))?;
+            return Ok(Endpoint::Domain(domain));
+        }
+        let (count, things) = match self.numbers {
+            Numbers::Hosts => (fabric.host_count(), "hosts"),
+            Numbers::Racks => (fabric.rack_count(), "racks"),
+        };
+        match text.parse::<u32>() {
+            Ok(number) if (number as usize) < count => Ok(match self.numbers {
+                Numbers::Hosts => Endpoint::Host(HostId(number)),
+                Numbers::Racks => Endpoint::Domain(DomainId(number)),
+            }),
+            Ok(number) => {
+                Err(line.error(field, format!("{number}: this cluster has {things} 0 to {}", count - 1)))
+            }
+            Err(_) => {
+                let message = format!(
+                    "`{}`: no host, rack or pod of this cluster has that name (its first host is `{}`)",
+                    abridged(text),
+                    fabric.host_name(HostId(0))
+                );
+                Err(line.error(field, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Several workloads as one.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{Load, ResourceId};
+
+use super::{RateChange, Workload};
+
+impl Workload {
+    /// Adds `other`, all in order of time; of what starts at one time, what was here before comes first.
+    ///
+    /// Rates of the two on one link add up: each says what it puts on the link, not what the link carries.
+    pub fn merge(&mut self, other: Workload) {
+        let here = self.jobs.len() as u32;
+        self.flows.extend(other.flows);
+        self.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
+        self.files.extend(other.files.into_iter().map(|mut file| {
+            file.job = file.job.map(|job| job + here);
+            file
+        }));
+        self.files.sort_by(|a, b| a.start.total_cmp(&b.start));
+        let mut jobs: Vec<_> =
+            (0..).zip(std::mem::take(&mut self.jobs).into_iter().chain(other.jobs)).collect();
+        jobs.sort_by(|(_, a), (_, b)| a.start.total_cmp(&b.start));
+        let mut place = vec![0; jobs.len()];
+        for (now, (before, job)) in (0..).zip(jobs) {
+            place[before] = now;
+            self.jobs.push(job);
+        }
+        for file in &mut self.files {
+            file.job = file.job.map(|job| place[job as usize]);
+        }
+        self.rates = sums([std::mem::take(&mut self.rates), other.rates]);
+    }
+}
+
+/// The rates of two parts, by time, as changes of their sums.
+fn sums(parts: [Vec<RateChange>; 2]) -> Vec<RateChange> {
+    let mut last = BTreeMap::<ResourceId, [i64; 2]>::new();
+    let changes = parts.into_iter().enumerate();
+    let mut changes: Vec<_> =
+        changes.flat_map(|(part, all)| all.into_iter().map(move |c| (part, c))).collect();
+    changes.sort_by(|(_, a), (_, b)| a.at.total_cmp(&b.at));
+    for (part, change) in &mut changes {
+        let rates = last.entry(change.resource).or_default();
+        rates[*part] = change.rate.0;
+        change.rate = Load(rates[0].saturating_add(rates[1]));
+    }
+    changes.into_iter().map(|(_, change)| change).collect()
+}

@@ -1,0 +1,103 @@
+//! What a simulated cluster is asked to carry, before anything is placed.
+//!
+//! A workload is plain data in order of time: background that placement does not move (flows, or rates on
+//! links), and file writes whose replicas a policy places. Every source (a generator, an importer) makes one
+//! of these, and a scenario merges several.
+//!
+//! ```text
+//! facebook          generated           writes, and background as rates or flows
+//! coflow            benchmark trace     background flows
+//! swim              job trace           writes
+//! flows, rates      CSV                 background
+//! ```
+//!
+//! A source is read whole or refused whole, with the file, line and field of what is wrong ([`text`](Text)); what
+//! it drew depends on the seed alone ([`crate::stage::random`]); what it left out stands in its provenance line.
+
+mod coflow;
+mod facebook;
+mod flows;
+mod merge;
+mod rates;
+mod settings;
+mod source;
+mod swim;
+mod table;
+mod text;
+
+pub use coflow::{Coflow, Spread};
+pub use facebook::{Background, Facebook, Shares};
+pub use flows::{Flows, Numbers};
+use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
+pub use rates::Rates;
+pub use settings::{Factor, Share};
+pub use source::{Loaded, Source};
+pub use swim::Swim;
+pub use table::{Row, Table};
+pub use text::{Clock, Files, Line, Lines, Text};
+
+/// Flows, files or rates of one source at most: what a wrong setting or a damaged file can make of memory.
+pub(crate) const MOST_RECORDS: usize = 30_000_000;
+
+/// Everything that arrives at a cluster in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workload {
+    /// Background transfers, by start.
+    pub flows: Vec<Flow>,
+    /// Background as rates on links, by time.
+    pub rates: Vec<RateChange>,
+    /// Files to be written, by start.
+    pub files: Vec<FileWrite>,
+    /// Jobs that the files belong to, by start.
+    pub jobs: Vec<Job>,
+}
+
+/// A background transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// When it starts, in seconds.
+    pub start: f64,
+    /// Where it comes from.
+    pub from: Endpoint,
+    /// Where it goes.
+    pub to: Endpoint,
+    /// What it carries.
+    pub bytes: Bytes,
+}
+
+/// From `at` on, `resource` carries `rate` of traffic that yields to nobody (in its native unit).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateChange {
+    /// When, in seconds.
+    pub at: f64,
+    /// The link.
+    pub resource: ResourceId,
+    /// Its background from then on.
+    pub rate: Load,
+}
+
+/// A file to be written by one writer, block after block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileWrite {
+    /// When its first block is asked for, in seconds.
+    pub start: f64,
+    /// The job it belongs to, by position in [`Workload::jobs`].
+    pub job: Option<u32>,
+    /// The host of the task that writes it.
+    pub writer: HostId,
+    /// Its size.
+    pub bytes: Bytes,
+    /// The size of its blocks; the last may be smaller.
+    pub block: Bytes,
+    /// Copies of each block, the writer's included.
+    pub replicas: u8,
+}
+
+/// Files that come together; a job ends with the last of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// What the source calls it.
+    pub name: String,
+    /// When it was submitted, in seconds. Negative for a job that was under way when the run began.
+    pub start: f64,
+}

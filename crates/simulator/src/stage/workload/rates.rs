@@ -1,0 +1,104 @@
+//! Rates on links over time as CSV: background that yields to nobody.
+//!
+//! The columns are `t_s` (seconds), `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `rate_bps` (bits per
+//! second), in any order and with others beside them. A rate holds from its time on until the link's next line; a
+//! link without lines carries nothing. What a link carries when the window opens is carried over into it.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Factor, Window};
+use super::source::Loaded;
+use super::table::Table;
+use super::text::{Clock, Line, Text, abridged};
+use super::{MOST_RECORDS, RateChange, Workload};
+
+/// Background rates on links from a CSV list.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
+    pub file: String,
+    /// Where in the list the run begins.
+    #[serde(default)]
+    pub from: Nanos,
+    /// How much of the list is used; all that the run has time for if not given. Rates end with it.
+    pub duration: Option<Nanos>,
+    /// Factor on each rate.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+}
+
+impl Rates {
+    /// Reads the list.
+    pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
+        let window = Window::new(self.from, self.duration, horizon);
+        let mut table = Table::open(text, ["t_s", "link", "rate_bps"])?;
+        let (mut clock, mut read, mut above) = (Clock::default(), 0_u64, 0_u64);
+        // What each link carries when the window opens; then the changes in it.
+        let (mut opening, mut rates) = (BTreeMap::new(), Vec::new());
+        while let Some(row) = table.next_row()? {
+            let [time, link, rate] = row.cells;
+            let time = clock.reach(&row.line, "t_s", row.line.number("t_s", "seconds", time)?)?;
+            let resource = self.link(cluster, &row.line, link)?;
+            let rate = row.line.number("rate_bps", "bits per second", rate)? * self.scale.get();
+            if rate > MOST_BPS {
+                let message = format!("{rate:e} bits per second: more than any link carries");
+                return Err(row.line.error("rate_bps", message));
+            }
+            read += 1;
+            let rate = Load(rate.round() as i64);
+            above += u64::from(rate > cluster.capacities.get(resource));
+            match (window.place(time), window.hold(time)) {
+                (None, Some(_)) => {
+                    opening.insert(resource, rate);
+                }
+                (Some(at), _) if rates.len() < MOST_RECORDS => rates.push(RateChange { at, resource, rate }),
+                (Some(_), _) => {
+                    let message = format!("more than {MOST_RECORDS} rates; set a shorter `duration`");
+                    return Err(row.line.error("t_s", message));
+                }
+                (None, None) => {}
+            }
+        }
+        let mut all: Vec<_> =
+            opening.into_iter().map(|(resource, rate)| RateChange { at: 0.0, resource, rate }).collect();
+        all.append(&mut rates);
+        if let Some(end) = self.duration.map(Nanos::as_secs_f64).filter(|&end| end < horizon) {
+            let links: std::collections::BTreeSet<_> = all.iter().map(|change| change.resource).collect();
+            all.extend(links.into_iter().map(|resource| RateChange { at: end, resource, rate: Load(0) }));
+        }
+        let provenance = format!(
+            "rates {}: {} changes from {read} lines ({window}); {above} lines are above their link's capacity",
+            self.file,
+            all.len()
+        );
+        Ok(Loaded { workload: Workload { rates: all, ..Workload::default() }, provenance })
+    }
+
+    fn link(&self, cluster: &Cluster, line: &Line<'_>, name: &str) -> Result<ResourceId, InputError> {
+        let fabric = &cluster.fabric;
+        match fabric.resource(name) {
+            Some(device) if fabric.kind(device) == ResourceKind::Device => Err(line.error(
+                "link",
+                format!("`{}` is a device; a rate in bits belongs on a link", abridged(name)),
+            )),
+            Some(link) => Ok(link),
+            None => {
+                let example = fabric.into_domain(DomainId(0)).or_else(|| fabric.ingress(HostId(0)));
+                let example = example.unwrap_or(ResourceId(1.min(fabric.resource_count() as u32 - 1)));
+                let example = fabric.resource_name(example);
+                let name = abridged(name);
+                Err(line
+                    .error("link", format!("`{name}`: this cluster has no such link (one is `{example}`)")))
+            }
+        }
+    }
+}
+
+/// Above this a rate is an error: 1 Eb/s.
+const MOST_BPS: f64 = 1e18;

@@ -1,0 +1,157 @@
+//! What the settings of several sources share: checked numbers, the window of a trace, words for reports.
+
+use std::fmt;
+
+use leeward_fabric::{Bytes, Cluster, HostId, Nanos, RackKind, Shape};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// A factor or a rate in the settings of a source: a number from 0 to a million.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Factor(f64);
+
+/// A share of a whole in the settings of a source: a number from 0 to 1.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Share(f64);
+
+macro_rules! checked_number {
+    ($name:ident, $most:literal, $expected:literal) => {
+        impl $name {
+            /// The number, if it is in range.
+            pub const fn new(number: f64) -> Option<Self> {
+                if number >= 0.0 && number <= $most { Some($name(number)) } else { None }
+            }
+
+            /// The number.
+            pub fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl TryFrom<f64> for $name {
+            type Error = String;
+
+            fn try_from(number: f64) -> Result<Self, String> {
+                Self::new(number).ok_or_else(|| format!("{number}: expected {}", $expected))
+            }
+        }
+
+        impl From<$name> for f64 {
+            fn from(number: $name) -> f64 {
+                number.0
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "number", "minimum": 0, "maximum": $most, "description": $expected })
+            }
+        }
+    };
+}
+
+checked_number!(Factor, 1e6, "a number from 0 to 1e6");
+checked_number!(Share, 1.0, "a share from 0 to 1");
+
+impl Factor {
+    /// A factor that changes nothing.
+    pub const ONE: Factor = Factor(1.0);
+
+    /// For the defaults of settings.
+    pub(super) fn one() -> Factor {
+        Factor::ONE
+    }
+}
+
+impl Share {
+    /// All of it.
+    pub(super) fn all() -> Share {
+        Share(1.0)
+    }
+}
+
+/// The part of a trace that a run sees; its times count from the beginning of the window.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Window {
+    from: f64,
+    length: f64,
+}
+
+impl Window {
+    /// From `from` on, for `duration` or until the end of the run, whichever is first.
+    pub fn new(from: Nanos, duration: Option<Nanos>, horizon: f64) -> Window {
+        let duration = duration.map_or(f64::INFINITY, Nanos::as_secs_f64);
+        Window { from: from.as_secs_f64(), length: duration.min(horizon) }
+    }
+
+    /// Where an event of the trace lies in the run, in seconds, if it lies in it.
+    pub fn place(&self, seconds: f64) -> Option<f64> {
+        self.hold(seconds).filter(|_| seconds >= self.from)
+    }
+
+    /// The same for a state that lasts: one that began before the window holds at its beginning.
+    pub fn hold(&self, seconds: f64) -> Option<f64> {
+        let placed = (seconds - self.from).max(0.0);
+        (placed < self.length).then_some(placed)
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.length.is_finite() {
+            write!(f, "{} s to {} s of it", self.from, self.from + self.length)
+        } else {
+            write!(f, "from {} s on", self.from)
+        }
+    }
+}
+
+/// For sizes that must not be zero; serde's message then has the place.
+pub(super) fn positive<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    match Bytes::deserialize(deserializer)? {
+        Bytes(0) => Err(serde::de::Error::custom("0B: must be positive")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Bytes of a quantity from a trace, times a factor; `None` if that is more than any run could move.
+pub(super) fn whole_bytes(bytes: f64) -> Option<u64> {
+    // Up to 2^53 every whole number of bytes is exact.
+    (0.0..=9e15).contains(&bytes).then(|| bytes.round() as u64)
+}
+
+/// The hosts that tasks run on: all but those of disk racks, unless there are no others.
+pub(super) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
+    let fabric = &cluster.fabric;
+    let runs_tasks = |host: &HostId| fabric.rack_kind(fabric.rack_of(*host)) != RackKind::Disk;
+    let hosts: Vec<HostId> = fabric.all_hosts().filter(runs_tasks).collect();
+    if hosts.is_empty() { fabric.all_hosts().collect() } else { hosts }
+}
+
+/// Refuses flows between racks on a cluster where racks have no links; says what to use `instead`.
+pub(super) fn check_rack_links(cluster: &Cluster, instead: &str) -> Result<(), String> {
+    match cluster.fabric.shape() {
+        Shape::Tree => Ok(()),
+        _ => Err(format!("this cluster is a mesh, whose racks have no links; use {instead}")),
+    }
+}
+
+/// An amount of data as a report says it: three digits and a unit.
+pub(super) fn amount(bytes: u128) -> String {
+    let units = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let bytes = bytes as f64;
+    match units.into_iter().find(|(_, unit)| bytes >= *unit) {
+        Some((name, unit)) => {
+            let number = bytes / unit;
+            let decimals = 2_usize.saturating_sub(number.log10() as usize);
+            format!("{number:.decimals$} {name}")
+        }
+        None => format!("{bytes} B"),
+    }
+}

@@ -1,0 +1,125 @@
+//! The sources of a workload, as a scenario names them, and what loading one gives.
+//!
+//! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The kind is
+//! the key and not a field beside the others (`kind: coflow`), because a reader that must find the kind first has
+//! to hold the other fields back, and then no longer knows on which line each of them stood.
+
+use std::fmt;
+
+use leeward_fabric::Cluster;
+use leeward_fabric::input::InputError;
+use schemars::JsonSchema;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::coflow::Coflow;
+use super::facebook::Facebook;
+use super::flows::Flows;
+use super::rates::Rates;
+use super::swim::Swim;
+use super::text::abridged;
+use super::{Files, Workload};
+
+/// Where a workload comes from.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Generated: an hour like those of Facebook's cluster, file writes and background.
+    Facebook(Facebook),
+    /// Background flows from a trace in the coflow benchmark's format.
+    Coflow(Coflow),
+    /// File writes from a SWIM trace of jobs.
+    Swim(Swim),
+    /// Background flows from a CSV list.
+    Flows(Flows),
+    /// Background rates on links from a CSV list.
+    Rates(Rates),
+}
+
+const KINDS: &[&str] = &["facebook", "coflow", "swim", "flows", "rates"];
+
+impl<'de> Deserialize<'de> for Source {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Not `deserialize_map`: asked for anything, the reader says what it found where no map is.
+        deserializer.deserialize_any(SourceVisitor)
+    }
+}
+
+struct SourceVisitor;
+
+impl<'de> Visitor<'de> for SourceVisitor {
+    type Value = Source;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "one source with its settings, such as `facebook: {{}}`; the kinds are {}",
+            KINDS.join(", ")
+        )
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Source, A::Error> {
+        let Some(kind) = map.next_key::<String>()? else {
+            return Err(de::Error::invalid_type(de::Unexpected::Other("an empty map"), &self));
+        };
+        let source = match kind.as_str() {
+            "facebook" => Source::Facebook(map.next_value::<Option<Facebook>>()?.unwrap_or_default()),
+            "coflow" => Source::Coflow(map.next_value()?),
+            "swim" => Source::Swim(map.next_value()?),
+            "flows" => Source::Flows(map.next_value()?),
+            "rates" => Source::Rates(map.next_value()?),
+            other => {
+                let (other, kinds) = (abridged(other), KINDS.join(", "));
+                return Err(de::Error::custom(format!(
+                    "unknown kind of source `{other}`; expected one of {kinds}"
+                )));
+            }
+        };
+        match map.next_key::<String>()? {
+            None => Ok(source),
+            Some(key) => {
+                let message = format!(
+                    "`{}` beside `{kind}`: one source an entry; its settings stand below it",
+                    abridged(&key)
+                );
+                Err(de::Error::custom(message))
+            }
+        }
+    }
+}
+
+/// A workload, and what a report says of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Loaded {
+    /// What arrives.
+    pub workload: Workload,
+    /// What it is and how many of what, on one line, with everything that was left out.
+    pub provenance: String,
+}
+
+impl Source {
+    /// Loads this source for a run of `horizon` seconds on `cluster`. What it draws depends on `seed` alone; two
+    /// sources of one kind in a scenario need two seeds, or they draw alike.
+    ///
+    /// The cluster's capacities are what its file says: loads that are a share of a link's capacity refer to them,
+    /// so what happens to links later in a run does not change the workload.
+    ///
+    /// # Errors
+    /// An [`InputError`] with the file and line of the trace, or with the field of the settings that does not suit
+    /// this cluster.
+    pub fn load(
+        &self,
+        cluster: &Cluster,
+        files: &Files,
+        seed: u64,
+        horizon: f64,
+    ) -> Result<Loaded, InputError> {
+        match self {
+            Source::Facebook(settings) => settings.generate(cluster, seed, horizon),
+            Source::Coflow(settings) => settings.read(files.open(&settings.file)?, cluster, seed, horizon),
+            Source::Swim(settings) => settings.read(files.open(&settings.file)?, cluster, seed, horizon),
+            Source::Flows(settings) => settings.read(files.open(&settings.file)?, cluster, horizon),
+            Source::Rates(settings) => settings.read(files.open(&settings.file)?, cluster, horizon),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! CSV tables with a header line: columns are found by name, others are passed over.
+//!
+//! No cell of these tables holds free text (names have no commas, see the cluster file), so a line is split at its
+//! commas; quotes around a cell, as some programs write them, are taken off.
+
+use leeward_fabric::input::InputError;
+
+use super::text::{Line, Lines, Text, abridged};
+
+/// A table of which `N` columns are wanted.
+pub struct Table<const N: usize> {
+    lines: Lines,
+    names: [&'static str; N],
+    places: [usize; N],
+    width: usize,
+}
+
+/// The wanted cells of one line, in the order asked for.
+pub struct Row<'a, const N: usize> {
+    /// The line, for errors about it.
+    pub line: Line<'a>,
+    /// The cells.
+    pub cells: [&'a str; N],
+}
+
+impl<const N: usize> Table<N> {
+    /// Reads the header.
+    pub fn open(text: Text, names: [&'static str; N]) -> Result<Self, InputError> {
+        let mut lines = text.lines();
+        let mut places = [0; N];
+        let Some(header) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
+        for (place, name) in places.iter_mut().zip(names) {
+            let mut found = cells(header.text).enumerate().filter(|(_, cell)| *cell == name);
+            *place = match (found.next(), found.next()) {
+                (Some((at, _)), None) => at,
+                (Some(_), Some(_)) => return Err(header.error(name, "two columns have this name")),
+                (None, _) => {
+                    let (expected, found) = (names.join(","), abridged(header.text));
+                    let message =
+                        format!("no such column; expected a header with {expected}, found `{found}`");
+                    return Err(header.error(name, message));
+                }
+            };
+        }
+        let width = cells(header.text).count();
+        Ok(Table { lines, names, places, width })
+    }
+
+    /// The next line, or `None` after the last.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_, N>>, InputError> {
+        let Some(line) = self.lines.next_line()? else { return Ok(None) };
+        let width = cells(line.text).count();
+        if width != self.width {
+            let message = format!("{width} cells, but the header has {}", self.width);
+            return Err(line.error(self.names[0], message));
+        }
+        // The width is checked, so every place is found.
+        let cells = self.places.map(|place| cells(line.text).nth(place).unwrap_or(""));
+        Ok(Some(Row { line, cells }))
+    }
+}
+
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(|cell| {
+        let cell = cell.trim();
+        cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
+    })
+}

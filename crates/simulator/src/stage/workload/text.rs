@@ -1,0 +1,201 @@
+//! Text files from outside: where they lie, and how they are read line by line.
+//!
+//! A file is plain text or gzip, told apart by its first two bytes and not by its name. It is read as a stream in
+//! constant memory, always to its end, so that a file cut off after the part that is wanted is still refused.
+//! Every error names the file and the line, and the field where there is one.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use leeward_fabric::input::InputError;
+
+/// Bytes of the longest line that is read: what bounds the memory a damaged file can take.
+const LONGEST_LINE: u64 = 1 << 20;
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// Where the files that a scenario names are looked up.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// The folder that relative names start from: the scenario's own.
+    pub base: PathBuf,
+    /// The folder of traces, for names that begin with `data:`; what LEEWARD_DATA says.
+    pub data: Option<PathBuf>,
+}
+
+impl Files {
+    /// Opens a file by its name in a scenario: a path from the base folder (an absolute one stands for itself), or
+    /// `data:NAME/FILE` below the data folder.
+    pub fn open(&self, name: &str) -> Result<Text, InputError> {
+        let path = match name.strip_prefix("data:") {
+            None => self.base.join(name),
+            Some(below) => {
+                let Some(data) = &self.data else {
+                    let message = "the folder of traces is not known; set LEEWARD_DATA to it";
+                    return Err(InputError::new(name, message));
+                };
+                let plain = |part| matches!(part, std::path::Component::Normal(_));
+                if below.is_empty() || !Path::new(below).components().all(plain) {
+                    let message = "expected `data:` and a path below the data folder, without `..`";
+                    return Err(InputError::new(name, message));
+                }
+                data.join(below)
+            }
+        };
+        let file = File::open(&path).map_err(|error| {
+            let message = match error.kind() {
+                io::ErrorKind::NotFound => format!("no such file ({})", path.display()),
+                _ => error.to_string(),
+            };
+            InputError::new(name, message)
+        })?;
+        Text::new(name, BufReader::new(file))
+    }
+}
+
+/// A text file that is open, with the name it has in errors.
+pub struct Text {
+    name: String,
+    reader: Box<dyn BufRead>,
+    gzip: bool,
+}
+
+impl Text {
+    /// The text in `bytes`, plain or gzip.
+    pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>) -> Result<Text, InputError> {
+        Text::new(name, Cursor::new(bytes.into()))
+    }
+
+    fn new(name: &str, mut reader: impl BufRead + 'static) -> Result<Text, InputError> {
+        let start = reader.fill_buf().map_err(|error| InputError::new(name, error))?;
+        let gzip = start.starts_with(GZIP_MAGIC);
+        let reader: Box<dyn BufRead> =
+            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };
+        Ok(Text { name: name.to_owned(), reader, gzip })
+    }
+
+    /// The lines of this text.
+    pub fn lines(self) -> Lines {
+        Lines { text: self, number: 0, buffer: Vec::new(), any: false }
+    }
+}
+
+/// The lines of a text, one at a time. Empty lines are passed over; a text of nothing else is an error.
+pub struct Lines {
+    text: Text,
+    number: u64,
+    buffer: Vec<u8>,
+    any: bool,
+}
+
+impl Lines {
+    /// The next line that is not empty, or `None` after the last.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, InputError> {
+        loop {
+            self.buffer.clear();
+            let reader = (&mut self.text.reader).take(LONGEST_LINE + 1);
+            let read = { reader }.read_until(b'\n', &mut self.buffer);
+            let read = read.map_err(|error| self.broken(&error))?;
+            if read == 0 {
+                return if self.any { Ok(None) } else { Err(self.error("the file is empty")) };
+            }
+            self.number += 1;
+            if read as u64 > LONGEST_LINE {
+                let message = format!("the line is longer than {LONGEST_LINE} bytes: is this a text file?");
+                return Err(self.error(message).at_line(self.number));
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        self.any = true;
+        match std::str::from_utf8(&self.buffer) {
+            Ok(text) => {
+                let text = text.trim_start_matches('\u{feff}').trim_ascii_end();
+                Ok(Some(Line { file: &self.text.name, number: self.number, text }))
+            }
+            Err(_) => Err(self.error("not UTF-8 text").at_line(self.number)),
+        }
+    }
+
+    /// An error about the whole file.
+    pub fn error(&self, message: impl std::fmt::Display) -> InputError {
+        InputError::new(&self.text.name, message)
+    }
+
+    fn broken(&self, error: &io::Error) -> InputError {
+        let message = match error.kind() {
+            io::ErrorKind::UnexpectedEof if self.text.gzip => {
+                "the gzip data ends in the middle: is the file cut off?".into()
+            }
+            _ if self.text.gzip => format!("not readable as gzip: {error}"),
+            _ => error.to_string(),
+        };
+        self.error(message).at_line(self.number + 1)
+    }
+}
+
+/// A line, without its end.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    file: &'a str,
+    number: u64,
+    /// Its text.
+    pub text: &'a str,
+}
+
+impl Line<'_> {
+    /// An error about one field of this line.
+    pub fn error(&self, field: &str, message: impl std::fmt::Display) -> InputError {
+        InputError::new(self.file, message).at_line(self.number).in_field(field)
+    }
+
+    /// A finite number that is not negative; `what` says what it counts, for the error.
+    pub fn number(&self, field: &str, what: &str, text: &str) -> Result<f64, InputError> {
+        let refuse = |problem: &str| {
+            Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", abridged(text))))
+        };
+        match text.parse::<f64>() {
+            Err(_) => refuse("not a number"),
+            Ok(number) if !number.is_finite() => refuse("not a finite number"),
+            Ok(number) if number < 0.0 => refuse("must not be negative"),
+            Ok(number) => Ok(number),
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub fn count(&self, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
+        text.parse().map_err(|_| {
+            self.error(
+                field,
+                format_args!("`{}`: not a whole number from 0; expected {what}", abridged(text)),
+            )
+        })
+    }
+}
+
+/// The time that the lines of a file have reached.
+#[derive(Default)]
+pub struct Clock(f64);
+
+impl Clock {
+    /// Moves on to the time of the next line, in seconds; a time before the last one is an error.
+    pub fn reach(&mut self, line: &Line<'_>, field: &str, seconds: f64) -> Result<f64, InputError> {
+        if seconds < self.0 {
+            let message =
+                format!("{seconds} s is before the line above ({} s): sort the lines by time", self.0);
+            return Err(line.error(field, message));
+        }
+        self.0 = seconds;
+        Ok(seconds)
+    }
+}
+
+/// What an error repeats of a text from outside: never a whole page.
+pub(super) fn abridged(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,64 @@
+//! What the targets share: a small cluster, and what must hold of anything that a reader accepts or refuses.
+
+use std::sync::LazyLock;
+
+use leeward_fabric::Cluster;
+use leeward_fabric::input::{InputError, read_yaml};
+use leeward_simulator::stage::workload::{Loaded, Source, Text};
+
+/// Seconds that each source is read for.
+pub const HORIZON: f64 = 100.0;
+
+/// Three racks of two hosts with a disk each.
+pub static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
+    let text = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 10, \
+                devices: [{read: 100MB/s, write: 50MB/s}]}";
+    Cluster::from_text("cluster", text).expect("a good cluster file")
+});
+
+/// A source from its settings.
+pub fn source(settings: &str) -> Source {
+    read_yaml("settings", settings).expect("good settings")
+}
+
+/// Reads `bytes` as the file of a source, and checks what comes of it.
+pub fn read(source: &Source, bytes: &[u8]) {
+    let read = Text::from_bytes("file", bytes).and_then(|text| match source {
+        Source::Coflow(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
+        Source::Swim(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
+        Source::Flows(settings) => settings.read(text, &CLUSTER, HORIZON),
+        Source::Rates(settings) => settings.read(text, &CLUSTER, HORIZON),
+        Source::Facebook(settings) => settings.generate(&CLUSTER, 1, HORIZON),
+    });
+    check(&read);
+}
+
+/// An error is one short line. A workload is in order of time, within the run, of this cluster, and without NaN.
+pub fn check(read: &Result<Loaded, InputError>) {
+    let loaded = match read {
+        Ok(loaded) => loaded,
+        Err(error) => return one_line(error),
+    };
+    let workload = &loaded.workload;
+    let in_order = |times: Vec<f64>| {
+        assert!(times.iter().all(|at| (0.0..HORIZON).contains(at)) && times.is_sorted());
+    };
+    in_order(workload.flows.iter().map(|flow| flow.start).collect());
+    in_order(workload.rates.iter().map(|change| change.at).collect());
+    in_order(workload.files.iter().map(|file| file.start).collect());
+    assert!(workload.jobs.iter().all(|job| job.start.is_finite()));
+    for change in &workload.rates {
+        assert!(change.rate.0 >= 0 && change.resource.index() < CLUSTER.fabric.resource_count());
+    }
+    for file in &workload.files {
+        assert!(file.bytes.0 > 0 && file.block.0 > 0 && file.replicas > 0);
+        assert!(file.writer.index() < CLUSTER.fabric.host_count());
+        assert!(file.job.is_none_or(|job| (job as usize) < workload.jobs.len()));
+    }
+}
+
+/// An error fits a terminal whatever the file holds.
+pub fn one_line(error: &InputError) {
+    let text = error.to_string();
+    assert!(text.len() < 2000 && !text.contains('\n'), "{text}");
+}
