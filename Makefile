@@ -1,0 +1,108 @@
+# Leeward: how it is built, tested and looked after. `make` alone lists the targets.
+#
+# One build serves everything: Rust has a single profile, release, and a single target directory; the Python
+# package is installed in .venv as a link to its sources, beside the extension module built from crates/bindings.
+# A stamp in .venv says up to which sources each is done.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+PYTHON ?= python3
+BIN := .venv/bin
+FUZZ_SECONDS ?= 60
+
+export PYTHON
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_QUIET := 1
+# The stable ABI is the same whichever interpreter asks for it. Stated here, maturin, cargo and clippy share one
+# build of pyo3; otherwise each would find that another had built it for other circumstances.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export PYO3_CONFIG_FILE := $(CURDIR)/crates/bindings/pyo3.txt
+
+# The bindings have no tests in Rust; that they are part of the workspace here gives their dependencies the features
+# that the wheel was built with, so that those are not built again.
+CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs')
+
+.PHONY: help
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
+
+.PHONY: demo
+demo: build ## Show what Leeward does on a small simulated datacenter
+	@$(BIN)/leeward demo
+
+.PHONY: test
+test: lint test-rust test-python ## Build, check the style, run all tests, and say what was skipped
+	@scripts/skipped target/test-*.log
+
+.PHONY: bench
+bench: build ## Run the benchmarks, which print rates and comparisons
+	cargo bench --locked --workspace
+	$(BIN)/python python/benchmarks/fluid.py
+
+.PHONY: fuzz
+fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS for each target
+	PROPTEST_CASES=4096 $(CARGO_TEST)
+	$(BIN)/pytest --quiet --hypothesis-profile=fuzz -m hypothesis
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+.PHONY: docs
+docs: ## Build the book from docs/
+	@command -v mdbook >/dev/null || { echo "error: missing mdbook"; echo "hint: cargo install mdbook"; exit 1; } >&2
+	mdbook build docs
+
+.PHONY: fmt
+fmt: build ## Format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix python
+	$(BIN)/ruff format --quiet python
+
+.PHONY: lint
+lint: build ## Check the style and types of Rust and Python
+	@mkdir -p target && rm -f target/test-*.log
+	cargo fmt --all --check
+	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check --quiet python
+	$(BIN)/ruff format --quiet --check python
+	$(BIN)/mypy
+	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; \
+	else echo "skipped: licences of dependencies: cargo-deny is not installed" | tee target/test-licences.log; fi
+
+.PHONY: clean
+clean: ## Remove what was built and installed here
+	rm -rf target fuzz/target .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -f python/leeward/_native*.so
+	find python -name __pycache__ -exec rm -rf {} +
+
+.PHONY: prerequisites
+prerequisites:
+	@scripts/prerequisites
+
+.PHONY: test-rust
+test-rust: build
+	@mkdir -p target
+	$(CARGO_TEST) -- --show-output 2>&1 | tee target/test-rust.log
+
+.PHONY: test-python
+test-python: build
+	@mkdir -p target
+	$(BIN)/pytest 2>&1 | tee target/test-python.log
+
+.venv/.python: constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install pip maturin
+	touch $@
+
+.venv/.native: .venv/.python pyproject.toml $(RUST_SOURCES)
+	$(BIN)/maturin develop --release --group dev
+	touch $@

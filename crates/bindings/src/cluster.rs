@@ -1,0 +1,169 @@
+//! `leeward.Cluster`: a network read from a file, a text or a mapping.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_pyarrow::{PyArrowType, Table};
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Endpoint, ResourceKind, Shape};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+
+use crate::describe::Description;
+use crate::errors::Refused;
+use crate::names;
+
+/// A network: hosts, racks, pods, links and devices, and what each can carry. Immutable.
+#[pyclass(frozen, module = "leeward")]
+pub struct Cluster {
+    pub inner: leeward_fabric::Cluster,
+}
+
+impl Cluster {
+    /// What a user may give for a cluster: a path, a text (it has more than one line), a mapping, a cluster.
+    fn of(source: &Bound<'_, PyAny>) -> PyResult<leeward_fabric::Cluster> {
+        let py = source.py();
+        if let Ok(cluster) = source.cast::<Cluster>() {
+            return Ok(cluster.get().inner.clone());
+        }
+        if let Ok(text) = source.cast::<PyString>() {
+            let text = text.to_string_lossy();
+            let read = if text.contains('\n') {
+                leeward_fabric::Cluster::from_text("<text>", &text)
+            } else {
+                leeward_fabric::Cluster::from_file(&text)
+            };
+            return Ok(read.map_err(Refused)?);
+        }
+        if let Ok(mapping) = source.cast::<PyMapping>() {
+            let dict = py.get_type::<PyDict>().call1((mapping,))?;
+            let json: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
+            return Ok(leeward_fabric::Cluster::from_text("<mapping>", &json).map_err(|error| {
+                // A place in the JSON text means nothing to who gave a mapping.
+                Refused(InputError { line: None, column: None, ..error })
+            })?);
+        }
+        let path: String =
+            py.import("os")?.call_method1("fspath", (source,)).and_then(|p| p.extract()).map_err(|_| {
+                let given = source.get_type();
+                PyTypeError::new_err(format!("{given}: expected a path, YAML text, a mapping or a Cluster"))
+            })?;
+        Ok(leeward_fabric::Cluster::from_file(&path).map_err(Refused)?)
+    }
+}
+
+#[pymethods]
+impl Cluster {
+    #[new]
+    fn new(source: &Bound<'_, PyAny>) -> PyResult<Cluster> {
+        Ok(Cluster { inner: Cluster::of(source)? })
+    }
+
+    #[staticmethod]
+    fn from_file(path: std::path::PathBuf) -> Result<Cluster, Refused> {
+        Ok(Cluster { inner: leeward_fabric::Cluster::from_file(&path.to_string_lossy())? })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, name = "<text>"))]
+    fn from_text(text: &str, name: &str) -> Result<Cluster, Refused> {
+        Ok(Cluster { inner: leeward_fabric::Cluster::from_text(name, text)? })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.fabric.name()
+    }
+
+    #[getter]
+    fn shape(&self) -> &'static str {
+        match self.inner.fabric.shape() {
+            Shape::Tree => "tree",
+            Shape::Pipe => "pipe",
+            Shape::Hose => "hose",
+        }
+    }
+
+    #[getter]
+    fn hosts(&self) -> usize {
+        self.inner.fabric.host_count()
+    }
+
+    #[getter]
+    fn racks(&self) -> usize {
+        self.inner.fabric.rack_count()
+    }
+
+    #[getter]
+    fn pods(&self) -> usize {
+        self.inner.fabric.domain_count() - self.inner.fabric.rack_count()
+    }
+
+    fn host_names(&self) -> Vec<&str> {
+        let fabric = &self.inner.fabric;
+        fabric.all_hosts().map(|host| fabric.host_name(host)).collect()
+    }
+
+    fn resources(&self) -> PyResult<PyArrowType<Table>> {
+        let leeward_fabric::Cluster { fabric, capacities } = &self.inner;
+        let ids = || fabric.all_resources();
+        let columns: [(&str, ArrayRef); 4] = [
+            ("index", Arc::new(Int32Array::from_iter_values(ids().map(|id| id.0 as i32)))),
+            ("name", Arc::new(StringArray::from_iter_values(ids().map(|id| fabric.resource_name(id))))),
+            ("kind", Arc::new(StringArray::from_iter_values(ids().map(|id| kind_name(fabric.kind(id)))))),
+            ("capacity", Arc::new(Int64Array::from_iter_values(ids().map(|id| capacities.get(id).0)))),
+        ];
+        table(columns)
+    }
+
+    #[pyo3(signature = (*endpoints))]
+    fn path(&self, endpoints: &Bound<'_, PyTuple>) -> PyResult<Vec<(String, f64)>> {
+        let fabric = &self.inner.fabric;
+        let mut through = Vec::<Endpoint>::with_capacity(endpoints.len());
+        for (i, endpoint) in endpoints.iter().enumerate() {
+            let name: String = endpoint.extract()?;
+            through.push(names::endpoint(fabric, &name).ok_or_else(|| {
+                let message =
+                    format!("`{name}`: no such host, rack, pod or device in cluster {}", self.name());
+                Refused(InputError::new("path", message).in_field(format!("endpoints[{i}]")))
+            })?);
+        }
+        let mut hops = Vec::new();
+        fabric.path(&through, &mut hops);
+        Ok(hops.into_iter().map(|hop| (fabric.resource_name(hop.resource), hop.work)).collect())
+    }
+
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let description = serde_json::to_string(&Description::of(&self.inner));
+        let json = description.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        py.import("json")?.call_method1("loads", (json,))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Cluster {}: {} hosts in {} racks>", self.name(), self.hosts(), self.racks())
+    }
+}
+
+/// The name of a kind of resource, as in a cluster's table of resources.
+pub fn kind_name(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::HostEgress => "host_egress",
+        ResourceKind::HostIngress => "host_ingress",
+        ResourceKind::RackUplink => "rack_uplink",
+        ResourceKind::RackDownlink => "rack_downlink",
+        ResourceKind::PodUplink => "pod_uplink",
+        ResourceKind::PodDownlink => "pod_downlink",
+        ResourceKind::Pair => "pair",
+        ResourceKind::Device => "device",
+    }
+}
+
+/// A `pyarrow.Table` of these columns.
+pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> PyResult<PyArrowType<Table>> {
+    let refuse = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
+    let nullable = columns.map(|(name, array)| (name, array, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(refuse)?;
+    let schema = batch.schema();
+    Ok(PyArrowType(Table::try_new(vec![batch], schema).map_err(refuse)?))
+}

@@ -1,0 +1,131 @@
+//! A cluster in a few lines: what there is of each kind, and how the tiers of links relate.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{
+    Bandwidth, Bytes, Capacities, Cluster, Fabric, HostId, ResourceId, ResourceKind, Shape,
+};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::cluster::kind_name;
+
+/// What a cluster consists of. Links and devices that are alike are one line.
+#[derive(Serialize)]
+pub struct Description {
+    name: String,
+    shape: Shape,
+    hosts: usize,
+    racks: usize,
+    pods: usize,
+    links: Vec<Links>,
+    devices: Vec<Devices>,
+}
+
+/// The links of one kind, with the least and the greatest of each figure.
+#[derive(Serialize)]
+struct Links {
+    kind: &'static str,
+    count: usize,
+    least_bps: i64,
+    most_bps: i64,
+    /// Sum of the capacities below over the capacity; where something is below.
+    least_oversubscription: Option<f64>,
+    most_oversubscription: Option<f64>,
+}
+
+/// Devices with the same name and figures.
+#[derive(Serialize)]
+struct Devices {
+    name: String,
+    count: usize,
+    read_bps: u64,
+    write_bps: u64,
+    capacity_bytes: Option<u64>,
+}
+
+impl Description {
+    pub fn of(cluster: &Cluster) -> Description {
+        let fabric = &cluster.fabric;
+        Description {
+            name: fabric.name().to_owned(),
+            shape: fabric.shape(),
+            hosts: fabric.host_count(),
+            racks: fabric.rack_count(),
+            pods: fabric.domain_count() - fabric.rack_count(),
+            links: links(cluster),
+            devices: devices(fabric),
+        }
+    }
+}
+
+fn links(Cluster { fabric, capacities }: &Cluster) -> Vec<Links> {
+    let mut kinds = BTreeMap::<ResourceKind, Links>::new();
+    for link in fabric.all_resources() {
+        let (kind, capacity) = (fabric.kind(link), capacities.get(link).0);
+        if kind == ResourceKind::Device {
+            continue;
+        }
+        let ratio = below(fabric, capacities, link).map(|below| below as f64 / capacity as f64);
+        let links = kinds.entry(kind).or_insert(Links {
+            kind: kind_name(kind),
+            count: 0,
+            least_bps: capacity,
+            most_bps: capacity,
+            least_oversubscription: ratio,
+            most_oversubscription: ratio,
+        });
+        links.count += 1;
+        links.least_bps = links.least_bps.min(capacity);
+        links.most_bps = links.most_bps.max(capacity);
+        links.least_oversubscription = links.least_oversubscription.zip(ratio).map(|(a, b)| a.min(b));
+        links.most_oversubscription = links.most_oversubscription.zip(ratio).map(|(a, b)| a.max(b));
+    }
+    kinds.into_values().collect()
+}
+
+/// The capacities of the links that lead into an uplink, or out of a downlink, added up.
+fn below(fabric: &Fabric, capacities: &Capacities, link: ResourceId) -> Option<i64> {
+    let domain = fabric.domain_of_link(link)?;
+    let hosts = || fabric.hosts(domain).map(HostId);
+    let racks = || fabric.children(Some(domain));
+    let sum = |links: &mut dyn Iterator<Item = Option<ResourceId>>| {
+        links.flatten().fold(0_i64, |sum, link| sum.saturating_add(capacities.get(link).0))
+    };
+    match fabric.kind(link) {
+        ResourceKind::RackUplink => Some(sum(&mut hosts().map(|host| fabric.egress(host)))),
+        ResourceKind::RackDownlink => Some(sum(&mut hosts().map(|host| fabric.ingress(host)))),
+        ResourceKind::PodUplink => Some(sum(&mut racks().map(|rack| fabric.out_of_domain(rack)))),
+        ResourceKind::PodDownlink => Some(sum(&mut racks().map(|rack| fabric.into_domain(rack)))),
+        _ => None,
+    }
+}
+
+fn devices(fabric: &Fabric) -> Vec<Devices> {
+    let bps = |ns_per_byte: f64| (8e9 / ns_per_byte).round() as u64;
+    let mut alike = BTreeMap::new();
+    for device in fabric.all_hosts().flat_map(|host| fabric.devices(host)) {
+        let (read, write) = (bps(device.read_ns_per_byte), bps(device.write_ns_per_byte));
+        *alike.entry((&*device.name, read, write, device.capacity.map(|bytes| bytes.0))).or_insert(0) += 1;
+    }
+    let line = |((name, read_bps, write_bps, capacity_bytes), count): ((&str, _, _, _), _)| Devices {
+        name: name.to_owned(),
+        count,
+        read_bps,
+        write_bps,
+        capacity_bytes,
+    };
+    alike.into_iter().map(line).collect()
+}
+
+/// A rate as cluster files write it: `10Gbps`.
+#[pyfunction]
+pub fn rate_text(bps: u64) -> String {
+    Bandwidth(bps).to_string()
+}
+
+/// A size as cluster files write it: `256MiB`.
+#[pyfunction]
+pub fn bytes_text(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}

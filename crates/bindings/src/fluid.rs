@@ -1,0 +1,159 @@
+//! `simulate_flows`: a table of flows through the fluid simulator, and when each finishes.
+
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{Float64Array, RecordBatch, RecordBatchReader};
+use arrow_pyarrow::{FromPyArrow, PyArrowType, Table};
+use leeward_fabric::Hop;
+use leeward_fabric::input::InputError;
+use leeward_simulator::fluid::{Finished, FluidError, Network};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::cluster::{Cluster, table};
+use crate::errors::Refused;
+use crate::flows::Flows;
+
+/// Steps between two looks at whether the user wants to stop.
+const STEPS: usize = 8192;
+
+/// When each flow finishes, in the order of the table's rows. Other Python threads run meanwhile.
+#[pyfunction]
+pub fn simulate_flows(
+    py: Python<'_>,
+    cluster: &Bound<'_, Cluster>,
+    flows: &Bound<'_, PyAny>,
+) -> PyResult<PyArrowType<Table>> {
+    let cluster = &cluster.get().inner;
+    let table_of_flows = batches(flows)?;
+    let mut simulation = py.detach(|| Simulation::new(cluster, &table_of_flows)).map_err(Refused)?;
+    while py.detach(|| simulation.run(STEPS)).map_err(Refused)? {
+        py.check_signals()?;
+    }
+    table([
+        ("t_finish_s", Arc::new(Float64Array::from(simulation.finish))),
+        ("fct_s", Arc::new(Float64Array::from(simulation.duration))),
+    ])
+}
+
+/// The batches of anything that Arrow can be had from: at least one, so that columns are checked in any case.
+fn batches(flows: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
+    if flows.hasattr("__arrow_c_stream__")? {
+        let mut reader = RecordBatchStreamReader::from_pyarrow_bound(flows)?;
+        let batches = reader.by_ref().collect::<Result<Vec<_>, _>>();
+        let mut batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(reader.schema()));
+        }
+        return Ok(batches);
+    }
+    if flows.hasattr("__arrow_c_array__")? {
+        return Ok(vec![RecordBatch::from_pyarrow_bound(flows)?]);
+    }
+    Err(PyTypeError::new_err(format!(
+        "{}: expected a table that Arrow can read (a pyarrow Table, a Polars or pandas 2.2 DataFrame)",
+        flows.get_type()
+    )))
+}
+
+/// A run of the simulator over a table of flows.
+struct Simulation<'a> {
+    cluster: &'a leeward_fabric::Cluster,
+    /// The batches, each with the row of the table that it begins with.
+    batches: Vec<(usize, Flows)>,
+    /// The rows in order of arrival, those that arrive together in the order of the table; absent where the
+    /// table has that order.
+    order: Option<Vec<usize>>,
+    /// How many flows have arrived.
+    arrived: usize,
+    /// When the first flow arrives, which is time 0 of the network: seconds since 1970 would cost its clock
+    /// seven digits.
+    origin: f64,
+    network: Network,
+    /// Row and arrival of the flow in each place of the network.
+    active: Vec<(usize, f64)>,
+    finished: Vec<Finished>,
+    hops: Vec<Hop>,
+    finish: Vec<f64>,
+    duration: Vec<f64>,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(cluster: &'a leeward_fabric::Cluster, table: &[RecordBatch]) -> Result<Self, InputError> {
+        let mut batches = Vec::with_capacity(table.len());
+        let mut rows = 0;
+        for batch in table {
+            batches.push((rows, Flows::read(&cluster.fabric, batch, rows)?));
+            rows += batch.num_rows();
+        }
+        let capacities: Vec<f64> = cluster.capacities.as_slice().iter().map(|load| load.0 as f64).collect();
+        let arrivals = || batches.iter().flat_map(|(_, flows)| flows.arrivals()).copied();
+        let order = (!arrivals().is_sorted()).then(|| {
+            let times: Vec<f64> = arrivals().collect();
+            let mut order: Vec<usize> = (0..rows).collect();
+            order.sort_by(|&a, &b| times[a].total_cmp(&times[b]));
+            order
+        });
+        Ok(Simulation {
+            cluster,
+            order,
+            arrived: 0,
+            origin: arrivals().reduce(f64::min).unwrap_or(0.0),
+            network: Network::new(&capacities).map_err(refused)?,
+            active: Vec::new(),
+            finished: Vec::new(),
+            hops: Vec::new(),
+            finish: vec![f64::INFINITY; rows],
+            duration: vec![f64::INFINITY; rows],
+            batches,
+        })
+    }
+
+    /// Takes in so many arrivals or, after the last, so many completions. False when nothing is left to happen.
+    fn run(&mut self, steps: usize) -> Result<bool, InputError> {
+        for _ in 0..steps {
+            if self.arrived < self.finish.len() {
+                self.arrive()?;
+            } else {
+                let Some(next) = self.network.next_completion() else { return Ok(false) };
+                self.advance(next)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn arrive(&mut self) -> Result<(), InputError> {
+        let row = self.order.as_ref().map_or(self.arrived, |order| order[self.arrived]);
+        self.arrived += 1;
+        let batch = self.batches.partition_point(|&(first, _)| first <= row) - 1;
+        let (first, flows) = &self.batches[batch];
+        let flow = flows.get(&self.cluster.fabric, row - first, &mut self.hops);
+        let arrival = flow.arrival - self.origin;
+        self.advance(arrival)?;
+        let id = self
+            .network
+            .start(arrival, &self.hops, flow.bytes, flow.weight, flow.cap, flow.class)
+            .map_err(|error| InputError::new("flows", format!("row {row}: {error}")))?;
+        let place = id.slot() as usize;
+        if place >= self.active.len() {
+            self.active.resize(place + 1, (0, 0.0));
+        }
+        self.active[place] = (row, arrival);
+        Ok(())
+    }
+
+    fn advance(&mut self, to: f64) -> Result<(), InputError> {
+        self.network.advance(to, &mut self.finished).map_err(refused)?;
+        for finished in self.finished.drain(..) {
+            let (row, arrival) = self.active[finished.flow.slot() as usize];
+            self.finish[row] = self.origin + finished.at;
+            self.duration[row] = finished.at - arrival;
+        }
+        Ok(())
+    }
+}
+
+fn refused(error: FluidError) -> InputError {
+    InputError::new("flows", error)
+}

@@ -1,0 +1,41 @@
+//! The extension module `leeward._native`: what Python sees of the Rust crates.
+//!
+//! Each file wraps one concern and holds no logic of its own beyond turning Python values into the crates'
+//! types and back. Tables cross the border as Arrow, without copies where their types allow. What users import,
+//! with its documentation and types, is the Python package around this module.
+
+mod cluster;
+mod columns;
+mod describe;
+mod errors;
+mod flows;
+mod fluid;
+mod names;
+mod place;
+mod records;
+mod schema;
+mod simulation;
+
+/// The extension module; its types are declared in `_native.pyi`.
+#[pyo3::pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::cluster::Cluster;
+    #[pymodule_export]
+    use crate::describe::{bytes_text, rate_text};
+    #[pymodule_export]
+    use crate::fluid::simulate_flows;
+    #[pymodule_export]
+    use crate::place::{place_replicas, policies};
+    #[pymodule_export]
+    use crate::schema::{schema, schemas};
+    #[pymodule_export]
+    use crate::simulation::{Run, Scenario};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

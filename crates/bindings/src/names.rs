@@ -1,0 +1,49 @@
+//! What users write for a place or a resource, as the fabric's types.
+//!
+//! To the fabric's names these add the direction of a device: `r3h7:disk0:read` and `r3h7:disk0:write`; a plain
+//! `r3h7:disk0` is written to.
+
+use leeward_fabric::{Endpoint, Fabric, ResourceId, ResourceKind, Shape};
+
+/// Whether work reads from a device or writes to it; on links there is no difference.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Read,
+    Write,
+}
+
+/// Takes `:read` or `:write` off the end of a name.
+fn split_direction(name: &str) -> (&str, Option<Direction>) {
+    if let Some(device) = name.strip_suffix(":read") {
+        (device, Some(Direction::Read))
+    } else if let Some(device) = name.strip_suffix(":write") {
+        (device, Some(Direction::Write))
+    } else {
+        (name, None)
+    }
+}
+
+/// The resource of that name; only a device has a direction.
+pub fn resource(fabric: &Fabric, name: &str) -> Option<(ResourceId, Direction)> {
+    let (plain, direction) = split_direction(name);
+    let resource = fabric.resource(plain)?;
+    let directed = direction.is_none() || fabric.kind(resource) == ResourceKind::Device;
+    directed.then_some((resource, direction.unwrap_or(Direction::Write)))
+}
+
+/// The host, rack, pod or device of that name. The racks of a mesh only group hosts and are no places in it.
+pub fn endpoint(fabric: &Fabric, name: &str) -> Option<Endpoint> {
+    if let Some(host) = fabric.host(name) {
+        return Some(Endpoint::Host(host));
+    }
+    if let Some(domain) = fabric.domain(name) {
+        return (fabric.shape() == Shape::Tree).then_some(Endpoint::Domain(domain));
+    }
+    let (device, direction) = resource(fabric, name)?;
+    let host = fabric.host_of(device)?;
+    let index = (0..fabric.devices(host).len() as u16).find(|&i| fabric.device(host, i) == Some(device))?;
+    Some(match direction {
+        Direction::Read => Endpoint::DeviceRead(host, index),
+        Direction::Write => Endpoint::DeviceWrite(host, index),
+    })
+}

@@ -1,0 +1,120 @@
+//! What a run recorded, as Arrow tables. Times are seconds from the start of the run, null where something did not
+//! happen; hosts and links are named.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_pyarrow::{PyArrowType, Table};
+use leeward_fabric::{Fabric, HostId};
+use leeward_simulator::stage::record::Record;
+use pyo3::prelude::*;
+
+use crate::cluster::{kind_name, table};
+
+pub type ArrowTable = PyArrowType<Table>;
+
+fn times(values: impl Iterator<Item = f64>) -> ArrayRef {
+    Arc::new(Float64Array::from_iter_values(values))
+}
+
+fn maybe_times(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
+    Arc::new(Float64Array::from_iter(values))
+}
+
+fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(values))
+}
+
+fn ids(values: impl Iterator<Item = Option<u32>>) -> ArrayRef {
+    Arc::new(UInt32Array::from_iter(values))
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+pub fn blocks(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let blocks = &record.blocks;
+    let mut hosts = ListBuilder::new(StringBuilder::new());
+    for block in blocks {
+        block.copies.iter().for_each(|&host| hosts.values().append_value(fabric.host_name(host)));
+        hosts.append(true);
+    }
+    table([
+        ("file", ids(blocks.iter().map(|b| Some(b.file)))),
+        ("block", ids(blocks.iter().map(|b| Some(b.index)))),
+        ("writer", texts(blocks.iter().map(|b| fabric.host_name(b.writer)))),
+        ("bytes", counts(blocks.iter().map(|b| b.bytes.0))),
+        ("full", Arc::new(BooleanArray::from_iter(blocks.iter().map(|b| Some(b.full)))) as ArrayRef),
+        ("hosts", Arc::new(hosts.finish()) as ArrayRef),
+        ("asked_s", times(blocks.iter().map(|b| b.asked))),
+        ("placed_s", maybe_times(blocks.iter().map(|b| b.placed))),
+        ("finished_s", maybe_times(blocks.iter().map(|b| b.finished))),
+        ("retries", ids(blocks.iter().map(|b| Some(b.retries)))),
+    ])
+}
+
+pub fn files(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let files = &record.files;
+    table([
+        ("job", ids(files.iter().map(|f| f.job))),
+        ("writer", texts(files.iter().map(|f| fabric.host_name(f.writer)))),
+        ("bytes", counts(files.iter().map(|f| f.bytes.0))),
+        ("start_s", times(files.iter().map(|f| f.start))),
+        ("finished_s", maybe_times(files.iter().map(|f| f.finished))),
+    ])
+}
+
+pub fn jobs(record: &Record) -> PyResult<ArrowTable> {
+    let jobs = &record.jobs;
+    table([
+        ("name", texts(jobs.iter().map(|j| &j.name))),
+        ("bytes", counts(jobs.iter().map(|j| j.bytes.0))),
+        ("start_s", times(jobs.iter().map(|j| j.start))),
+        ("finished_s", maybe_times(jobs.iter().map(|j| j.finished))),
+    ])
+}
+
+pub fn links(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let links = &record.links;
+    table([
+        ("start_s", times(links.iter().map(|l| l.start))),
+        ("link", texts(links.iter().map(|l| fabric.resource_name(l.resource)))),
+        ("kind", texts(links.iter().map(|l| kind_name(fabric.kind(l.resource))))),
+        ("load_bps", times(links.iter().map(|l| l.load))),
+        ("utilization", times(links.iter().map(|l| l.utilization))),
+    ])
+}
+
+pub fn balance(record: &Record) -> PyResult<ArrowTable> {
+    let balance = &record.balance;
+    table([
+        ("start_s", times(balance.iter().map(|b| b.start))),
+        ("kind", texts(balance.iter().map(|b| kind_name(b.kind)))),
+        ("mean_bps", times(balance.iter().map(|b| b.mean))),
+        ("cv", maybe_times(balance.iter().map(|b| b.variation))),
+    ])
+}
+
+pub fn hotspots(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let hotspots = &record.hotspots;
+    table([
+        ("link", texts(hotspots.iter().map(|h| fabric.resource_name(h.resource)))),
+        ("kind", texts(hotspots.iter().map(|h| kind_name(fabric.kind(h.resource))))),
+        ("start_s", times(hotspots.iter().map(|h| h.start))),
+        ("end_s", times(hotspots.iter().map(|h| h.end))),
+        ("utilization", times(hotspots.iter().map(|h| h.utilization))),
+    ])
+}
+
+pub fn hosts(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let hosts = &record.hosts;
+    let racks = (0..hosts.len() as u32).map(|host| fabric.domain_name(fabric.rack_of(HostId(host))));
+    table([
+        ("host", texts(fabric.all_hosts().map(|host| fabric.host_name(host)))),
+        ("rack", texts(racks)),
+        ("bytes", counts(hosts.iter().map(|h| h.bytes.0))),
+        ("blocks", counts(hosts.iter().map(|h| h.blocks))),
+    ])
+}

@@ -1,0 +1,27 @@
+//! JSON schemas of the files that users write, from the types that read them.
+
+use leeward_fabric::cluster::ClusterFile;
+use leeward_simulator::stage::scenario::ScenarioFile;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use schemars::{Schema, schema_for};
+
+/// A kind of file, and what makes its schema.
+type Entry = (&'static str, fn() -> Schema);
+
+const SCHEMAS: [Entry; 2] =
+    [("cluster", || schema_for!(ClusterFile)), ("scenario", || schema_for!(ScenarioFile))];
+
+/// The kinds of files there are schemas for.
+#[pyfunction]
+pub fn schemas() -> Vec<&'static str> {
+    SCHEMAS.map(|(kind, _)| kind).to_vec()
+}
+
+/// The JSON schema of a kind of file, as JSON text.
+#[pyfunction]
+pub fn schema(kind: &str) -> PyResult<String> {
+    let make = SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, make)| make);
+    let schema = make.ok_or_else(|| PyKeyError::new_err(kind.to_owned()))?();
+    Ok(format!("{:#}", schema.as_value()))
+}

@@ -1,0 +1,205 @@
+//! `Scenario` and `Run`: a scenario file, and what happened when it was run.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use leeward_fabric::input::InputError;
+use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_simulator::stage::summary::{Comparison, Summary};
+use leeward_simulator::{RunError, Task, run_all};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::errors::Refused;
+use crate::records::{self, ArrowTable};
+
+/// A scenario file, read and checked.
+#[pyclass(frozen, module = "leeward")]
+pub struct Scenario {
+    inner: Arc<leeward_simulator::stage::scenario::Scenario>,
+}
+
+#[pymethods]
+impl Scenario {
+    #[staticmethod]
+    #[pyo3(signature = (path, data = None))]
+    fn from_file(path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
+        let path = path.to_string_lossy();
+        let scenario = leeward_simulator::stage::scenario::Scenario::from_file(&path, data.as_deref())?;
+        Ok(Scenario { inner: Arc::new(scenario) })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, base, data = None, name = "<text>"))]
+    fn from_text(text: &str, base: PathBuf, data: Option<PathBuf>, name: &str) -> Result<Scenario, Refused> {
+        let data = data.as_deref();
+        let scenario = leeward_simulator::stage::scenario::Scenario::from_text(name, text, &base, data)?;
+        Ok(Scenario { inner: Arc::new(scenario) })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    #[getter]
+    fn cluster(&self) -> crate::cluster::Cluster {
+        crate::cluster::Cluster { inner: self.inner.cluster.clone() }
+    }
+
+    #[getter]
+    fn policies(&self) -> Vec<&str> {
+        self.inner.policies.iter().map(|policy| policy.label.as_str()).collect()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+
+    #[getter]
+    fn horizon_s(&self) -> f64 {
+        self.inner.horizon.as_secs_f64()
+    }
+
+    #[getter]
+    fn sample_s(&self) -> f64 {
+        self.inner.sample.as_secs_f64()
+    }
+
+    #[getter]
+    fn hot(&self) -> f64 {
+        self.inner.ledger.hot
+    }
+
+    /// Runs every policy under every seed, up to `jobs` at once. `progress(task, share)` is told how far each is.
+    #[pyo3(signature = (policies, seeds, jobs = 1, progress = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        policies: Vec<String>,
+        seeds: Vec<u64>,
+        jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Vec<Run>> {
+        let wrong = |message| Refused(InputError::new("policy", message));
+        let specs: Result<Vec<PolicySpec>, Refused> =
+            policies.iter().map(|text| text.parse().map_err(wrong)).collect();
+        let specs = specs?;
+        let task = |seed| specs.iter().map(move |policy| Task { policy: policy.clone(), seed });
+        let tasks: Vec<Task> = seeds.into_iter().flat_map(task).collect();
+        let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
+        let goes_on = |at: usize, share: f64| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (at, share)).map(drop))
+            });
+            told.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
+        };
+        let result = py.detach(|| run_all(&self.inner, &tasks, jobs, &goes_on));
+        if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
+            return Err(error);
+        }
+        let runs = result.map_err(refused)?;
+        Ok(runs.into_iter().map(|inner| Run { inner, scenario: self.inner.clone() }).collect())
+    }
+}
+
+/// An error of a run as Python knows it.
+fn refused(error: RunError) -> PyErr {
+    match error {
+        RunError::Input(error) => Refused(error).into(),
+        RunError::Policy(error) => Refused(InputError::new("policy", error)).into(),
+        RunError::Ledger(error) => Refused(InputError::new("ledger", error)).into(),
+        RunError::Fluid(error) => PyRuntimeError::new_err(error.to_string()),
+        RunError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+    }
+}
+
+/// One run of a scenario.
+#[pyclass(frozen, module = "leeward")]
+pub struct Run {
+    inner: leeward_simulator::Run,
+    scenario: Arc<leeward_simulator::stage::scenario::Scenario>,
+}
+
+#[pymethods]
+impl Run {
+    #[getter]
+    fn policy(&self) -> &str {
+        &self.inner.policy.label
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+
+    #[getter]
+    fn hot(&self) -> f64 {
+        self.scenario.ledger.hot
+    }
+
+    #[getter]
+    fn sample_s(&self) -> f64 {
+        self.scenario.sample.as_secs_f64()
+    }
+
+    #[getter]
+    fn provenance(&self) -> Vec<String> {
+        self.inner.provenance.clone()
+    }
+
+    /// The run in a few numbers.
+    fn summary(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let (fabric, warmup) = (&self.scenario.cluster.fabric, self.scenario.warmup.as_secs_f64());
+        let summary = Summary::of(&self.inner.record, fabric, self.scenario.ledger.hot, warmup);
+        as_python(py, &summary)
+    }
+
+    /// How it compares with another run of the same scenario and seed.
+    fn compare(&self, py: Python<'_>, baseline: &Bound<'_, Run>) -> PyResult<Py<PyAny>> {
+        let baseline = &baseline.get().inner;
+        if baseline.seed != self.inner.seed || baseline.record.jobs.len() != self.inner.record.jobs.len() {
+            let message = "runs of different arrivals cannot be compared; give both the same seed";
+            return Err(Refused(InputError::new("baseline", message)).into());
+        }
+        let warmup = self.scenario.warmup.as_secs_f64();
+        as_python(py, &Comparison::of(&self.inner.record, &baseline.record, warmup))
+    }
+
+    fn blocks(&self) -> PyResult<ArrowTable> {
+        records::blocks(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn files(&self) -> PyResult<ArrowTable> {
+        records::files(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn jobs(&self) -> PyResult<ArrowTable> {
+        records::jobs(&self.inner.record)
+    }
+
+    fn links(&self) -> PyResult<ArrowTable> {
+        records::links(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn balance(&self) -> PyResult<ArrowTable> {
+        records::balance(&self.inner.record)
+    }
+
+    fn hotspots(&self) -> PyResult<ArrowTable> {
+        records::hotspots(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn hosts(&self) -> PyResult<ArrowTable> {
+        records::hosts(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+}
+
+/// A value as dictionaries, lists and numbers.
+pub fn as_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
+    let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
+}

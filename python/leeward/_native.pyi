@@ -1,0 +1,202 @@
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, Literal, final
+
+import pyarrow
+
+from leeward.arrow import Table
+
+__version__: str
+
+@final
+class Cluster:
+    """A network: hosts, racks, pods, links and devices, and what each can carry. Immutable.
+
+    Hosts are numbered rack by rack. Rack 3 is `r3` and its host 7 `r3h7`, unless the file names them; a host
+    of a mesh without racks is `h7`. Links and devices follow their owner: `r3h7:egress`, `r3:uplink`,
+    `r3h7:disk0`.
+    """
+
+    def __new__(cls, source: Cluster | Mapping[str, Any] | str | PathLike[str]) -> Cluster:
+        """Takes a path, a text of more than one line (YAML or JSON), a mapping, or a cluster.
+
+        Raises:
+            InputError: It describes no cluster; or the file cannot be read.
+        """
+
+    @staticmethod
+    def from_file(path: str | PathLike[str]) -> Cluster:
+        """Reads a cluster file."""
+
+    @staticmethod
+    def from_text(text: str, name: str = "<text>") -> Cluster:
+        """Reads YAML or JSON text; errors call it `name`."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def shape(self) -> Literal["tree", "pipe", "hose"]:
+        """A tree of racks and pods, or one of the two kinds of mesh."""
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts there are."""
+
+    @property
+    def racks(self) -> int:
+        """How many racks there are; on a mesh, how many groups of hosts."""
+
+    @property
+    def pods(self) -> int:
+        """How many pods there are."""
+
+    def host_names(self) -> list[str]:
+        """The names of all hosts, in order of their numbers."""
+
+    def resources(self) -> pyarrow.Table:
+        """All links and devices: `index` (int32), `name`, `kind`, `capacity` (int64).
+
+        The capacity of a link is in bits per second, that of a device in nanoseconds of service per second.
+        """
+
+    def path(self, *endpoints: str) -> list[tuple[str, float]]:
+        """The resources that one flow through these places crosses, each with its work per byte.
+
+        Args:
+            endpoints: Hosts (`r3h7`), racks or pods (`r3`: some host in it), and devices
+                (`r3h7:disk0:write`, `r3h7:disk0:read`). Three or more make a chain.
+
+        Raises:
+            InputError: There is no such place.
+        """
+
+    def describe(self) -> dict[str, Any]:
+        """What there is of each kind of thing, as `leeward cluster show -o json` prints it."""
+
+@final
+class Scenario:
+    """A scenario file, read and checked: a cluster, workloads, what happens, policies to try."""
+
+    @staticmethod
+    def from_file(path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Scenario:
+        """Reads a scenario file; `data` is the folder for files named `data:...`."""
+
+    @staticmethod
+    def from_text(
+        text: str, base: str | PathLike[str], data: str | PathLike[str] | None = None, name: str = "<text>"
+    ) -> Scenario:
+        """Reads a scenario from text; other files are looked up from the folder `base`."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster as its file describes it."""
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies it names; the first is what the others are compared with."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything random, unless a run is given another."""
+
+    @property
+    def horizon_s(self) -> float:
+        """How long it runs, in seconds."""
+
+    @property
+    def sample_s(self) -> float:
+        """The length of the intervals over which link loads are recorded, in seconds."""
+
+    @property
+    def hot(self) -> float:
+        """The utilization over which a link is hot."""
+
+    def run(
+        self,
+        policies: list[str],
+        seeds: list[int],
+        jobs: int = 1,
+        progress: Callable[[int, float], object] | None = None,
+    ) -> list[Run]:
+        """Runs every policy under every seed, up to `jobs` at once; see `leeward.simulate`."""
+
+@final
+class Run:
+    """What happened in one run of a scenario. Times are seconds from its start."""
+
+    @property
+    def policy(self) -> str:
+        """The policy, with its settings."""
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+
+    @property
+    def hot(self) -> float:
+        """The utilization over which a link is hot."""
+
+    @property
+    def sample_s(self) -> float:
+        """The length of the intervals over which link loads were recorded, in seconds."""
+
+    @property
+    def provenance(self) -> list[str]:
+        """What arrived: a line for each workload."""
+
+    def summary(self) -> dict[str, Any]:
+        """The run in a few numbers: write times, imbalance, hot links, storage."""
+
+    def compare(self, baseline: Run) -> dict[str, Any]:
+        """How it compares with another run on the same arrivals, write by write.
+
+        Raises:
+            InputError: The runs had different arrivals.
+        """
+
+    def blocks(self) -> pyarrow.Table:
+        """A row for each block, in the order in which they were asked for."""
+
+    def files(self) -> pyarrow.Table:
+        """A row for each file, in order of start."""
+
+    def jobs(self) -> pyarrow.Table:
+        """A row for each job, in order of start."""
+
+    def links(self) -> pyarrow.Table:
+        """The mean load of each rack and pod link in each interval."""
+
+    def balance(self) -> pyarrow.Table:
+        """How evenly links of each kind are loaded in each interval."""
+
+    def hotspots(self) -> pyarrow.Table:
+        """Runs of intervals in which a link was hot."""
+
+    def hosts(self) -> pyarrow.Table:
+        """What each host stores in the end."""
+
+def policies() -> list[dict[str, Any]]: ...
+def place_replicas(
+    cluster: Cluster,
+    policy: str,
+    size: str,
+    telemetry: str | PathLike[str] | None = None,
+    writer: str | None = None,
+    replicas: int = 3,
+    fault_domains: int = 1,
+    exclude: list[str] = ...,
+    tags: list[str] = ...,
+    seed: int = 1,
+    explain: int = 0,
+) -> dict[str, Any]: ...
+def simulate_flows(cluster: Cluster, flows: Table) -> pyarrow.Table: ...
+def schemas() -> list[str]: ...
+def schema(kind: str) -> str: ...
+def rate_text(bps: int) -> str: ...
+def bytes_text(size: int) -> str: ...

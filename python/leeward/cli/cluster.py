@@ -1,0 +1,87 @@
+"""`leeward cluster`: what cluster files say."""
+
+from typing import Annotated, Any
+
+import typer
+
+from leeward._native import Cluster, bytes_text, rate_text
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.errors import InputError
+
+EXAMPLES = """\b
+Examples:
+  leeward cluster show racks.yaml
+  leeward cluster show racks.yaml -o json
+"""
+
+app = typer.Typer(help="Look at cluster files.", rich_markup_mode=None)
+
+
+@app.command(epilog=EXAMPLES)
+def show(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Cluster file, YAML or JSON.", show_default=False)
+    ],
+    output: FormatOption = Format.table,
+) -> None:
+    """Show what a cluster file describes: hosts, racks, pods, links by tier, devices."""
+    description = read(file).describe()
+    if output is Format.json:
+        print_json(description)
+    else:
+        _print_description(description)
+
+
+def read(file: str) -> Cluster:
+    """Reads a cluster file for a command."""
+    try:
+        return Cluster.from_file(file)
+    except InputError as error:
+        if error.line or error.field:
+            error.add_note("leeward schema cluster lists every field of a cluster file")
+        raise
+
+
+def _print_description(description: dict[str, Any]) -> None:
+    kinds = ("hosts", "racks", "pods")
+    counts = ", ".join(_count(description[kind], kind) for kind in kinds if description[kind])
+    print(f"{description['name']}: {description['shape']}, {counts}\n")
+    print_table(
+        {"LINKS": "left", "COUNT": "right", "CAPACITY": "right", "OVERSUBSCRIPTION": "right"},
+        [
+            (
+                links["kind"].replace("_", " "),
+                f"{links['count']:,}",
+                _range(rate_text(links["least_bps"]), rate_text(links["most_bps"])),
+                _range(_ratio(links["least_oversubscription"]), _ratio(links["most_oversubscription"])),
+            )
+            for links in description["links"]
+        ],
+    )
+    if description["devices"]:
+        print()
+        print_table(
+            {"DEVICES": "left", "COUNT": "right", "READ": "right", "WRITE": "right", "CAPACITY": "right"},
+            [
+                (
+                    device["name"],
+                    f"{device['count']:,}",
+                    f"{bytes_text(device['read_bps'] // 8)}/s",
+                    f"{bytes_text(device['write_bps'] // 8)}/s",
+                    bytes_text(device["capacity_bytes"]) if device["capacity_bytes"] else "unlimited",
+                )
+                for device in description["devices"]
+            ],
+        )
+
+
+def _count(number: int, kind: str) -> str:
+    return f"{number:,} {kind if number != 1 else kind.removesuffix('s')}"
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.3g}:1"

@@ -1,0 +1,6 @@
+"""What people see of a simulation: one table, and one page with pictures."""
+
+from leeward.report.page import write_page
+from leeward.report.rows import Row, comparison_rows
+
+__all__ = ["Row", "comparison_rows", "write_page"]

@@ -1,0 +1,164 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import leeward
+from leeward import cli
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+RACKS = """\
+name: small
+racks: [{count: 3}, {link: 500Mbps}]
+hosts_per_rack: 20
+nic: 1Gbps
+oversubscription: 10
+devices: [{name: hdd, read: 120MB/s, write: 100MB/s, capacity: 4TB}]
+"""
+
+
+@pytest.fixture
+def racks(tmp_path: Path) -> str:
+    (tmp_path / "racks.yaml").write_text(RACKS)
+    return "racks.yaml"
+
+
+def test_without_arguments_it_prints_its_help(run: Run) -> None:
+    assert run().stdout == run("--help").stdout == run("-h").stdout
+    shown = run("--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "leeward cluster show racks.yaml" in shown.stdout
+
+
+def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command and group of commands."""
+    group = group or typer.main.get_command(cli.app)
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
+def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[str, ...]) -> None:
+    shown = run(*command, "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    usage, blank, purpose, *_ = shown.stdout.splitlines()
+    assert usage.startswith(f"Usage: leeward {' '.join(command)} ")
+    assert not blank
+    assert purpose.startswith("  ")
+
+
+def test_it_tells_its_version(run: Run) -> None:
+    assert run("--version").stdout == f"leeward {leeward.__version__}\n"
+
+
+def test_cluster_show_prints_a_plain_table_when_piped(run: Run, racks: str) -> None:
+    shown = run("cluster", "show", racks, FORCE_COLOR="1")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout == (
+        "small: tree, 80 hosts, 4 racks\n"
+        "\n"
+        "LINKS          COUNT          CAPACITY  OVERSUBSCRIPTION\n"
+        "host egress       80             1Gbps\n"
+        "host ingress      80             1Gbps\n"
+        "rack uplink        4  500Mbps to 2Gbps      10:1 to 40:1\n"
+        "rack downlink      4  500Mbps to 2Gbps      10:1 to 40:1\n"
+        "\n"
+        "DEVICES  COUNT     READ    WRITE  CAPACITY\n"
+        "hdd         80  120MB/s  100MB/s       4TB\n"
+    )
+
+
+def test_cluster_show_prints_json_for_programs(run: Run, racks: str) -> None:
+    shown = json.loads(run("cluster", "show", racks, "-o", "json").stdout)
+    assert (shown["name"], shown["hosts"], shown["racks"], shown["pods"]) == ("small", 80, 4, 0)
+    assert shown["links"][0]["least_bps"] == 1_000_000_000
+    assert shown["devices"] == [
+        {
+            "name": "hdd",
+            "count": 80,
+            "read_bps": 960_000_000,
+            "write_bps": 800_000_000,
+            "capacity_bytes": 4_000_000_000_000,
+        }
+    ]
+
+
+def test_schema_describes_the_fields_of_a_cluster_file(run: Run) -> None:
+    schema = json.loads(run("schema", "cluster").stdout)
+    assert {"racks", "nic", "oversubscription"} <= schema["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "hint"),
+    [
+        (["cluster", "show", "none.yaml"], "error: none.yaml: ", None),
+        (
+            ["cluster", "show", "bad.yaml"],
+            "error: bad.yaml:3:6: nic: ",
+            "leeward schema cluster lists every field of a cluster file",
+        ),
+        (["cluster", "show"], "error: Missing argument 'FILE'.", "leeward cluster show --help"),
+        (["cluster"], "error: Missing command.", "leeward cluster --help"),
+        (["clutser"], "error: No such command 'clutser'.", "leeward --help"),
+        (
+            ["schema", "clutser"],
+            "error: Invalid value: `clutser`: expected one of cluster",
+            "leeward schema --help",
+        ),
+        (
+            ["cluster", "show", "bad.yaml", "-o", "xml"],
+            "error: Invalid value for '-o' / '--output': ",
+            "leeward cluster show --help",
+        ),
+    ],
+)
+def test_bad_input_is_told_in_one_line_and_ends_with_2(
+    run: Run, tmp_path: Path, arguments: list[str], error: str, hint: str | None
+) -> None:
+    (tmp_path / "bad.yaml").write_text("racks: 1\nhosts_per_rack: 1\nnic: 10\noversubscription: 1\n")
+    told = run(*arguments)
+    lines = told.stderr.splitlines()
+    assert (told.returncode, told.stdout) == (2, "")
+    assert lines[0].startswith(error)
+    assert lines[1:] == ([f"hint: {hint}"] if hint else [])
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = Path(sys.executable).with_name("leeward")
+    pipe = subprocess.Popen([command, "schema", "cluster"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert pipe.stdout is not None
+    assert pipe.stderr is not None
+    pipe.stdout.close()
+    assert pipe.stderr.read() == b""
+    assert pipe.wait() == 1
+    pipe.stderr.close()
+
+
+def test_an_interrupted_command_ends_with_130_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupt(file: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.cluster, "read", interrupt)
+    monkeypatch.setattr(sys, "argv", ["leeward", "cluster", "show", "racks.yaml"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capfd.readouterr() == ("", "")
+
+
+def test_help_needs_no_heavy_imports() -> None:
+    script = (
+        "import sys, leeward.cli; print(*{'pyarrow', 'matplotlib', 'numpy', 'rich.table'} & set(sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "\n"

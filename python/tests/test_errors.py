@@ -1,0 +1,15 @@
+import pickle
+
+from leeward import InputError
+
+
+def test_an_input_error_prints_what_is_known_of_its_place() -> None:
+    assert str(InputError("a.yaml", 7, 12, "nic", "too slow")) == "a.yaml:7:12: nic: too slow"
+    assert str(InputError("a.yaml", 7, None, None, "too slow")) == "a.yaml:7: too slow"
+    assert str(InputError("a.yaml", None, None, "nic", "too slow")) == "a.yaml: nic: too slow"
+
+
+def test_an_input_error_survives_the_way_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(InputError("a.yaml", 7, 12, "nic", "too slow")))
+    assert (error.file, error.line, error.column, error.field) == ("a.yaml", 7, 12, "nic")
+    assert error.message == "too slow"

@@ -1,0 +1,240 @@
+"""Scenarios and single decisions, from the command and from Python."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import leeward
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+CLUSTER = """\
+racks: 4
+hosts_per_rack: 4
+nic: 1Gbps
+oversubscription: 4
+devices: [{read: 50MB/s, write: 50MB/s}]
+"""
+SCENARIO = """\
+name: small
+cluster: cluster.yaml
+workloads:
+  - swim: {file: jobs.tsv}
+  - flows: {file: flows.csv}
+horizon: 3min
+"""
+BLOCK = 256 * 2**20
+SIZES = [(i % 3 + 1) * BLOCK // 2 for i in range(20)]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A scenario in a folder of its own, with jobs that write and flows beside them."""
+    jobs = [f"job{i}\t{5 + 4 * i}\t0\t0\t0\t{size}" for i, size in enumerate(SIZES)]
+    flows = [f"{10 + i},r{i % 4}h0,r{(i + 1) % 4}h1,50000000" for i in range(30)]
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "jobs.tsv").write_text("\n".join(jobs) + "\n")
+    (tmp_path / "flows.csv").write_text("\n".join(["t_arrival_s,src,dst,size_bytes", *flows]) + "\n")
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def loads(tmp_path: Path) -> Path:
+    """Telemetry of every link of the cluster: rack 2 is the quietest, its host 3 the quietest of it."""
+    cluster = leeward.Cluster.from_text(CLUSTER)
+    quiet = {"r2:downlink": 1e6, "r2h3:ingress": 1e6, "r2h1:ingress": 2e6}
+    lines = ["link,load_bps"]
+    for resource in cluster.resources().to_pylist():
+        if resource["kind"] != "device":
+            load = quiet.get(resource["name"], 0.9 * resource["capacity"])
+            lines.append(f"{resource['name']},{load:.0f}")
+    path = tmp_path / "loads.csv"
+    path.write_text("\n".join(lines) + "\n")
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    return path
+
+
+def test_all_policies_see_the_same_arrivals(scenario: Path) -> None:
+    uniform, sinbad = leeward.simulate(scenario, ["uniform", "sinbad"])
+    for name in ("file", "block", "writer", "bytes"):
+        keys = [("file", "ascending"), ("block", "ascending")]
+        assert uniform.blocks().sort_by(keys)[name] == sinbad.blocks().sort_by(keys)[name]
+    assert uniform.jobs()["start_s"] == sinbad.jobs()["start_s"]
+
+
+def test_a_simulation_repeats_to_the_last_bit(scenario: Path) -> None:
+    once, again = (leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2], jobs=n) for n in (1, 2))
+    assert [(run.policy, run.seed) for run in once] == [
+        ("uniform", 1),
+        ("sinbad", 1),
+        ("uniform", 2),
+        ("sinbad", 2),
+    ]
+    for a, b in zip(once, again, strict=True):
+        assert all(getattr(a, name)() == getattr(b, name)() for name in TABLES)
+
+
+TABLES = ("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts")
+
+
+def test_results_are_arrow_tables_that_add_up(scenario: Path) -> None:
+    (run,) = leeward.simulate(scenario, ["uniform"])
+    assert all(isinstance(getattr(run, name)(), pyarrow.Table) for name in TABLES)
+    blocks, hosts = run.blocks(), run.hosts()
+    written = sum(blocks["bytes"].to_pylist())
+    assert (
+        written == sum(run.files()["bytes"].to_pylist()) == sum((i % 3 + 1) * BLOCK // 2 for i in range(20))
+    )
+    assert sum(hosts["bytes"].to_pylist()) == 3 * written
+    assert sum(hosts["blocks"].to_pylist()) == 3 * len(blocks)
+    assert run.summary()["blocks"] == len(blocks)
+    assert run.compare(run)["blocks"]["same"] == 1
+
+
+def test_runs_of_different_seeds_are_not_compared(scenario: Path) -> None:
+    one, two = leeward.simulate(scenario, ["uniform"], [1, 2])
+    with pytest.raises(leeward.InputError, match="same seed"):
+        one.compare(two)
+
+
+def test_the_command_prints_a_table_with_a_column_for_each_policy(run: Run, scenario: Path) -> None:
+    shown = run("simulate", str(scenario), "--policy", "uniform,sinbad:remote_racks=2")
+    assert shown.returncode == 0, shown.stderr
+    header, *rows = shown.stdout.splitlines()
+    assert header.split() == ["uniform", "sinbad:remote_racks=2"]
+    assert rows[0].split() == ["blocks", "written", "26", "26"]
+    assert "\x1b" not in shown.stdout
+    assert "20 of 20 jobs" in shown.stderr
+
+
+def test_results_are_written_whole(run: Run, scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    shown = run(
+        "simulate", str(scenario), "-o", "json", "--out", str(out), "--policy", "uniform,sinbad:threshold=1MB"
+    )
+    assert shown.returncode == 0, shown.stderr
+    printed = json.loads(shown.stdout)
+    assert json.loads((out / "summary.json").read_text()) == printed
+    assert [made["policy"] for made in printed["runs"]] == ["uniform", "sinbad:threshold=1MB"]
+    assert printed["runs"][0]["against_baseline"] is None
+    assert printed["runs"][1]["against_baseline"]["blocks"]["count"] == 26
+    for folder in ("uniform", "sinbad,threshold=1MB"):
+        assert {path.stem for path in (out / folder).iterdir()} == set(TABLES)
+        assert len(parquet.read_table(out / folder / "blocks.parquet")) == 26
+    page = (out / "report.html").read_text()
+    assert page.count("<svg") == 4
+    assert "http" not in page.replace("http://www.w3.org/", "").replace("https://matplotlib.org/", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (("horizon: 3min", "horizon: 3"), "error: scenario.yaml:6:10: horizon: `3`: the unit is missing"),
+        (("jobs.tsv", "none.tsv"), "error: none.tsv: no such file"),
+        (("horizon: 3min", "policies: [best]"), "error: scenario.yaml: policies: unknown policy `best`"),
+        (
+            ("- swim: {file", "- swim: {fil"),
+            "error: scenario.yaml:4:12: workloads[0].swim.fil: unknown field",
+        ),
+        (("cluster.yaml", "racks.yaml"), "error: racks.yaml: "),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else "",
+)
+def test_a_bad_scenario_is_one_line_and_code_2(
+    run: Run, scenario: Path, change: tuple[str, str], error: str
+) -> None:
+    scenario.write_text(SCENARIO.replace(*change))
+    shown = run("simulate", "scenario.yaml", "--out", "results")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+    assert not (scenario.parent / "results").exists()
+
+
+def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> None:
+    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--size", "256MiB")
+    options = ("--policy", "sinbad:disk_write_cap=10Gbps", "--writer", "r0h1")
+    shown = run(*asked, *options)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    writer, *others = shown.stdout.split()
+    assert writer == "r0h1"
+    assert {host[:2] for host in others} == {"r2"}
+    explained = json.loads(run(*asked, *options, "--explain", "-o", "json").stdout)
+    assert explained["hosts"] == [writer, *others]
+    assert explained["why"][0]["candidate"] == "r2"
+    assert explained["why"][0]["limit"] == "r2:downlink"
+    assert explained["why"][0]["verdict"] == "chosen"
+    assert len([reason for reason in explained["why"] if reason["verdict"] == "chosen"]) == 3
+
+
+def test_excluded_places_hold_no_copy(loads: Path) -> None:
+    cluster = leeward.Cluster.from_file(loads.with_name("cluster.yaml"))
+    decision = leeward.place_replicas(
+        cluster, "256MiB", telemetry=loads, writer="r0h1", exclude=["r2", "r1h0", "r3"]
+    )
+    assert {host[:2] for host in decision["hosts"][1:]} == {"r1"}
+    assert "r1h0" not in decision["hosts"]
+
+
+def test_without_telemetry_sinbad_refuses_and_says_what_to_do(run: Run, loads: Path) -> None:
+    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB")
+    refused = run(*asked)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.splitlines() == [
+        "error: no telemetry: no candidate's load was ever reported",
+        "hint: --telemetry FILE says what links carry",
+        "hint: --policy sinbad:without_telemetry=default places blindly then",
+    ]
+    assert run(*asked, "--policy", "sinbad:without_telemetry=default").returncode == 0
+    assert run(*asked, "--policy", "uniform").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "loads.csv: the file is empty"),
+        ("link\n", "loads.csv:1: load_bps: no such column"),
+        ("link,load_bps\nr9:downlink,1\n", "loads.csv:2: link: `r9:downlink`: the cluster has no such link"),
+        ("link,load_bps\nr0:downlink,-1\n", "loads.csv:2: load_bps: `-1`: must not be negative"),
+        ("link,load_bps\nr0:downlink,nan\n", "loads.csv:2: load_bps: `nan`: not a finite number"),
+        ("link,load_bps\nr0:downlink\n", "loads.csv:2: link: 1 cells, but the header has 2"),
+    ],
+)
+def test_bad_telemetry_names_line_and_column(run: Run, loads: Path, text: str, error: str) -> None:
+    loads.write_text(text)
+    shown = run(
+        "place", "replicas", "--cluster", "cluster.yaml", "--telemetry", "loads.csv", "--size", "256MiB"
+    )
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--size", "256"), "error: request: size: `256`: the unit is missing"),
+        (("--size", "256MiB", "--writer", "h9"), "error: request: writer: unknown host `h9`"),
+        (("--size", "256MiB", "--policy", "best"), "error: request: policy: unknown policy `best`"),
+        (("--size", "256MiB", "--exclude", "x"), "error: request: exclude: `x`: no host, rack or pod"),
+        (("--size", "256MiB", "--tag", "ssd"), "error: request: tags: no host has the tag `ssd`"),
+        (("--size", "256MiB", "--replicas", "0"), "error: Invalid value for '--replicas'"),
+    ],
+)
+def test_bad_requests_name_the_field(run: Run, loads: Path, options: tuple[str, ...], error: str) -> None:
+    shown = run("place", "replicas", "--cluster", "cluster.yaml", *options)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+
+
+def test_policies_are_listed_with_their_settings(run: Run) -> None:
+    assert {"uniform", "sinbad"} <= set(run("policies").stdout.split())
+    listed = {policy["name"]: policy for policy in json.loads(run("policies", "-o", "json").stdout)}
+    assert listed == {policy["name"]: policy for policy in leeward.policies()}
+    assert "remote_racks" in listed["sinbad"]["settings"]["properties"]
+    assert all(policy["source"] and policy["summary"] for policy in listed.values())
