@@ -37,7 +37,7 @@ struct Sum {
     latest: i64,
     /// The window that all of those that are seen have in common, if any is.
     window: Option<(Nanos, Nanos)>,
-    /// Whether anything can be said: some report, or are known to carry nothing.
+    /// Whether any of them reported, or is known to carry nothing.
     seen: bool,
 }
 

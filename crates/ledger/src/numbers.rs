@@ -73,7 +73,7 @@ impl Sums {
     /// (Choreo section 3.2).
     pub fn share(&self, flows: u32, limit: f64) -> f64 {
         let new = f64::from(flows.max(1));
-        let elastic = (self.capacity - self.inelastic as f64).clamp(0.0, self.capacity);
+        let elastic = (self.capacity - self.inelastic as f64).max(0.0);
         self.residual(limit).max(new / (self.flows.max(0.0) + new) * elastic)
     }
 

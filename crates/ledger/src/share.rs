@@ -63,8 +63,8 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The share of an entry at a hop with `work` units a byte. What relieves was not counted as a flow or a
-    /// reservation where it did not come from the ledger, so it takes only its rate away.
+    /// The share of an entry at a hop with `work` units a byte. What relieves takes only its rate away: flows and
+    /// reservations leave with the entry that brought them.
     pub fn of(entry: &Entry, rates: &Rates, work: f64) -> Share {
         let rate = units(rates.face * work);
         match (&entry.demand, entry.sign) {

@@ -15,7 +15,7 @@ pub struct Snapshot {
 }
 
 impl Ledger {
-    /// A copy for readers that take longer than a turn.
+    /// A copy for readers that take longer than a turn, of the ledger as far as it has been advanced.
     pub fn publish(&self, now: Nanos) -> Arc<Snapshot> {
         Arc::new(Snapshot { ledger: self.clone(), at: now })
     }

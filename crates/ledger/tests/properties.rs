@@ -42,15 +42,17 @@ fn any_entry() -> impl Strategy<Value = Entry> {
     )
 }
 
-/// A ledger with some history: reports of a second, and entries that fade in it.
+/// A ledger with some history: reports of all hosts' links and devices of a second, and entries that fade in it. The
+/// links of racks and pods are sums.
 fn with_history(settings: &LedgerSettings, before: &[Entry]) -> Ledger {
     let cluster = cluster(TREE);
     let mut ledger = ledger(&cluster, settings);
     before.iter().for_each(|entry| {
         commit(&mut ledger, entry.clone(), 0);
     });
-    let all = cluster.fabric.all_resources().map(|r| sample(r, (0, SECOND), 123_456_789 + i64::from(r.0)));
-    ledger.report(&all.collect::<Vec<_>>(), Nanos(SECOND));
+    let own = cluster.fabric.all_resources().filter(|&r| cluster.fabric.host_of(r).is_some());
+    let samples: Vec<_> = own.map(|r| sample(r, (0, SECOND), 123_456_789 + i64::from(r.0))).collect();
+    ledger.report(&samples, Nanos(SECOND));
     ledger
 }
 
