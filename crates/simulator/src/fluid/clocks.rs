@@ -37,8 +37,15 @@ struct Clock {
 }
 
 impl Clock {
-    const STOPPED: Clock =
-        Clock { value: 0.0, at: 0.0, level: 0.0, earliest: f64::INFINITY, first: NONE, place: NONE, stale: false };
+    const STOPPED: Clock = Clock {
+        value: 0.0,
+        at: 0.0,
+        level: 0.0,
+        earliest: f64::INFINITY,
+        first: NONE,
+        place: NONE,
+        stale: false,
+    };
 
     fn read(&self, now: f64) -> f64 {
         self.value + (now - self.at) * self.level

@@ -72,7 +72,8 @@ impl MaxMin {
         for (index, &id) in entries.iter().enumerate() {
             let each = self.entries[id as usize].each();
             for (r, work) in self.path(id) {
-                let place = resources.binary_search(&r).expect("a component has all resources of its entries");
+                let place =
+                    resources.binary_search(&r).expect("a component has all resources of its entries");
                 crossing[place].push((index, each * work));
             }
         }

@@ -62,7 +62,8 @@ impl MaxMin {
         let resource = &self.resources[r as usize];
         let old = resource.level;
         let (ties, holds) = (self.members.ties(resource), self.members.holds(resource));
-        let (mut running, mut leaving) = (std::mem::take(&mut self.running), std::mem::take(&mut self.leaving));
+        let (mut running, mut leaving) =
+            (std::mem::take(&mut self.running), std::mem::take(&mut self.leaving));
         running.clear();
         running.extend(ties.iter().zip(holds).map(|(tie, hold)| self.offer(r, tie, hold)));
         let level = fair_level(self.capacities[r as usize], holds, &running, guess);
@@ -109,7 +110,8 @@ impl MaxMin {
     /// What limits an entry to `offer` if `r` does not.
     fn limit_at(&self, r: u32, id: u32, offer: f64) -> u32 {
         let mut steps = self.paths[self.entries[id as usize].live_steps()].iter();
-        let step = steps.find(|step| step.resource != r && self.resources[step.resource as usize].level == offer);
+        let step =
+            steps.find(|step| step.resource != r && self.resources[step.resource as usize].level == offer);
         step.map_or(self.nowhere(), |step| step.resource)
     }
 

@@ -197,9 +197,9 @@ impl MaxMin {
         let crossing: Vec<u32> = self.members.ties(changed).iter().map(|tie| tie.entry).collect();
         for id in crossing {
             let Entry { cap, weight, ceiling, .. } = self.entries[id as usize];
-            let fastest = self.paths[self.entries[id as usize].steps()].iter().fold(cap, |fastest, step| {
-                fastest.min(self.capacities[step.resource as usize] / step.work)
-            });
+            let fastest = self.paths[self.entries[id as usize].steps()]
+                .iter()
+                .fold(cap, |fastest, step| fastest.min(self.capacities[step.resource as usize] / step.work));
             if fastest / weight != ceiling {
                 self.note_move(id);
                 self.leave(id);
@@ -236,7 +236,10 @@ impl MaxMin {
     pub fn load(&self, resource: ResourceId) -> f64 {
         self.resources[..self.capacities.len()].get(resource.index()).map_or(0.0, |resource| {
             let holds = self.members.holds(resource).iter();
-            holds.zip(self.members.ties(resource)).map(|(hold, tie)| hold.gain * self.level_of(tie.entry)).sum()
+            holds
+                .zip(self.members.ties(resource))
+                .map(|(hold, tie)| hold.gain * self.level_of(tie.entry))
+                .sum()
         })
     }
 

@@ -128,7 +128,8 @@ impl Network {
     /// Takes a flow out of the network at time `at`; returns the bytes it still had to transfer.
     pub fn cancel(&mut self, at: f64, flow: FlowId) -> Result<f64, FluidError> {
         self.reach(at)?;
-        let Flow { entry, bytes, .. } = *self.flows.get(flow).ok_or(FluidError::UnknownFlow { flow: flow.to_bits() })?;
+        let Flow { entry, bytes, .. } =
+            *self.flows.get(flow).ok_or(FluidError::UnknownFlow { flow: flow.to_bits() })?;
         let left = self.left(flow, entry);
         self.account(entry, bytes - left);
         self.drop_flow(entry, flow.slot());

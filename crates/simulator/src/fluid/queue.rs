@@ -21,7 +21,13 @@ pub(super) struct Queue {
 
 impl Queue {
     pub fn new(resources: usize) -> Queue {
-        Queue { heads: Box::new([NONE; BUCKETS]), next: vec![NONE; resources], buckets: Box::new([0; 64]), groups: 0, lowest: 1 }
+        Queue {
+            heads: Box::new([NONE; BUCKETS]),
+            next: vec![NONE; resources],
+            buckets: Box::new([0; 64]),
+            groups: 0,
+            lowest: 1,
+        }
     }
 
     #[inline(always)]
