@@ -350,3 +350,37 @@ fn settings_out_of_range_are_refused_by_name() {
         ]
     );
 }
+
+#[test]
+fn an_owner_whose_work_crosses_a_link_twice_is_taken_out_once() {
+    for fade in [Fade::AtNextWindow, Fade::WithEstimator] {
+        let (mut ledger, link) = new();
+        ledger.report(&[sample(link, (0, SECOND), 0)], Nanos(SECOND));
+        let twice = Entry { fade, ..block(&[link, link], 1 << 20, Some(100 * MBPS)) };
+        commit(&mut ledger, block(&[link], 1 << 20, Some(100 * MBPS)), SECOND);
+        let owner = leeward_ledger::Owner { id: 2, ..twice.owner };
+        let before = readings(&ledger, SECOND);
+        commit(&mut ledger, Entry { owner, ..twice }, SECOND);
+        let mut scratch = Scratch::default();
+        let mut view = ledger.view(Nanos(SECOND), &mut scratch);
+        view.without(&owner);
+        assert_eq!(support::reading(&view, link), before[link.index()]);
+    }
+}
+
+#[test]
+fn class_counters_that_come_later_start_with_what_they_say() {
+    let (mut ledger, link) = new();
+    let report = |ledger: &mut Ledger, second: u64, guaranteed: Option<u64>| {
+        let window = (second * SECOND, (second + 1) * SECOND);
+        let guaranteed = guaranteed.map(|mbps| Load((mbps * MBPS) as i64));
+        ledger.report(&[Sample { guaranteed, ..sample(link, window, 500 * MBPS as i64) }], Nanos(window.1));
+        readings(ledger, window.1)[link.index()].guaranteed.map(|load| load.0 / MBPS as i64)
+    };
+    assert_eq!(report(&mut ledger, 0, None), None);
+    assert_eq!(report(&mut ledger, 1, Some(200)), Some(200));
+    assert_eq!(report(&mut ledger, 2, Some(300)), Some(220));
+    // No more than all of it.
+    assert_eq!(report(&mut ledger, 3, Some(900)), Some(276));
+    assert_eq!(report(&mut ledger, 4, None), None);
+}
