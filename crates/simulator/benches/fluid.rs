@@ -68,7 +68,7 @@ fn main() {
         None => println!("coflows: skipped, for LEEWARD_DATA is not set or holds no fb2010-coflow"),
     }
     println!(
-        "\nEvents are arrivals and completions. The plain simulator solves everything anew at each event; it runs on\n\
+        "\nEvents are arrivals and completions; seconds are of computation. The plain simulator solves everything anew at each event; it runs on\n\
          the first flows of each case only, and the ratio is its time over that of the simulator on the same flows."
     );
 }
@@ -93,14 +93,20 @@ fn report(case: &Case) {
     );
 }
 
+/// Seconds that this thread has computed, where Linux tells them, else seconds passed: other work on the
+/// machine should not count.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn clock() -> std::time::Instant {
-    std::time::Instant::now()
+fn seconds() -> f64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    let passed = START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let computed = told.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    computed.map_or(passed, |nanoseconds| nanoseconds / 1e9)
 }
 
 /// The first `count` flows of a case through the network.
 fn simulate(case: &Case, count: usize) -> Outcome {
-    let start = clock();
+    let start = seconds();
     let mut network = Network::new(&case.capacities).expect("capacities are positive");
     let mut flows = case.flows[..count].iter().peekable();
     let mut finished = Vec::new();
@@ -122,12 +128,12 @@ fn simulate(case: &Case, count: usize) -> Outcome {
         }
         max_active = max_active.max(network.active());
     }
-    Outcome { seconds: start.elapsed().as_secs_f64(), mean_active: area / now, max_active, total }
+    Outcome { seconds: seconds() - start, mean_active: area / now, max_active, total }
 }
 
 /// The same by solving everything anew at each event.
 fn plain(case: &Case, count: usize) -> Outcome {
-    let start = clock();
+    let start = seconds();
     let mut flows = case.flows[..count].iter().peekable();
     let mut active: Vec<(&[Hop], f64)> = Vec::new();
     let mut filling = Filling::new(case.capacities.len());
@@ -158,7 +164,7 @@ fn plain(case: &Case, count: usize) -> Outcome {
         }
         max_active = max_active.max(active.len());
     }
-    Outcome { seconds: start.elapsed().as_secs_f64(), mean_active: area / now, max_active, total }
+    Outcome { seconds: seconds() - start, mean_active: area / now, max_active, total }
 }
 
 /// Progressive filling, with the memory that one solution can leave to the next.
@@ -334,7 +340,7 @@ fn chains(name: &'static str, count: usize) -> Case {
         let (from, first) = random.pair(racks.0);
         let mut path = racks.between(from, first);
         if index % 2 == 0 {
-            let bytes = 1e8 * 7f64.powf(random.unit());
+            let bytes = 1e7 * 60f64.powf(random.unit());
             return Flow { at, bytes: bytes.round(), path, class: None };
         }
         let second = first / HOSTS * HOSTS + (first + 1 + random.below(HOSTS - 1)) % HOSTS;
@@ -366,6 +372,6 @@ fn coflows() -> Option<Case> {
             }
         }
     }
-    let prefix = 3_000.min(flows.len());
+    let prefix = 200_000.min(flows.len());
     Some(Case { name: "Facebook coflows, 1 h", capacities: vec![2e9; 2 * racks], flows, prefix })
 }

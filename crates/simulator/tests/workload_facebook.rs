@@ -9,7 +9,8 @@ mod workload_support;
 use std::fmt::Write;
 
 use leeward_fabric::{Cluster, DomainId, ResourceId};
-use leeward_simulator::stage::workload::{Background, Facebook, Workload};
+use leeward_simulator::fluid::Network;
+use leeward_simulator::stage::workload::{Background, Facebook, Share, Shares, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use workload_support::{check, sinbad};
@@ -99,12 +100,52 @@ fn flows_carry_the_same_traffic_as_rates() {
     assert!((as_flows / as_rates - 1.0).abs() < 0.06, "{as_flows:.3e} and {as_rates:.3e} bytes");
 }
 
+#[test]
+fn flows_at_maxmin_rates_make_the_same_hotspots_as_rates() {
+    let cluster = sinbad();
+    let hours: Vec<Vec<Vec<f64>>> = (0..4).map(|seed| downlinks_at_maxmin(&cluster, seed)).collect();
+    let uneven = mean(&hours.iter().map(|hour| share(hour, |bin| cv(bin) > 1.0)).collect::<Vec<_>>());
+    let hot = mean(&hours.iter().map(|hour| share(hour, |bin| p95(bin) > 0.75)).collect::<Vec<_>>());
+    println!("background as flows at max-min rates: Cv > 1 {uneven:.3}, p95 > 75 % {hot:.3} of the time");
+    assert!((0.40..0.55).contains(&uneven) && (0.20..0.30).contains(&hot), "{uneven} and {hot}");
+}
+
+/// Utilization of the downlinks in bins of 10 s by background flows alone, exact max-min.
+fn downlinks_at_maxmin(cluster: &Cluster, seed: u64) -> Vec<Vec<f64>> {
+    let settings = Facebook { background: Background::Flows, ..Facebook::default() };
+    let flows = settings.generate(cluster, seed, HOUR).unwrap().workload.flows;
+    let capacities: Vec<f64> =
+        cluster.capacities.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
+    let mut network = Network::new(&capacities).unwrap().observed();
+    let links: Vec<_> =
+        cluster.fabric.all_racks().filter_map(|rack| cluster.fabric.into_domain(rack)).collect();
+    let (mut hops, mut finished, mut next) = (Vec::new(), Vec::new(), 0);
+    let (mut bins, mut before) = (Vec::new(), vec![0.0; links.len()]);
+    for bin in 1..=(HOUR / 10.0) as usize {
+        let end = bin as f64 * 10.0;
+        while let Some(flow) = flows.get(next).filter(|flow| flow.start < end) {
+            hops.clear();
+            cluster.fabric.path(&[flow.from, flow.to], &mut hops);
+            network.start(flow.start, &hops, flow.bytes.0 as f64, 1.0, f64::INFINITY, None).unwrap();
+            next += 1;
+        }
+        network.advance(end, &mut finished).unwrap();
+        finished.clear();
+        let carried: Vec<f64> = links.iter().map(|&link| network.carried(link, end)).collect();
+        bins.push(carried.iter().zip(&before).map(|(now, before)| (now - before) / LINK / 10.0).collect());
+        before = carried;
+    }
+    bins
+}
+
 // ---- one hour ---------------------------------------------------------------------------------------------
 
 /// An hour of one seed, with its background as rates and as flows, and the utilization of links in bins of 10 s.
 struct Hour {
     rates: Workload,
     flows: Workload,
+    /// As `flows`, without shuffles.
+    only_reads: Workload,
     cluster: Cluster,
     down: Vec<Vec<f64>>,
     up: Vec<Vec<f64>>,
@@ -123,19 +164,30 @@ fn other(job: &str) -> bool {
 
 impl Hour {
     fn new(cluster: &Cluster, seed: u64) -> Hour {
-        let generate = |background| {
-            let settings = Facebook { background, ..Facebook::default() };
+        let generate = |background, shares| {
+            let settings = Facebook { background, shares, ..Facebook::default() };
             let loaded = settings.generate(cluster, seed, HOUR).unwrap();
             println!("{}", loaded.provenance);
             check(&loaded.workload, cluster, HOUR);
             loaded.workload
         };
-        let (rates, flows) = (generate(Background::Rates), generate(Background::Flows));
+        let shares = Facebook::default().shares;
+        let (rates, flows) = (generate(Background::Rates, shares), generate(Background::Flows, shares));
+        // The others to scale, so that writes are what they were and reads are in proportion to them.
+        let part = |share: Share| Share::new(share.get() / (1.0 - shares.shuffle.get())).unwrap();
+        let shares = Shares {
+            reads: part(shares.reads),
+            shuffle: Share::new(0.0).unwrap(),
+            output: part(shares.output),
+            other: part(shares.other),
+        };
+        let only_reads = generate(Background::Flows, shares);
         let racks = cluster.fabric.rack_count();
         let empty = || vec![vec![0.0; racks]; (HOUR / 10.0) as usize];
         let mut hour = Hour {
             rates,
             flows,
+            only_reads,
             cluster: cluster.clone(),
             down: empty(),
             up: empty(),
@@ -212,13 +264,13 @@ impl Hour {
         self.rates.files.iter().filter(of).map(|file| file.bytes.0 as f64).sum()
     }
 
-    /// Bytes of background flows that are blocks read, and of all others.
+    /// Bytes of background flows that are reads, and of the others.
     fn reads(&self) -> f64 {
-        self.flows.flows.iter().map(|flow| flow.bytes.0 as f64).filter(|&bytes| bytes == self.block()).sum()
+        flow_bytes(&self.only_reads)
     }
 
     fn shuffle(&self) -> f64 {
-        self.flows.flows.iter().map(|flow| flow.bytes.0 as f64).filter(|&bytes| bytes != self.block()).sum()
+        flow_bytes(&self.flows) - self.reads()
     }
 
     /// Bytes that cross racks, each block once.
@@ -273,6 +325,10 @@ impl Hour {
         });
         stable.min_by(|a, b| a[2].total_cmp(&b[2])).unwrap()
     }
+}
+
+fn flow_bytes(workload: &Workload) -> f64 {
+    workload.flows.iter().map(|flow| flow.bytes.0 as f64).sum()
 }
 
 /// The background of a link as pieces of constant rate: from, to, bits a second.

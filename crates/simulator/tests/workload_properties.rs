@@ -277,19 +277,19 @@ fn a_longer_run_begins_like_a_shorter_one() {
     for background in [Background::Rates, Background::Flows] {
         let settings = Facebook { background, ..Facebook::default() };
         let (short, long) =
-            (settings.generate(&cluster, 5, 600.0).unwrap(), settings.generate(&cluster, 5, 1800.0).unwrap());
+            (settings.generate(&cluster, 5, 605.0).unwrap(), settings.generate(&cluster, 5, 1800.0).unwrap());
         let (short, long) = (short.workload, long.workload);
         // A job that straddles the end has more files in the longer run, so jobs are numbered apart.
         let named = |workload: &Workload| {
-            let files = workload.files.iter().filter(|file| file.start < 600.0);
+            let files = workload.files.iter().filter(|file| file.start < 605.0);
             let name = |file: &FileWrite| workload.jobs[file.job.unwrap() as usize].name.clone();
             files.map(|file| (file.start, file.writer, file.bytes, name(file))).collect::<Vec<_>>()
         };
         assert_eq!(named(&short), named(&long));
         assert!(!short.files.is_empty() && short.rates.len() + short.flows.len() > 100);
-        let rates = long.rates.into_iter().filter(|change| change.at < 600.0);
+        let rates = long.rates.into_iter().filter(|change| change.at < 605.0);
         assert_eq!(short.rates, rates.collect::<Vec<_>>());
-        let flows = long.flows.into_iter().filter(|flow| flow.start < 600.0);
+        let flows = long.flows.into_iter().filter(|flow| flow.start < 605.0);
         assert_eq!(short.flows, flows.collect::<Vec<_>>());
     }
 }

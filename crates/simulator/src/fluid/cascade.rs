@@ -1,17 +1,43 @@
-//! The solution: levels settle one resource at a time, and only where something changed.
+//! The solution: levels settle one resource at a time, the lowest first, and only where something changed.
+//!
+//! A saturated resource is settled if `left = gain * level`: what members limited elsewhere leave of its
+//! capacity is what those limited here take. Whoever changes a level or hands over a member keeps these sums
+//! right and puts the resources concerned in the queue, and the cascade takes them out one by one and sets
+//! `level = left / gain`. That changes the rates of the members limited here, and with these what is left on
+//! their other resources.
+//!
+//! Two things hold between any two visits, for every entry and saturated resource `r` on its path, so that
+//! the fixed point is the max-min allocation:
+//!
+//! * an entry limited by `r` is offered no less than the level of `r` by its ceiling and its other resources;
+//! * an entry limited elsewhere runs at no more than the level of `r`.
+//!
+//! The bounds `wake` and `below` tell at once that a new level breaks neither. When they cannot, the resource
+//! is looked at member by member (see [`handover`](super::handover)).
+//!
+//! A change of level can only change higher levels: an entry's rate is the level of its lowest resource, and
+//! matters to the others, which are higher. So in order of levels each resource is visited about once. The
+//! queue keeps that order only roughly, and levels move while they wait, so there is no bound on the number
+//! of visits that is both proven and useful. A cascade that goes on for too long is given up (see
+//! [`filling`](super::filling)); no such case is known.
 
 use super::maxmin::MaxMin;
-use super::queue::least;
 
-/// Levels closer than this, relative, are the same.
+/// Levels closer than this, relative to each other, are the same, and so are loads and capacities.
 pub(super) const SAME: f64 = 1e-13;
 
-/// What all solutions so far have cost; for benchmarks and for the curious.
+/// The lesser of two numbers that are never NaN, in one instruction.
+#[inline(always)]
+pub(super) fn least(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
+}
+
+/// What the solutions so far have cost.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Effort {
     /// Solutions asked for.
     pub solutions: u64,
-    /// Visits of the cascade to a resource.
+    /// Visits to a resource.
     pub settled: u64,
     /// Resources whose level was assigned, each counted once for each solution.
     pub changed: u64,
@@ -21,7 +47,7 @@ pub struct Effort {
     pub raises: u64,
     /// Watched resources counted afresh.
     pub reviews: u64,
-    /// Components filled from nothing because a cascade went on too long.
+    /// Times that a cascade went on for too long and the resources concerned were filled from nothing.
     pub fillings: u64,
 }
 
@@ -29,16 +55,16 @@ pub struct Effort {
 enum Stop {
     /// All is settled.
     Settled,
-    /// A resource is watched, or limits nobody, or its sums must be added up afresh.
+    /// A resource is watched, or limits nobody, or has worn sums.
     Special(u32),
-    /// The level of a resource went from one value past that of a member to another.
+    /// The level of a resource went from the first value to the second, maybe past that of a member.
     Crossed(u32, f64, f64),
-    /// The cascade goes on too long.
+    /// The cascade has gone on for too long.
     Tired,
 }
 
 impl MaxMin {
-    /// Settles all levels.
+    /// Makes all rates max-min fair again.
     pub fn solve(&mut self) {
         for &r in &self.changes[..self.changed] {
             self.resources[r as usize].touched = false;
@@ -91,7 +117,7 @@ impl MaxMin {
             if !(resource.gain > 0.0 && resource.left > 0.0) || resource.worn() {
                 break Stop::Special(r);
             }
-            // Each member may have had its word since the last visit.
+            // Each member may have changed the sums once since the last visit.
             resource.updates += resource.crossing;
             let more = new - old;
             if more.abs() <= SAME * old {
@@ -119,7 +145,7 @@ impl MaxMin {
         stop
     }
 
-    /// `r` cannot be settled like others.
+    /// Settles `r`, which is not like the others.
     #[inline(never)]
     fn special(&mut self, r: u32) {
         let old = self.resources[r as usize].level;

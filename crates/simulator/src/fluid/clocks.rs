@@ -1,4 +1,18 @@
 //! Virtual time: who finishes when.
+//!
+//! All entries limited by one resource are served alike: each flow gets as many bytes, for each unit of
+//! weight, as the level of the resource adds up to over time. So the resource keeps a clock that runs at its
+//! level, and an entry a tag, the value of that clock at which its next flow finishes. While the entry stays,
+//! its tag does not change, whatever the level does; a change of level costs one new prediction for the
+//! resource and not one for each flow. (This is the virtual time of fair queueing, Demers, Keshav and
+//! Shenker, SIGCOMM 1989, with a clock for each bottleneck of a network.)
+//!
+//! An entry that goes from one limit to another takes its bytes along: the difference between its tag and the
+//! clock it leaves, times its weight, makes its tag on the next clock. Entries limited by their ceilings have
+//! constant rates and predictions of their own.
+//!
+//! Inside an entry of several flows there is virtual time once more: what each of them has been given since
+//! the entry came to be. Only the first flow to finish has a tag on the clock, the others wait in a heap.
 
 use super::completions::Completions;
 use super::crowd::Crowds;
@@ -6,7 +20,7 @@ use super::flows::{FlowId, Flows};
 use super::maxmin::MaxMin;
 
 const NONE: u32 = u32::MAX;
-/// Owners of predictions: resources by number, entries by number above this.
+/// Owners of predictions are resources by number, and entries by number above this.
 const ENTRY: u32 = 1 << 31;
 
 /// Completions closer than this are one event: a few units in the last place of the time.
@@ -33,6 +47,7 @@ struct Clock {
     first: u32,
     /// Where its prediction stands.
     place: u32,
+    /// The prediction must be made afresh.
     stale: bool,
 }
 
@@ -47,10 +62,12 @@ impl Clock {
         stale: false,
     };
 
+    /// The value at a time when the level is still what it is.
     fn read(&self, now: f64) -> f64 {
         self.value + (now - self.at) * self.level
     }
 
+    /// Brings the value up to date, before the level changes.
     fn settle(&mut self, now: f64) {
         self.value = self.read(now);
         self.at = now;
@@ -73,11 +90,13 @@ impl Clock {
 struct Service {
     /// The resource whose clock its tag refers to; `NONE` while it is limited by its ceiling.
     limit: u32,
-    /// The flow that finishes first, and the heap of the others, if there are any.
+    /// The flow that finishes first.
     head: u32,
+    /// The heap of the others; `NONE` while there never was another.
     crowd: u32,
-    /// Limited by its ceiling: where its prediction stands, and its rate since when.
+    /// Limited by its ceiling: where its prediction stands. `NONE` before the first solution.
     place: u32,
+    /// Limited by its ceiling: since when, and at what rate for each flow.
     since: f64,
     rate: f64,
     weight: f64,
@@ -89,8 +108,8 @@ struct Service {
 pub(super) struct Clocks {
     clocks: Vec<Clock>,
     services: Vec<Service>,
-    /// By entry: the value of the clock of its limit at which its first flow is done; or, limited by its ceiling,
-    /// the bytes that were left of that flow.
+    /// By entry: the value of the clock of its limit at which its first flow is done; or, limited by its
+    /// ceiling, the bytes that were left of that flow.
     tags: Vec<f64>,
     crowds: Crowds,
     completions: Completions,

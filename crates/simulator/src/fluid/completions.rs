@@ -1,9 +1,10 @@
 //! Who finishes first: a tournament over the predicted finish times.
 //!
-//! The times lie in one flat array; above it stand the minima of its blocks of 8 (a cache line), above these the
-//! minima of their blocks, and so on up to a single one. Most new predictions are neither the least of their
-//! block nor replace it, and cost two comparisons; the others look at one cache line for each level. Places are
-//! handed out last freed, first reused, so the array is as long as the most predictions ever held at once.
+//! The times lie in one flat array; above it stand the minima of its blocks of 8 (a cache line), above these
+//! the minima of their blocks, and so on up to a single one. Most new predictions are neither the least of
+//! their block nor replace it, and cost two comparisons; the others look at one cache line for each level.
+//! Places are handed out last freed, first reused, so the array is as long as the most predictions ever held
+//! at once.
 
 const BLOCK: usize = 8;
 

@@ -1,24 +1,30 @@
 //! Entries: how they come onto the resources of their paths, and off.
+//!
+//! The steps of a path over saturated resources, its *live* steps, stand before the others, so that a cascade
+//! need not look at the rest. Where there are two of them, each knows the other; that is what nearly all
+//! entries need, and the cascade follows such a tie without a look at the entry or its path.
 
+use super::cascade::least;
 use super::maxmin::MaxMin;
 use super::members::{Hold, Tie};
 use super::paths::Step;
-use super::queue::least;
 
 /// `flows` identical flows over one path.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Entry {
     /// Index of the first step.
     pub first: u32,
-    /// Number of steps; the first `live` of them cross saturated resources.
+    /// Number of steps.
     pub length: u32,
+    /// Number of live steps.
     pub live: u32,
-    /// Number of flows; 0 marks a free place.
+    /// How many flows it stands for; 0 marks a free place.
     pub flows: u32,
     /// The resource that limits it, or `nowhere`.
     pub limit: u32,
-    /// It is in the list of moves.
+    /// It is in the list of those that move.
     pub moved: bool,
+    /// Rate of one flow for each unit of level.
     pub weight: f64,
     /// Rate cap of one flow, bytes per second.
     pub cap: f64,
@@ -31,10 +37,12 @@ impl Entry {
         self.first as usize..(self.first + self.length) as usize
     }
 
+    /// Over saturated resources.
     pub fn live_steps(&self) -> std::ops::Range<usize> {
         self.first as usize..(self.first + self.live) as usize
     }
 
+    /// Over watched resources.
     pub fn watched_steps(&self) -> std::ops::Range<usize> {
         (self.first + self.live) as usize..(self.first + self.length) as usize
     }
@@ -46,7 +54,7 @@ impl Entry {
 }
 
 impl MaxMin {
-    /// Puts an entry on the list of those with another limit or ceiling.
+    /// Puts an entry on the list of those that move.
     pub(super) fn note_move(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         if !entry.moved {
@@ -152,7 +160,7 @@ impl MaxMin {
         }
     }
 
-    /// Writes into the members of an entry at saturated resources what they know of each other.
+    /// Writes the ties between the live steps of an entry.
     pub(super) fn refresh(&mut self, id: u32) {
         let entry = &self.entries[id as usize];
         match self.paths[entry.live_steps()] {

@@ -1,9 +1,10 @@
 //! Water-filling from nothing: the way out when a cascade goes on too long.
 //!
-//! All levels rise together from zero; the resource that fills first keeps its members at that level, an entry
-//! that meets its ceiling stays there, and the rest rise on. This is the textbook algorithm (Bertsekas and
-//! Gallager, Data Networks, section 6.5.2), run on the resources and entries that hang together with those in
-//! question. It takes no account of what was known before, so its cost is that of the whole component.
+//! All levels rise together from zero; the resource that fills first keeps its members at that level, an
+//! entry that meets its ceiling stays there, and the rest rise on. This is the textbook algorithm (Bertsekas
+//! and Gallager, Data Networks, section 6.5.2), run on the resources and entries that hang together with
+//! those in question. It takes no account of what was known before, so its cost is that of the whole
+//! component.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +18,7 @@ struct Component {
 }
 
 impl MaxMin {
-    /// Fills the components of all resources that wait or whose level was assigned in this solution.
+    /// Fills the components of all resources that wait or got a level in this solution.
     #[cold]
     pub(super) fn fill(&mut self) {
         let mut seeds = self.changes[..self.changed].to_vec();
@@ -35,7 +36,7 @@ impl MaxMin {
         for &id in &entries {
             self.enter(id);
         }
-        // Saturated resources are full now, as exactly as can be; watched ones share out their room afresh.
+        // Saturated resources are full now, up to rounding; watched ones share out their room afresh.
         while self.queue.pop(&mut self.resources).is_some() {}
         for &r in &resources {
             if self.resources[r as usize].level == f64::INFINITY {
@@ -44,6 +45,7 @@ impl MaxMin {
         }
     }
 
+    /// What hangs together with some resources, by paths.
     fn component(&self, seeds: Vec<u32>) -> Component {
         let mut known = vec![false; self.capacities.len()];
         let mut seen = vec![false; self.entries.len()];

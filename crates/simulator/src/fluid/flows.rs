@@ -2,8 +2,8 @@
 
 /// Names a flow of a [`Network`](super::Network).
 ///
-/// The slot is a small number that is used again after the flow, good as an index into the caller's own table of
-/// flows under way; the generation tells flows of one slot apart.
+/// The slot is a small number that is used again after the flow, good as an index into the caller's own table
+/// of flows under way; the generation tells flows of one slot apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId {
     slot: u32,

@@ -1,9 +1,13 @@
-//! Who limits whom: entries change hands between resources, and resources become saturated or stop being so.
+//! Who limits whom: members change hands between resources, and resources become saturated or stop being so.
+//!
+//! The *offer* to a member of a resource is the level at which the rest of its path would run it: the least
+//! of its ceiling and the levels of its other saturated resources. The fair level of a resource is the one at
+//! which it is full when each member runs at the lesser of its offer and that level; members whose offer is
+//! lower are limited elsewhere, all others here.
 
-use super::cascade::SAME;
+use super::cascade::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::{Hold, Tie};
-use super::queue::least;
 
 impl MaxMin {
     /// The level at which the rest of its path would run a member of `r`.
@@ -25,7 +29,8 @@ impl MaxMin {
             .fold(entry.ceiling, |offer, step| least(offer, self.resources[step.resource as usize].level))
     }
 
-    /// `r` rose to `level`: sees to the allowances of its members, or returns false if one should go elsewhere.
+    /// `r` rose to `level`: sees to the allowances of the members limited here. False if one is offered less
+    /// now.
     pub(super) fn allow(&mut self, r: u32, level: f64) -> bool {
         let mut wake = f64::INFINITY;
         for position in 0..self.resources[r as usize].limited {
@@ -45,7 +50,7 @@ impl MaxMin {
         true
     }
 
-    /// `r` fell to `level`: says whether all members limited elsewhere run below that.
+    /// `r` fell to `level`: takes the bound `below` afresh. False if a member limited elsewhere runs above.
     pub(super) fn clear(&mut self, r: u32, level: f64) -> bool {
         let resource = &self.resources[r as usize];
         let members = self.members.ties(resource).iter().zip(self.members.holds(resource));
@@ -55,8 +60,8 @@ impl MaxMin {
         below <= level
     }
 
-    /// Gives saturated `r` the level that is right for what the rest of each path offers, and hands members over
-    /// accordingly. `guess` is a level that is not too high.
+    /// Gives saturated `r` its fair level and hands members over accordingly. `guess` is not above that
+    /// level.
     #[inline(never)]
     pub(super) fn refit(&mut self, r: u32, guess: f64) {
         let resource = &self.resources[r as usize];
@@ -94,16 +99,16 @@ impl MaxMin {
             wake = least(wake, allowance);
         }
         let resource = &mut self.resources[r as usize];
-        (resource.wake, resource.below, resource.queued) = (wake, below, true);
+        (resource.wake, resource.below) = (wake, below);
         for (id, limit, level) in leaving.drain(..) {
             self.transfer(id, limit, level);
         }
         (self.running, self.leaving) = (running, leaving);
-        self.resources[r as usize].queued = false;
         if level == f64::INFINITY {
             self.desaturate(r);
         } else {
             self.assign(r, level);
+            self.queue.push(&mut self.resources[r as usize], r);
         }
     }
 
@@ -115,7 +120,7 @@ impl MaxMin {
         step.map_or(self.nowhere(), |step| step.resource)
     }
 
-    /// Makes `limit` the resource that limits an entry, at `level`.
+    /// Makes `limit`, a resource or `nowhere`, the limit of an entry, which runs at `level` from now on.
     fn transfer(&mut self, id: u32, limit: u32, level: f64) {
         self.effort.transfers += 1;
         self.note_move(id);
@@ -196,8 +201,8 @@ impl MaxMin {
     }
 }
 
-/// The level at which members fill a resource, if each runs at the least of that level and its offer; infinite if
-/// they do not fill it.
+/// The level at which members fill a resource, if each runs at the least of that level and its offer;
+/// infinite if they do not fill it.
 fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 {
     let (mut load, mut gain) = (0.0, 0.0);
     for (hold, &offer) in holds.iter().zip(offers) {
@@ -209,8 +214,8 @@ fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 
     }
     let floor = capacity / gain;
     let mut level = if guess > floor { guess } else { floor };
-    // Members with lower offers keep these, the others share what is left. The load is a concave function of the
-    // level, so these steps go up to the fair level and never beyond.
+    // Members with lower offers keep these, the others share what is left. The load is a concave function of
+    // the level, so these steps go up to the fair level and never beyond.
     loop {
         let (mut left, mut gain) = (capacity, 0.0);
         for (hold, &offer) in holds.iter().zip(offers) {

@@ -1,4 +1,8 @@
-//! The allocation: entries come, go and change; `solve` restores weighted max-min fairness.
+//! The allocation: entries come, go and change, and [`MaxMin::solve`] makes the rates weighted max-min fair
+//! again.
+//!
+//! A change only does what it must: it moves the sums of the resources it touches and puts these in the
+//! queue. So any number of changes at one time cost one solution. What a solution does is in `cascade`.
 
 use leeward_fabric::{Hop, ResourceId};
 
@@ -13,7 +17,7 @@ use super::queue::Queue;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryId(pub u32);
 
-/// What keeps an entry from going faster.
+/// What keeps an entry from being faster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// Its ceiling: its own rate cap, or the whole of the narrowest resource it crosses.
@@ -23,6 +27,25 @@ pub enum Limit {
 }
 
 /// Weighted max-min fair rates, kept up to date as entries come and go.
+///
+/// An entry stands for some flows over one path. Each of its flows gets `weight * level` bytes per second, or
+/// its cap if that is less, where `level` is the least level of the saturated resources on the path. On each
+/// resource the rates, times the work per byte there, add up to no more than the capacity.
+///
+/// ```
+/// use leeward_fabric::{Hop, ResourceId};
+/// use leeward_simulator::fluid::MaxMin;
+///
+/// // Two links of 1 Gb/s. One entry crosses both, and shares the first one with an entry of double weight.
+/// let hop = |link| Hop { resource: ResourceId(link), work: 8.0 };
+/// let mut maxmin = MaxMin::new(&[1e9, 1e9])?;
+/// let both = maxmin.add(&[hop(0), hop(1)], 1.0, f64::INFINITY, 1)?;
+/// let first = maxmin.add(&[hop(0)], 2.0, 60e6, 1)?;
+/// maxmin.solve();
+/// assert_eq!(maxmin.rate(first), Some(60e6));
+/// assert_eq!(maxmin.rate(both), Some(65e6));
+/// # Ok::<(), leeward_simulator::fluid::FluidError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct MaxMin {
     pub(super) resources: Vec<Resource>,
@@ -32,32 +55,35 @@ pub struct MaxMin {
     free: Vec<u32>,
     pub(super) paths: Paths,
     pub(super) queue: Queue,
-    /// Resources whose level was assigned in the last solution.
+    /// The first `changed` are the resources whose level was assigned in the last solution. There is always
+    /// room for one more than there are resources, so that the cascade may write before it looks.
     pub(super) changes: Vec<u32>,
     pub(super) changed: usize,
-    /// Entries that got another limit or ceiling in the last solution, or are new; and the next such list.
+    /// Entries that got another limit or ceiling up to the last solution, or were new, and those since then.
+    /// Some may be gone, or stand for another entry now.
     pub(super) moves: Vec<u32>,
     pub(super) moving: Vec<u32>,
-    /// The levels of the members of a resource under review.
+    /// The levels of the members of the resource under review, by position.
     pub(super) running: Vec<f64>,
-    /// Members of a resource that go over to another limit, which, and at what level.
+    /// Members of that resource that go over to another limit, which one, and at what level.
     pub(super) leaving: Vec<(u32, u32, f64)>,
     pub(super) effort: Effort,
     scratch: Vec<Step>,
-    /// Visits after which a cascade has gone on too long.
+    /// Visits after which a cascade has gone on for too long.
     pub(super) patience: u64,
 }
 
 impl MaxMin {
-    /// `capacities[r]` in native units per second.
+    /// Resources without entries. `capacities[r]` is in native units per second: bit/s for a link, ns of
+    /// service per second for a device.
     pub fn new(capacities: &[f64]) -> Result<MaxMin, FluidError> {
         let mut resources = Vec::with_capacity(capacities.len());
         for (index, &capacity) in capacities.iter().enumerate() {
             check_capacity(ResourceId(index as u32), capacity)?;
             resources.push(Resource::new(capacity));
         }
-        // The two marks stand for resources that are never worth a visit.
-        // Whoever rises meets `several` at once and looks closer.
+        // The marks `nowhere` and `several`. Whoever changes its level and meets the second looks more
+        // closely.
         resources.extend([Resource::mark(f64::INFINITY), Resource::mark(f64::NEG_INFINITY)]);
         Ok(MaxMin {
             members: Members::default(),
@@ -79,9 +105,8 @@ impl MaxMin {
         })
     }
 
-    /// The same, but a solution that has visited `visits` resources without settling is given up and the
-    /// component filled from nothing, at a cost that is always bounded. 64 visits for each resource, and 16,384
-    /// more, unless set otherwise.
+    /// The same, but a solution that has not settled after visiting `visits` resources is given up, and
+    /// filled from nothing instead. Unless set here, that is 64 visits for each resource, and 16,384 more.
     #[must_use]
     pub fn with_patience(mut self, visits: u64) -> MaxMin {
         self.patience = visits;
@@ -98,7 +123,8 @@ impl MaxMin {
         self.resources.len() as u32 - 1
     }
 
-    /// Adds.
+    /// Adds an entry of so many flows. `cap` is in bytes per second for each flow, infinite for none; a
+    /// resource that comes up more than once in `hops` counts with the sum of the work.
     pub fn add(&mut self, hops: &[Hop], weight: f64, cap: f64, flows: u32) -> Result<EntryId, FluidError> {
         self.check(hops, weight, cap, flows)?;
         Ok(self.add_checked(hops, weight, cap, flows))
@@ -135,7 +161,7 @@ impl MaxMin {
         EntryId(id)
     }
 
-    /// Removes.
+    /// Removes an entry. Its id may be given to another one.
     pub fn remove(&mut self, id: EntryId) -> Result<(), FluidError> {
         self.known(id)?;
         self.leave(id.0);
@@ -147,7 +173,7 @@ impl MaxMin {
         Ok(())
     }
 
-    /// Sets the number of flows.
+    /// Sets the number of flows that an entry stands for.
     pub fn set_flows(&mut self, id: EntryId, flows: u32) -> Result<(), FluidError> {
         self.known(id)?;
         if flows == 0 {
@@ -184,7 +210,7 @@ impl MaxMin {
         Ok(())
     }
 
-    /// Sets the capacity.
+    /// Sets the capacity of a resource in native units per second; at zero its entries stand still.
     pub fn set_capacity(&mut self, resource: ResourceId, capacity: f64) -> Result<(), FluidError> {
         self.check_capacity(resource, capacity)?;
         let more = capacity - std::mem::replace(&mut self.capacities[resource.index()], capacity);
@@ -210,13 +236,14 @@ impl MaxMin {
         Ok(())
     }
 
-    /// Bytes per second of each flow of an entry, as last solved.
+    /// Bytes per second of each flow of an entry, as last solved; infinite without any limit. `None` if there
+    /// is no such entry.
     pub fn rate(&self, id: EntryId) -> Option<f64> {
         let entry = self.entries.get(id.0 as usize).filter(|entry| entry.flows > 0)?;
         Some(entry.weight * self.level_of(id.0))
     }
 
-    /// What limits an entry, as last solved.
+    /// What limits an entry, as last solved. `None` if there is no such entry.
     pub fn limit(&self, id: EntryId) -> Option<Limit> {
         let entry = self.entries.get(id.0 as usize).filter(|entry| entry.flows > 0)?;
         Some(match entry.limit {
@@ -225,14 +252,14 @@ impl MaxMin {
         })
     }
 
-    /// The level of a resource, as last solved: the rate for each unit of weight of the entries it limits. `None`
-    /// if it limits nobody.
+    /// The level of a resource, as last solved: the rate for each unit of weight of the entries it limits.
+    /// `None` if it limits nobody.
     pub fn level(&self, resource: ResourceId) -> Option<f64> {
         let level = self.resources[..self.capacities.len()].get(resource.index())?.level;
         (level < f64::INFINITY).then_some(level)
     }
 
-    /// Load.
+    /// The load of a resource, as last solved, in native units per second.
     pub fn load(&self, resource: ResourceId) -> f64 {
         self.resources[..self.capacities.len()].get(resource.index()).map_or(0.0, |resource| {
             let holds = self.members.holds(resource).iter();
@@ -254,12 +281,12 @@ impl MaxMin {
         ids
     }
 
-    /// How much work.
+    /// What the solutions so far have cost.
     pub fn effort(&self) -> &Effort {
         &self.effort
     }
 
-    /// The flows of an entry.
+    /// How many flows an entry stands for.
     pub(super) fn flows(&self, id: u32) -> u32 {
         self.entries[id as usize].flows
     }
@@ -288,18 +315,22 @@ impl MaxMin {
         (entry.flows > 0).then(|| (limit, entry.weight * self.level_of(id)))
     }
 
+    /// The resources whose level was assigned in the last solution.
     pub(super) fn changes(&self) -> &[u32] {
         &self.changes[..self.changed]
     }
 
+    /// The entries that got another limit or ceiling, or are new. Some may be gone.
     pub(super) fn moves(&self) -> &[u32] {
         &self.moves
     }
 
+    /// The level of a resource, infinite while it is watched.
     pub(super) fn level_at(&self, r: u32) -> f64 {
         self.resources[r as usize].level
     }
 
+    /// Whether a capacity may be set.
     pub(super) fn check_capacity(&self, resource: ResourceId, value: f64) -> Result<(), FluidError> {
         let last = self.capacities.len() as i64 - 1;
         if i64::from(resource.0) > last {
@@ -315,6 +346,7 @@ impl MaxMin {
         }
     }
 
+    /// Whether an entry may be added.
     pub(super) fn check(&self, hops: &[Hop], weight: f64, cap: f64, flows: u32) -> Result<(), FluidError> {
         if !in_range(weight) {
             return Err(FluidError::Weight { value: weight });
@@ -338,6 +370,7 @@ impl MaxMin {
     }
 }
 
+/// Far beyond what networks need, and far from where products of such numbers overflow.
 fn in_range(value: f64) -> bool {
     (1e-30..=1e30).contains(&value)
 }

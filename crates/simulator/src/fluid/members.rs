@@ -1,4 +1,8 @@
-//! The entries that cross each resource, and the sums over them.
+//! The members of each resource, which are the entries that cross it, and the sums over them.
+//!
+//! The members of a resource lie side by side in three zones: those limited here that are tied to another
+//! saturated resource, those limited here that are not, and those limited elsewhere. A change of level
+//! concerns the first zone only. What it needs of a member is 16 bytes long and lies apart from the rest.
 
 use super::paths::Paths;
 
@@ -16,7 +20,8 @@ pub(super) struct Tie {
 /// What else a resource knows of an entry that crosses it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Hold {
-    /// The level at which the entry meets its ceiling: its rate cap or its narrowest resource, whichever is less.
+    /// The level at which the entry meets its ceiling: its rate cap or its narrowest resource, whichever is
+    /// less.
     pub ceiling: f64,
     /// Native units per second that the entry adds here for each unit of level.
     pub gain: f64,
@@ -32,8 +37,8 @@ pub(super) struct Hold {
 pub(super) struct Resource {
     /// The level; infinite while the resource is not saturated but watched.
     pub level: f64,
-    /// Saturated: the capacity that members limited elsewhere leave to those limited here. Watched: the capacity
-    /// not given out as allowances. Native units per second.
+    /// Saturated: the capacity that members limited elsewhere leave to those limited here. Watched: the
+    /// capacity not given out as allowances. Native units per second.
     pub left: f64,
     /// Saturated: the sum of the gains of the members limited here.
     pub gain: f64,
@@ -41,25 +46,25 @@ pub(super) struct Resource {
     pub below: f64,
     /// Saturated: up to this level no member limited here exceeds an allowance, nor its ceiling.
     pub wake: f64,
-    /// Members limited here whose path crosses other saturated resources; they come first.
+    /// Members limited here that are tied to another saturated resource.
     pub tied: u32,
     /// Members limited here.
     pub limited: u32,
-    /// Members.
+    /// All members.
     pub crossing: u32,
     /// Where the block of members begins.
     first: u32,
-    /// Changes to the sums, about, since they were last added up afresh.
+    /// How often the sums may have changed since they were last added up afresh.
     pub updates: u32,
     /// The block has room for two to this power.
     room: u8,
-    /// It waits in the queue, or has its turn.
+    /// It waits in the queue.
     pub queued: bool,
     /// Its level has been assigned in the present solution.
     pub touched: bool,
 }
 
-/// The members of all resources.
+/// The members of all resources, in blocks whose sizes are powers of two.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Members {
     pub ties: Vec<Tie>,
@@ -72,7 +77,7 @@ impl Resource {
         Resource { level: f64::INFINITY, left: capacity, ..Resource::default() }
     }
 
-    /// Stands for a resource that is never worth a visit.
+    /// A mark, which is never worth a visit.
     pub fn mark(level: f64) -> Resource {
         Resource { queued: true, level, ..Resource::new(0.0) }
     }
@@ -86,6 +91,7 @@ impl Resource {
         (self.first + position) as usize
     }
 
+    /// Where the first zone lies among all ties.
     pub fn tied_range(&self) -> std::ops::Range<usize> {
         self.range(self.tied)
     }
@@ -96,14 +102,17 @@ impl Resource {
 }
 
 impl Members {
+    /// The ties of all members.
     pub fn ties(&self, of: &Resource) -> &[Tie] {
         &self.ties[of.range(of.crossing)]
     }
 
+    /// The holds of all members, at the same positions.
     pub fn holds(&self, of: &Resource) -> &[Hold] {
         &self.holds[of.range(of.crossing)]
     }
 
+    /// The ties of the members limited here.
     pub fn limited(&self, of: &Resource) -> &[Tie] {
         &self.ties[of.range(of.limited)]
     }
@@ -163,14 +172,14 @@ impl Members {
         }
     }
 
-    /// Moves a member to those limited here.
+    /// Moves a member to the zones of those limited here.
     pub fn hold_back(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
         self.exchange(of, position, of.limited, paths);
         of.limited += 1;
         self.sort(of, of.limited - 1, nowhere, paths);
     }
 
-    /// Moves a member to those limited elsewhere and returns its new position.
+    /// Moves a member limited here to the zone of those limited elsewhere, and returns its new position.
     pub fn let_go(&mut self, of: &mut Resource, mut position: u32, paths: &mut Paths) -> u32 {
         if position < of.tied {
             of.tied -= 1;
@@ -186,7 +195,8 @@ impl Members {
         of.limited
     }
 
-    /// Puts a member limited here on the right side of the border between those with a peer and those without.
+    /// Puts a member limited here on its side of the border between those that are tied and those that are
+    /// not.
     pub fn sort(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
         let tied = self.ties[of.at(position)].peer != nowhere;
         if tied && position >= of.tied {

@@ -1,4 +1,9 @@
 //! Flows in time: arrivals, completions, and what has been carried.
+//!
+//! Rates are constant between events, and the events are completions and the caller's calls. A call at some
+//! time first goes through all completions until then; these are handed out, each with its own time, by the
+//! next [`Network::advance`]. What is changed is solved when time moves on or somebody asks, so that arrivals
+//! and completions at one time cost one solution.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,10 +24,28 @@ pub struct Finished {
     pub at: f64,
 }
 
-/// A network of resources and the flows through it, at one time, the present.
+/// A network of resources and the flows through it, at one time, the present, which calls move forward.
 ///
-/// Calls move the present forward, never back. Changes at one time are solved together, when the next completion
-/// is asked for or time moves on.
+/// Times are in seconds. The same calls give the same results to the last bit; the order of calls at one time
+/// does not matter, up to rounding.
+///
+/// ```
+/// use leeward_fabric::{Hop, ResourceId};
+/// use leeward_simulator::fluid::Network;
+///
+/// // Two flows share a link of 1 Gb/s; the second one comes half a second late.
+/// let path = [Hop { resource: ResourceId(0), work: 8.0 }];
+/// let mut network = Network::new(&[1e9])?;
+/// let first = network.start(0.0, &path, 125e6, 1.0, f64::INFINITY, None)?;
+/// let second = network.start(0.5, &path, 125e6, 1.0, f64::INFINITY, None)?;
+/// let mut finished = Vec::new();
+/// while let Some(time) = network.next_completion() {
+///     network.advance(time, &mut finished)?;
+/// }
+/// assert_eq!((finished[0].flow, finished[0].at), (first, 1.5));
+/// assert_eq!((finished[1].flow, finished[1].at), (second, 2.0));
+/// # Ok::<(), leeward_simulator::fluid::FluidError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Network {
     now: f64,
@@ -33,18 +56,20 @@ pub struct Network {
     flows: Flows,
     /// The entry of each class with active flows.
     classes: HashMap<u64, u32>,
-    /// Finished, not yet handed out.
+    /// Flows that finished and were not handed out yet.
     done: Vec<Finished>,
-    /// Nominal capacities, and inelastic load on them.
+    /// Capacities without the background.
     capacities: Vec<f64>,
+    /// Inelastic load.
     background: Vec<f64>,
-    /// Work of flows that have left, for each resource; `None` while nobody observes.
+    /// For each resource the work of flows that are gone; `None` if nobody observes.
     carried: Option<Vec<f64>>,
     ending: Vec<u32>,
 }
 
 impl Network {
-    /// A network without flows at time 0. `capacities[r]` in native units per second.
+    /// A network without flows at time 0. `capacities[r]` is in native units per second: bit/s for a link, ns
+    /// of service per second for a device.
     pub fn new(capacities: &[f64]) -> Result<Network, FluidError> {
         Ok(Network {
             now: 0.0,
@@ -85,10 +110,12 @@ impl Network {
 
     /// Starts a flow of `bytes` along `hops` at time `at`, which becomes the present.
     ///
-    /// Its rate is weighted max-min fair with `weight`, and at most `cap` bytes per second (infinite for none).
-    /// Flows of one `class` share an entry of the allocation: the caller promises that their hops, weights and
-    /// caps are the same, those of the first that is under way. A flow without bytes, or that nothing limits,
-    /// finishes at once.
+    /// Its rate is max-min fair with `weight`, and at most `cap` bytes per second (infinite for none). A flow
+    /// without bytes, or without limits, finishes at once.
+    ///
+    /// Flows of one `class` share an entry of the allocation, which is faster where many flows take few
+    /// paths. The caller promises that their hops, weights and caps are the same; those of the first one
+    /// under way count.
     pub fn start(
         &mut self,
         at: f64,
@@ -136,7 +163,7 @@ impl Network {
         Ok(left)
     }
 
-    /// Sets the nominal capacity of a resource, zero included, in native units per second.
+    /// Sets the capacity of a resource in native units per second. Where it is zero, flows stand still.
     pub fn set_capacity(&mut self, at: f64, resource: ResourceId, capacity: f64) -> Result<(), FluidError> {
         self.maxmin.check_capacity(resource, capacity)?;
         self.reach(at)?;
@@ -144,7 +171,8 @@ impl Network {
         self.change_capacity(resource)
     }
 
-    /// Sets the inelastic load of a resource: flows share what it leaves of the capacity, if anything.
+    /// Sets the inelastic load of a resource in native units per second. Flows share what it leaves of the
+    /// capacity, if anything.
     pub fn set_background(&mut self, at: f64, resource: ResourceId, load: f64) -> Result<(), FluidError> {
         self.maxmin.check_capacity(resource, load)?;
         self.reach(at)?;
@@ -155,13 +183,13 @@ impl Network {
     fn change_capacity(&mut self, resource: ResourceId) -> Result<(), FluidError> {
         self.settled = false;
         let r = resource.index();
-        // What rounding leaves of a full load is no capacity.
+        // What rounding leaves of a capacity that is all taken would be a capacity.
         let rest = self.capacities[r] - self.background[r];
         let rest = if rest > 1e-12 * self.capacities[r] { rest } else { 0.0 };
         self.maxmin.set_capacity(resource, rest)
     }
 
-    /// When the next flow finishes, if the network stays as it is.
+    /// When the next flow finishes if nothing else happens. `None` if none does.
     pub fn next_completion(&mut self) -> Option<f64> {
         if let Some(first) = self.done.first() {
             return Some(first.at);
@@ -178,30 +206,34 @@ impl Network {
         Ok(())
     }
 
-    /// The present rate of a flow in bytes per second.
+    /// The present rate of a flow in bytes per second. `None` if it is no longer under way.
     pub fn rate(&mut self, flow: FlowId) -> Option<f64> {
         let entry = self.flows.get(flow)?.entry;
         self.settle();
         self.maxmin.rate(EntryId(entry))
     }
 
-    /// The present load of a resource by flows, without the background, in native units per second.
+    /// The present load of a resource in native units per second, without the background.
     pub fn load(&mut self, resource: ResourceId) -> f64 {
         self.settle();
         self.maxmin.load(resource)
     }
 
-    /// The bytes that a flow has still to transfer at time `at`. A time after the present is looked up on a copy
-    /// of the network.
+    /// The bytes that a flow has still to transfer at time `at`. `None` if it is no longer under way then.
+    /// For a time after the present a copy of the network is sent ahead; a time before it counts as the
+    /// present.
     pub fn remaining(&self, flow: FlowId, at: f64) -> Option<f64> {
         let network = self.ahead(at);
         let entry = network.flows.get(flow)?.entry;
         Some(network.left(flow, entry))
     }
 
-    /// The work that flows have brought to a resource until time `at`, in native units: the integral of its load
-    /// over time, without the background. Zero unless the network is [`observed`](Network::observed). A time
-    /// after the present is looked up on a copy of the network.
+    /// The work that flows have brought to a resource until time `at`, in native units: the integral of its
+    /// load over time, without the background. Zero unless the network is [`observed`](Network::observed).
+    /// Times before and after the present are as with [`remaining`](Network::remaining).
+    ///
+    /// This is counted by flows, what each has transferred, not by adding up loads; so bytes are conserved,
+    /// and it costs nothing while flows run and a look at the flows under way when asked for.
     pub fn carried(&self, resource: ResourceId, at: f64) -> f64 {
         let network = self.ahead(at);
         let Some(&past) = network.carried.as_ref().and_then(|carried| carried.get(resource.index())) else {
@@ -217,6 +249,7 @@ impl Network {
         past + network.maxmin.crossing(resource).map(|(entry, work)| work * served(entry)).sum::<f64>()
     }
 
+    /// The network as it will be at a time after the present.
     fn ahead(&self, at: f64) -> Cow<'_, Network> {
         if !(at > self.now && at.is_finite()) {
             return Cow::Borrowed(self);
@@ -226,6 +259,7 @@ impl Network {
         Cow::Owned(copy)
     }
 
+    /// The bytes left of a flow under way.
     fn left(&self, flow: FlowId, entry: u32) -> f64 {
         let behind = self.flows.at(flow.slot()).tag - self.flows.at(self.clocks.head(entry)).tag;
         self.clocks.left(entry, self.now) + behind
@@ -253,6 +287,7 @@ impl Network {
         Ok(())
     }
 
+    /// Solves what has changed.
     fn settle(&mut self) {
         if !self.settled {
             self.settled = true;
@@ -301,6 +336,7 @@ impl Network {
         true
     }
 
+    /// Counts bytes that a flow of an entry has transferred.
     fn account(&mut self, entry: u32, bytes: f64) {
         if let Some(carried) = &mut self.carried {
             for (r, work) in self.maxmin.path(entry) {
@@ -309,6 +345,7 @@ impl Network {
         }
     }
 
+    /// Counts bytes that were transferred in no time.
     fn account_hops(&mut self, hops: &[Hop], bytes: f64) {
         if let Some(carried) = &mut self.carried {
             for hop in hops {

@@ -1,15 +1,15 @@
 //! Where the paths of all entries are kept: one arena of steps, in blocks of a power of two.
 //!
-//! A path is a run of steps side by side, so that walking it costs one or two cache lines. A freed block waits
-//! on the list of its size for the next path of that length; with the few path lengths of a datacenter the
-//! arena is as large as the most steps ever alive at once.
+//! A path is a run of steps side by side, so that walking it costs one or two cache lines. A freed block
+//! waits on the list of its size for the next path of that length; with the few path lengths of a datacenter
+//! the arena is as large as the most steps ever alive at once.
 
 /// One step of a stored path.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Step {
     /// The resource crossed.
     pub resource: u32,
-    /// Where the entry stands in the member list of that resource.
+    /// Where the entry stands among the members of that resource.
     pub position: u32,
     /// Native units of work per payload byte.
     pub work: f64,

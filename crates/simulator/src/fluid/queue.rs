@@ -1,4 +1,8 @@
-//! Which resource settles next: the one of the lowest level, about.
+//! Which resource is visited next: the one of the lowest level, about.
+//!
+//! Resources wait in buckets of levels that are at most a 64th of an octave apart, under two layers of bits
+//! that tell which buckets are not empty. So to put a resource in or take the lowest one out costs a few
+//! instructions, however many wait, and few visits come too early.
 
 use super::members::Resource;
 
@@ -6,20 +10,23 @@ const NONE: u32 = u32::MAX;
 const BUCKETS: usize = 4096;
 const LAST: usize = BUCKETS - 1;
 
-/// Resources that wait to be settled, in buckets of levels that differ by a 64th of an octave at most.
+/// The resources that wait.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    /// The first resource of each bucket, and for each resource the next one.
+    /// The first resource of each bucket.
     heads: Box<[u32; BUCKETS]>,
+    /// For each resource that waits, the next one in its bucket.
     next: Vec<u32>,
-    /// Which buckets, and which groups of 64 buckets, are not empty.
+    /// Which buckets are not empty.
     buckets: Box<[u64; 64]>,
+    /// Which groups of 64 buckets are not empty.
     groups: u64,
-    /// Exponent and highest bits of the mantissa of the levels in bucket 1.
+    /// Exponent and highest bits of the mantissa of the levels in bucket 0; what is below is there, too.
     lowest: u32,
 }
 
 impl Queue {
+    /// An empty queue for so many resources.
     pub fn new(resources: usize) -> Queue {
         Queue {
             heads: Box::new([NONE; BUCKETS]),
@@ -30,6 +37,7 @@ impl Queue {
         }
     }
 
+    /// Puts a resource in, if it does not wait already.
     #[inline(always)]
     pub fn push(&mut self, resource: &mut Resource, r: u32) {
         if resource.queued {
@@ -42,6 +50,7 @@ impl Queue {
         self.groups |= 1 << (bucket / 64);
     }
 
+    /// Whether none waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.groups == 0
@@ -65,23 +74,17 @@ impl Queue {
         Some(r)
     }
 
-    /// Levels from 2^-32 to 2^32 times the one covered last by exponent and the six highest bits of the mantissa,
-    /// all others at the ends. The order of visits is a matter of time, not of the result.
+    /// By exponent and the six highest bits of the mantissa. Levels beyond the 64 octaves that are told apart
+    /// share the bucket at that end: the order of visits is a matter of time, not of the result.
     #[inline(always)]
     fn bucket(&self, level: f64) -> usize {
         (((level.to_bits() >> 46) as u32).saturating_sub(self.lowest) as usize).min(BUCKETS - 1)
     }
 
-    /// Makes sure that levels like this one have buckets of their own.
+    /// Puts the 64 octaves around a level that is beyond them.
     pub fn cover(&mut self, level: f64) {
         if matches!(self.bucket(level), 0 | LAST) && level < f64::INFINITY {
             self.lowest = ((level.to_bits() >> 46) as u32).saturating_sub(BUCKETS as u32 / 2);
         }
     }
-}
-
-/// The lesser of two numbers that are never NaN, in one instruction.
-#[inline(always)]
-pub(super) fn least(one: f64, other: f64) -> f64 {
-    if one < other { one } else { other }
 }

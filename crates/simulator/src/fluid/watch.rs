@@ -1,13 +1,20 @@
 //! Resources with room to spare: allowances instead of bookkeeping.
+//!
+//! Most resources are not saturated, and most changes of rate do not make them so. A *watched* resource
+//! therefore does not count its load. It gives each member an allowance, a level up to which that member may
+//! rise unseen; the allowances, as loads, and what is `left` add up to the capacity. So nothing need be done
+//! when rates fall, nor when they rise within their allowances. Whoever wants more gets it from what is left,
+//! at the cost of a few instructions. Only when nothing is left are the members counted, and either there is
+//! room to share out again, or the resource is saturated. A member never needs more than its ceiling: a link
+//! that carries one flow, or few slow ones, gives these out once and never hears of them again.
 
-use super::cascade::SAME;
+use super::cascade::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::Resource;
-use super::queue::least;
 
 impl Resource {
-    /// Raises an allowance that is less than `level` to that level at least, and on to the ceiling or half of
-    /// what is left then. What the resource does not have makes `left` negative.
+    /// Raises an allowance below `level` to that level, and on by half of what is left then, or to the
+    /// ceiling. What the resource does not have makes `left` negative.
     #[inline]
     pub fn grant(&mut self, gain: f64, allowance: f64, level: f64, ceiling: f64) -> f64 {
         let room = allowance + self.left / gain;
@@ -25,7 +32,7 @@ impl Resource {
 }
 
 impl MaxMin {
-    /// Makes sure that an entry may run at `level`; returns its least allowance.
+    /// Sees to it that an entry may run at `level`. Returns its least allowance.
     pub(super) fn raise(&mut self, id: u32, level: f64) -> f64 {
         let entry = &self.entries[id as usize];
         let ceiling = entry.ceiling;
@@ -45,7 +52,7 @@ impl MaxMin {
         lowest
     }
 
-    /// Counts a watched resource afresh: shares out its room, or finds it overloaded.
+    /// Counts the members of a watched resource afresh: shares out its room, or finds it overloaded.
     pub(super) fn review(&mut self, r: u32) {
         self.effort.reviews += 1;
         let mut running = std::mem::take(&mut self.running);
@@ -81,7 +88,7 @@ impl MaxMin {
         resource.updates = 0;
     }
 
-    /// An allowance of an entry is now this low.
+    /// An allowance of an entry was set, maybe below the others: tells the resource that limits it.
     fn lower(&mut self, id: u32, allowance: f64) {
         let entry = &self.entries[id as usize];
         for index in entry.live_steps() {

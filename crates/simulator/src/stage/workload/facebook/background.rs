@@ -24,7 +24,6 @@ use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
 use rand::RngExt;
 use rand::seq::{SliceRandom, index::sample};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, Exp};
 
 use super::{Background, Facebook, WARM_UP, wrong};
 use crate::stage::random::{Kind, stream};
@@ -69,7 +68,7 @@ const HOT: Pattern = Pattern {
 
 const READS: Kind = Kind::named("facebook.reads");
 const WAVES: Kind = Kind::named("facebook.waves");
-/// With `background: flows`, a wide shuffle is a flow into each of its racks every so many seconds.
+/// With `background: flows`, reads and a wide shuffle are a flow into each rack every so many seconds.
 const WAVE: f64 = 10.0;
 
 /// A rack, or a host of a hose mesh: what has a link that may be a bottleneck.
@@ -117,8 +116,8 @@ pub(super) fn generate(
     };
     let wide_rate = per_second(&WIDE, WIDE_LEVEL, shuffled * WIDE_SHARE);
     let hot_rate = per_second(&HOT, ceiling, shuffled * (1.0 - WIDE_SHARE));
-    let much = (horizon + WARM_UP) * (wide_rate + hot_rate) * sites.len() as f64 * WIDE.seconds / WAVE
-        + (horizon + WARM_UP) * reads / settings.block.0 as f64;
+    let waves = 1.0 / WAVE + (wide_rate + hot_rate) * WIDE.seconds / WAVE;
+    let much = (horizon + WARM_UP) * sites.len() as f64 * waves;
     if much > MOST_RECORDS as f64 {
         let message =
             format!("{much:.1e} background events: more than {MOST_RECORDS}; lower `load` or the horizon");
@@ -128,7 +127,7 @@ pub(super) fn generate(
     let hot = shuffles(&HOT, hot_rate, sites.len(), seed, horizon);
     let run = Run { sites: &sites, wide: &wide, hot: &hot, ceiling, seed, horizon };
     match settings.background {
-        Background::Flows => Ok(run.flows(reads, settings.block)),
+        Background::Flows => Ok(run.flows(reads / capacity)),
         _ => Ok(run.rates(reads / capacity)),
     }
 }
@@ -274,8 +273,8 @@ impl Run<'_> {
         (Workload { rates, ..Workload::default() }, provenance)
     }
 
-    /// The same traffic as flows, which then go as fast as they can; `reads` in bytes a second, a block each.
-    fn flows(&self, reads: f64, block: Bytes) -> (Workload, String) {
+    /// The same traffic as flows, which then go as fast as they can.
+    fn flows(&self, reads: f64) -> (Workload, String) {
         let mut flows = Vec::new();
         let mut send = |start: f64, from: usize, to: usize, bytes: f64| {
             let (from, to) = (self.sites[from].endpoint, self.sites[to].endpoint);
@@ -283,9 +282,18 @@ impl Run<'_> {
                 flows.push(Flow { start, from, to, bytes: Bytes(bytes.round() as u64) });
             }
         };
-        self.read_blocks(reads, block, &mut send);
+        let anywhere: Vec<usize> = (0..self.sites.len()).collect();
+        // Whole waves, so that a longer run begins with the same reads.
+        let always = (0.0, (self.horizon / WAVE).ceil() * WAVE);
+        for (index, &to) in (0..).zip(&anywhere) {
+            let mut random = stream(self.seed, READS, index);
+            self.waves(&mut random, &anywhere, to, reads, always, &mut send);
+        }
         for (index, shuffle) in (0..).zip(self.wide) {
-            self.waves(index, shuffle, &mut send);
+            let mut random = stream(self.seed, WAVES, index);
+            for (&to, &end) in shuffle.to.iter().zip(&shuffle.ends) {
+                self.waves(&mut random, &shuffle.from, to, WIDE_LEVEL, (shuffle.start, end), &mut send);
+            }
         }
         for shuffle in self.hot {
             self.fetches(shuffle, &mut send);
@@ -296,31 +304,25 @@ impl Run<'_> {
         (Workload { flows, ..Workload::default() }, provenance)
     }
 
-    /// Blocks read from another rack, at any time, from anywhere to anywhere.
-    fn read_blocks(&self, reads: f64, block: Bytes, send: &mut impl FnMut(f64, usize, usize, f64)) {
-        let mut random = stream(self.seed, READS, 0);
-        let Ok(gaps) = Exp::new(reads / block.0 as f64) else { return };
-        let mut at = gaps.sample(&mut random);
-        while at < self.horizon {
-            let ends = sample(&mut random, self.sites.len(), 2);
-            send(at, ends.index(0), ends.index(1), block.0 as f64);
-            at += gaps.sample(&mut random);
-        }
-    }
-
-    /// A wide shuffle, in flows as its mappers finish: each rack fetches from one other at some time in each wave.
-    fn waves(&self, index: u64, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
-        let mut random = stream(self.seed, WAVES, index);
-        for (&to, &end) in shuffle.to.iter().zip(&shuffle.ends) {
-            let rate = self.sites[to].capacity.0 / 8.0 * WIDE_LEVEL;
-            let mut wave = shuffle.start;
-            while wave < end {
-                let length = WAVE.min(end - wave);
-                let pick = random.random_range(0..shuffle.from.len());
-                let other = if shuffle.from[pick] == to { (pick + 1) % shuffle.from.len() } else { pick };
-                send(wave + length * random.random::<f64>(), shuffle.from[other], to, rate * length);
-                wave += WAVE;
-            }
+    /// What comes at the pace of tasks and not of links: in each wave, at some time in it, `to` fetches from one of
+    /// `from` what it gets in a wave at `level`.
+    fn waves(
+        &self,
+        random: &mut ChaCha8Rng,
+        from: &[usize],
+        to: usize,
+        level: f64,
+        (start, end): (f64, f64),
+        send: &mut impl FnMut(f64, usize, usize, f64),
+    ) {
+        let rate = self.sites[to].capacity.0 / 8.0 * level;
+        let mut wave = start;
+        while wave < end {
+            let length = WAVE.min(end - wave);
+            let pick = random.random_range(0..from.len());
+            let other = if from[pick] == to { (pick + 1) % from.len() } else { pick };
+            send(wave + length * random.random::<f64>(), from[other], to, rate * length);
+            wave += WAVE;
         }
     }
 

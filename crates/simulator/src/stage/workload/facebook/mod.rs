@@ -91,7 +91,8 @@ pub enum Background {
     /// replays the trace's.
     #[default]
     Rates,
-    /// Flows between racks that share links with the writes: they slow down where replicas are put.
+    /// Flows between racks that share links with the writes: they slow down where replicas are put. Reads and wide
+    /// shuffles then come in small pieces at the pace of tasks, hot shuffles at once.
     Flows,
     /// Nothing.
     None,
