@@ -1,9 +1,9 @@
 //! The settings of sources, and what the generator makes of them. Files that they name do not exist.
 #![no_main]
 
-use leeward_fabric::input::read_yaml;
+use leeward_fabric::input::{Files, read_yaml};
 use leeward_fuzz::{CLUSTER, HORIZON, check, one_line};
-use leeward_simulator::stage::workload::{Files, Source};
+use leeward_simulator::stage::workload::Source;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

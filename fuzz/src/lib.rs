@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use leeward_fabric::Cluster;
-use leeward_fabric::input::{InputError, read_yaml};
-use leeward_simulator::stage::workload::{Loaded, Source, Text};
+use leeward_fabric::input::{InputError, Text, read_yaml};
+use leeward_simulator::stage::workload::{Loaded, Source};
 
 /// Seconds that each source is read for.
 pub const HORIZON: f64 = 100.0;

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_ledger::{Ledger, LedgerSettings, read_loads};
 use leeward_placement::replicas::{self, Chain, REGISTRY, ReplicaRequest};
 use leeward_placement::{Candidate, Considered, Constraints, Decision, Explain, Refusal, Verdict};
-use leeward_simulator::stage::loads;
 use leeward_simulator::stage::scenario::PolicySpec;
-use leeward_simulator::stage::workload::Files;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -86,7 +84,7 @@ pub fn place_replicas(
     if let Some(path) = telemetry {
         let path = path.to_string_lossy();
         let text = Files::default().open(&path).map_err(Refused)?;
-        let (samples, until) = loads::read(text, fabric, interval).map_err(Refused)?;
+        let (samples, until) = read_loads(text, fabric, interval).map_err(Refused)?;
         now = until;
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }

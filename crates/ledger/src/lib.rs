@@ -25,6 +25,7 @@
 mod derived;
 mod entry;
 mod ledger;
+mod loads;
 mod numbers;
 mod pending;
 mod sample;
@@ -38,6 +39,7 @@ mod view;
 
 pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction};
 pub use ledger::Ledger;
+pub use loads::read_loads;
 pub use sample::{Discarded, Sample};
 pub use settings::{Initial, LedgerSettings, Missing, SettingsError};
 pub use snapshot::Snapshot;

@@ -4,7 +4,7 @@ mod workload_support;
 
 use std::path::PathBuf;
 
-use leeward_simulator::stage::workload::{Files, Text};
+use leeward_fabric::input::{Files, Text};
 use proptest::prelude::*;
 use workload_support::{GOOD, check, cluster, gzip, read, source, tree};
 

@@ -4,7 +4,8 @@ mod workload_support;
 
 use std::path::PathBuf;
 
-use leeward_simulator::stage::workload::{Files, Workload};
+use leeward_fabric::input::Files;
+use leeward_simulator::stage::workload::Workload;
 use workload_support::{check, sinbad, source, tree};
 
 const HOUR: f64 = 3600.0;

@@ -79,7 +79,7 @@ impl fmt::Display for InputError {
 impl std::error::Error for InputError {}
 
 /// What a file says, fit to be repeated in an error: on one line, and the beginning only if it is long.
-pub(crate) fn excerpt(text: &str) -> String {
+pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if shown.len() < text.len() { shown + "..." } else { shown }

@@ -2,13 +2,16 @@
 
 mod error;
 mod scalar;
+mod table;
+mod text;
 mod yaml;
 
-pub use error::InputError;
-pub(crate) use error::excerpt;
+pub use error::{InputError, excerpt};
 pub(crate) use scalar::{Scalar, scalars_by_text};
 pub(crate) use serde_saphyr::Location;
 pub use serde_saphyr::Spanned;
+pub use table::{Row, Table};
+pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::read_yaml;
 
 /// Reads a whole text file.

@@ -4,6 +4,7 @@
 //! second, and the write ends when the last copy is on disk.
 
 mod first;
+mod level;
 mod sinbad;
 mod uniform;
 

@@ -10,7 +10,6 @@
 //! `remote_racks` says which, 1 as in the text by default, 2 to the letter of the pseudocode.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use leeward_fabric::{
     BITS_PER_BYTE, Bandwidth, Bytes, DomainId, Hop, HostId, Load, Nanos, ResourceId, Shape,
@@ -20,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::first::{Near, attempts, filter, first, no_candidate};
+use super::level::Level;
 use super::{Chain, ReplicaRequest, Uniform, UniformSettings, chain_hops, groups, settings, transfer};
 use crate::constraints::{Constraint, Filter};
 use crate::ties::{Draws, Ties};
@@ -95,14 +95,13 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
     make: |text| Ok(Box::new(Sinbad::new(settings("sinbad", text)?))),
 };
 
-/// A link of a level, as ranked: by expected capacity, ties by hash.
-type Ranked = (i64, u64, Reverse<Candidate>);
-
 /// One block on its way down the tree.
 struct Search<'s, 'f, 'c, 'a, 'l> {
     settings: &'s SinbadSettings,
     request: &'s ReplicaRequest,
     ties: Ties,
+    /// What the fastest device of the cluster writes, at most, in bit/s.
+    domain_write_cap: i64,
     filter: Filter<'f>,
     context: &'c mut Context<'a, 'l>,
     /// The links chosen so far.
@@ -111,39 +110,10 @@ struct Search<'s, 'f, 'c, 'a, 'l> {
     why: Vec<Considered>,
 }
 
-/// How many of the best are looked for one by one before the rest is put in order.
-const SCANS: u32 = 4;
-
-/// The links of one level of the tree.
-#[derive(Default)]
-struct Level {
-    /// Those left; a heap after `SCANS` were taken.
-    ranked: Vec<Ranked>,
-    taken: u32,
-    heap: BinaryHeap<Ranked>,
-    seen: u32,
-    /// How many links cannot be seen, and the end of their newest window.
-    unseen: Option<(u32, Nanos)>,
-}
-
-impl Level {
-    /// Whether there are links, and none of them was ever reported.
-    fn never_seen(&self) -> bool {
-        self.seen == 0 && self.unseen.is_some_and(|(_, newest)| newest == Nanos(0))
-    }
-
-    /// Takes the best of those left. The first is nearly always the one chosen, so no order is made before it.
-    fn best(&mut self) -> Option<Ranked> {
-        if self.taken == SCANS {
-            self.heap = BinaryHeap::from(std::mem::take(&mut self.ranked));
-        }
-        self.taken += 1;
-        if self.taken > SCANS {
-            return self.heap.pop();
-        }
-        let best = (0..self.ranked.len()).max_by_key(|&at| self.ranked[at])?;
-        Some(self.ranked.swap_remove(best))
-    }
+/// DiskWriteCap in bit/s, of what writes at `own` rate.
+fn write_cap(settings: &SinbadSettings, own: Option<Bandwidth>) -> i64 {
+    let caps = [settings.disk_write_cap, own].into_iter().flatten();
+    caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
 }
 
 fn link_hop(resource: ResourceId) -> Hop {
@@ -171,7 +141,18 @@ impl Sinbad {
         let settings = &self.settings;
         let (selected, why) = (Vec::with_capacity(4), Vec::new());
         let ties = Ties::new(context.seed, request.id);
-        let mut search = Search { settings, request, ties, filter, context, selected, oldest: None, why };
+        let domain_write_cap = write_cap(settings, context.pool.write_rate());
+        let mut search = Search {
+            settings,
+            request,
+            ties,
+            domain_write_cap,
+            filter,
+            context,
+            selected,
+            oldest: None,
+            why,
+        };
         match search.select_all(groups(request, settings.remote_racks, fabric.shape())) {
             Ok(()) => {}
             Err(Refusal::NoTelemetry { .. }) if settings.without_telemetry == WithoutTelemetry::Default => {
@@ -354,14 +335,9 @@ impl Search<'_, '_, '_, '_, '_> {
             Some(Load(left)) => {
                 let value = left.min(self.write_cap(candidate));
                 let tie = self.ties.rank(u64::from(link.0));
-                level.ranked.push((value, tie, Reverse(candidate)));
-                level.seen += 1;
+                level.add((value, tie, Reverse(candidate)));
             }
-            None => {
-                let newest =
-                    self.context.view.measured_until(link).max(level.unseen.map_or(Nanos(0), |u| u.1));
-                level.unseen = Some((level.unseen.map_or(0, |u| u.0) + 1, newest));
-            }
+            None => level.add_unseen(self.context.view.measured_until(link)),
         }
     }
 
@@ -372,7 +348,7 @@ impl Search<'_, '_, '_, '_, '_> {
             let candidate = Candidate::Host(host);
             let Some(link) = self.link(candidate) else { continue };
             let value = self.context.view.capacity(link).0.min(self.write_cap(candidate));
-            level.ranked.push((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
+            level.add_blind((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
         }
     }
 
@@ -390,12 +366,10 @@ impl Search<'_, '_, '_, '_, '_> {
 
     /// DiskWriteCap in bit/s.
     fn write_cap(&self, candidate: Candidate) -> i64 {
-        let own = match candidate {
-            Candidate::Host(host) => self.context.pool.write_rate_of(host),
-            Candidate::Domain(_) => self.context.pool.write_rate(),
-        };
-        let caps = [self.settings.disk_write_cap, own].into_iter().flatten();
-        caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
+        match candidate {
+            Candidate::Domain(_) => self.domain_write_cap,
+            Candidate::Host(host) => write_cap(self.settings, self.context.pool.write_rate_of(host)),
+        }
     }
 
     /// Charges the links selected since `from` with the block, until the next report.
@@ -427,8 +401,8 @@ impl Search<'_, '_, '_, '_, '_> {
 
     /// Why no candidate of a level was chosen: none was seen, or none of those seen may.
     fn nothing(&self, level: &Level) -> Refusal {
-        match (level.unseen, no_candidate(&self.filter)) {
-            (Some((_, newest)), _) if level.seen == 0 => {
+        match (level.unseen(), no_candidate(&self.filter)) {
+            (Some((_, newest)), _) if level.seen() == 0 => {
                 Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
             }
             (Some((count, _)), Refusal::NoCandidate { mut by_constraint }) => {

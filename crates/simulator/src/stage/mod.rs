@@ -8,7 +8,6 @@
 //!                             Record -> Summary, Comparison     what happened, and what it amounts to
 //! ```
 
-pub mod loads;
 pub mod random;
 pub mod record;
 pub mod scenario;

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use leeward_fabric::input::{InputError, read_yaml};
+use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_fabric::{Cluster, Nanos};
-use leeward_simulator::stage::workload::{Loaded, Source, Text, Workload};
+use leeward_simulator::stage::workload::{Loaded, Source, Workload};
 
 /// The cluster of Sinbad's traces: 150 racks of 20 hosts with 1 Gb/s each, 2 Gb/s into and out of a rack.
 pub fn sinbad() -> Cluster {

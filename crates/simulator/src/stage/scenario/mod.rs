@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use file::{EventFile, HostState, PolicySpec, ScenarioFile};
-use leeward_fabric::input::{InputError, Spanned, read_text, read_yaml};
+use leeward_fabric::input::{Files, InputError, Spanned, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 use leeward_placement::replicas;
 
 use super::telemetry::Telemetry;
-use super::workload::{Files, Source, Workload};
+use super::workload::{Source, Workload};
 
 /// The policies of a scenario that names none.
 const DEFAULT_POLICIES: [&str; 2] = ["uniform", "sinbad"];

@@ -9,7 +9,7 @@
 //! is one flow, which starts when the coflow arrives. A pair within one rack carries nothing across the network of
 //! racks and is dropped; the report says how many were. The format has no write of a file in it.
 
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{Clock, InputError, Line, Lines, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
 use super::source::Loaded;
-use super::text::{Clock, Line, Lines, Text, abridged};
 use super::{Flow, MOST_RECORDS, Workload};
 use crate::stage::random::{Kind, stream};
 
@@ -198,9 +197,7 @@ impl Shuffle {
         for _ in 0..count {
             let word = words.next("reducers", "`rack:megabytes` of a reducer")?;
             let Some((id, megabytes)) = word.split_once(':') else {
-                return Err(
-                    line.error("reducers", format!("`{}`: expected `rack:megabytes`", abridged(word)))
-                );
+                return Err(line.error("reducers", format!("`{}`: expected `rack:megabytes`", excerpt(word))));
             };
             reducers.push((rack("reducers", id)?, line.number("reducers", "megabytes", megabytes)?));
         }
@@ -237,7 +234,7 @@ impl<'a> Words<'a> {
         match self.words.next() {
             None => Ok(()),
             Some(word) => {
-                let message = format!("`{}` follows; the line should end here", abridged(word));
+                let message = format!("`{}` follows; the line should end here", excerpt(word));
                 Err(self.line.error("end of line", message))
             }
         }

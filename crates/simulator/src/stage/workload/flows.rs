@@ -4,15 +4,13 @@
 //! An end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from somewhere to itself
 //! crosses no link and is dropped; the report says how many were.
 
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
 use super::source::Loaded;
-use super::table::Table;
-use super::text::{Clock, Line, Text, abridged};
 use super::{Flow, MOST_RECORDS, Workload};
 
 /// Background flows from a CSV list.
@@ -118,7 +116,7 @@ impl Flows {
             Err(_) => {
                 let message = format!(
                     "`{}`: no host, rack or pod of this cluster has that name (its first host is `{}`)",
-                    abridged(text),
+                    excerpt(text),
                     fabric.host_name(HostId(0))
                 );
                 Err(line.error(field, message))

@@ -11,7 +11,7 @@
 //! flows, rates      CSV                 background
 //! ```
 //!
-//! A source is read whole or refused whole, with the file, line and field of what is wrong ([`text`](Text)); what
+//! A source is read whole or refused whole, with the file, line and field of what is wrong ([`leeward_fabric::input`]); what
 //! it drew depends on the seed alone ([`crate::stage::random`]); what it left out stands in its provenance line.
 
 mod coflow;
@@ -22,8 +22,6 @@ mod rates;
 mod settings;
 mod source;
 mod swim;
-mod table;
-mod text;
 
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares};
@@ -33,8 +31,6 @@ pub use rates::Rates;
 pub use settings::{Factor, Share};
 pub use source::{Loaded, Source};
 pub use swim::Swim;
-pub use table::{Row, Table};
-pub use text::{Clock, Files, Line, Lines, Text};
 
 /// Flows, files or rates of one source at most: what a wrong setting or a damaged file can make of memory.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;

@@ -4,17 +4,15 @@
 //! second), in any order and with others beside them. A rate holds from its time on until the link's next line; a
 //! link without lines carries nothing. What a link carries when the window opens is carried over into it.
 
+use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::InputError;
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::settings::{Factor, Window};
 use super::source::Loaded;
-use super::table::Table;
-use super::text::{Clock, Line, Text, abridged};
 use super::{MOST_RECORDS, RateChange, Workload};
 
 /// Background rates on links from a CSV list.
@@ -83,16 +81,14 @@ impl Rates {
     fn link(&self, cluster: &Cluster, line: &Line<'_>, name: &str) -> Result<ResourceId, InputError> {
         let fabric = &cluster.fabric;
         match fabric.resource(name) {
-            Some(device) if fabric.kind(device) == ResourceKind::Device => Err(line.error(
-                "link",
-                format!("`{}` is a device; a rate in bits belongs on a link", abridged(name)),
-            )),
+            Some(device) if fabric.kind(device) == ResourceKind::Device => Err(line
+                .error("link", format!("`{}` is a device; a rate in bits belongs on a link", excerpt(name)))),
             Some(link) => Ok(link),
             None => {
                 let example = fabric.into_domain(DomainId(0)).or_else(|| fabric.ingress(HostId(0)));
                 let example = example.unwrap_or(ResourceId(1.min(fabric.resource_count() as u32 - 1)));
                 let example = fabric.resource_name(example);
-                let name = abridged(name);
+                let name = excerpt(name);
                 Err(line
                     .error("link", format!("`{name}`: this cluster has no such link (one is `{example}`)")))
             }

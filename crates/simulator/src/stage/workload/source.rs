@@ -7,18 +7,17 @@
 use std::fmt;
 
 use leeward_fabric::Cluster;
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{Files, InputError, excerpt};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Workload;
 use super::coflow::Coflow;
 use super::facebook::Facebook;
 use super::flows::Flows;
 use super::rates::Rates;
 use super::swim::Swim;
-use super::text::abridged;
-use super::{Files, Workload};
 
 /// Where a workload comes from.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -69,7 +68,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
             "flows" => Source::Flows(map.next_value()?),
             "rates" => Source::Rates(map.next_value()?),
             other => {
-                let (other, kinds) = (abridged(other), KINDS.join(", "));
+                let (other, kinds) = (excerpt(other), KINDS.join(", "));
                 return Err(de::Error::custom(format!(
                     "unknown kind of source `{other}`; expected one of {kinds}"
                 )));
@@ -80,7 +79,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
             Some(key) => {
                 let message = format!(
                     "`{}` beside `{kind}`: one source an entry; its settings stand below it",
-                    abridged(&key)
+                    excerpt(&key)
                 );
                 Err(de::Error::custom(message))
             }

@@ -9,7 +9,7 @@
 //! N/3000, which thins the jobs and leaves each as it was. `scale` shrinks every job instead, for clusters on which
 //! a single large job would not fit (the largest of 2010 write tens of terabytes).
 
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{Clock, InputError, Line, Text};
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{Factor, Share, Window, amount, positive, task_hosts, whole_bytes};
 use super::source::Loaded;
-use super::text::{Clock, Line, Text};
 use super::{FileWrite, Job, MOST_RECORDS, Workload};
 use crate::stage::random::{Kind, stream};
 

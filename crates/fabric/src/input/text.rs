@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use super::{InputError, excerpt};
 use flate2::bufread::MultiGzDecoder;
-use leeward_fabric::input::InputError;
 
 /// Bytes of the longest line that is read: what bounds the memory a damaged file can take.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -154,7 +154,7 @@ impl Line<'_> {
     /// A finite number that is not negative; `what` says what it counts, for the error.
     pub fn number(&self, field: &str, what: &str, text: &str) -> Result<f64, InputError> {
         let refuse = |problem: &str| {
-            Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", abridged(text))))
+            Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", excerpt(text))))
         };
         match text.parse::<f64>() {
             Err(_) => refuse("not a number"),
@@ -167,10 +167,7 @@ impl Line<'_> {
     /// A whole number that is not negative.
     pub fn count(&self, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
         text.parse().map_err(|_| {
-            self.error(
-                field,
-                format_args!("`{}`: not a whole number from 0; expected {what}", abridged(text)),
-            )
+            self.error(field, format_args!("`{}`: not a whole number from 0; expected {what}", excerpt(text)))
         })
     }
 }
@@ -189,13 +186,5 @@ impl Clock {
         }
         self.0 = seconds;
         Ok(seconds)
-    }
-}
-
-/// What an error repeats of a text from outside: never a whole page.
-pub(super) fn abridged(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{InputError, Table, Text};
 use leeward_fabric::{Fabric, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::Sample;
 
-use super::workload::{Table, Text};
+use crate::Sample;
 
 /// Reads a telemetry file. The last window of every link ends at the time returned with the samples.
-pub fn read(text: Text, fabric: &Fabric, interval: Nanos) -> Result<(Vec<Sample>, Nanos), InputError> {
+pub fn read_loads(text: Text, fabric: &Fabric, interval: Nanos) -> Result<(Vec<Sample>, Nanos), InputError> {
     let mut table = Table::open(text, ["link", "load_bps"])?;
     let mut loads: BTreeMap<ResourceId, Vec<Load>> = BTreeMap::new();
     while let Some(row) = table.next_row()? {

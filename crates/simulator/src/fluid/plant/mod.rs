@@ -8,20 +8,23 @@
 //! Events at one time happen in this order: completions, changes of truth, reports, background, asks. After the
 //! horizon nothing new starts; files under way are finished, for at most as long again.
 
+mod events;
+mod writes;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output};
+use leeward_engine::{Answer, Engine, Input, Output};
 use leeward_fabric::{Bytes, Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_ledger::{EntryId, Ledger, Sample};
-use leeward_placement::replicas::{self, ReplicaRequest};
-use leeward_placement::{Candidate, Constraints, Explain};
+use leeward_placement::replicas;
+use leeward_placement::{Candidate, Explain};
 
 use super::outage::Outages;
 use super::profiles::Profiles;
-use super::{Finished, FlowId, Network};
-use crate::stage::record::{Block, File, Host, Job, LinkRecorder, Record};
-use crate::stage::scenario::{Change, Event, HostState, PolicySpec, Scenario};
+use super::{FlowId, Network};
+use crate::stage::record::{Host, Job, LinkRecorder, Record};
+use crate::stage::scenario::{Event, PolicySpec, Scenario};
 use crate::stage::telemetry::Reporters;
 use crate::stage::workload::{self, Workload};
 use crate::{Progress, RunError};
@@ -228,75 +231,7 @@ impl<'a> Plant<'a> {
         Ok(())
     }
 
-    // ---- files and blocks -----------------------------------------------------------------------------
-
-    fn open_file(&mut self, now: f64, file: &workload::FileWrite) {
-        let number = self.open.len() as u32;
-        self.open.push(Open { asked: 0, left: file.bytes, excluded: Vec::new() });
-        let (writer, bytes) = (file.writer, file.bytes);
-        self.record.files.push(File { job: file.job, writer, bytes, start: now, finished: None });
-        self.next_block(now, number);
-    }
-
-    /// Asks for the next block of a file, or closes it.
-    fn next_block(&mut self, now: f64, file: u32) {
-        let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
-        let bytes = open.left.min(write.block);
-        if bytes.0 == 0 || open.asked == BLOCKS_PER_FILE {
-            return self.close_file(now, file);
-        }
-        open.left.0 -= bytes.0;
-        let index = open.asked as u32;
-        open.asked += 1;
-        open.excluded.clear();
-        let block = self.record.blocks.len() as u32;
-        self.record.blocks.push(Block {
-            file,
-            index,
-            writer: write.writer,
-            bytes,
-            full: bytes == write.block,
-            copies: Vec::new(),
-            asked: now,
-            placed: None,
-            finished: None,
-            retries: 0,
-        });
-        self.writing += 1;
-        self.ask(now, block);
-    }
-
-    fn close_file(&mut self, now: f64, file: u32) {
-        let file = &mut self.record.files[file as usize];
-        file.finished = Some(now);
-        if let Some(job) = file.job {
-            let left = &mut self.files_of_job[job as usize];
-            *left -= 1;
-            let job = &mut self.record.jobs[job as usize];
-            job.bytes.0 += file.bytes.0;
-            job.finished = (*left == 0).then_some(now);
-        }
-    }
-
-    fn ask(&mut self, now: f64, block: u32) {
-        let record = &self.record.blocks[block as usize];
-        if !self.outages.is_up(record.writer) {
-            // The task is gone with its host, and its file stays as it is.
-            self.writing -= 1;
-            return;
-        }
-        let open = &self.open[record.file as usize];
-        let request = ReplicaRequest {
-            id: u64::from(record.file) * BLOCKS_PER_FILE + u64::from(record.index),
-            file: u64::from(record.file),
-            writer: Some(record.writer),
-            size: record.bytes,
-            replicas: self.workload.files[record.file as usize].replicas,
-            fault_domains: self.scenario.fault_domains,
-            constraints: Constraints { excluded_hosts: open.excluded.clone(), ..Constraints::default() },
-        };
-        self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
-    }
+    // ---- the engine -----------------------------------------------------------------------------------
 
     fn tell(&mut self, now: f64, input: Input<'_>) {
         self.engine.handle(Nanos::from_secs_f64(now), input, &mut self.outputs);
@@ -323,73 +258,6 @@ impl<'a> Plant<'a> {
         Ok(())
     }
 
-    /// Asks again for a block when the next report has come.
-    fn retry(&mut self, now: f64, block: u32) {
-        self.record.blocks[block as usize].retries += 1;
-        let later = Nanos::from_secs_f64(now).plus(self.reporters.interval());
-        self.at(later, Pending::Retry(block));
-    }
-
-    fn write(
-        &mut self,
-        now: f64,
-        block: u32,
-        copies: Vec<HostId>,
-        entries: Vec<EntryId>,
-    ) -> Result<(), RunError> {
-        if let Some(&dead) = copies.iter().find(|&&host| !self.outages.is_up(host)) {
-            // The connection to it fails, and the writer asks for another, as an HDFS client does.
-            self.undo(now, block, &copies, &entries);
-            self.exclude(now, block, dead);
-            return Ok(());
-        }
-        let record = &mut self.record.blocks[block as usize];
-        let id = u64::from(record.file) * BLOCKS_PER_FILE + u64::from(record.index);
-        self.endpoints.clear();
-        replicas::chain(&self.fabric, id, Some(record.writer), &copies, &mut self.endpoints);
-        (record.placed, record.copies) = (Some(now), copies);
-        let bytes = record.bytes.0 as f64;
-        self.hops.clear();
-        self.fabric.path(&self.endpoints, &mut self.hops);
-        let flow = self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, None)?;
-        self.cargo.insert(flow, block);
-        self.blocks.insert(block, UnderWay { flow, entries });
-        Ok(())
-    }
-
-    /// Takes a placement back: its entries, and the room it took.
-    fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
-        self.tell(now, Input::Release(entries));
-        let bytes = self.record.blocks[block as usize].bytes;
-        copies.iter().for_each(|&host| self.tell(now, Input::Discarded(host, bytes)));
-    }
-
-    fn exclude(&mut self, now: f64, block: u32, host: HostId) {
-        let record = &mut self.record.blocks[block as usize];
-        record.retries += 1;
-        self.open[record.file as usize].excluded.push(host);
-        self.ask(now, block);
-    }
-
-    fn finished(&mut self, done: Finished) {
-        let Some(block) = self.cargo.remove(&done.flow) else {
-            self.record.flows.0 += 1;
-            return;
-        };
-        let under_way = self.blocks.remove(&block).expect("a block's flow ends once");
-        self.tell(done.at, Input::Release(&under_way.entries));
-        self.writing -= 1;
-        let record = &mut self.record.blocks[block as usize];
-        record.finished = Some(done.at);
-        for &host in &record.copies {
-            let stored = &mut self.record.hosts[host.index()];
-            stored.bytes.0 += record.bytes.0;
-            stored.blocks += 1;
-        }
-        let file = record.file;
-        self.next_block(done.at, file);
-    }
-
     // ---- what is seen ---------------------------------------------------------------------------------
 
     fn read_counters(&mut self, now: f64, tick: Nanos) {
@@ -412,72 +280,6 @@ impl<'a> Plant<'a> {
         let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
         let carried = |r| network.carried(r, now) + profiles.carried(r, now);
         self.links.interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
-    }
-
-    // ---- what happens ---------------------------------------------------------------------------------
-
-    fn happen(&mut self, now: f64, event: Event) -> Result<(), RunError> {
-        let mut changed = Vec::new();
-        let mut hosts = Vec::new();
-        let state = match event.change {
-            Change::Capacity(resource, capacity) => {
-                self.outages.set_capacity(resource, capacity, &mut changed);
-                None
-            }
-            Change::Host(host, state) => {
-                hosts.push(host);
-                Some(state)
-            }
-            Change::Domain(domain, state) => {
-                hosts.extend(self.fabric.hosts(domain).map(HostId));
-                if matches!(state, HostState::Down | HostState::Up) {
-                    self.outages.set_domain_up(domain, state == HostState::Up, &mut changed);
-                }
-                Some(state)
-            }
-        };
-        for host in hosts {
-            match state {
-                Some(up @ (HostState::Down | HostState::Up)) => {
-                    let up = up == HostState::Up;
-                    self.outages.set_host_up(host, up, &mut changed);
-                    if event.told {
-                        self.tell(now, Input::Health(host, up));
-                    }
-                }
-                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
-                _ => {}
-            }
-        }
-        for (resource, capacity) in changed {
-            self.network.set_capacity(now, resource, capacity.0 as f64)?;
-            self.profiles.capacity_changed(now, resource, self.outages.truth());
-            let is_link_of_host = self.fabric.host_of(resource).is_some();
-            if event.told && (state.is_none() || !is_link_of_host) {
-                self.tell(now, Input::Believe(resource, capacity));
-            }
-        }
-        self.abandon_dead(now)
-    }
-
-    /// Blocks under way to a host that is down are placed again, elsewhere; those under way from one are given up.
-    fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
-        let dead = |block: &u32| {
-            let record = &self.record.blocks[*block as usize];
-            let hosts = record.copies.iter().chain([&record.writer]);
-            hosts.copied().find(|&host| !self.outages.is_up(host))
-        };
-        let broken: Vec<(u32, HostId)> =
-            self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
-        for (block, host) in broken {
-            let UnderWay { flow, entries } = self.blocks.remove(&block).expect("it was listed as under way");
-            self.network.cancel(now, flow)?;
-            self.cargo.remove(&flow);
-            let copies = std::mem::take(&mut self.record.blocks[block as usize].copies);
-            self.undo(now, block, &copies, &entries);
-            self.exclude(now, block, host);
-        }
-        Ok(())
     }
 }
 

@@ -3,9 +3,7 @@
 //! No cell of these tables holds free text (names have no commas, see the cluster file), so a line is split at its
 //! commas; quotes around a cell, as some programs write them, are taken off.
 
-use leeward_fabric::input::InputError;
-
-use super::text::{Line, Lines, Text, abridged};
+use super::{InputError, Line, Lines, Text, excerpt};
 
 /// A table of which `N` columns are wanted.
 pub struct Table<const N: usize> {
@@ -35,7 +33,7 @@ impl<const N: usize> Table<N> {
                 (Some((at, _)), None) => at,
                 (Some(_), Some(_)) => return Err(header.error(name, "two columns have this name")),
                 (None, _) => {
-                    let (expected, found) = (names.join(","), abridged(header.text));
+                    let (expected, found) = (names.join(","), excerpt(header.text));
                     let message =
                         format!("no such column; expected a header with {expected}, found `{found}`");
                     return Err(header.error(name, message));

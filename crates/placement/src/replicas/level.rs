@@ -1,0 +1,79 @@
+//! The links of one level of the tree, best first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use leeward_fabric::Nanos;
+
+use crate::Candidate;
+
+/// A link of a level, as ranked: by expected capacity, ties by hash.
+pub type Ranked = (i64, u64, Reverse<Candidate>);
+
+/// How many of the best are looked for one by one before the rest is put in order.
+const SCANS: u32 = 4;
+
+/// The links of one level of the tree.
+#[derive(Default)]
+pub struct Level {
+    /// Those left; a heap after `SCANS` were taken.
+    ranked: Vec<Ranked>,
+    taken: u32,
+    heap: BinaryHeap<Ranked>,
+    seen: u32,
+    /// How many links cannot be seen, and the end of their newest window.
+    unseen: Option<(u32, Nanos)>,
+}
+
+impl Level {
+    /// A link whose load is seen.
+    pub fn add(&mut self, ranked: Ranked) {
+        self.ranked.push(ranked);
+        self.seen += 1;
+    }
+
+    /// A link that cannot be seen since `until`, zero for never.
+    pub fn add_unseen(&mut self, until: Nanos) {
+        let (count, newest) = self.unseen.unwrap_or_default();
+        self.unseen = Some((count + 1, newest.max(until)));
+    }
+
+    /// A link that takes part although it cannot be seen.
+    pub fn add_blind(&mut self, ranked: Ranked) {
+        self.ranked.push(ranked);
+    }
+
+    /// How many links are seen.
+    pub fn seen(&self) -> u32 {
+        self.seen
+    }
+
+    /// How many links cannot be seen, and the end of their newest window.
+    pub fn unseen(&self) -> Option<(u32, Nanos)> {
+        self.unseen
+    }
+
+    /// Whether there are links, and none of them was ever reported.
+    pub fn never_seen(&self) -> bool {
+        self.seen == 0 && self.unseen.is_some_and(|(_, newest)| newest == Nanos(0))
+    }
+
+    /// Takes the best of those left. The first is nearly always the one chosen, so no order is made before it.
+    pub fn best(&mut self) -> Option<Ranked> {
+        if self.taken == SCANS {
+            self.heap = BinaryHeap::from(std::mem::take(&mut self.ranked));
+        }
+        self.taken += 1;
+        if self.taken > SCANS {
+            return self.heap.pop();
+        }
+        let mut best = 0;
+        for (at, ranked) in self.ranked.iter().enumerate() {
+            // Most are outranked by their value alone.
+            if ranked.0 >= self.ranked[best].0 && *ranked > self.ranked[best] {
+                best = at;
+            }
+        }
+        (!self.ranked.is_empty()).then(|| self.ranked.swap_remove(best))
+    }
+}
