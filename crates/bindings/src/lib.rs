@@ -14,6 +14,7 @@ mod names;
 mod place;
 mod records;
 mod schema;
+mod serve;
 mod simulation;
 
 /// The extension module; its types are declared in `_native.pyi`.
@@ -31,6 +32,8 @@ mod _native {
     use crate::place::{place_replicas, policies};
     #[pymodule_export]
     use crate::schema::{schema, schemas};
+    #[pymodule_export]
+    use crate::serve::serve;
     #[pymodule_export]
     use crate::simulation::{Run, Scenario};
 

@@ -4,28 +4,17 @@ use std::path::PathBuf;
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
 use leeward_fabric::input::{Files, InputError};
-use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
+use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, read_loads};
-use leeward_placement::replicas::{self, Chain, REGISTRY, ReplicaRequest};
-use leeward_placement::{Candidate, Considered, Constraints, Decision, Explain, Refusal, Verdict};
+use leeward_placement::replicas::{self, Chain, Form, REGISTRY, ReplicaRequest};
+use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
 use leeward_simulator::stage::scenario::PolicySpec;
 use pyo3::prelude::*;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::errors::Refused;
 use crate::simulation::as_python;
-
-/// What an explanation says of one candidate.
-#[derive(Serialize)]
-struct Reason {
-    candidate: String,
-    limit: Option<String>,
-    value_bps: Option<i64>,
-    verdict: &'static str,
-    because: Option<&'static str>,
-}
 
 /// Every policy there is, with the JSON schema of its settings.
 #[pyfunction]
@@ -44,7 +33,7 @@ pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
 
 /// Decides where the copies of one block go. Links that the telemetry file does not name are not seen.
 #[pyfunction]
-#[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = 1,
+#[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = None,
     exclude = vec![], tags = vec![], seed = 1, explain = 0))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
@@ -55,7 +44,7 @@ pub fn place_replicas(
     telemetry: Option<PathBuf>,
     writer: Option<&str>,
     replicas: u8,
-    fault_domains: u8,
+    fault_domains: Option<u8>,
     exclude: Vec<String>,
     tags: Vec<String>,
     seed: u64,
@@ -67,11 +56,8 @@ pub fn place_replicas(
     let spec: PolicySpec = policy.parse().map_err(|message| wrong("policy", message))?;
     let made = replicas::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let size: Bytes = size.parse().map_err(|e| wrong("size", format!("{e}")))?;
-    if size.0 == 0 || replicas == 0 {
-        return Err(wrong("size", "size and replicas: expected more than nothing".into()).into());
-    }
-    let writer = writer.map(|name| host(fabric, "writer", name)).transpose()?;
-    let constraints = constraints(fabric, &exclude, &tags)?;
+    let form = Form { size, writer, replicas, fault_domains, exclude: &exclude, tags: &tags };
+    let request = form.request(fabric, 0).map_err(Refused)?;
     // What a file says does not age while a policy waits.
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     let interval = settings.interval;
@@ -88,7 +74,6 @@ pub fn place_replicas(
         now = until;
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }
-    let request = ReplicaRequest { id: 0, file: 0, writer, size, replicas, fault_domains, constraints };
     engine.handle(now, Input::Ask(0, Ask::Replicas(request)), &mut outputs);
     // A policy that lets blocks wait for others decides at the end of its interval.
     while let Some(at) = waits_until(&outputs) {
@@ -113,34 +98,6 @@ fn waits_until(outputs: &[Output]) -> Option<Nanos> {
     wake.filter(|_| !answered)
 }
 
-fn host(fabric: &Fabric, field: &str, name: &str) -> Result<HostId, Refused> {
-    let unknown = || {
-        let example = fabric.host_name(HostId(0));
-        InputError::new("request", format!("unknown host `{name}`; hosts are named like {example}"))
-            .in_field(field)
-    };
-    Ok(fabric.host(name).ok_or_else(unknown)?)
-}
-
-fn constraints(fabric: &Fabric, exclude: &[String], tags: &[String]) -> Result<Constraints, Refused> {
-    let mut constraints = Constraints::default();
-    for name in exclude {
-        match (fabric.host(name), fabric.domain(name)) {
-            (Some(host), _) => constraints.excluded_hosts.push(host),
-            (None, Some(domain)) => constraints.excluded_domains.push(domain),
-            (None, None) => {
-                let message = format!("`{name}`: no host, rack or pod of the cluster has this name");
-                return Err(InputError::new("request", message).in_field("exclude").into());
-            }
-        }
-    }
-    for tag in tags {
-        let unknown = || InputError::new("request", format!("no host has the tag `{tag}`")).in_field("tags");
-        constraints.tags |= fabric.tag_mask(tag).ok_or_else(unknown)?;
-    }
-    Ok(constraints)
-}
-
 fn describe(fabric: &Fabric, policy: &str, answer: Result<Placed<Chain>, Refusal>) -> Value {
     match answer {
         Ok(Placed { decision: Decision { choice, basis, why, .. }, .. }) => json!({
@@ -148,33 +105,16 @@ fn describe(fabric: &Fabric, policy: &str, answer: Result<Placed<Chain>, Refusal
             "hosts": choice.iter().map(|&host| fabric.host_name(host)).collect::<Vec<_>>(),
             "refused": null,
             "oldest_telemetry_s": basis.oldest.map(Nanos::as_secs_f64),
-            "why": why.iter().map(|considered| reason(fabric, considered)).collect::<Vec<_>>(),
+            "note": basis.note.map(Note::text),
+            "why": why.iter().map(|considered| Reason::of(fabric, considered)).collect::<Vec<_>>(),
         }),
         Err(refusal) => json!({
             "policy": policy,
             "hosts": null,
             "refused": refusal.to_string(),
             "oldest_telemetry_s": null,
+            "note": null,
             "why": [],
         }),
-    }
-}
-
-fn reason(fabric: &Fabric, considered: &Considered) -> Reason {
-    let Considered { candidate, limit, value, verdict } = *considered;
-    let (verdict, because) = match verdict {
-        Verdict::Chosen => ("chosen", None),
-        Verdict::Outranked => ("outranked", None),
-        Verdict::Refused(constraint) => ("refused", Some(constraint.text())),
-    };
-    Reason {
-        candidate: match candidate {
-            Candidate::Domain(domain) => fabric.domain_name(domain).to_owned(),
-            Candidate::Host(host) => fabric.host_name(host).to_owned(),
-        },
-        limit: limit.map(|resource| fabric.resource_name(resource)),
-        value_bps: value.map(|value| value.0),
-        verdict,
-        because,
     }
 }

@@ -3,7 +3,7 @@
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Sample};
-use leeward_placement::replicas::{self, Chain, ReplicaRequest};
+use leeward_placement::replicas::{self, Chain, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Explain, Refusal};
 use proptest::prelude::*;
 
@@ -33,6 +33,8 @@ fn ask(id: u64) -> Ask {
         writer: Some(HostId(0)),
         size: BLOCK,
         replicas: 3,
+        layout: Layout::Chain,
+        blocks_left: 1,
         fault_domains: 1,
         constraints: Constraints::default(),
     })
@@ -111,18 +113,16 @@ fn a_batch_never_fills_a_host_beyond_its_room() {
 fn a_drained_host_takes_nothing_and_a_failed_one_neither() {
     let mut engine = engine(2, DISK, "uniform", "");
     let mut out = Vec::new();
-    for host in 4..7 {
+    for host in 4..8 {
         let input =
             if host == 4 { Input::Health(HostId(host), false) } else { Input::Drain(HostId(host), true) };
         engine.handle(SECOND, input, &mut out);
     }
     engine.handle(SECOND, Input::Ask(1, ask(1)), &mut out);
     let (_, refused) = answers(&out).remove(0);
-    assert!(
-        matches!(refused, Err(Refusal::NoCandidate { .. })),
-        "one host of the other rack is left for two copies"
-    );
+    assert!(matches!(refused, Err(Refusal::NoCandidate { .. })), "no host of the other rack is left");
     engine.handle(SECOND, Input::Drain(HostId(5), false), &mut out);
+    engine.handle(SECOND, Input::Drain(HostId(7), false), &mut out);
     engine.handle(SECOND, Input::Ask(2, ask(2)), &mut out);
     let (_, placed) = answers(&out).remove(1);
     let mut hosts = placed.expect("two hosts are left").decision.choice;

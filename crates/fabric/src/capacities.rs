@@ -7,13 +7,12 @@ use crate::{Load, ResourceId};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Capacities {
     by_resource: Vec<Load>,
-    version: u64,
 }
 
 impl Capacities {
     /// Capacities in order of resource id.
     pub fn new(by_resource: Vec<Load>) -> Self {
-        Capacities { by_resource, version: 0 }
+        Capacities { by_resource }
     }
 
     /// What `resource` can carry.
@@ -24,12 +23,6 @@ impl Capacities {
     /// Changes what `resource` can carry; a negative capacity counts as none.
     pub fn set(&mut self, resource: ResourceId, capacity: Load) {
         self.by_resource[resource.index()] = Load(capacity.0.max(0));
-        self.version += 1;
-    }
-
-    /// How often a capacity has changed.
-    pub fn version(&self) -> u64 {
-        self.version
     }
 
     /// All capacities, in order of resource id.

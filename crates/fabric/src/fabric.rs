@@ -50,16 +50,6 @@ pub enum RackKind {
     Mixed,
 }
 
-/// What kind of thing a domain is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DomainKind {
-    /// Hosts under one switch; on a mesh a group of hosts, by default one host.
-    Rack,
-    /// Racks under one aggregation layer.
-    Pod,
-}
-
 /// What kind of thing a resource is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,7 +88,6 @@ pub enum Discipline {
 #[derive(Clone, Debug)]
 pub(crate) struct Domain {
     pub name: Box<str>,
-    pub kind: DomainKind,
     pub parent: Option<DomainId>,
     pub hosts: Range<u32>,
     pub children: Range<u32>,
@@ -197,11 +186,6 @@ impl Fabric {
     /// The domain directly above.
     pub fn parent(&self, domain: DomainId) -> Option<DomainId> {
         self.domains[domain.index()].parent
-    }
-
-    /// Whether `domain` is a rack or a pod.
-    pub fn domain_kind(&self, domain: DomainId) -> DomainKind {
-        self.domains[domain.index()].kind
     }
 
     /// The rack of a host.

@@ -59,7 +59,8 @@ impl Fabric {
         }
     }
 
-    fn device_hop(&self, host: HostId, index: u16, write: bool) -> Option<Hop> {
+    /// The device that bytes go through at a host, with the time each takes there. `None` if there is no such device.
+    pub fn device_hop(&self, host: HostId, index: u16, write: bool) -> Option<Hop> {
         let device = &self.devices(host).get(usize::from(index))?;
         let work = if write { device.write_ns_per_byte } else { device.read_ns_per_byte };
         self.device(host, index).map(|resource| Hop { resource, work })

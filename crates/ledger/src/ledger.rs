@@ -14,8 +14,8 @@ use crate::view::{Scratch, View};
 
 /// What is known of the load of every link and device of a fabric.
 ///
-/// Time is the caller's, in nanoseconds since it started, and does not run backwards. A method that takes it first
-/// lets it pass ([`Ledger::advance`]); a view shows the ledger as far as it has been advanced.
+/// Time is the caller's, in nanoseconds since it started, and does not run backwards. A method that takes it as `now`
+/// first lets it pass ([`Ledger::advance`]); a view shows the ledger as far as it has been advanced.
 ///
 /// Ids of resources and hosts that the fabric does not have are counted ([`Ledger::report`]), refused
 /// ([`Ledger::commit`]) or change nothing (the rest).

@@ -39,9 +39,9 @@ mod view;
 
 pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction};
 pub use ledger::Ledger;
-pub use loads::read_loads;
+pub use loads::{load_of, named_link, read_loads};
 pub use sample::{Discarded, Sample};
 pub use settings::{Initial, LedgerSettings, Missing, SettingsError};
 pub use snapshot::Snapshot;
 pub use state::Promise;
-pub use view::{FifoError, Scratch, View};
+pub use view::{FifoError, Mark, Scratch, View};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::{InputError, Table, Text};
+use leeward_fabric::input::{InputError, Table, Text, excerpt};
 use leeward_fabric::{Fabric, Load, Nanos, ResourceId, ResourceKind};
 
 use crate::Sample;
@@ -16,16 +16,10 @@ pub fn read_loads(text: Text, fabric: &Fabric, interval: Nanos) -> Result<(Vec<S
     let mut loads: BTreeMap<ResourceId, Vec<Load>> = BTreeMap::new();
     while let Some(row) = table.next_row()? {
         let [link, load] = row.cells;
-        let resource = fabric.resource(link).filter(|&link| fabric.kind(link) != ResourceKind::Device);
-        let resource = resource.ok_or_else(|| {
-            let message = format!("`{link}`: the cluster has no such link; links are named like r3:downlink");
-            row.line.error("link", message)
-        })?;
+        let resource = named_link(fabric, link).map_err(|message| row.line.error("link", message))?;
         let load = row.line.number("load_bps", "bits per second", load)?;
-        if load > MOST_BPS {
-            return Err(row.line.error("load_bps", format!("{load}: more than any link carries")));
-        }
-        loads.entry(resource).or_default().push(Load(load.round() as i64));
+        let load = load_of(load).map_err(|message| row.line.error("load_bps", message))?;
+        loads.entry(resource).or_default().push(load);
     }
     let windows = loads.values().map(Vec::len).max().unwrap_or(0) as u64;
     let mut samples = Vec::new();
@@ -38,6 +32,24 @@ pub fn read_loads(text: Text, fabric: &Fabric, interval: Nanos) -> Result<(Vec<S
     }
     samples.sort_by_key(|sample| (sample.window, sample.resource));
     Ok((samples, Nanos(windows * interval.0)))
+}
+
+/// The link of that name, or what is wrong with it. Telemetry is of links and not of devices.
+pub fn named_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
+    let link = fabric.resource(name).filter(|&link| fabric.kind(link) != ResourceKind::Device);
+    let name = excerpt(name);
+    link.ok_or_else(|| format!("`{name}`: the cluster has no such link; links are named like r3:downlink"))
+}
+
+/// A load in bits per second as telemetry tells it, or what is wrong with it.
+pub fn load_of(bps: f64) -> Result<Load, String> {
+    if bps.is_nan() || bps < 0.0 {
+        Err(format!("{bps}: expected bits per second, not negative"))
+    } else if bps > MOST_BPS {
+        Err(format!("{bps}: more than any link carries"))
+    } else {
+        Ok(Load(bps.round() as i64))
+    }
 }
 
 /// Above this a load is an error: 1 Eb/s.

@@ -27,3 +27,10 @@ pub struct Discarded {
     /// Their host is known to be down.
     pub down: u64,
 }
+
+impl Discarded {
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.stale + self.invalid + self.unknown + self.down
+    }
+}

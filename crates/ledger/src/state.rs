@@ -69,6 +69,8 @@ pub(crate) struct Commitments {
     pub latest: i64,
     /// Start of the first of the windows without a break in which it was hot.
     pub hot_since: Option<Nanos>,
+    /// End of the last of them.
+    pub hot_until: Nanos,
 }
 
 /// Something that the next window's report takes away.

@@ -109,7 +109,11 @@ impl Ledger {
             commitments.drop_until_window(gauge, |item| item.committed < window.1);
         }
         let hot = latest as f64 > self.settings.hot * gauge.capacity as f64;
-        commitments.hot_since = hot.then(|| commitments.hot_since.unwrap_or(window.0));
+        // A gap of more than half an interval is a break: nobody saw what was there.
+        let joins = window.0 <= commitments.hot_until.plus(Nanos(self.settings.interval.0 / 2));
+        let since = commitments.hot_since.filter(|_| joins);
+        commitments.hot_since = hot.then(|| since.unwrap_or(window.0));
+        commitments.hot_until = window.1;
         (commitments.from, commitments.latest) = (window.0, latest);
     }
 

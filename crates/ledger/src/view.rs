@@ -4,7 +4,7 @@
 //! for a re-placement. The what-if is kept in a [`Scratch`] that is used again and again; starting a new one
 //! costs as much as the last one touched.
 
-use leeward_fabric::{DomainId, Load, Nanos, ResourceId};
+use leeward_fabric::{Load, Nanos, ResourceId};
 
 use crate::Ledger;
 use crate::entry::{Entry, EntryId, Fade, Owner};
@@ -19,7 +19,13 @@ pub struct Scratch {
     /// For each resource, 1 + its position in `deltas`, or 0.
     slots: Vec<u32>,
     deltas: Vec<(ResourceId, Delta)>,
+    /// What deltas were before they changed, oldest first.
+    log: Vec<(u32, Delta)>,
 }
+
+/// A state of the what-if to go back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(usize);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Delta {
@@ -75,6 +81,7 @@ impl<'a> View<'a> {
             scratch.slots[resource.index()] = 0;
         }
         scratch.slots.resize(ledger.gauges.len(), 0);
+        scratch.log.clear();
         View { ledger, now, scratch }
     }
 
@@ -147,7 +154,23 @@ impl<'a> View<'a> {
             scratch.deltas.push((resource, Delta::default()));
             scratch.slots[resource.index()] = scratch.deltas.len() as u32;
         }
-        &mut scratch.deltas[scratch.slots[resource.index()] as usize - 1].1
+        let slot = scratch.slots[resource.index()] - 1;
+        let delta = &mut scratch.deltas[slot as usize].1;
+        scratch.log.push((slot, *delta));
+        delta
+    }
+
+    /// The what-if as it is now, for [`View::back_to`].
+    pub fn mark(&self) -> Mark {
+        Mark(self.scratch.log.len())
+    }
+
+    /// Takes back what was added or taken out since `mark`.
+    pub fn back_to(&mut self, mark: Mark) {
+        let scratch = &mut *self.scratch;
+        for (slot, before) in scratch.log.drain(mark.0.min(scratch.log.len())..).rev() {
+            scratch.deltas[slot as usize].1 = before;
+        }
     }
 
     fn changed(&self, resource: ResourceId) -> Option<&Delta> {
@@ -215,19 +238,15 @@ impl<'a> View<'a> {
         self.sums(resource).flows
     }
 
-    /// Since when every window of a resource was hot.
+    /// Since when a resource was hot in every window, without a gap; `None` too where it cannot be seen now.
     pub fn hot_since(&self, resource: ResourceId) -> Option<Nanos> {
-        self.ledger.commitments[resource.index()].hot_since
+        let since = self.ledger.commitments[resource.index()].hot_since?;
+        self.ledger.measured(resource, self.now).map(|_| since)
     }
 
     /// The version of what may be promised on a resource, for [`crate::Transaction::expect`].
     pub fn version(&self, resource: ResourceId) -> u32 {
         self.ledger.commitments[resource.index()].version
-    }
-
-    /// The links out of and into a domain, if it has any.
-    pub fn domain_links(&self, domain: DomainId) -> (Option<ResourceId>, Option<ResourceId>) {
-        (self.ledger.fabric.out_of_domain(domain), self.ledger.fabric.into_domain(domain))
     }
 
     // ---- numbers --------------------------------------------------------------------------------------

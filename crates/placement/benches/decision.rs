@@ -1,4 +1,4 @@
-//! How long one decision takes: `sinbad` beside `uniform`, on two sizes of cluster, with every link seen and busy.
+//! How long one decision takes: `sinbad` and `leeward` beside `uniform`, on two sizes of cluster, with every link seen and busy.
 //! The time of `uniform`, which looks at no load, is what looking costs is measured against.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
-use leeward_placement::replicas::{self, ReplicaRequest};
+use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Context, Explain, Pool};
 
 const DECISIONS: usize = 20_000;
@@ -19,7 +19,7 @@ fn main() {
     );
     for racks in [150, 5_000] {
         let mut uniform = f64::NAN;
-        for policy in ["uniform", "sinbad"] {
+        for policy in ["uniform", "sinbad", "leeward"] {
             let (p50, p99, mean) = measure(racks, policy);
             if policy == "uniform" {
                 uniform = mean;
@@ -68,7 +68,9 @@ fn measure(racks: usize, policy: &str) -> (f64, f64, f64) {
             writer: Some(HostId((id * 7919 % hosts) as u32)),
             size: Bytes(256 << 20),
             replicas: 3,
+            layout: Layout::Chain,
             fault_domains: 1,
+            blocks_left: 1,
             constraints: Constraints::default(),
         };
         let begin = Instant::now();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::Pool;
 
 /// What a request demands of the hosts that take it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Constraints {
     /// Hosts that must not take it.
     pub excluded_hosts: Vec<HostId>,
@@ -14,6 +14,10 @@ pub struct Constraints {
     pub excluded_domains: Vec<DomainId>,
     /// Tags that a host must have, all of them, as [`Fabric::tag_mask`] gives them.
     pub tags: u64,
+    /// Hosts of related files: if not empty, no other host may take it.
+    pub collocated: Vec<HostId>,
+    /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean.
+    pub max_imbalance: Option<f64>,
 }
 
 /// Why a candidate cannot take a request.
@@ -26,8 +30,12 @@ pub enum Constraint {
     Draining,
     /// The block does not fit on the host.
     Full,
+    /// It would be fuller than the mean by more than the request allows.
+    Imbalance,
     /// The request excludes it.
     Excluded,
+    /// It holds none of the related files.
+    Collocation,
     /// It lacks a tag that the request demands.
     Tags,
     /// It holds a copy already.
@@ -47,6 +55,8 @@ impl Constraint {
             Constraint::Down => "the host is down",
             Constraint::Draining => "the host is draining",
             Constraint::Full => "the block does not fit",
+            Constraint::Imbalance => "it is too much fuller than the mean",
+            Constraint::Collocation => "it holds no related file",
             Constraint::Excluded => "excluded by the request",
             Constraint::Tags => "a demanded tag is missing",
             Constraint::Used => "it holds a copy already",
@@ -87,8 +97,16 @@ impl Filter<'_> {
             Some(Constraint::Draining)
         } else if !self.pool.fits(host, self.size) || !self.pool.is_open(host) {
             Some(Constraint::Full)
+        } else if self
+            .constraints
+            .max_imbalance
+            .is_some_and(|most| self.pool.imbalance(host, self.size) > most)
+        {
+            Some(Constraint::Imbalance)
         } else if self.constraints.excluded_hosts.contains(&host) {
             Some(Constraint::Excluded)
+        } else if !self.constraints.collocated.is_empty() && !self.constraints.collocated.contains(&host) {
+            Some(Constraint::Collocation)
         } else if self.fabric().tags(host) & self.constraints.tags != self.constraints.tags {
             Some(Constraint::Tags)
         } else if self.used.contains(&host) {

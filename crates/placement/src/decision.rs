@@ -1,7 +1,7 @@
 //! What a policy says: where, on what grounds, from which candidates, or why not.
 
-use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::Transaction;
+use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Transaction, View};
 
 use crate::Constraint;
 
@@ -27,6 +27,27 @@ pub struct Basis {
     pub oldest: Option<Nanos>,
     /// Which policy.
     pub policy: &'static str,
+    /// Why the policy left the choice to another, where it did.
+    pub note: Option<Note>,
+}
+
+/// Why a policy left a choice to the default policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// The block is smaller than those it looks at.
+    Small,
+    /// No load can be seen, and the settings say to go on.
+    NoTelemetry,
+}
+
+impl Note {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Note::Small => "smaller than the policy's threshold: placed as uniform does",
+            Note::NoTelemetry => "no telemetry: placed as uniform does",
+        }
+    }
 }
 
 /// One candidate of a decision.
@@ -34,12 +55,61 @@ pub struct Basis {
 pub struct Considered {
     /// Who.
     pub candidate: Candidate,
-    /// The resource that limits it, where one was looked at.
-    pub limit: Option<ResourceId>,
-    /// The number that ranks it, in that resource's native unit per second.
+    /// What limits it, where that was looked at.
+    pub limit: Option<Limit>,
+    /// The rate that ranks it, in bit/s.
     pub value: Option<Load>,
+    /// How the load of its link is known, where it was looked at.
+    pub sight: Option<Sight>,
     /// What came of it.
     pub verdict: Verdict,
+}
+
+impl Considered {
+    /// A host that was chosen without a number.
+    pub(crate) fn chosen(host: HostId) -> Considered {
+        let candidate = Candidate::Host(host);
+        Considered { candidate, limit: None, value: None, sight: None, verdict: Verdict::Chosen }
+    }
+}
+
+/// What limits a candidate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// A link or a device.
+    Resource(ResourceId),
+    /// What a disk writes at most.
+    DiskWriteCap,
+}
+
+impl Limit {
+    /// Its name in `fabric`, or `disk`.
+    pub fn name(self, fabric: &Fabric) -> String {
+        match self {
+            Limit::Resource(resource) => fabric.resource_name(resource),
+            Limit::DiskWriteCap => "disk".to_owned(),
+        }
+    }
+}
+
+/// How the load of a link is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sight {
+    /// By its own counter.
+    Counter,
+    /// As the sum of those below it, traffic inside the rack included.
+    Derived,
+    /// Not at all.
+    Unseen,
+}
+
+/// How `view` knows the load of a link.
+pub(crate) fn sight(view: &View<'_>, link: ResourceId) -> Sight {
+    match view.measured(link) {
+        None => Sight::Unseen,
+        Some(_) if view.is_derived(link) => Sight::Derived,
+        Some(_) => Sight::Counter,
+    }
 }
 
 /// Who may be chosen.
@@ -70,6 +140,17 @@ pub enum Refusal {
         /// End of the newest window of any candidate; `None` if nothing was ever reported.
         newest: Option<Nanos>,
     },
+    /// The cluster has no such host as the writer.
+    UnknownWriter,
+    /// So many copies cannot be in as many fault domains as are to hold one.
+    TooFewCopies {
+        /// Copies, or chunks.
+        replicas: u8,
+        /// Fault domains besides the first copy's, or that may be lost.
+        fault_domains: u8,
+    },
+    /// The policy ranks racks by what they can store, and no rack says what that is.
+    NoStorage,
     /// No candidate may.
     NoCandidate {
         /// How many candidates each constraint kept out.
@@ -86,10 +167,19 @@ impl std::fmt::Display for Refusal {
             Refusal::NoTelemetry { newest: Some(at) } => {
                 write!(f, "no recent telemetry: the newest report of any candidate ends at {at}")
             }
+            Refusal::TooFewCopies { replicas, fault_domains } => {
+                write!(f, "{replicas} copies or chunks cannot outlive {fault_domains} fault domains")
+            }
+            Refusal::UnknownWriter => f.write_str("the writer is no host of the cluster"),
+            Refusal::NoStorage => {
+                f.write_str("the cluster file gives no rack a tree's uplink and devices with a `capacity`")
+            }
             Refusal::NoCandidate { by_constraint } => {
                 f.write_str("no candidate may take it")?;
                 for (i, (constraint, count)) in by_constraint.iter().enumerate() {
-                    write!(f, "{} {count}: {}", if i == 0 { ":" } else { "," }, constraint.text())?;
+                    let hosts = if *count == 1 { "host" } else { "hosts" };
+                    let joint = if i == 0 { ":" } else { "," };
+                    write!(f, "{joint} {count} {hosts} ({})", constraint.text())?;
                 }
                 Ok(())
             }

@@ -15,10 +15,12 @@ mod constraints;
 mod decision;
 mod policy;
 mod pool;
+mod reason;
 pub mod replicas;
 mod ties;
 
 pub use constraints::{Constraint, Constraints};
-pub use decision::{Basis, Candidate, Considered, Decision, Refusal, Verdict};
+pub use decision::{Basis, Candidate, Considered, Decision, Limit, Note, Refusal, Sight, Verdict};
 pub use policy::{Context, Explain, Made, Policy, PolicyError, Registration, Request};
 pub use pool::Pool;
+pub use reason::Reason;

@@ -5,13 +5,21 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bandwidth, Bytes, Device, DomainId, Fabric, HostId};
 
-/// Health and room of every host.
+/// Health and room of every host. A change of a host that the fabric does not have is ignored; a question about one
+/// is a bug of the caller and panics.
 #[derive(Clone, Debug)]
 pub struct Pool {
     fabric: Arc<Fabric>,
     hosts: Vec<Status>,
     /// Open hosts below each domain.
     open: Vec<u32>,
+    /// What is stored on all hosts with limited room, and that room.
+    stored: u128,
+    room: u128,
+    /// What the hosts below each domain can store; `None` where one of them states no limit.
+    storage: Vec<Option<u64>>,
+    /// What the hosts below each domain store.
+    stored_in: Vec<u128>,
     write_rate: Option<Bandwidth>,
 }
 
@@ -36,7 +44,11 @@ impl Pool {
         let status = |host| Status { up: true, draining: false, stored: 0, room: room(host) };
         let hosts: Vec<Status> = fabric.all_hosts().map(status).collect();
         let write_rate = fastest_write(fabric.all_hosts().flat_map(|host| fabric.devices(host)));
-        let mut pool = Pool { open: vec![0; fabric.domain_count()], hosts, write_rate, fabric };
+        let limited = hosts.iter().filter(|status| status.room < u64::MAX);
+        let room = limited.map(|status| u128::from(status.room)).sum();
+        let open = vec![0; fabric.domain_count()];
+        let (storage, stored_in) = (storage(&fabric), vec![0; fabric.domain_count()]);
+        let mut pool = Pool { open, hosts, stored: 0, room, storage, stored_in, write_rate, fabric };
         for host in pool.fabric.clone().all_hosts() {
             if pool.is_open(host) {
                 pool.count(host, 1);
@@ -106,6 +118,46 @@ impl Pool {
         bytes.0 <= status.room.saturating_sub(status.stored)
     }
 
+    /// What the hosts of a domain can store; `None` without limit.
+    pub fn storage(&self, domain: DomainId) -> Option<Bytes> {
+        self.storage[domain.index()].map(Bytes)
+    }
+
+    /// What the hosts of a domain store.
+    pub fn stored_in(&self, domain: DomainId) -> Bytes {
+        Bytes(u64::try_from(self.stored_in[domain.index()]).unwrap_or(u64::MAX))
+    }
+
+    /// What a host can still store.
+    pub fn room(&self, host: HostId) -> Bytes {
+        let status = &self.hosts[host.index()];
+        Bytes(status.room.saturating_sub(status.stored))
+    }
+
+    /// How full the hosts of the cluster are in the mean, as a share of their room.
+    pub fn mean_fill(&self) -> f64 {
+        if self.room == 0 { 0.0 } else { self.stored as f64 / self.room as f64 }
+    }
+
+    /// How full a host would be with `bytes` more, as a share of its room. Zero without limit.
+    pub fn fill(&self, host: HostId, bytes: Bytes) -> f64 {
+        let status = &self.hosts[host.index()];
+        if status.room == u64::MAX {
+            return 0.0;
+        }
+        (status.stored as f64 + bytes.0 as f64) / (status.room as f64).max(1.0)
+    }
+
+    /// How much more of its room, as a share, a host would fill with `bytes` more than the hosts of the cluster do in
+    /// the mean. Zero on a host without limit.
+    pub fn imbalance(&self, host: HostId, bytes: Bytes) -> f64 {
+        if self.hosts[host.index()].room == u64::MAX {
+            0.0
+        } else {
+            self.fill(host, bytes) - self.mean_fill()
+        }
+    }
+
     /// Whether a host is up, not draining and not full.
     pub fn is_open(&self, host: HostId) -> bool {
         self.hosts[host.index()].is_open()
@@ -117,8 +169,20 @@ impl Pool {
     }
 
     fn change(&mut self, host: HostId, change: impl FnOnce(&mut Status)) {
-        let before = self.is_open(host);
-        change(&mut self.hosts[host.index()]);
+        let Some(status) = self.hosts.get_mut(host.index()) else { return };
+        let before = status.is_open();
+        let before_stored = status.stored;
+        change(status);
+        let stored = status.stored;
+        if status.room < u64::MAX {
+            self.stored = self.stored - u128::from(before_stored) + u128::from(stored);
+        }
+        if stored != before_stored {
+            self.climb(host, |pool, at| {
+                let sum = &mut pool.stored_in[at.index()];
+                *sum = *sum - u128::from(before_stored) + u128::from(stored);
+            });
+        }
         match (before, self.is_open(host)) {
             (false, true) => self.count(host, 1),
             (true, false) => self.count(host, -1),
@@ -127,12 +191,34 @@ impl Pool {
     }
 
     fn count(&mut self, host: HostId, change: i32) {
+        self.climb(host, |pool, at| {
+            pool.open[at.index()] = pool.open[at.index()].wrapping_add_signed(change);
+        });
+    }
+
+    /// Does something to the rack of a host, and to all that it is in.
+    fn climb(&mut self, host: HostId, change: impl Fn(&mut Pool, DomainId)) {
         let mut domain = Some(self.fabric.rack_of(host));
         while let Some(at) = domain {
-            self.open[at.index()] = self.open[at.index()].wrapping_add_signed(change);
+            change(self, at);
             domain = self.fabric.parent(at);
         }
     }
+}
+
+/// What the hosts below each domain can store.
+fn storage(fabric: &Fabric) -> Vec<Option<u64>> {
+    let mut storage = vec![Some(0_u64); fabric.domain_count()];
+    for host in fabric.all_hosts() {
+        let own = fabric.storage(host);
+        let mut domain = Some(fabric.rack_of(host));
+        while let Some(at) = domain {
+            let sum = &mut storage[at.index()];
+            *sum = sum.zip(own).map(|(sum, own)| sum.saturating_add(own.0));
+            domain = fabric.parent(at);
+        }
+    }
+    storage
 }
 
 fn fastest_write<'a>(devices: impl Iterator<Item = &'a Device>) -> Option<Bandwidth> {

@@ -1,7 +1,6 @@
 //! Runs of a scenario: one for each policy and seed, several at once.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -67,11 +66,9 @@ pub fn run_all(
     progress: &(dyn Fn(usize, f64) -> bool + Sync),
 ) -> Result<Vec<Run>, RunError> {
     // Arrivals depend on the seed alone, so that policies are compared on the same ones.
-    let mut arrivals: BTreeMap<u64, Arc<Arrivals>> = BTreeMap::new();
+    let mut arrivals: BTreeMap<u64, Mutex<Shared>> = BTreeMap::new();
     for task in tasks {
-        if let Entry::Vacant(vacant) = arrivals.entry(task.seed) {
-            vacant.insert(Arc::new(scenario.arrivals(task.seed)?));
-        }
+        arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").left += 1;
     }
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Option<Result<Run, RunError>>>> = Mutex::new(tasks.iter().map(|_| None).collect());
@@ -80,7 +77,8 @@ pub fn run_all(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = tasks.get(at) else { return };
             let goes_on = |share: f64| !failed.load(Ordering::Relaxed) && progress(at, share);
-            let result = run(scenario, task, &arrivals[&task.seed], &goes_on);
+            let result = shared(scenario, task.seed, &arrivals[&task.seed])
+                .and_then(|arrivals| run(scenario, task, &arrivals, &goes_on));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             results.lock().expect("no thread panics while it holds the lock")[at] = Some(result);
         }
@@ -103,6 +101,24 @@ pub fn run_all(
         }
     }
     stopped.map_or(Ok(runs), Err)
+}
+
+/// The arrivals of a seed, while runs are left that need them.
+#[derive(Default)]
+struct Shared {
+    arrivals: Option<Result<Arc<Arrivals>, InputError>>,
+    left: usize,
+}
+
+/// The arrivals of a seed; the first run to ask makes them, the last takes them away.
+fn shared(scenario: &Scenario, seed: u64, of_seed: &Mutex<Shared>) -> Result<Arc<Arrivals>, RunError> {
+    let mut of_seed = of_seed.lock().expect("no thread panics while it holds the lock");
+    of_seed.left -= 1;
+    let made = of_seed.arrivals.take().unwrap_or_else(|| scenario.arrivals(seed).map(Arc::new));
+    if of_seed.left > 0 {
+        of_seed.arrivals = Some(made.clone());
+    }
+    Ok(made?)
 }
 
 fn run(

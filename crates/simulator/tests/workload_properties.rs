@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
+use leeward_placement::replicas::Layout;
 use leeward_simulator::stage::workload::{
     Background, Facebook, Factor, FileWrite, Flow, Job, RateChange, Share, Source, Workload,
 };
@@ -87,6 +88,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 bytes: Bytes(1),
                 block: Bytes(1),
                 replicas: 3,
+                layout: Layout::Chain,
             };
             let mut files: Vec<_> = files.into_iter().map(file).collect();
             flows.sort_by(|a, b| a.start.total_cmp(&b.start));

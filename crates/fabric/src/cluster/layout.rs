@@ -11,9 +11,7 @@ use super::values::{Duplex, Name};
 use crate::fabric::Domain;
 use crate::input::InputError;
 use crate::units::Bandwidth;
-use crate::{
-    Capacities, Discipline, DomainId, DomainKind, Fabric, FaultDomainId, HostId, Load, ResourceId, Shape,
-};
+use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, HostId, Load, ResourceId, Shape};
 
 /// Device time: 1e9 ns of service per second is a busy device.
 const BUSY: Load = Load(1_000_000_000);
@@ -60,7 +58,6 @@ impl Layout<'_> {
             rack_fault_domains.push(id);
             domains.push(Domain {
                 name: rack.name.as_str().into(),
-                kind: DomainKind::Rack,
                 parent: rack.pod.map(|pod| DomainId((racks.len() + pod) as u32)),
                 hosts: first..host_names.len() as u32,
                 children: 0..0,
@@ -75,7 +72,6 @@ impl Layout<'_> {
             }
             domains.push(Domain {
                 name: pod.name.as_str().into(),
-                kind: DomainKind::Pod,
                 parent: None,
                 hosts: domains[first].hosts.start..domains[end - 1].hosts.end,
                 children: first as u32..end as u32,

@@ -182,15 +182,19 @@ impl Model {
         });
         let residual = load.map_or(0.0, |load| (self.settings.limit * capacity - load).max(0.0));
         let flows = f64::from(flows);
-        let mut hot_since = None;
+        let (mut hot_since, mut hot_until) = (None, 0);
         for window in history.windows.iter().filter(|window| !window.missed) {
             let went_down = |down: &&Place| **down <= window.place;
             let down = history.downs.iter().rev().find(went_down);
             let hot = window.load > self.settings.hot * self.capacity(resource, window.place.events);
-            let since = hot_since.filter(|&(_, place): &(u64, Place)| down.is_none_or(|down| place > *down));
+            let joins = window.from <= hot_until + self.settings.interval.0 / 2;
+            let since =
+                hot_since.filter(|&(_, place): &(u64, Place)| joins && down.is_none_or(|down| place > *down));
             hot_since = hot.then(|| (since.map_or(window.from, |(from, _)| from), window.place));
+            hot_until = window.until;
         }
         let hot_since = hot_since.filter(|(_, place)| history.downs.last().is_none_or(|down| place > down));
+        let hot_since = hot_since.filter(|_| measured.is_some());
         Numbers {
             measured,
             derived: history.derived,

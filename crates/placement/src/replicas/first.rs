@@ -1,12 +1,13 @@
 //! The first copy, and copies at random: what every policy shares with HDFS's default.
 
 use leeward_fabric::HostId;
+use leeward_ledger::Fade;
 
-use super::ReplicaRequest;
+use super::{Chain, ReplicaRequest, transfers};
 use crate::constraints::Filter;
 use crate::decision::count_refusals;
 use crate::ties::Draws;
-use crate::{Pool, Refusal};
+use crate::{Basis, Considered, Context, Decision, Pool, Refusal};
 
 /// Draws before every candidate is looked at in turn.
 const DRAWS: u32 = 16;
@@ -24,6 +25,9 @@ pub(super) fn first(
     draws: &mut Draws,
 ) -> Result<HostId, Refusal> {
     let fabric = filter.pool.fabric();
+    if request.writer.is_some_and(|writer| writer.index() >= fabric.host_count()) {
+        return Err(Refusal::UnknownWriter);
+    }
     let near = request.writer.and_then(|writer| {
         if filter.refuses(writer).is_none() {
             return Some(writer);
@@ -36,7 +40,7 @@ pub(super) fn first(
     Ok(host)
 }
 
-/// A host of a range that may take a copy, each as likely.
+/// A host of a range that may take a copy: each as likely, unless hardly any may.
 pub(super) fn at_random(
     range: std::ops::Range<u32>,
     filter: &Filter<'_>,
@@ -59,33 +63,25 @@ pub(super) fn at_random(
     (0..count).map(turn).find(|&host| filter.refuses(host).is_none())
 }
 
-/// How the copies besides the first may be grouped, most wanted first: as the policy says; each by itself, when no
-/// rack takes a group; near each other, where that leaves as many fault domains as were asked for; and, when none was
-/// asked for, near the first copy rather than nowhere.
-pub(super) fn attempts(request: &ReplicaRequest, groups: Vec<usize>) -> Vec<(Vec<usize>, Near)> {
-    let alone = vec![1; groups.iter().sum()];
-    let mut attempts = vec![(groups, Near::No)];
-    if attempts[0].0 != alone {
-        attempts.push((alone.clone(), Near::No));
-    }
-    if request.fault_domains <= 1 {
-        attempts.push((alone.clone(), Near::EachOther));
-    }
-    if request.fault_domains == 0 {
-        attempts.push((alone, Near::First));
-    }
-    attempts
+/// An explanation of copies that were chosen by no number.
+pub(super) fn chosen(copies: &[HostId], context: &Context<'_, '_>) -> Vec<Considered> {
+    copies.iter().take(context.explain.limit()).map(|&host| Considered::chosen(host)).collect()
 }
 
-/// Which copies may share a fault domain, besides those of one group.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Near {
-    /// None.
-    No,
-    /// Those besides the first.
-    EachOther,
-    /// All.
-    First,
+/// The decision of a policy that looks at no load.
+pub(super) fn by_rule(
+    policy: &'static str,
+    request: &ReplicaRequest,
+    copies: Chain,
+    context: &Context<'_, '_>,
+) -> Decision<Chain> {
+    let (fabric, now) = (context.pool.fabric(), context.view.now());
+    Decision {
+        change: transfers(fabric, request, &copies, None, Fade::WithEstimator, now),
+        basis: Basis { epoch: context.view.epoch(), oldest: None, policy, note: None },
+        why: chosen(&copies, context),
+        choice: copies,
+    }
 }
 
 /// Nobody may: counts why, over all hosts.

@@ -9,21 +9,15 @@
 //! the disk limits). Pseudocode 2 puts every remote copy in a rack of its own, the text keeps two of three in one rack;
 //! `remote_racks` says which, 1 as in the text by default, 2 to the letter of the pseudocode.
 
-use std::cmp::Reverse;
-
-use leeward_fabric::{
-    BITS_PER_BYTE, Bandwidth, Bytes, DomainId, Hop, HostId, Load, Nanos, ResourceId, Shape,
-};
-use leeward_ledger::Fade;
+use leeward_fabric::{Bandwidth, Bytes, Nanos};
+use leeward_ledger::{Fade, Transaction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first::{Near, attempts, filter, first, no_candidate};
-use super::level::Level;
-use super::{Chain, ReplicaRequest, Uniform, UniformSettings, chain_hops, groups, settings, transfer};
-use crate::constraints::{Constraint, Filter};
-use crate::ties::{Draws, Ties};
-use crate::{Basis, Candidate, Considered, Context, Decision, Policy, Refusal, Registration, Verdict};
+use super::first::chosen;
+use super::search::Search;
+use super::{Chain, ReplicaRequest, Uniform, UniformSettings, settings, transfer, transfers};
+use crate::{Basis, Context, Decision, Note, Policy, Refusal, Registration};
 
 /// Settings of `sinbad`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -31,10 +25,12 @@ use crate::{Basis, Candidate, Considered, Context, Decision, Policy, Refusal, Re
 pub struct SinbadSettings {
     /// Blocks smaller than this go to the default policy (pseudocode 1, line 2). Default 256MiB: full blocks only.
     pub threshold: Bytes,
-    /// q: how long blocks wait to be decided together. Default 0s, at once.
-    pub interval: Nanos,
+    /// q: how long blocks wait to be decided together. Default 0s, at once; 1s under `sinbad-file`.
+    pub interval: Option<Nanos>,
     /// Over how many racks the copies besides the first are spread. Default 1 as in the paper's text; 2 is the
     /// letter of pseudocode 2 for three copies.
+    #[serde(deserialize_with = "super::remote_racks")]
+    #[schemars(range(min = 1))]
     pub remote_racks: u8,
     /// Which links a chosen block is charged to until the next report.
     pub hysteresis: Hysteresis,
@@ -71,7 +67,7 @@ impl Default for SinbadSettings {
     fn default() -> Self {
         SinbadSettings {
             threshold: Bytes(256 << 20),
-            interval: Nanos(0),
+            interval: None,
             remote_racks: 1,
             hysteresis: Hysteresis::Selected,
             disk_write_cap: None,
@@ -83,6 +79,7 @@ impl Default for SinbadSettings {
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct Sinbad {
+    name: &'static str,
     settings: SinbadSettings,
     default: Uniform,
 }
@@ -95,36 +92,15 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
     make: |text| Ok(Box::new(Sinbad::new(settings("sinbad", text)?))),
 };
 
-/// One block on its way down the tree.
-struct Search<'s, 'f, 'c, 'a, 'l> {
-    settings: &'s SinbadSettings,
-    request: &'s ReplicaRequest,
-    ties: Ties,
-    /// What the fastest device of the cluster writes, at most, in bit/s.
-    domain_write_cap: i64,
-    filter: Filter<'f>,
-    context: &'c mut Context<'a, 'l>,
-    /// The links chosen so far.
-    selected: Vec<Hop>,
-    oldest: Option<Nanos>,
-    why: Vec<Considered>,
-}
-
-/// DiskWriteCap in bit/s, of what writes at `own` rate.
-fn write_cap(settings: &SinbadSettings, own: Option<Bandwidth>) -> i64 {
-    let caps = [settings.disk_write_cap, own].into_iter().flatten();
-    caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
-}
-
-fn link_hop(resource: ResourceId) -> Hop {
-    Hop { resource, work: BITS_PER_BYTE }
-}
-
 impl Sinbad {
     /// The policy with these settings.
     pub fn new(settings: SinbadSettings) -> Sinbad {
+        Sinbad::named("sinbad", settings)
+    }
+
+    pub(super) fn named(name: &'static str, settings: SinbadSettings) -> Sinbad {
         let default = Uniform::new(UniformSettings { remote_racks: settings.remote_racks });
-        Sinbad { settings, default }
+        Sinbad { name, settings, default }
     }
 
     fn place_one(
@@ -133,44 +109,31 @@ impl Sinbad {
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Chain>, Refusal> {
         if request.size < self.settings.threshold {
-            return self.place_by_default(request, context);
+            return self.place_by_default(request, context, Note::Small);
         }
-        let fabric = context.view.fabric();
-        let mut filter = filter(context.pool, request);
-        first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
         let settings = &self.settings;
-        let (selected, why) = (Vec::with_capacity(4), Vec::new());
-        let ties = Ties::new(context.seed, request.id);
-        let domain_write_cap = write_cap(settings, context.pool.write_rate());
-        let mut search = Search {
-            settings,
-            request,
-            ties,
-            domain_write_cap,
-            filter,
-            context,
-            selected,
-            oldest: None,
-            why,
-        };
-        match search.select_all(groups(request, settings.remote_racks, fabric.shape())) {
+        let mut search = Search::new(settings, request, context)?;
+        match search.select_all() {
             Ok(()) => {}
             Err(Refusal::NoTelemetry { .. }) if settings.without_telemetry == WithoutTelemetry::Default => {
-                return self.place_by_default(request, context);
+                return self.place_by_default(request, context, Note::NoTelemetry);
             }
             Err(refusal) => return Err(refusal),
         }
-        let Search { filter, selected, oldest, why, .. } = search;
-        let hops = match settings.hysteresis {
-            Hysteresis::Selected => selected,
-            Hysteresis::All => chain_hops(fabric, request, &filter.used),
-        };
-        let cap = settings.disk_write_cap.or(context.pool.write_rate());
+        let (copies, hops, oldest, why) = search.found();
+        let (fade, now) = (Fade::AtNextWindow, context.view.now());
+        let cap = [settings.disk_write_cap, context.pool.write_rate()].into_iter().flatten().min();
         Ok(Decision {
-            change: transfer(request, hops, cap, Fade::AtNextWindow, context.view.now()),
-            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name() },
+            change: match settings.hysteresis {
+                Hysteresis::Selected => Transaction {
+                    add: vec![transfer(request, hops, cap, fade, now)],
+                    ..Transaction::default()
+                },
+                Hysteresis::All => transfers(context.pool.fabric(), request, &copies, cap, fade, now),
+            },
+            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note: None },
             why,
-            choice: filter.used,
+            choice: copies,
         })
     }
 
@@ -179,16 +142,22 @@ impl Sinbad {
         &self,
         request: &ReplicaRequest,
         context: &mut Context<'_, '_>,
+        note: Note,
     ) -> Result<Decision<Chain>, Refusal> {
         let copies = self.default.choose(request, context)?;
-        let hops = match self.settings.hysteresis {
-            Hysteresis::Selected => Vec::new(),
-            Hysteresis::All => chain_hops(context.pool.fabric(), request, &copies),
-        };
+        let (fade, now) = (Fade::AtNextWindow, context.view.now());
+        let basis =
+            Basis { epoch: context.view.epoch(), oldest: None, policy: self.name(), note: Some(note) };
         Ok(Decision {
-            change: transfer(request, hops, None, Fade::AtNextWindow, context.view.now()),
-            basis: Basis { epoch: context.view.epoch(), oldest: None, policy: self.name() },
-            why: Vec::new(),
+            change: match self.settings.hysteresis {
+                Hysteresis::Selected => {
+                    let entry = transfer(request, Vec::new(), None, fade, now);
+                    Transaction { add: vec![entry], ..Transaction::default() }
+                }
+                Hysteresis::All => transfers(context.pool.fabric(), request, &copies, None, fade, now),
+            },
+            basis,
+            why: chosen(&copies, context),
             choice: copies,
         })
     }
@@ -196,7 +165,7 @@ impl Sinbad {
 
 impl Policy<ReplicaRequest> for Sinbad {
     fn name(&self) -> &'static str {
-        "sinbad"
+        self.name
     }
 
     fn place(
@@ -219,197 +188,10 @@ impl Policy<ReplicaRequest> for Sinbad {
     }
 
     fn waits(&self, request: &ReplicaRequest) -> Nanos {
-        if request.size < self.settings.threshold { Nanos(0) } else { self.settings.interval }
-    }
-}
-
-impl Search<'_, '_, '_, '_, '_> {
-    /// Places the copies besides the first, group by group.
-    fn select_all(&mut self, groups: Vec<usize>) -> Result<(), Refusal> {
-        let fabric = self.context.view.fabric();
-        let fault_domain = |host: HostId| fabric.fault_domain(fabric.rack_of(host));
-        let first = fault_domain(self.filter.used[0]);
-        let mut refusal = None;
-        for (groups, near) in attempts(self.request, groups) {
-            self.filter.used.truncate(1);
-            self.filter.closed.clear();
-            self.filter.closed.extend((near != Near::First).then_some(first));
-            self.selected.clear();
-            self.why.clear();
-            let mut failed = None;
-            for copies in groups {
-                let charged = self.selected.len();
-                failed = self.select(None, copies).err();
-                if failed.is_some() {
-                    break;
-                }
-                self.charge(charged);
-                let last = fault_domain(self.filter.used[self.filter.used.len() - 1]);
-                self.filter.closed.extend((near == Near::No).then_some(last));
-            }
-            match failed {
-                None => return Ok(()),
-                Some(failed) => refusal = refusal.or(Some(failed)),
-            }
-        }
-        Err(refusal.unwrap_or_else(|| no_candidate(&self.filter)))
-    }
-
-    /// Pseudocode 2: below `domain`, the best link that can take all `copies`, and on below it; at the hosts of a rack,
-    /// the best of them, one copy each. Where it does not go on below a link, the next best is tried.
-    fn select(&mut self, domain: Option<DomainId>, copies: usize) -> Result<(), Refusal> {
-        let mut level = Level::default();
-        self.rank(domain, &mut level);
-        if level.never_seen() && domain.is_some() {
-            // There are no counters this far down: what is above decided, and the hash does the rest.
-            self.rank_unseen(domain, &mut level);
-        }
-        let (explained, limit) = (self.why.len(), self.context.explain.limit());
-        let (mut left, mut failed) = (copies, None);
-        while left > 0 {
-            let Some((value, _, Reverse(candidate))) = level.best() else {
-                return Err(failed.unwrap_or_else(|| self.nothing(&level)));
-            };
-            let refused = match candidate {
-                Candidate::Host(host) => self.filter.refuses(host),
-                Candidate::Domain(domain) => self.filter.refuses_domain(domain, left),
-            };
-            let verdict = refused.map_or(Verdict::Chosen, Verdict::Refused);
-            if limit > 0 && (verdict == Verdict::Chosen || self.why.len() - explained < limit) {
-                self.consider(candidate, value, verdict);
-            }
-            let before = (self.filter.used.len(), self.selected.len(), self.why.len());
-            match candidate {
-                _ if refused.is_some() => {}
-                Candidate::Host(host) => {
-                    self.filter.used.push(host);
-                    self.selected.extend(self.link(candidate).map(link_hop));
-                    left -= 1;
-                }
-                Candidate::Domain(domain) => {
-                    self.selected.extend(self.link(candidate).map(link_hop));
-                    match self.select(Some(domain), left) {
-                        Ok(()) => {
-                            let below = self.why.split_off(before.2);
-                            self.outranked(&mut level, explained, limit);
-                            self.why.extend(below);
-                            return Ok(());
-                        }
-                        Err(error) => {
-                            self.filter.used.truncate(before.0);
-                            self.selected.truncate(before.1);
-                            self.why.truncate(before.2);
-                            if let Some(last) = self.why.last_mut().filter(|_| limit > 0) {
-                                last.verdict = Verdict::Refused(Constraint::TooFew);
-                            }
-                            failed = failed.or(Some(error));
-                        }
-                    }
-                }
-            }
-        }
-        self.outranked(&mut level, explained, limit);
-        Ok(())
-    }
-
-    /// Lists the links of the next level with what each is expected to have left. A mesh has none but those of hosts.
-    fn rank(&mut self, domain: Option<DomainId>, level: &mut Level) {
-        let fabric = self.context.view.fabric();
-        let children = fabric.children(domain);
-        if children.len() == 0 {
-            for host in domain.map_or(0..0, |domain| fabric.hosts(domain)).map(HostId) {
-                self.rank_candidate(Candidate::Host(host), level);
-            }
-        }
-        for child in children {
-            match fabric.into_domain(child) {
-                Some(_) => self.rank_candidate(Candidate::Domain(child), level),
-                None => self.rank(Some(child), level),
-            }
-        }
-    }
-
-    fn rank_candidate(&mut self, candidate: Candidate, level: &mut Level) {
-        let Some(link) = self.link(candidate) else { return };
-        match self.context.view.expected_capacity(link) {
-            Some(Load(left)) => {
-                let value = left.min(self.write_cap(candidate));
-                let tie = self.ties.rank(u64::from(link.0));
-                level.add((value, tie, Reverse(candidate)));
-            }
-            None => level.add_unseen(self.context.view.measured_until(link)),
-        }
-    }
-
-    /// Lists the hosts of a rack that has no counters below its own, all alike but for their devices.
-    fn rank_unseen(&mut self, domain: Option<DomainId>, level: &mut Level) {
-        let fabric = self.context.view.fabric();
-        for host in domain.map_or(0..0, |domain| fabric.hosts(domain)).map(HostId) {
-            let candidate = Candidate::Host(host);
-            let Some(link) = self.link(candidate) else { continue };
-            let value = self.context.view.capacity(link).0.min(self.write_cap(candidate));
-            level.add_blind((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
-        }
-    }
-
-    /// The link into a candidate. On a pipe mesh, the pair from the writer.
-    fn link(&self, candidate: Candidate) -> Option<ResourceId> {
-        let fabric = self.context.view.fabric();
-        match candidate {
-            Candidate::Domain(domain) => fabric.into_domain(domain),
-            Candidate::Host(host) if fabric.shape() == Shape::Pipe => {
-                fabric.pair(self.request.writer.unwrap_or(self.filter.used[0]), host)
-            }
-            Candidate::Host(host) => fabric.ingress(host),
-        }
-    }
-
-    /// DiskWriteCap in bit/s.
-    fn write_cap(&self, candidate: Candidate) -> i64 {
-        match candidate {
-            Candidate::Domain(_) => self.domain_write_cap,
-            Candidate::Host(host) => write_cap(self.settings, self.context.pool.write_rate_of(host)),
-        }
-    }
-
-    /// Charges the links selected since `from` with the block, until the next report.
-    fn charge(&mut self, from: usize) {
-        let now = self.context.view.now();
-        for hop in &self.selected[from..] {
-            let seen = self.context.view.measured_until(hop.resource);
-            self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
-        }
-        if self.settings.hysteresis == Hysteresis::Selected {
-            let change =
-                transfer(self.request, self.selected[from..].to_vec(), None, Fade::AtNextWindow, now);
-            change.add.iter().for_each(|entry| self.context.view.add(entry));
-        }
-    }
-
-    fn consider(&mut self, candidate: Candidate, value: i64, verdict: Verdict) {
-        let (limit, value) = (self.link(candidate), Some(Load(value)));
-        self.why.push(Considered { candidate, limit, value, verdict });
-    }
-
-    /// Notes the best of those not chosen, up to `limit` candidates of the level in all.
-    fn outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
-        while self.why.len() - explained < limit {
-            let Some((value, _, Reverse(candidate))) = level.best() else { break };
-            self.consider(candidate, value, Verdict::Outranked);
-        }
-    }
-
-    /// Why no candidate of a level was chosen: none was seen, or none of those seen may.
-    fn nothing(&self, level: &Level) -> Refusal {
-        match (level.unseen(), no_candidate(&self.filter)) {
-            (Some((_, newest)), _) if level.seen() == 0 => {
-                Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
-            }
-            (Some((count, _)), Refusal::NoCandidate { mut by_constraint }) => {
-                by_constraint.push((Constraint::Unknown, count));
-                Refusal::NoCandidate { by_constraint }
-            }
-            (_, refusal) => refusal,
+        if request.size < self.settings.threshold {
+            Nanos(0)
+        } else {
+            self.settings.interval.unwrap_or_default()
         }
     }
 }

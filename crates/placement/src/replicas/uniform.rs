@@ -4,22 +4,24 @@
 //! HDFS's own refinements that look at something else than the network (data nodes with many transfers, stale nodes)
 //! are left out, as in the simulations of Sinbad section 7.1.
 
-use leeward_fabric::HostId;
-use leeward_ledger::Fade;
+use leeward_fabric::{DomainId, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first::{Near, at_random, attempts, filter, first, no_candidate};
-use super::{Chain, ReplicaRequest, chain_hops, groups, settings, transfer};
+use super::first::{at_random, by_rule, filter, first, no_candidate};
+use super::spread::spreads;
+use super::{Chain, ReplicaRequest, settings};
 use crate::constraints::Filter;
 use crate::ties::Draws;
-use crate::{Basis, Candidate, Considered, Context, Decision, Policy, Refusal, Registration, Verdict};
+use crate::{Context, Decision, Policy, Refusal, Registration};
 
 /// Settings of `uniform`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UniformSettings {
     /// Over how many racks the copies besides the first are spread: 1 is HDFS's default, 2 its variant.
+    #[serde(deserialize_with = "super::remote_racks")]
+    #[schemars(range(min = 1))]
     pub remote_racks: u8,
 }
 
@@ -58,14 +60,14 @@ impl Uniform {
         let fabric = context.pool.fabric();
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
-        let writer = first(request, &mut filter, &mut draws)?;
-        for (groups, near) in attempts(request, groups(request, self.settings.remote_racks, fabric.shape())) {
+        first(request, &mut filter, &mut draws)?;
+        for spread in spreads(request, self.settings.remote_racks, fabric.shape())? {
             filter.used.truncate(1);
-            filter.closed.clear();
-            if near != Near::First {
-                filter.closed.push(fabric.fault_domain(fabric.rack_of(writer)));
-            }
-            if groups.iter().all(|&copies| place_group(&mut filter, &mut draws, copies, near).is_some()) {
+            let mut place = |&copies: &usize| {
+                spread.close(&mut filter);
+                place_group(&mut filter, &mut draws, copies).is_some()
+            };
+            if spread.groups.iter().all(&mut place) {
                 return Ok(filter.used);
             }
         }
@@ -74,7 +76,7 @@ impl Uniform {
 }
 
 /// Places `copies` on hosts of one rack.
-fn place_group(filter: &mut Filter<'_>, draws: &mut Draws, copies: usize, near: Near) -> Option<()> {
+fn place_group(filter: &mut Filter<'_>, draws: &mut Draws, copies: usize) -> Option<()> {
     let fabric = filter.pool.fabric();
     let anywhere = 0..fabric.host_count() as u32;
     let mut first: Option<HostId> = None;
@@ -86,18 +88,19 @@ fn place_group(filter: &mut Filter<'_>, draws: &mut Draws, copies: usize, near: 
             break;
         }
     }
-    let takes = |rack: &leeward_fabric::DomainId| filter.refuses_domain(*rack, copies).is_none();
+    let takes = |rack: &DomainId| filter.refuses_domain(*rack, copies).is_none();
     let rack = match first {
         Some(host) => fabric.rack_of(host),
-        None => fabric.all_racks().find(takes)?,
+        None => {
+            let racks = fabric.rack_count() as u32;
+            let from = draws.below(racks);
+            (0..racks).map(|step| DomainId((from + step) % racks)).find(takes)?
+        }
     };
     for copy in 0..copies {
         let drawn = first.filter(|_| copy == 0);
         let host = drawn.or_else(|| at_random(fabric.hosts(rack), filter, draws))?;
         filter.used.push(host);
-    }
-    if near == Near::No {
-        filter.closed.push(fabric.fault_domain(rack));
     }
     Some(())
 }
@@ -113,21 +116,7 @@ impl Policy<ReplicaRequest> for Uniform {
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Chain>, Refusal>> {
         let place = |request: &ReplicaRequest| {
-            let copies = self.choose(request, context)?;
-            let hops = chain_hops(context.pool.fabric(), request, &copies);
-            let chosen = copies.iter().take(context.explain.limit());
-            let why = chosen.map(|&host| Considered {
-                candidate: Candidate::Host(host),
-                limit: None,
-                value: None,
-                verdict: Verdict::Chosen,
-            });
-            Ok(Decision {
-                change: transfer(request, hops, None, Fade::WithEstimator, context.view.now()),
-                basis: Basis { epoch: context.view.epoch(), oldest: None, policy: self.name() },
-                why: why.collect(),
-                choice: copies,
-            })
+            Ok(by_rule(self.name(), request, self.choose(request, context)?, context))
         };
         batch.iter().map(place).collect()
     }

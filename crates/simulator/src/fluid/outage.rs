@@ -47,11 +47,7 @@ impl Outages {
         changed: &mut Vec<(ResourceId, Load)>,
     ) {
         self.working.set(resource, capacity);
-        let host_up = self.fabric.host_of(resource).is_none_or(|host| self.is_up(host));
-        let domain_up = self.fabric.domain_of_link(resource).is_none_or(|domain| self.is_domain_up(domain));
-        if host_up && domain_up {
-            self.set(resource, capacity, changed);
-        }
+        self.settle(resource, changed);
     }
 
     /// A host fails with its links and devices, or works again.
@@ -62,7 +58,7 @@ impl Outages {
         let devices = (0..fabric.devices(host).len() as u16).map(|index| fabric.device(host, index));
         let pairs = fabric.all_hosts().flat_map(|other| [fabric.pair(host, other), fabric.pair(other, host)]);
         for resource in links.into_iter().chain(devices).chain(pairs).flatten() {
-            self.set(resource, if up { self.working.get(resource) } else { Load(0) }, changed);
+            self.settle(resource, changed);
         }
     }
 
@@ -72,11 +68,19 @@ impl Outages {
         for resource in
             [self.fabric.out_of_domain(domain), self.fabric.into_domain(domain)].into_iter().flatten()
         {
-            self.set(resource, if up { self.working.get(resource) } else { Load(0) }, changed);
+            self.settle(resource, changed);
         }
     }
 
-    fn set(&mut self, resource: ResourceId, capacity: Load, changed: &mut Vec<(ResourceId, Load)>) {
+    /// A resource carries what it can, if all it belongs to is up.
+    fn settle(&mut self, resource: ResourceId, changed: &mut Vec<(ResourceId, Load)>) {
+        let fabric = &self.fabric;
+        let pair = fabric.hosts_of_pair(resource);
+        let mut hosts =
+            fabric.host_of(resource).into_iter().chain(pair.into_iter().flat_map(|(a, b)| [a, b]));
+        let works = hosts.all(|host| self.is_up(host))
+            && fabric.domain_of_link(resource).is_none_or(|domain| self.is_domain_up(domain));
+        let capacity = if works { self.working.get(resource) } else { Load(0) };
         if self.truth.get(resource) != capacity {
             self.truth.set(resource, capacity);
             changed.push((resource, capacity));

@@ -62,12 +62,14 @@ impl Plant<'_> {
         let broken: Vec<(u32, HostId)> =
             self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
         for (block, host) in broken {
-            let UnderWay { flow, entries } = self.blocks.remove(&block).expect("it was listed as under way");
-            self.network.cancel(now, flow)?;
-            self.cargo.remove(&flow);
+            let UnderWay { flows, entries } = self.blocks.remove(&block).expect("it was listed as under way");
+            for flow in flows {
+                self.network.cancel(now, flow)?;
+                self.cargo.remove(&flow);
+            }
             let copies = std::mem::take(&mut self.record.blocks[block as usize].copies);
             self.undo(now, block, &copies, &entries);
-            self.exclude(now, block, host);
+            self.exclude(block, host);
         }
         Ok(())
     }

@@ -29,12 +29,10 @@ use crate::stage::telemetry::Reporters;
 use crate::stage::workload::{self, Workload};
 use crate::{Progress, RunError};
 
-/// Blocks of a file, at most; a block's id is its file's number and its own.
-const BLOCKS_PER_FILE: u64 = 1 << 24;
-
 /// A block under way.
 struct UnderWay {
-    flow: FlowId,
+    /// One for the chain, or one for each chunk that is not yet written.
+    flows: Vec<FlowId>,
     entries: Vec<EntryId>,
 }
 
@@ -77,8 +75,9 @@ pub struct Plant<'a> {
     wake: Option<Nanos>,
     /// Blocks asked for or under way.
     writing: u64,
+    /// Blocks that are to be asked for at the end of the turn.
+    asks: Vec<u32>,
     hops: Vec<Hop>,
-    endpoints: Vec<Endpoint>,
 }
 
 /// Runs one policy of a scenario on its arrivals. `progress` is called every so often with the share of the run that
@@ -124,8 +123,8 @@ impl<'a> Plant<'a> {
             outputs: Vec::new(),
             wake: None,
             writing: 0,
+            asks: Vec::new(),
             hops: Vec::new(),
-            endpoints: Vec::new(),
             scenario,
             fabric,
             workload,
@@ -174,7 +173,7 @@ impl<'a> Plant<'a> {
                 match entry.remove() {
                     Pending::Event(event) => self.happen(now, event)?,
                     Pending::Samples(samples) => self.tell(now, Input::Report(&samples)),
-                    Pending::Retry(block) => self.ask(now, block),
+                    Pending::Retry(block) => self.asks.push(block),
                 }
             }
             if interval_end <= clock {
@@ -226,8 +225,8 @@ impl<'a> Plant<'a> {
     fn start_background(&mut self, now: f64, flow: &workload::Flow) -> Result<(), RunError> {
         self.hops.clear();
         self.fabric.path(&[flow.from, flow.to], &mut self.hops);
-        let class = class_of(flow.from) << 32 | class_of(flow.to);
-        self.network.start(now, &self.hops, flow.bytes.0 as f64, 1.0, f64::INFINITY, Some(class))?;
+        let class = class_of(flow.from).zip(class_of(flow.to)).map(|(from, to)| from << 32 | to);
+        self.network.start(now, &self.hops, flow.bytes.0 as f64, 1.0, f64::INFINITY, class)?;
         Ok(())
     }
 
@@ -237,14 +236,17 @@ impl<'a> Plant<'a> {
         self.engine.handle(Nanos::from_secs_f64(now), input, &mut self.outputs);
     }
 
-    /// Does what the engine said, and what follows from that, until it has nothing more to say.
+    /// Asks what is to be asked and does what the engine said, until neither has more.
     fn carry_out(&mut self, now: f64) -> Result<(), RunError> {
-        while !self.outputs.is_empty() {
+        while !self.outputs.is_empty() || !self.asks.is_empty() {
+            for block in std::mem::take(&mut self.asks) {
+                self.ask(now, block);
+            }
             for output in std::mem::take(&mut self.outputs) {
                 match output {
                     Output::WakeAt(at) => self.wake = Some(at),
                     Output::Discarded(discarded) => {
-                        self.record.discarded += discarded.stale + discarded.invalid + discarded.unknown;
+                        self.record.discarded += discarded.all();
                     }
                     Output::Answer(block, Answer::Replicas(answer)) => match answer {
                         Ok(placed) => {
@@ -297,12 +299,11 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
     }
 }
 
-/// A number for each endpoint; background flows between the same two share one entry of the network.
-fn class_of(endpoint: Endpoint) -> u64 {
+/// A number for a host, rack or pod; background flows between the same two share one entry of the network.
+fn class_of(endpoint: Endpoint) -> Option<u64> {
     match endpoint {
-        Endpoint::Host(host) => u64::from(host.0) << 2,
-        Endpoint::Domain(domain) => u64::from(domain.0) << 2 | 1,
-        Endpoint::DeviceWrite(host, _) => u64::from(host.0) << 2 | 2,
-        Endpoint::DeviceRead(host, _) => u64::from(host.0) << 2 | 3,
+        Endpoint::Host(host) => Some(u64::from(host.0) << 1),
+        Endpoint::Domain(domain) => Some(u64::from(domain.0) << 1 | 1),
+        Endpoint::DeviceWrite(..) | Endpoint::DeviceRead(..) => None,
     }
 }

@@ -2,16 +2,16 @@
 //! again where a host of the chain is dead.
 
 use leeward_engine::{Ask, Input};
-use leeward_fabric::{HostId, Nanos};
+use leeward_fabric::{Bytes, HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::Constraints;
-use leeward_placement::replicas::{self, ReplicaRequest};
+use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 
-use super::{BLOCKS_PER_FILE, Open, Pending, Plant, UnderWay};
+use super::{Open, Pending, Plant, UnderWay};
 use crate::RunError;
 use crate::fluid::Finished;
 use crate::stage::record::{Block, File};
-use crate::stage::workload;
+use crate::stage::workload::{self, MOST_BLOCKS};
 
 impl Plant<'_> {
     pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) {
@@ -26,7 +26,7 @@ impl Plant<'_> {
     fn next_block(&mut self, now: f64, file: u32) {
         let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
         let bytes = open.left.min(write.block);
-        if bytes.0 == 0 || open.asked == BLOCKS_PER_FILE {
+        if bytes.0 == 0 {
             return self.close_file(now, file);
         }
         open.left.0 -= bytes.0;
@@ -47,7 +47,7 @@ impl Plant<'_> {
             retries: 0,
         });
         self.writing += 1;
-        self.ask(now, block);
+        self.asks.push(block);
     }
 
     fn close_file(&mut self, now: f64, file: u32) {
@@ -62,6 +62,7 @@ impl Plant<'_> {
         }
     }
 
+    /// Puts the question where a block goes.
     pub(super) fn ask(&mut self, now: f64, block: u32) {
         let record = &self.record.blocks[block as usize];
         if !self.outages.is_up(record.writer) {
@@ -69,14 +70,16 @@ impl Plant<'_> {
             self.writing -= 1;
             return;
         }
-        let open = &self.open[record.file as usize];
+        let (open, file) = (&self.open[record.file as usize], &self.workload.files[record.file as usize]);
         let request = ReplicaRequest {
-            id: u64::from(record.file) * BLOCKS_PER_FILE + u64::from(record.index),
+            id: id(record),
             file: u64::from(record.file),
             writer: Some(record.writer),
-            size: record.bytes,
-            replicas: self.workload.files[record.file as usize].replicas,
-            fault_domains: self.scenario.fault_domains,
+            size: piece(record, file),
+            replicas: file.replicas,
+            layout: file.layout,
+            fault_domains: self.scenario.fault_domains.unwrap_or(1.min(file.replicas - 1)),
+            blocks_left: 1 + open.left.0.div_ceil(file.block.0.max(1)),
             constraints: Constraints { excluded_hosts: open.excluded.clone(), ..Constraints::default() },
         };
         self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
@@ -96,38 +99,44 @@ impl Plant<'_> {
         copies: Vec<HostId>,
         entries: Vec<EntryId>,
     ) -> Result<(), RunError> {
-        if let Some(&dead) = copies.iter().find(|&&host| !self.outages.is_up(host)) {
+        let writer = self.record.blocks[block as usize].writer;
+        if let Some(&dead) = copies.iter().chain([&writer]).find(|&&host| !self.outages.is_up(host)) {
             // The connection to it fails, and the writer asks for another, as an HDFS client does.
             self.undo(now, block, &copies, &entries);
-            self.exclude(now, block, dead);
+            self.exclude(block, dead);
             return Ok(());
         }
         let record = &mut self.record.blocks[block as usize];
-        let id = u64::from(record.file) * BLOCKS_PER_FILE + u64::from(record.index);
-        self.endpoints.clear();
-        replicas::chain(&self.fabric, id, Some(record.writer), &copies, &mut self.endpoints);
+        let file = &self.workload.files[record.file as usize];
+        let (fabric, network, hops) = (&self.fabric, &mut self.network, &mut self.hops);
+        let bytes = piece(record, file).0 as f64;
+        let mut flows = Vec::with_capacity(1);
+        replicas::routes(fabric, file.layout, id(record), Some(writer), &copies, |route| {
+            hops.clear();
+            fabric.path(route, hops);
+            flows.push(network.start(now, hops, bytes, 1.0, f64::INFINITY, None));
+        });
         (record.placed, record.copies) = (Some(now), copies);
-        let bytes = record.bytes.0 as f64;
-        self.hops.clear();
-        self.fabric.path(&self.endpoints, &mut self.hops);
-        let flow = self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, None)?;
-        self.cargo.insert(flow, block);
-        self.blocks.insert(block, UnderWay { flow, entries });
+        let flows = flows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        self.cargo.extend(flows.iter().map(|&flow| (flow, block)));
+        self.blocks.insert(block, UnderWay { flows, entries });
         Ok(())
     }
 
     /// Takes a placement back: its entries, and the room it took.
     pub(super) fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
         self.tell(now, Input::Release(entries));
-        let bytes = self.record.blocks[block as usize].bytes;
+        let record = &self.record.blocks[block as usize];
+        let bytes = piece(record, &self.workload.files[record.file as usize]);
         copies.iter().for_each(|&host| self.tell(now, Input::Discarded(host, bytes)));
     }
 
-    pub(super) fn exclude(&mut self, now: f64, block: u32, host: HostId) {
+    /// A host of a block failed: the block is asked for again, without it.
+    pub(super) fn exclude(&mut self, block: u32, host: HostId) {
         let record = &mut self.record.blocks[block as usize];
         record.retries += 1;
         self.open[record.file as usize].excluded.push(host);
-        self.ask(now, block);
+        self.asks.push(block);
     }
 
     pub(super) fn finished(&mut self, done: Finished) {
@@ -135,17 +144,36 @@ impl Plant<'_> {
             self.record.flows.0 += 1;
             return;
         };
-        let under_way = self.blocks.remove(&block).expect("a block's flow ends once");
+        let under_way = self.blocks.get_mut(&block).expect("a block is under way as long as its flows");
+        under_way.flows.retain(|&flow| flow != done.flow);
+        if !under_way.flows.is_empty() {
+            return;
+        }
+        let under_way = self.blocks.remove(&block).expect("it was found above");
         self.tell(done.at, Input::Release(&under_way.entries));
         self.writing -= 1;
         let record = &mut self.record.blocks[block as usize];
         record.finished = Some(done.at);
+        let bytes = piece(record, &self.workload.files[record.file as usize]);
         for &host in &record.copies {
             let stored = &mut self.record.hosts[host.index()];
-            stored.bytes.0 += record.bytes.0;
+            stored.bytes.0 += bytes.0;
             stored.blocks += 1;
         }
         let file = record.file;
         self.next_block(done.at, file);
+    }
+}
+
+/// The number of a block among all.
+fn id(block: &Block) -> u64 {
+    u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
+}
+
+/// What each host of a block stores: all of it, or a chunk.
+fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
+    match file.layout {
+        Layout::Chain => block.bytes,
+        Layout::Stripe { parity } => Bytes(block.bytes.0.div_ceil(u64::from(file.replicas - parity).max(1))),
     }
 }

@@ -27,31 +27,36 @@ pub struct ScenarioFile {
     pub workloads: Vec<Spanned<Source>>,
     /// Policies to try, each on the same arrivals; the first is what the others are compared with. Default uniform and
     /// sinbad.
-    #[serde(default)]
-    pub policies: Vec<PolicySpec>,
+    #[schemars(with = "Option<Vec<PolicySpec>>")]
+    pub policies: Option<Spanned<Vec<PolicySpec>>>,
     /// How the network is seen.
-    #[serde(default)]
-    pub telemetry: Telemetry,
+    #[serde(default = "unplaced::<Telemetry>")]
+    #[schemars(with = "Telemetry")]
+    pub telemetry: Spanned<Telemetry>,
     /// How what is seen becomes estimates. Its `interval` is that of `telemetry`.
-    #[serde(default)]
-    pub ledger: LedgerSettings,
+    #[serde(default = "unplaced::<LedgerSettings>")]
+    #[schemars(with = "LedgerSettings")]
+    pub ledger: Spanned<LedgerSettings>,
     /// What happens besides work.
     #[serde(default)]
     #[schemars(with = "Vec<EventFile>")]
     pub events: Vec<Spanned<EventFile>>,
-    /// Fault domains besides the first copy's that must hold a copy of each block. Default 1.
-    #[serde(default = "one")]
-    pub fault_domains: u8,
+    /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or none
+    /// where a block has one copy.
+    #[schemars(with = "Option<u8>")]
+    pub fault_domains: Option<Spanned<u8>>,
     /// How long it runs. Default 1h.
     #[serde(default = "hour")]
     #[schemars(with = "Nanos")]
     pub horizon: Spanned<Nanos>,
     /// How long results are not counted at the beginning. Default 0s.
-    #[serde(default)]
-    pub warmup: Nanos,
+    #[serde(default = "unplaced::<Nanos>")]
+    #[schemars(with = "Nanos")]
+    pub warmup: Spanned<Nanos>,
     /// Length of the intervals over which link loads are recorded. Default 10s (Sinbad section 4.3).
     #[serde(default = "ten_seconds")]
-    pub sample: Nanos,
+    #[schemars(with = "Nanos")]
+    pub sample: Spanned<Nanos>,
     /// Seed of everything random. Default 1.
     #[serde(default = "first")]
     pub seed: u64,
@@ -181,10 +186,6 @@ impl JsonSchema for PolicySpec {
     }
 }
 
-fn one() -> u8 {
-    1
-}
-
 fn first() -> u64 {
     1
 }
@@ -194,10 +195,19 @@ fn yes() -> bool {
 }
 
 fn hour() -> Spanned<Nanos> {
-    let nowhere = serde_saphyr::Location::UNKNOWN;
-    Spanned::new(Nanos(3_600_000_000_000), nowhere, nowhere)
+    nowhere(Nanos(3_600_000_000_000))
 }
 
-fn ten_seconds() -> Nanos {
-    Nanos(10_000_000_000)
+fn ten_seconds() -> Spanned<Nanos> {
+    nowhere(Nanos(10_000_000_000))
+}
+
+/// The default of what the file does not mention.
+fn unplaced<T: Default>() -> Spanned<T> {
+    nowhere(T::default())
+}
+
+fn nowhere<T>(value: T) -> Spanned<T> {
+    let nowhere = serde_saphyr::Location::UNKNOWN;
+    Spanned::new(value, nowhere, nowhere)
 }

@@ -6,16 +6,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use file::{EventFile, HostState, PolicySpec, ScenarioFile};
-use leeward_fabric::input::{Files, InputError, Spanned, read_text, read_yaml};
+use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 use leeward_placement::replicas;
 
 use super::telemetry::Telemetry;
-use super::workload::{Source, Workload};
+use super::workload::{MOST_RECORDS, Source, Workload};
 
 /// The policies of a scenario that names none.
 const DEFAULT_POLICIES: [&str; 2] = ["uniform", "sinbad"];
+
+/// The longest run. Further on, nanoseconds are finer than the simulator's clock.
+const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
+
+/// Reports of one counter in a run, at most.
+const MOST_REPORTS: u64 = 100_000_000;
 
 /// A scenario, checked and with its files found.
 #[derive(Debug)]
@@ -33,7 +39,7 @@ pub struct Scenario {
     /// What happens, by time.
     pub events: Vec<Event>,
     /// Fault domains besides the first copy's that must hold a copy.
-    pub fault_domains: u8,
+    pub fault_domains: Option<u8>,
     /// How long it runs.
     pub horizon: Nanos,
     /// From when on results are counted.
@@ -93,67 +99,91 @@ impl Scenario {
     ) -> Result<Scenario, InputError> {
         let read: ScenarioFile = read_yaml(file, text)?;
         let cluster_path = base.join(&read.cluster.value);
-        let cluster = Cluster::from_file(&cluster_path.to_string_lossy())?;
         let error = |field: &str, message: String| InputError::new(file, message).in_field(field);
-        let horizon = read.horizon.value;
-        if horizon.0 == 0 {
-            return Err(error("horizon", format!("{horizon}: expected a positive time")).at(&read.horizon));
+        if !cluster_path.is_file() {
+            let message = format!("no such file ({})", cluster_path.display());
+            return Err(error("cluster", message).at(&read.cluster));
         }
-        if read.sample.0 == 0 || read.sample > horizon {
-            let message =
-                format!("{}: expected a positive time, up to the horizon of {horizon}", read.sample);
-            return Err(error("sample", message));
+        let cluster = Cluster::from_file(&cluster_path.to_string_lossy())?;
+        let (horizon, sample, warmup) = (read.horizon.value, read.sample.value, read.warmup.value);
+        if horizon.0 == 0 || horizon > LONGEST {
+            let message = format!("{horizon}: expected a positive time, up to {LONGEST}");
+            return Err(error("horizon", message).at(&read.horizon));
         }
-        if read.warmup >= horizon {
-            let message = format!("{}: expected less than the horizon of {horizon}", read.warmup);
-            return Err(error("warmup", message));
+        if sample.0 == 0 || sample > horizon {
+            let message = format!("{sample}: expected a positive time, up to the horizon of {horizon}");
+            return Err(error("sample", message).at(&read.sample));
         }
-        read.telemetry.check().map_err(|(field, message)| error(&format!("telemetry.{field}"), message))?;
-        let (mut ledger, interval) = (read.ledger, read.telemetry.interval);
-        if ledger.interval != LedgerSettings::default().interval && ledger.interval != interval {
-            return Err(error(
-                "ledger.interval",
-                "the interval stands under `telemetry`; leave it out here".into(),
-            ));
-        }
-        ledger.interval = interval;
-        // Reports that are always late are not missing: the ledger is told how late they come.
-        let late = read.telemetry.delay.plus(read.telemetry.jitter);
-        ledger.grace = ledger.grace.or(Some(Nanos(interval.0 / 2).plus(late)));
-        ledger.unknown_after += late.0 as f64 / interval.0 as f64;
-        let fault_domains = cluster.fabric.fault_domain_count();
-        if usize::from(read.fault_domains) >= fault_domains {
-            let wanted = read.fault_domains;
+        let links = 2 * cluster.fabric.domain_count() as u64;
+        if (horizon.0 / sample.0).saturating_mul(links) > MOST_RECORDS as u64 {
             let message = format!(
-                "{wanted} besides the first copy's, but the cluster has {fault_domains} in all; `fault_domains: 0` allows copies in one"
+                "{sample}: the {links} links of racks and pods would have more than {MOST_RECORDS} intervals"
             );
-            return Err(error("fault_domains", message));
+            return Err(error("sample", message).at(&read.sample));
         }
-        ledger.check().map_err(|e| error("ledger", e.to_string()))?;
-        let mut policies = read.policies;
-        if policies.is_empty() {
-            policies = DEFAULT_POLICIES.iter().map(|name| PolicySpec::named(name)).collect();
+        if warmup >= horizon {
+            let message = format!("{warmup}: expected less than the horizon of {horizon}");
+            return Err(error("warmup", message).at(&read.warmup));
         }
-        for policy in &policies {
-            replicas::make(&policy.name, &policy.settings).map_err(|e| error("policies", e.to_string()))?;
+        let telemetry = &read.telemetry;
+        let wrong = |field: &str, message| error(&format!("telemetry.{field}"), message).at(telemetry);
+        telemetry.value.check().map_err(|(field, message)| wrong(field, message))?;
+        let interval = telemetry.value.interval;
+        if horizon.0 / interval.0 > MOST_REPORTS {
+            let message = format!("{interval}: more than {MOST_REPORTS} reports in {horizon}");
+            return Err(wrong("interval", message));
+        }
+        let ledger = ledger(&read.ledger.value, &telemetry.value)
+            .map_err(|(field, message)| error(&field, message).at(&read.ledger))?;
+        if let Some(wanted) = &read.fault_domains {
+            let (domains, value) = (cluster.fabric.fault_domain_count(), wanted.value);
+            if usize::from(value) >= domains {
+                let message = format!(
+                    "{value} besides the first copy's, but the cluster has {domains} in all; `fault_domains: 0` allows copies in one"
+                );
+                return Err(error("fault_domains", message).at(wanted));
+            }
+        } else if cluster.fabric.fault_domain_count() == 1 {
+            let message = "the cluster has a single one; `fault_domains: 0` allows copies in one";
+            return Err(error("fault_domains", message.into()));
+        }
+        let named = || DEFAULT_POLICIES.iter().map(|name| PolicySpec::named(name)).collect();
+        let policies: Vec<PolicySpec> = read.policies.as_ref().map_or_else(named, |read| read.value.clone());
+        if let Some(read) = &read.policies {
+            let wrong = |message: String| Err(error("policies", message).at(read));
+            if policies.is_empty() {
+                return wrong("an empty list; leave it out for uniform and sinbad".into());
+            }
+            for (i, policy) in policies.iter().enumerate() {
+                if let Err(message) = replicas::make(&policy.name, &policy.settings) {
+                    return wrong(message.to_string());
+                }
+                if policies[..i].iter().any(|other| other.label == policy.label) {
+                    return wrong(format!("`{}` is there twice", policy.label));
+                }
+            }
         }
         let mut events = Vec::with_capacity(read.events.len());
         for (i, spanned) in read.events.iter().enumerate() {
             let read = event(&cluster, &spanned.value, horizon);
-            events.push(read.map_err(|message| error(&format!("events[{i}]"), message).at(spanned))?);
+            let wrong = |(field, message): (&str, String)| {
+                let path = if field.is_empty() { String::new() } else { format!(".{field}") };
+                error(&format!("events[{i}]{path}"), message).at(spanned)
+            };
+            events.push(read.map_err(wrong)?);
         }
         events.sort_by_key(|event| event.at);
         Ok(Scenario {
             name: read.name.unwrap_or_else(|| stem(file)),
             cluster,
             policies,
-            telemetry: read.telemetry,
+            telemetry: read.telemetry.value,
             ledger,
             events,
-            fault_domains: read.fault_domains,
+            fault_domains: read.fault_domains.map(|wanted| wanted.value),
             horizon,
-            warmup: read.warmup,
-            sample: read.sample,
+            warmup,
+            sample,
             seed: read.seed,
             sources: read.workloads.into_iter().map(|spanned: Spanned<Source>| spanned.value).collect(),
             files: Files { base: base.to_owned(), data: data.map(Path::to_owned) },
@@ -175,28 +205,53 @@ impl Scenario {
     }
 }
 
-fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, String> {
+/// The ledger's settings, with what telemetry says of them.
+fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings, (String, String)> {
+    let interval = telemetry.interval;
+    if read.interval != LedgerSettings::default().interval && read.interval != interval {
+        let message = "the interval stands under `telemetry`; leave it out here";
+        return Err(("ledger.interval".into(), message.into()));
+    }
+    // Reports that are always late are not missing: the ledger is told how late they come.
+    let late = telemetry.delay.plus(telemetry.jitter);
+    let grace = read.grace.or(Some(Nanos(interval.0 / 2).plus(late)));
+    let unknown_after = read.unknown_after + late.0 as f64 / interval.0 as f64;
+    let ledger = LedgerSettings { interval, grace, unknown_after, ..read.clone() };
+    ledger
+        .check()
+        .map_err(|e| (format!("ledger.{}", e.field), format!("{}: expected {}", e.value, e.expected)))?;
+    Ok(ledger)
+}
+
+/// What happens, or the field that is wrong and why.
+fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (&'static str, String)> {
     let fabric = &cluster.fabric;
     if file.at >= horizon {
-        return Err(format!("at {}: the run is over at {horizon}", file.at));
+        return Err(("at", format!("{}: the run is over at {horizon}", file.at)));
     }
     if !file.told && matches!(file.state, Some(HostState::Draining | HostState::Serving)) {
-        return Err("`draining` and `serving` are words to the ledger: leave `told: false` out".into());
+        let message = "`draining` and `serving` are words to the ledger: leave `told: false` out";
+        return Err(("told", message.into()));
     }
     let change = match (&file.host, &file.rack, &file.link, file.state, file.capacity) {
         (Some(name), None, None, Some(state), None) => {
-            Change::Host(fabric.host(name).ok_or_else(|| format!("unknown host `{name}`"))?, state)
+            let unknown = || ("host", format!("unknown host `{}`", excerpt(name)));
+            Change::Host(fabric.host(name).ok_or_else(unknown)?, state)
         }
         (None, Some(name), None, Some(state), None) => {
-            Change::Domain(fabric.domain(name).ok_or_else(|| format!("unknown rack `{name}`"))?, state)
+            let unknown = || ("rack", format!("unknown rack `{}`", excerpt(name)));
+            Change::Domain(fabric.domain(name).ok_or_else(unknown)?, state)
         }
         (None, None, Some(name), None, Some(capacity)) => {
             let link = fabric.resource(name);
             let link = link.filter(|&link| fabric.kind(link) != ResourceKind::Device);
-            let message = || format!("unknown link `{name}`; links are named like r3:uplink or r3h7:ingress");
-            Change::Capacity(link.ok_or_else(message)?, capacity.as_load())
+            let unknown = || {
+                let name = excerpt(name);
+                ("link", format!("unknown link `{name}`; links are named like r3:uplink or r3h7:ingress"))
+            };
+            Change::Capacity(link.ok_or_else(unknown)?, capacity.as_load())
         }
-        _ => return Err("expected host or rack with a state, or link with a capacity".into()),
+        _ => return Err(("", "expected host or rack with a state, or link with a capacity".into())),
     };
     Ok(Event { at: file.at, change, told: file.told })
 }

@@ -27,13 +27,17 @@ pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares};
 pub use flows::{Flows, Numbers};
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
+use leeward_placement::replicas::Layout;
 pub use rates::Rates;
-pub use settings::{Factor, Share};
+pub use settings::{Coding, Factor, Share};
 pub use source::{Loaded, Source};
 pub use swim::Swim;
 
 /// Flows, files or rates of one source at most: what a wrong setting or a damaged file can make of memory.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
+
+/// Blocks of one file at most; a block's id is its file's number and its own.
+pub(crate) const MOST_BLOCKS: u64 = 1 << 24;
 
 /// Everything that arrives at a cluster in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,6 +91,8 @@ pub struct FileWrite {
     pub block: Bytes,
     /// Copies of each block, the writer's included.
     pub replicas: u8,
+    /// Whether they are copies, or chunks.
+    pub layout: Layout,
 }
 
 /// Files that come together; a job ends with the last of them.

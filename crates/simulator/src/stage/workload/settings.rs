@@ -1,8 +1,11 @@
 //! What the settings of several sources share: checked numbers, the window of a trace, words for reports.
 
 use std::fmt;
+use std::num::NonZeroU8;
 
+use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos, RackKind, Shape};
+use leeward_placement::replicas::Layout;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +76,50 @@ impl Share {
     /// All of it.
     pub(super) fn all() -> Share {
         Share(1.0)
+    }
+}
+
+/// An erasure code, written `data+parity`: a block is cut into so many chunks, and so many more make up for lost ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Coding {
+    data: u8,
+    parity: u8,
+}
+
+impl TryFrom<String> for Coding {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let parts = text.split_once('+').map(|(data, parity)| (data.trim().parse(), parity.trim().parse()));
+        match parts {
+            Some((Ok(data @ 1..=100), Ok(parity @ 1..=100))) => Ok(Coding { data, parity }),
+            _ => Err(format!("`{}`: expected data and parity chunks, such as 6+3", excerpt(&text))),
+        }
+    }
+}
+
+impl From<Coding> for String {
+    fn from(coding: Coding) -> String {
+        format!("{}+{}", coding.data, coding.parity)
+    }
+}
+
+impl JsonSchema for Coding {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Coding".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^\d+\+\d+$", "examples": ["6+3"] })
+    }
+}
+
+/// How many hosts hold a part of each block, and what they hold.
+pub(super) fn copies(replicas: NonZeroU8, coding: Option<Coding>) -> (u8, Layout) {
+    match coding {
+        None => (replicas.get(), Layout::Chain),
+        Some(Coding { data, parity }) => (data + parity, Layout::Stripe { parity }),
     }
 }
 

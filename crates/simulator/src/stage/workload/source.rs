@@ -12,12 +12,12 @@ use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Workload;
 use super::coflow::Coflow;
 use super::facebook::Facebook;
 use super::flows::Flows;
 use super::rates::Rates;
 use super::swim::Swim;
+use super::{FileWrite, MOST_BLOCKS, Workload};
 
 /// Where a workload comes from.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -113,12 +113,44 @@ impl Source {
         seed: u64,
         horizon: f64,
     ) -> Result<Loaded, InputError> {
-        match self {
+        let loaded = match self {
             Source::Facebook(settings) => settings.generate(cluster, seed, horizon),
             Source::Coflow(settings) => settings.read(files.open(&settings.file)?, cluster, seed, horizon),
             Source::Swim(settings) => settings.read(files.open(&settings.file)?, cluster, seed, horizon),
             Source::Flows(settings) => settings.read(files.open(&settings.file)?, cluster, horizon),
             Source::Rates(settings) => settings.read(files.open(&settings.file)?, cluster, horizon),
+        }?;
+        for file in &loaded.workload.files {
+            self.check(file, cluster)?;
+        }
+        Ok(loaded)
+    }
+
+    /// Whether a file can be written at all.
+    fn check(&self, file: &FileWrite, cluster: &Cluster) -> Result<(), InputError> {
+        let wrong = |field: &str, message: String| Err(InputError::new(self.kind(), message).in_field(field));
+        let (hosts, replicas) = (cluster.fabric.host_count(), file.replicas);
+        if usize::from(replicas) > hosts {
+            let message =
+                format!("{replicas} of a block, each on a host of its own, but the cluster has {hosts}");
+            return wrong("replicas", message);
+        }
+        if file.bytes.0.div_ceil(file.block.0.max(1)) > MOST_BLOCKS {
+            let message =
+                format!("{}: a file of {} would have more than {MOST_BLOCKS}", file.block, file.bytes);
+            return wrong("block", message);
+        }
+        Ok(())
+    }
+
+    /// The key that names this kind of source.
+    fn kind(&self) -> &'static str {
+        match self {
+            Source::Facebook(_) => "facebook",
+            Source::Coflow(_) => "coflow",
+            Source::Swim(_) => "swim",
+            Source::Flows(_) => "flows",
+            Source::Rates(_) => "rates",
         }
     }
 }

@@ -15,7 +15,7 @@ use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Factor, Share, Window, amount, positive, task_hosts, whole_bytes};
+use super::settings::{Coding, Factor, Share, Window, amount, copies, positive, task_hosts, whole_bytes};
 use super::source::Loaded;
 use super::{FileWrite, Job, MOST_RECORDS, Workload};
 use crate::stage::random::{Kind, stream};
@@ -48,6 +48,9 @@ pub struct Swim {
     /// Copies of each block.
     #[serde(default = "replicas")]
     pub replicas: std::num::NonZeroU8,
+    /// An erasure code instead of copies, such as `6+3`.
+    #[serde(default)]
+    pub coding: Option<Coding>,
 }
 
 fn gibibyte() -> Bytes {
@@ -71,6 +74,7 @@ impl Swim {
         let hosts = task_hosts(cluster);
         let (mut lines, mut clock, mut read, mut used) = (text.lines(), Clock::default(), 0, 0);
         let (mut workload, mut bytes) = (Workload::default(), 0);
+        let (replicas, layout) = copies(self.replicas, self.coding);
         while let Some(line) = lines.next_line()? {
             let record = Record::parse(line)?;
             let submitted = clock.reach(&line, "submission", record.submitted)?;
@@ -101,7 +105,8 @@ impl Swim {
                     writer: draw(&hosts, &mut random),
                     bytes: Bytes(output / writers + u64::from(writer < output % writers)),
                     block: self.block,
-                    replicas: self.replicas.get(),
+                    replicas,
+                    layout,
                 });
             }
         }

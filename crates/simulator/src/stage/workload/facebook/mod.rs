@@ -30,7 +30,7 @@ use leeward_fabric::{Bytes, Cluster};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Factor, Share, amount, positive};
+use super::settings::{Coding, Factor, Share, amount, positive};
 use super::source::Loaded;
 use super::{Workload, swim};
 
@@ -57,6 +57,8 @@ pub struct Facebook {
     pub block: Bytes,
     /// Copies of each block.
     pub replicas: NonZeroU8,
+    /// An erasure code instead of copies, such as `6+3`.
+    pub coding: Option<Coding>,
     /// What cross-rack bytes are made of; sizes the background.
     pub shares: Shares,
     /// How often a block crosses racks on average, for `shares`: once with copies in two racks (the paper's text),
@@ -109,6 +111,7 @@ impl Default for Facebook {
             burstiness: factor(2.0),
             block: swim::block(),
             replicas: swim::replicas(),
+            coding: None,
             shares: Shares {
                 reads: share(0.14),
                 shuffle: share(0.46),

@@ -20,7 +20,9 @@ use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
 use super::{Facebook, HOSTS, WARM_UP, wrong};
 use crate::stage::random::{Kind, stream};
-use crate::stage::workload::{FileWrite, Job, MOST_RECORDS, Workload, settings::task_hosts, swim::draw};
+use crate::stage::workload::{
+    FileWrite, Job, MOST_RECORDS, Workload, settings::copies, settings::task_hosts, swim::draw,
+};
 
 const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
@@ -151,6 +153,7 @@ impl<'a> Writes<'a> {
         let bin = self.kinds.sample(random);
         let span = SPAN * random.sample::<f64, _>(Exp1);
         let (mut files, mut last_end) = (Vec::new(), first_file);
+        let (replicas, layout) = copies(self.settings.replicas, self.settings.coding);
         for writer in 0..self.writers(bin, random) {
             let start = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
             let bytes = self.file_size(random);
@@ -163,7 +166,8 @@ impl<'a> Writes<'a> {
                     writer: host,
                     bytes: Bytes(bytes),
                     block: self.settings.block,
-                    replicas: self.settings.replicas.get(),
+                    replicas,
+                    layout,
                 });
             }
         }

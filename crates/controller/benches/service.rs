@@ -1,0 +1,160 @@
+//! How many placements a second: the desk alone, the task that owns it, and the whole service over loopback HTTP with a
+//! few connections that stay open. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy.
+//! Client and service share the machine's cores, so the rate over HTTP is of both.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::time::Instant;
+
+use leeward_controller::{Desk, Limits, Message, Office, Placement, Replies, Report};
+use leeward_engine::Engine;
+use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_placement::replicas::{self, Form};
+use serde_json::json;
+use support::{Server, cluster, frozen, service};
+
+const PLACEMENTS: u64 = 40_000;
+const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
+const CONNECTIONS: u64 = 4;
+
+fn main() {
+    let cluster = cluster(
+        "racks: 150\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
+         devices: [{read: 50MB/s, write: 50MB/s}]\n",
+    );
+    println!(
+        "{:<44} {:>12} {:>12} {:>12} {:>14}",
+        "3,000 hosts", "placements/s", "p50", "p99", "of the task"
+    );
+    let (desk, desk_times) = the_desk(&cluster);
+    let (task, task_times) = the_task(&cluster);
+    let (http, http_times) = the_service(&cluster);
+    print("the desk by itself", desk, task, desk_times);
+    print(&format!("the task, {CONNECTIONS} askers"), task, task, task_times);
+    print(&format!("the service, {CONNECTIONS} connections kept alive"), http, task, http_times);
+}
+
+/// Prints a rate, beside the task's, and how long placements take.
+fn print(name: &str, rate: f64, task: f64, mut micros: Vec<f64>) {
+    micros.sort_unstable_by(f64::total_cmp);
+    let (p50, p99) = (micros[micros.len() / 2], micros[micros.len() * 99 / 100]);
+    println!("{name:<44} {rate:>12.0} {p50:>9.1} us {p99:>9.1} us {:>14.2}", rate / task);
+}
+
+fn report(cluster: &Cluster) -> Report {
+    let fabric = &cluster.fabric;
+    let links = fabric.all_resources().filter(|&link| fabric.kind(link) != ResourceKind::Device);
+    let load = |link: ResourceId| {
+        let capacity = cluster.capacities.get(link).0;
+        (link, Load((i64::from(link.0.wrapping_mul(2_654_435_761) >> 8) * capacity) >> 24))
+    };
+    Report { window: (Nanos(9 * Nanos::SECOND.0), NOW), loads: links.map(load).collect(), hosts: Vec::new() }
+}
+
+fn informed<R>(cluster: &Cluster, asker: R) -> Desk<R> {
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let engine = Engine::new(ledger.expect("defaults are right"), policy, 1, Explain::Top(8));
+    let mut desk = Desk::new(engine, Limits::default());
+    desk.handle(NOW, Message::Report(report(cluster)), asker, &mut Replies::new());
+    desk
+}
+
+/// The writers take turns, far from each other.
+fn writer(fabric: &Fabric, number: u64) -> &str {
+    fabric.host_name(HostId((number * 7919 % 3_000) as u32))
+}
+
+fn placement(fabric: &Fabric, number: u64) -> Message {
+    let form = Form {
+        size: Bytes(256 << 20),
+        writer: Some(writer(fabric, number)),
+        replicas: 3,
+        fault_domains: None,
+        exclude: &[],
+        tags: &[],
+    };
+    let request = form.request(fabric, 0).expect("a right request");
+    Message::Place(Placement { request, caller: None })
+}
+
+fn the_desk(cluster: &Cluster) -> (f64, Vec<f64>) {
+    let (mut desk, mut out) = (informed(cluster, ()), Replies::new());
+    let mut times = Vec::with_capacity(PLACEMENTS as usize);
+    let begun = Instant::now();
+    for number in 0..PLACEMENTS {
+        let started = Instant::now();
+        desk.handle(NOW, placement(&cluster.fabric, number), (), &mut out);
+        times.push(started.elapsed().as_secs_f64() * 1e6);
+        assert!(out.drain(..).all(|(_, reply)| reply.is_ok()), "the cluster has room");
+    }
+    (PLACEMENTS as f64 / begun.elapsed().as_secs_f64(), times)
+}
+
+fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let (office, work) = Office::open(informed(cluster, tokio::sync::oneshot::channel().0), frozen());
+        tokio::spawn(work);
+        let begun = Instant::now();
+        let askers: Vec<_> = (0..CONNECTIONS)
+            .map(|asker| {
+                let (office, fabric) = (office.clone(), cluster.fabric.clone());
+                tokio::spawn(async move {
+                    let mut times = Vec::new();
+                    for number in (asker..PLACEMENTS).step_by(CONNECTIONS as usize) {
+                        let started = Instant::now();
+                        let reply = office.ask(placement(&fabric, number)).await.expect("the task is there");
+                        times.push(started.elapsed().as_secs_f64() * 1e6);
+                        assert!(reply.is_ok(), "the cluster has room");
+                    }
+                    times
+                })
+            })
+            .collect();
+        let mut times = Vec::new();
+        for asker in askers {
+            times.extend(asker.await.expect("an asker does not panic"));
+        }
+        (PLACEMENTS as f64 / begun.elapsed().as_secs_f64(), times)
+    })
+}
+
+fn the_service(cluster: &Cluster) -> (f64, Vec<f64>) {
+    let server = Server::start(service(cluster, "", frozen()));
+    let fabric = &cluster.fabric;
+    let loads = report(cluster).loads;
+    let links: Vec<(String, f64)> =
+        loads.iter().map(|&(link, load)| (fabric.resource_name(link), load.0 as f64)).collect();
+    server.report(&links);
+    let place = |connection: u64| {
+        let (agent, url) = (support::agent(), server.url("/v1/place/replicas"));
+        let mut times = Vec::new();
+        for number in (connection..PLACEMENTS / 2).step_by(CONNECTIONS as usize) {
+            let body = json!({ "size": "256MiB", "writer": writer(fabric, number) }).to_string();
+            let started = Instant::now();
+            let sent = agent.post(&url).header("content-type", "application/json").send(body);
+            let mut response = sent.expect("it is answered");
+            response.body_mut().read_to_string().expect("text");
+            times.push(started.elapsed().as_secs_f64() * 1e6);
+            assert_eq!(response.status(), 201);
+        }
+        times
+    };
+    let begun = Instant::now();
+    let times: Vec<f64> = std::thread::scope(|scope| {
+        let placers: Vec<_> = (0..CONNECTIONS)
+            .map(|at| {
+                let place = &place;
+                scope.spawn(move || place(at))
+            })
+            .collect();
+        placers.into_iter().flat_map(|placer| placer.join().expect("it is placed")).collect()
+    });
+    (times.len() as f64 / begun.elapsed().as_secs_f64(), times)
+}

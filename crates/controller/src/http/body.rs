@@ -1,0 +1,204 @@
+//! What clients send, read whole and turned into messages: names become ids, texts become times and sizes.
+
+use std::sync::Arc;
+
+use axum::body::{Bytes as Raw, HttpBody};
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use leeward_fabric::input::excerpt;
+use leeward_fabric::{Bytes, Fabric, Nanos};
+use leeward_ledger::{load_of, named_link};
+use leeward_placement::replicas::{Form, ReplicaRequest};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use super::problem::Problem;
+use crate::clock::Clock;
+use crate::message::{Caller, HostReport, Message, Placement, Report};
+
+/// Bytes of the largest body that is read: a report of 100,000 hosts in one piece.
+pub const LARGEST: usize = 16 << 20;
+/// Bytes of the longest name of a client.
+const LONGEST_NAME: usize = 128;
+/// The largest whole number that every reader of JSON takes as it is.
+const EXACT: u64 = (1 << 53) - 1;
+
+/// A body read as JSON.
+pub struct Json<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            return Err(Problem::media_type());
+        }
+        // Said at once where the length is known; what comes in chunks is read up to the limit.
+        if request.body().size_hint().lower() > LARGEST as u64 {
+            return Err(Problem::too_large(LARGEST));
+        }
+        let body = Raw::from_request(request, state).await.map_err(|rejection| {
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                Problem::too_large(LARGEST)
+            } else {
+                Problem::not_json(rejection.body_text())
+            }
+        })?;
+        read(&body).map(Json)
+    }
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let field = (path != ".").then_some(path);
+        problem(error.inner(), field)
+    })?;
+    json.end().map_err(|error| problem(&error, None))?;
+    Ok(value)
+}
+
+/// What is wrong with a body, in the words of who writes JSON and does not know the types behind it.
+fn problem(error: &serde_json::Error, field: Option<String>) -> Problem {
+    let text = error.to_string();
+    if error.classify() != Category::Data {
+        return Problem::not_json(text);
+    }
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(head, _)| head);
+    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    if let Some(missing) = missing {
+        let parent = field.map(|parent| parent + ".").unwrap_or_default();
+        return Problem::field(format!("{parent}{missing}"), "missing");
+    }
+    let text = match text.rsplit_once("expected ") {
+        Some((head, "f64")) => format!("{head}expected a number"),
+        Some((head, "u64")) => format!("{head}expected a whole number from 0"),
+        Some((head, "u8")) => format!("{head}expected a whole number from 0 to 255"),
+        Some((head, expected)) if expected.starts_with("struct ") => format!("{head}expected fields"),
+        _ => text.to_owned(),
+    };
+    match field {
+        Some(field) => Problem::field(excerpt(&field), text),
+        None => Problem::invalid(text),
+    }
+}
+
+/// The body of `POST /v1/reports`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportBody {
+    from: String,
+    until: String,
+    #[serde(default)]
+    links: Vec<LinkBody>,
+    #[serde(default)]
+    hosts: Vec<HostBody>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkBody {
+    link: String,
+    load_bps: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostBody {
+    host: String,
+    up: Option<bool>,
+    draining: Option<bool>,
+    stored: Option<Bytes>,
+}
+
+impl ReportBody {
+    /// What it says to the desk.
+    pub fn message(self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
+        let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
+        let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
+        let load = |(at, LinkBody { link, load_bps }): (usize, LinkBody)| {
+            let link = named_link(fabric, &link);
+            let link = link.map_err(|detail| Problem::field(format!("links[{at}].link"), detail))?;
+            let load = load_of(load_bps);
+            let load = load.map_err(|detail| Problem::field(format!("links[{at}].load_bps"), detail))?;
+            Ok((link, load))
+        };
+        let host = |(at, HostBody { host, up, draining, stored }): (usize, HostBody)| {
+            let unknown = || format!("`{}`: the cluster has no such host", excerpt(&host));
+            let host = fabric.host(&host);
+            let host = host.ok_or_else(|| Problem::field(format!("hosts[{at}].host"), unknown()))?;
+            Ok(HostReport { host, up, draining, stored })
+        };
+        Ok(Message::Report(Report {
+            window,
+            loads: self.links.into_iter().enumerate().map(load).collect::<Result<_, Problem>>()?,
+            hosts: self.hosts.into_iter().enumerate().map(host).collect::<Result<_, Problem>>()?,
+        }))
+    }
+}
+
+/// The body of `POST /v1/place/replicas`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceBody {
+    size: Bytes,
+    writer: Option<String>,
+    #[serde(default = "three")]
+    replicas: u8,
+    fault_domains: Option<u8>,
+    #[serde(default = "one")]
+    blocks_left: u64,
+    #[serde(default)]
+    exclude: Vec<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    client: Option<String>,
+    sequence: Option<u64>,
+}
+
+fn three() -> u8 {
+    3
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl PlaceBody {
+    /// What it asks of the desk.
+    pub fn message(self, fabric: &Fabric) -> Result<Message, Problem> {
+        let caller = match (self.client, self.sequence) {
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on"));
+            }
+            (None, Some(_)) => {
+                return Err(Problem::field("client", "`sequence` needs one: the name of who counts"));
+            }
+            (Some(client), Some(sequence)) => {
+                if client.is_empty() || client.len() > LONGEST_NAME {
+                    let detail = format!("expected a name of 1 to {LONGEST_NAME} bytes");
+                    return Err(Problem::field("client", detail));
+                }
+                if sequence > EXACT {
+                    return Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")));
+                }
+                Some(Caller { client: Arc::from(client), sequence })
+            }
+        };
+        let form = Form {
+            size: self.size,
+            writer: self.writer.as_deref(),
+            replicas: self.replicas,
+            fault_domains: self.fault_domains,
+            exclude: &self.exclude,
+            tags: &self.tags,
+        };
+        let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
+        Ok(Message::Place(Placement { request, caller }))
+    }
+}

@@ -1,0 +1,191 @@
+//! What is answered when something was not done: RFC 9457 problem documents, which say what to do next.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use leeward_fabric::Fabric;
+use leeward_fabric::input::InputError;
+use leeward_placement::Refusal;
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::message::{Part, Refused, Wrong};
+
+/// A problem document.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Problem {
+    /// Tells kinds of problems apart: `urn:leeward:problem:` and a word.
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    #[serde(serialize_with = "number")]
+    status: StatusCode,
+    detail: String,
+    /// The field of the request that is wrong, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+}
+
+fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
+
+/// A kind of problem: the word of its type, its status, its title.
+type Kind = (&'static str, StatusCode, &'static str);
+
+const NOT_JSON: Kind = ("not-json", StatusCode::BAD_REQUEST, "The body is not JSON");
+const INVALID: Kind = ("invalid", StatusCode::UNPROCESSABLE_ENTITY, "A field is wrong");
+const MEDIA_TYPE: Kind = ("media-type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is of another type");
+const TOO_LARGE: Kind = ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "The body is too large");
+const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
+const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
+const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "The block is not placed");
+const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
+const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many blocks wait");
+const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
+
+impl Problem {
+    fn new((word, status, title): Kind, detail: impl Into<String>) -> Problem {
+        let kind = format!("urn:leeward:problem:{word}");
+        Problem { kind, title, status, detail: detail.into(), field: None }
+    }
+
+    /// A field of the body is wrong.
+    pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Problem {
+        Problem { field: Some(field.into()), ..Problem::new(INVALID, detail) }
+    }
+
+    /// A value of the body is wrong, and it is not one field's fault.
+    pub fn invalid(detail: impl Into<String>) -> Problem {
+        Problem::new(INVALID, detail)
+    }
+
+    /// The body is not JSON.
+    pub fn not_json(detail: impl Into<String>) -> Problem {
+        Problem::new(NOT_JSON, detail)
+    }
+
+    /// The body says that it is something else.
+    pub fn media_type() -> Problem {
+        Problem::new(MEDIA_TYPE, "send JSON, with the header `content-type: application/json`")
+    }
+
+    /// The body has more bytes than are read.
+    pub fn too_large(most: usize) -> Problem {
+        Problem::new(TOO_LARGE, format!("more than {most} bytes; send several smaller ones"))
+    }
+
+    /// There is nothing at this path.
+    pub fn no_path(path: &str) -> Problem {
+        let detail =
+            format!("nothing is at {path}; the paths are listed in the reference of the HTTP interface");
+        Problem::new(NOT_FOUND, detail)
+    }
+
+    /// This path does not take the method.
+    pub fn method(method: &str, path: &str) -> Problem {
+        Problem::new(METHOD, format!("{path} does not take {method}; the header `allow` says what it takes"))
+    }
+
+    /// No decision of this id is kept.
+    pub fn no_decision(id: &str) -> Problem {
+        let detail = format!(
+            "no decision {id}: the last ones of this run of the service are kept, and it is none of them"
+        );
+        Problem::new(NOT_FOUND, detail)
+    }
+
+    /// The engine's task is gone.
+    pub fn broken() -> Problem {
+        Problem::new(
+            BROKEN,
+            "the engine has stopped; start the service again and report what it wrote on stderr",
+        )
+    }
+
+    /// What the desk refused.
+    pub fn refused(refused: Refused, fabric: &Fabric, clock: &Clock) -> Problem {
+        match refused {
+            Refused::Report(part, wrong) => report(part, wrong, fabric, clock),
+            Refused::Placement(refusal) => Problem::new(REFUSED, refusal_text(&refusal, clock)),
+            Refused::Superseded { last } => Problem::new(
+                SEQUENCE,
+                format!(
+                    "the client has asked with sequence {last} already; number each new request higher than the last"
+                ),
+            ),
+            Refused::Forgotten => Problem::new(
+                SEQUENCE,
+                "the block of this sequence was placed, and the decision is not kept any more; \
+                 ask with a new sequence to place it again",
+            ),
+            Refused::NoDecision(id) => Problem::no_decision(&super::decision_id(clock, id)),
+            Refused::Busy => {
+                Problem::new(BUSY, "too many blocks wait to be decided; ask again a little later")
+            }
+        }
+    }
+}
+
+/// A refusal, with times as people read them and what can be done.
+fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
+    let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
+    match refusal {
+        Refusal::NoTelemetry { newest: Some(at) } => format!(
+            "no recent telemetry: the newest report of any candidate ends at {}; report what links carry, {placed_blindly}",
+            clock.text(*at)
+        ),
+        Refusal::NoTelemetry { newest: None } => {
+            format!("{refusal}; report what links carry, {placed_blindly}")
+        }
+        refusal => format!("{refusal}; ask for less, or again when more hosts may take it"),
+    }
+}
+
+fn report(part: Part, wrong: Wrong, fabric: &Fabric, clock: &Clock) -> Problem {
+    let field = match (part, wrong) {
+        (Part::Window, _) => "until".to_owned(),
+        (Part::Load(at), Wrong::Negative) => format!("links[{at}].load_bps"),
+        (Part::Load(at), _) => format!("links[{at}].link"),
+        (Part::Host(at), Wrong::Mixed) => format!("hosts[{at}].up"),
+        (Part::Host(at), _) => format!("hosts[{at}].host"),
+    };
+    let detail = match wrong {
+        Wrong::Empty => "the window ends before it begins; `until` must be later than `from`".to_owned(),
+        Wrong::Ahead => format!(
+            "the window ends more than an interval ahead of now, {}; check the clock of who reports",
+            clock.text(clock.now())
+        ),
+        Wrong::Negative => "must not be negative".to_owned(),
+        Wrong::Twice => "it is there twice; a report says one thing of each".to_owned(),
+        Wrong::Stale(until) => format!(
+            "time goes back: what this link carried until {} is known already; report later windows",
+            clock.text(until)
+        ),
+        Wrong::Down(host) => {
+            let host = fabric.host_name(host);
+            format!("its host {host} is known to be down; report that it is up first")
+        }
+        Wrong::Mixed => {
+            "whether a host is up changes what loads mean; send `links` in a report of their own".to_owned()
+        }
+    };
+    Problem::field(field, detail)
+}
+
+impl From<InputError> for Problem {
+    fn from(error: InputError) -> Problem {
+        Problem { field: error.field, ..Problem::new(INVALID, error.message) }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(&self)).into_response();
+        let media_type = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, media_type);
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

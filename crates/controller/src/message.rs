@@ -1,0 +1,184 @@
+//! What is asked of the desk, and what it answers. Times are the engine's, and names are resolved: texts belong to the
+//! edge.
+
+use std::sync::Arc;
+
+use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
+use leeward_placement::Refusal;
+use leeward_placement::replicas::ReplicaRequest;
+
+use crate::decisions::Record;
+
+/// What somebody asks.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Message {
+    /// Take telemetry in, whole or not at all.
+    Report(Report),
+    /// Place a block.
+    Place(Placement),
+    /// The work of this decision ended.
+    Release(u64),
+    /// What was decided?
+    Decision(u64),
+    /// What is known of the network?
+    Snapshot,
+    /// Is there somebody?
+    Health,
+}
+
+/// What was seen over a window of time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    /// Beginning and end.
+    pub window: (Nanos, Nanos),
+    /// Mean loads of links.
+    pub loads: Vec<(ResourceId, Load)>,
+    /// What hosts say of themselves.
+    pub hosts: Vec<HostReport>,
+}
+
+/// What is to be known of a host; `None` leaves things as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostReport {
+    /// Which one.
+    pub host: HostId,
+    /// Whether it is known to be up, or down.
+    pub up: Option<bool>,
+    /// Whether it is being emptied.
+    pub draining: Option<bool>,
+    /// What it stores.
+    pub stored: Option<Bytes>,
+}
+
+/// A block to be placed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Placement {
+    /// The request. The desk numbers requests itself, and takes each for a file of its own.
+    pub request: ReplicaRequest,
+    /// Who asks, where that is said.
+    pub caller: Option<Caller>,
+}
+
+/// Who asks, and for the how-manieth time. The sequences of one client rise; one that comes again is the same request
+/// sent again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// Its name.
+    pub client: Arc<str>,
+    /// The number of the request.
+    pub sequence: u64,
+}
+
+/// What the desk answers.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reply {
+    /// The report was taken in.
+    Reported {
+        /// How many links it was about.
+        links: usize,
+        /// The state of the ledger with it.
+        epoch: u64,
+    },
+    /// The block goes there.
+    Placed {
+        /// What was decided.
+        record: Arc<Record>,
+        /// Whether it was decided for an earlier sending of the same request.
+        repeated: bool,
+    },
+    /// A decision as it is kept.
+    Decision(Arc<Record>),
+    /// What is known of the network.
+    Snapshot(Snapshot),
+    /// Somebody is there.
+    Health {
+        /// The state of the ledger.
+        epoch: u64,
+        /// How many decisions are kept.
+        decisions: usize,
+        /// How many blocks wait to be decided.
+        waiting: usize,
+    },
+}
+
+/// The ledger at a moment, link by link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    /// The moment.
+    pub at: Nanos,
+    /// The state of the ledger.
+    pub epoch: u64,
+    /// Every link, in order of ids.
+    pub links: Vec<LinkState>,
+    /// For each client, the sequence up to which its placements are counted in.
+    pub clients: Vec<(Arc<str>, u64)>,
+}
+
+/// What the ledger says of a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkState {
+    /// Which one.
+    pub link: ResourceId,
+    /// What it is believed to carry at most.
+    pub capacity: Load,
+    /// What telemetry shows; `None` where the link is not seen.
+    pub measured: Option<Load>,
+    /// End of the last window that was taken in; `None` if none was.
+    pub until: Option<Nanos>,
+    /// Whether what is measured is a sum over the hosts below.
+    pub derived: bool,
+    /// What best-effort work may still use.
+    pub residual: Load,
+    /// Sinbad's number; `None` where the link is not seen.
+    pub expected: Option<Load>,
+}
+
+/// Why something was not done. Nothing changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// The report is wrong: which of its parts, and why.
+    Report(Part, Wrong),
+    /// The policy's answer is no.
+    Placement(Refusal),
+    /// The client has asked for something newer already.
+    Superseded {
+        /// The last sequence of the client.
+        last: u64,
+    },
+    /// The client's request was decided, and the decision is not kept any more.
+    Forgotten,
+    /// No decision of this number is kept.
+    NoDecision(u64),
+    /// As many blocks as the desk takes wait to be decided.
+    Busy,
+}
+
+/// Part of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Its window.
+    Window,
+    /// One of its loads, by position.
+    Load(usize),
+    /// One of its hosts, by position.
+    Host(usize),
+}
+
+/// What is wrong with a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// The window ends no later than it begins.
+    Empty,
+    /// The window ends later than one interval from now.
+    Ahead,
+    /// A load is negative.
+    Negative,
+    /// The same link or host is there twice.
+    Twice,
+    /// The window ends no later than what was taken in of the link, up to this time.
+    Stale(Nanos),
+    /// The link's host is down.
+    Down(HostId),
+    /// The report has loads as well, and what they count for depends on which hosts are up.
+    Mixed,
+}

@@ -1,0 +1,151 @@
+//! Simultaneous placers must not all go to the same place: they share one ledger, and each sees those before it.
+
+mod support;
+
+use std::sync::Barrier;
+
+use leeward_controller::{Desk, Limits, Message, Placement, Reply};
+use leeward_engine::Engine;
+use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
+use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, named_link};
+use leeward_placement::replicas::{self, Form, ReplicaRequest};
+use leeward_placement::{Context, Explain, Pool};
+use serde_json::json;
+use support::{Server, cluster, frozen, service};
+
+const PLACERS: u64 = 100;
+const RACKS: usize = 20;
+const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
+
+/// Fast enough that no disk hides which link has most left, and each block takes a part of a link only.
+fn racks() -> Cluster {
+    cluster("racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n")
+}
+
+/// Racks and hosts that carry a little, no two racks the same.
+fn loads() -> Vec<(String, f64)> {
+    let rack = |rack: usize| {
+        let hosts = (0..10).map(move |host| (format!("r{rack}h{host}:ingress"), 1e9));
+        hosts.chain([(format!("r{rack}:downlink"), 2e9 * rack as f64)])
+    };
+    (0..RACKS).flat_map(rack).collect()
+}
+
+fn samples(fabric: &Fabric) -> Vec<Sample> {
+    let window = (Nanos(NOW.0 - Nanos::SECOND.0), NOW);
+    let sample = |(name, load): (String, f64)| {
+        let resource = named_link(fabric, &name).expect("a link of the cluster");
+        Sample { resource, window, load: Load(load as i64), guaranteed: None }
+    };
+    loads().into_iter().map(sample).collect()
+}
+
+fn ledger(cluster: &Cluster) -> Ledger {
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    ledger.expect("defaults are right")
+}
+
+fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {
+    let form = Form {
+        size: Bytes(256 << 20),
+        writer: None,
+        replicas: 3,
+        fault_domains: None,
+        exclude: &[],
+        tags: &[],
+    };
+    form.request(fabric, id).expect("a right request")
+}
+
+/// The chains of hosts, by name and in order of the names.
+type Chains = Vec<Vec<String>>;
+
+fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
+    chain.iter().map(|&host| fabric.host_name(host).to_owned()).collect()
+}
+
+/// Asked one after the other, of a desk without a service around it.
+fn one_after_the_other() -> Chains {
+    let cluster = racks();
+    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
+    engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
+    let (mut desk, mut out) = (Desk::new(engine, Limits::default()), Vec::new());
+    for _ in 0..PLACERS {
+        let placement = Placement { request: request(&cluster.fabric, 0), caller: None };
+        desk.handle(NOW, Message::Place(placement), (), &mut out);
+    }
+    let mut chains: Chains = out
+        .into_iter()
+        .map(|((), reply)| match reply {
+            Ok(Reply::Placed { record, .. }) => names(&cluster.fabric, &record.decision.choice),
+            other => panic!("not placed: {other:?}"),
+        })
+        .collect();
+    chains.sort();
+    chains
+}
+
+/// Asked at the same time, each over a connection of its own.
+fn all_at_once() -> Chains {
+    let server = Server::start(service(&racks(), "", frozen()));
+    server.report(&loads());
+    let together = Barrier::new(PLACERS as usize);
+    let place = || {
+        let agent = support::agent();
+        let body = json!({ "size": "256MiB" }).to_string();
+        together.wait();
+        let url = server.url("/v1/place/replicas");
+        let sent = agent.post(url).header("content-type", "application/json").send(body);
+        let text = sent.expect("it is answered").body_mut().read_to_string().expect("text");
+        let body: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        serde_json::from_value(body["hosts"].clone()).expect("names of hosts")
+    };
+    let mut chains: Chains = std::thread::scope(|scope| {
+        let placers: Vec<_> = (0..PLACERS).map(|_| scope.spawn(place)).collect();
+        placers.into_iter().map(|placer| placer.join().expect("it is placed")).collect()
+    });
+    chains.sort();
+    chains
+}
+
+/// Decided by as many placers that each have the same copy of what is known, and do not know of each other.
+fn on_a_frozen_snapshot() -> Chains {
+    let cluster = racks();
+    let mut ledger = ledger(&cluster);
+    ledger.report(&samples(&cluster.fabric), NOW);
+    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let (pool, mut scratch) = (Pool::new(cluster.fabric.clone()), Scratch::default());
+    let mut place = |id| {
+        let view = &mut ledger.view(NOW, &mut scratch);
+        let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Off };
+        let decision = policy.place(&[request(&cluster.fabric, id)], &mut context).remove(0);
+        names(&cluster.fabric, &decision.expect("the cluster has room").choice)
+    };
+    (0..PLACERS).map(&mut place).collect()
+}
+
+/// How many blocks the rack has that has most, of those that went to a rack over its downlink.
+fn most_in_a_rack(chains: &Chains) -> usize {
+    let mut racks = [0; RACKS];
+    for chain in chains {
+        let rack = chain[1].split('h').next().and_then(|rack| rack[1..].parse::<usize>().ok());
+        racks[rack.expect("hosts are called r3h7")] += 1;
+    }
+    racks.into_iter().max().unwrap_or(0)
+}
+
+#[test]
+fn a_hundred_placements_asked_at_once_spread_exactly_as_a_hundred_in_a_row() {
+    assert_eq!(all_at_once(), one_after_the_other());
+}
+
+#[test]
+fn a_hundred_simultaneous_placers_spread_where_a_frozen_snapshot_would_herd_them() {
+    let (shared, frozen) = (most_in_a_rack(&all_at_once()), most_in_a_rack(&on_a_frozen_snapshot()));
+    println!("blocks in the rack with most, of {PLACERS} on {RACKS} racks: {shared} shared, {frozen} frozen");
+    // On one snapshot all but those of the best rack itself, which must leave it, go to the best rack.
+    assert!(frozen >= 90, "{frozen} of {PLACERS} on a frozen snapshot");
+    // With a ledger that all share, no rack has four times its part.
+    assert!(shared <= 4 * PLACERS as usize / RACKS, "{shared} of {PLACERS}");
+}

@@ -1,0 +1,201 @@
+//! The service from the outside: a real server on loopback, and what it answers.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use leeward_controller::Clock;
+use serde_json::{Value, json};
+use support::{Heard, Server, cluster, frozen, service};
+
+const CLUSTER: &str = "\
+name: small
+racks: 3
+hosts_per_rack: 2
+nic: 1Gbps
+oversubscription: 1
+devices: [{read: 50MB/s, write: 50MB/s}]
+";
+
+fn start() -> Server {
+    Server::start(service(&cluster(CLUSTER), "", frozen()))
+}
+
+fn everything_idle() -> Vec<(String, f64)> {
+    let host =
+        |at: usize| [format!("r{}h{}:ingress", at / 2, at % 2), format!("r{}h{}:egress", at / 2, at % 2)];
+    let rack = |at: usize| [format!("r{at}:uplink"), format!("r{at}:downlink")];
+    (0..6).flat_map(host).chain((0..3).flat_map(rack)).map(|link| (link, 0.0)).collect()
+}
+
+fn written((status, media_type, body): &Heard) -> String {
+    format!("{status} {media_type}\n{body:#}\n\n")
+}
+
+#[test]
+fn a_conversation_with_the_service() {
+    let server = start();
+    let mut said = String::new();
+    let mut hear = |asked: &str, heard: Heard| said += &format!("{asked}\n{}", written(&heard));
+    server.report(&everything_idle());
+    let block = json!({ "size": "256MiB", "writer": "r0h1", "client": "namenode", "sequence": 17 });
+    let placed = server.post("/v1/place/replicas", &block);
+    let id = format!("/v1/decisions/{}", placed.2["id"].as_str().expect("an id"));
+    hear("POST /v1/place/replicas", placed);
+    hear("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
+    hear("GET /v1/decisions/ID", server.get(&id));
+    let (_, _, mut snapshot) = server.get("/v1/snapshot");
+    let charged = |link: &Value| link["expected_capacity_bps"] != link["capacity_bps"];
+    let links: Vec<Value> =
+        snapshot["links"].as_array().expect("a list").iter().filter(|link| charged(link)).cloned().collect();
+    snapshot["links"] = Value::Array(links);
+    hear("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
+    hear("DELETE /v1/decisions/ID", server.delete(&id));
+    let (_, _, mut health) = server.get("/v1/health");
+    health["version"] = json!("...");
+    hear("GET /v1/health", (200, String::new(), health));
+    insta::assert_snapshot!(said);
+    assert!(server.end().is_ok());
+}
+
+#[test]
+fn what_is_wrong_is_told_in_problem_documents_and_changes_nothing() {
+    let server = start();
+    server.report(&everything_idle());
+    let before = server.get("/v1/snapshot");
+    let (reports, place) = ("/v1/reports", "/v1/place/replicas");
+    let window = r#""from": "2026-01-31T12:00:09.5Z", "until": "2026-01-31T12:00:10.5Z""#;
+    let bad = [
+        (reports, "{\"from\": ".to_owned()),
+        (reports, "[1, 2]".to_owned()),
+        (reports, format!("{{{window}}} and more")),
+        (reports, "{}".to_owned()),
+        (reports, format!("{{{window}, \"lonks\": []}}")),
+        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load\": 1}}]}}")),
+        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": \"1Gbps\"}}]}}")),
+        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r9:uplink\", \"load_bps\": 1}}]}}")),
+        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r1:uplink\", \"load_bps\": -1}}]}}")),
+        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1e19}}]}}")),
+        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r0:uplink\", \"load_bps\": 1}}]}}")),
+        (reports, format!("{{{window}, \"hosts\": [{{\"host\": \"r0\", \"up\": true}}]}}")),
+        (reports, r#"{"from": "12:00", "until": "2026-01-31T12:00:10Z"}"#.to_owned()),
+        (reports, r#"{"from": "2026-01-31T11:59:59Z", "until": "2026-01-31T12:00:10Z"}"#.to_owned()),
+        (reports, r#"{"from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:08Z"}"#.to_owned()),
+        (reports, r#"{"from": "2026-01-31T12:00:10Z", "until": "2026-01-31T12:00:12Z"}"#.to_owned()),
+        (reports, r#"{"from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z", "links": [{"link": "r1:uplink", "load_bps": 1}]}"#.to_owned()),
+        (place, "{}".to_owned()),
+        (place, r#"{"size": 268435456}"#.to_owned()),
+        (place, r#"{"size": "0B"}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "replicas": 0}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "replicas": 300}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "writer": "r9h9"}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "exclude": ["r1", "r9"]}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "tags": ["ssd"]}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "client": "a"}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "sequence": 1}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "client": "", "sequence": 1}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "client": "a", "sequence": 9007199254740992}"#.to_owned()),
+        (place, r#"{"size": "1GiB", "exclude": ["r1", "r2"]}"#.to_owned()),
+    ];
+    let mut table = String::new();
+    for (path, body) in bad {
+        let heard = server.send(path, "application/json", &body);
+        assert!(heard.0 >= 400 && heard.1 == "application/problem+json", "{body}: {heard:?}");
+        table += &format!("POST {path} {body}\n{}", written(&heard));
+    }
+    table += &format!(
+        "POST {place}, as a form\n{}",
+        written(&server.send(place, "application/x-www-form-urlencoded", "size=1GiB"))
+    );
+    for id in ["19c13ec9e00-0", "19c13ec9e00-x", "18ffffffff0-0", "17", "%ff"] {
+        table += &format!("GET /v1/decisions/{id}\n{}", written(&server.get(&format!("/v1/decisions/{id}"))));
+    }
+    table += &format!("GET /v2\n{}", written(&server.get("/v2")));
+    table += &format!("GET {place}\n{}", written(&server.get(place)));
+    insta::assert_snapshot!(table);
+    assert_eq!(server.get("/v1/snapshot"), before);
+    server.post(place, &json!({ "size": "256MiB", "client": "a", "sequence": 2 }));
+    let (status, _, problem) = server.post(place, &json!({ "size": "256MiB", "client": "a", "sequence": 1 }));
+    assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:sequence")));
+}
+
+#[test]
+fn without_telemetry_the_refusal_says_what_to_do() {
+    let server = start();
+    let (status, _, problem) = server.post("/v1/place/replicas", &json!({ "size": "256MiB" }));
+    assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")));
+    let detail = problem["detail"].as_str().expect("a text");
+    assert!(detail.contains("report what links carry"), "{detail}");
+}
+
+#[test]
+fn a_body_that_is_too_large_is_not_read() {
+    let server = start();
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\n\
+                content-length: 17000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("it reads the head");
+    let mut heard = [0; 12];
+    stream.read_exact(&mut heard).expect("it answers");
+    assert_eq!(&heard, b"HTTP/1.1 413");
+    assert_eq!(server.get("/v1/health").0, 200);
+}
+
+#[test]
+fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
+    let cluster = cluster(CLUSTER);
+    let server =
+        Server::start(service(&cluster, "{interval: 300ms, without_telemetry: default}", Clock::system()));
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let ask =
+            || server.post("/v1/place/replicas", &json!({ "size": "256MiB", "client": "a", "sequence": 1 }));
+        let asking: Vec<_> = (0..2).map(|_| scope.spawn(ask)).collect();
+        let heard = asking.into_iter().map(|asking| asking.join().expect("it is answered"));
+        heard.map(|(_, _, body)| body["id"].as_str().expect("an id").to_owned()).collect()
+    });
+    assert_eq!(ids[0], ids[1], "the same request sent twice is placed once");
+    let (_, _, health) = server.get("/v1/health");
+    assert_eq!((&health["decisions"], &health["waiting"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn what_is_under_way_when_the_service_is_stopped_is_finished() {
+    let cluster = cluster(CLUSTER);
+    let mut server =
+        Server::start(service(&cluster, "{interval: 1s, without_telemetry: default}", Clock::system()));
+    let url = server.url("/v1/place/replicas");
+    let waiting = std::thread::spawn(move || {
+        let sent = support::agent()
+            .post(url)
+            .header("content-type", "application/json")
+            .send(r#"{"size": "256MiB"}"#);
+        sent.expect("it is answered").status().as_u16()
+    });
+    // It is under way once the desk says that it waits.
+    while server.get("/v1/health").2["waiting"] != json!(1) {
+        assert!(!waiting.is_finished(), "the block did not wait");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.stop();
+    assert_eq!(waiting.join().expect("it does not panic"), 201);
+    assert!(server.end().is_ok());
+}
+
+#[test]
+fn what_is_kept_is_bounded() {
+    let cluster = cluster(CLUSTER);
+    let server = Server::start({
+        let mut service = service(&cluster, "", frozen());
+        service.limits.decisions = 3;
+        service
+    });
+    server.report(&everything_idle());
+    for _ in 0..5 {
+        assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 201);
+    }
+    assert_eq!(server.get("/v1/health").2["decisions"], json!(3));
+    assert_eq!(server.get("/v1/decisions/19c13ec9e00-1").0, 404);
+    assert_eq!(server.get("/v1/decisions/19c13ec9e00-2").0, 200);
+}

@@ -1,0 +1,115 @@
+//! A service on loopback, and a client for it. Shared by the tests and the bench.
+
+#![allow(dead_code, reason = "each of those that share it uses a part")]
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+
+use leeward_controller::{Clock, Service};
+use leeward_fabric::{Cluster, Nanos};
+use leeward_ledger::LedgerSettings;
+use leeward_placement::replicas;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// A clock that stands still: 2026-01-31T12:00:10Z, ten seconds after its beginning.
+pub fn frozen() -> Clock {
+    Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(10 * Nanos::SECOND.0))
+}
+
+pub fn cluster(text: &str) -> Cluster {
+    Cluster::from_text("test", text).expect("the test writes a right cluster")
+}
+
+pub fn service(cluster: &Cluster, settings: &str, clock: Clock) -> Service {
+    let policy = replicas::make("sinbad", settings).expect("a policy of the registry");
+    let service = Service::new(cluster, policy, "sinbad", LedgerSettings::default(), 1);
+    let mut service = service.expect("defaults are right");
+    service.clock = clock;
+    service
+}
+
+/// A service in a thread of its own, and connections to it.
+pub struct Server {
+    pub address: SocketAddr,
+    agent: ureq::Agent,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// A response: its status, the content type, its body.
+pub type Heard = (u16, String, Value);
+
+impl Server {
+    pub fn start(service: Service) -> Server {
+        let (stop, stopped) = oneshot::channel();
+        let (ready, listening) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await?;
+                ready.send(listener.local_addr()?).expect("the test waits for it");
+                let stop = async {
+                    let _ = stopped.await;
+                };
+                service.serve(listener, stop).await
+            })
+        });
+        let address = listening.recv().expect("the service listens");
+        Server { address, agent: agent(), stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Tells the service to stop; it finishes what is under way.
+    pub fn stop(&mut self) {
+        self.stop.take();
+    }
+
+    /// Stops the service and says how it ended.
+    pub fn end(mut self) -> io::Result<()> {
+        self.stop();
+        self.thread.take().expect("it ends once").join().expect("the service does not panic")
+    }
+
+    pub fn get(&self, path: &str) -> Heard {
+        heard(self.agent.get(self.url(path)).call())
+    }
+
+    pub fn delete(&self, path: &str) -> Heard {
+        heard(self.agent.delete(self.url(path)).call())
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Heard {
+        self.send(path, "application/json", &body.to_string())
+    }
+
+    pub fn send(&self, path: &str, media_type: &str, body: &str) -> Heard {
+        heard(self.agent.post(self.url(path)).header("content-type", media_type).send(body))
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Reports links as they are over a second before a time of the frozen clock.
+    pub fn report(&self, links: &[(String, f64)]) {
+        let links: Vec<Value> =
+            links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();
+        let (from, until) = ("2026-01-31T12:00:09Z", "2026-01-31T12:00:10Z");
+        let heard = self.post("/v1/reports", &json!({ "from": from, "until": until, "links": links }));
+        assert_eq!(heard.0, 200, "{heard:?}");
+    }
+}
+
+pub fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().http_status_as_error(false).build().into()
+}
+
+fn heard(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Heard {
+    let mut response = response.expect("the service answers");
+    let media_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+    let (status, media_type) = (response.status().as_u16(), media_type.unwrap_or_default().to_owned());
+    let text = response.body_mut().with_config().limit(1 << 30).read_to_string().expect("the body is text");
+    (status, media_type, serde_json::from_str(&text).expect("the body is JSON"))
+}

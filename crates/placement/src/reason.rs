@@ -1,0 +1,51 @@
+//! What an explanation says of one candidate, by names: the one record that every reader of decisions is given.
+
+use leeward_fabric::Fabric;
+use serde::Serialize;
+
+use crate::{Candidate, Considered, Sight, Verdict};
+
+/// One candidate of a decision, as it is shown.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Reason {
+    /// The host, rack or pod.
+    pub candidate: String,
+    /// The link or device that limits it, or `disk` for what a disk writes at most; where that was looked at.
+    pub limit: Option<String>,
+    /// How the load of its link is known: `counter`, `derived` (the sum of those below it) or `unseen`.
+    pub sight: Option<&'static str>,
+    /// The number that ranked it, in bit/s.
+    pub value_bps: Option<i64>,
+    /// `chosen`, `outranked` or `refused`.
+    pub verdict: &'static str,
+    /// Why it was refused.
+    pub because: Option<&'static str>,
+}
+
+impl Reason {
+    /// A candidate of a decision on `fabric`.
+    pub fn of(fabric: &Fabric, considered: &Considered) -> Reason {
+        let Considered { candidate, limit, value, sight, verdict } = *considered;
+        let (verdict, because) = match verdict {
+            Verdict::Chosen => ("chosen", None),
+            Verdict::Outranked => ("outranked", None),
+            Verdict::Refused(constraint) => ("refused", Some(constraint.text())),
+        };
+        let candidate = match candidate {
+            Candidate::Domain(domain) => fabric.domain_name(domain),
+            Candidate::Host(host) => fabric.host_name(host),
+        };
+        Reason {
+            candidate: candidate.to_owned(),
+            limit: limit.map(|limit| limit.name(fabric)),
+            sight: sight.map(|sight| match sight {
+                Sight::Counter => "counter",
+                Sight::Derived => "derived",
+                Sight::Unseen => "unseen",
+            }),
+            value_bps: value.map(|value| value.0),
+            verdict,
+            because,
+        }
+    }
+}

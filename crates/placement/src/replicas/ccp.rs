@@ -1,0 +1,183 @@
+//! `ccp`: chunk capacity-aware placement (Hotspots sections 4.3 and 5.2). New chunks prefer racks whose uplink is large
+//! for what they store: High before Medium before Low. Static facts only, no live load.
+//!
+//! The paper has the class as one score of low rank in a scheduler that looks at a sample of candidates. Here the
+//! order is: fault domains, which are never given up; then racks that are not fuller than the mean by more than
+//! `balance`; then the class; then at random, or by free space. Every chunk of a stripe is placed by the same order.
+
+use std::cmp::Reverse;
+
+use leeward_fabric::{Bandwidth, DomainId, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::first::{at_random, by_rule, filter, first, no_candidate};
+use super::spread::spreads;
+use super::uplink::{Guideline, UplinkClass};
+use super::{Chain, ReplicaRequest, settings};
+use crate::constraints::Filter;
+use crate::ties::Draws;
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// Settings of `ccp`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CcpSettings {
+    /// The provisioning guideline: uplink capacity for each TB of storage. Default: what the cluster's racks have in
+    /// the mean. A rack within 10 % of it is Medium.
+    pub uplink_per_tb: Option<Bandwidth>,
+    /// How many hosts are drawn as candidates for each copy; the best rack among theirs is taken. Default 16.
+    pub sample: u16,
+    /// By how much of its room a rack may be fuller than the mean before it ranks behind all others. Default 0.1.
+    pub balance: f64,
+    /// Which of several racks of the best class is taken.
+    pub within: Within,
+    /// Over how many racks the copies besides the first are spread. Default 1.
+    #[serde(deserialize_with = "super::remote_racks")]
+    #[schemars(range(min = 1))]
+    pub remote_racks: u8,
+}
+
+/// Which rack of a class is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Within {
+    /// Any, each as likely.
+    #[default]
+    Uniform,
+    /// The one with the most free space.
+    Free,
+}
+
+impl Default for CcpSettings {
+    fn default() -> Self {
+        CcpSettings {
+            uplink_per_tb: None,
+            sample: 16,
+            balance: 0.1,
+            within: Within::Uniform,
+            remote_racks: 1,
+        }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug, Default)]
+pub struct Ccp {
+    settings: CcpSettings,
+}
+
+pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+    name: "ccp",
+    summary: "racks whose uplink is large for what they store, before others",
+    source: "Hotspots (Google) sections 4.3 and 5.2: capacity-aware chunk placement",
+    schema: || schemars::schema_for!(CcpSettings).to_value(),
+    make: |text| {
+        let read: CcpSettings = settings("ccp", text)?;
+        if read.sample == 0 {
+            return Err(super::setting_error("ccp", "sample", "0: expected at least one host"));
+        }
+        if !(0.0..=1.0).contains(&read.balance) {
+            return Err(super::setting_error("ccp", "balance", "expected a share from 0 to 1"));
+        }
+        Ok(Box::new(Ccp { settings: read }))
+    },
+};
+
+impl Ccp {
+    fn choose(
+        &self,
+        request: &ReplicaRequest,
+        guideline: Guideline,
+        context: &Context<'_, '_>,
+    ) -> Result<Chain, Refusal> {
+        let fabric = context.pool.fabric();
+        let mut draws = Draws::new(context.seed, request.id);
+        let mut filter = filter(context.pool, request);
+        first(request, &mut filter, &mut draws)?;
+        for spread in spreads(request, self.settings.remote_racks, fabric.shape())? {
+            filter.used.truncate(1);
+            let mut place = |&copies: &usize| {
+                spread.close(&mut filter);
+                let rack = self.rack(copies, guideline, &filter, &mut draws, context)?;
+                for _ in 0..copies {
+                    filter.used.push(self.host(rack, &filter, &mut draws)?);
+                }
+                Some(())
+            };
+            if spread.groups.iter().all(|copies| place(copies).is_some()) {
+                return Ok(filter.used);
+            }
+        }
+        Err(no_candidate(&filter))
+    }
+
+    /// The best rack of a sample that takes `copies`; if none of the sample does, the best of all racks.
+    fn rack(
+        &self,
+        copies: usize,
+        guideline: Guideline,
+        filter: &Filter<'_>,
+        draws: &mut Draws,
+        context: &Context<'_, '_>,
+    ) -> Option<DomainId> {
+        let fabric = context.pool.fabric();
+        let anywhere = 0..fabric.host_count() as u32;
+        let sample = (0..self.settings.sample)
+            .filter_map(|_| at_random(anywhere.clone(), filter, draws).map(|host| fabric.rack_of(host)))
+            .collect::<Vec<_>>();
+        let takes = |rack: &DomainId| filter.refuses_domain(*rack, copies).is_none();
+        // The first of equals is taken, and the sample is in random order.
+        let best = |racks: &mut dyn Iterator<Item = DomainId>| {
+            racks.filter(takes).min_by_key(|&rack| self.key(rack, guideline, context))
+        };
+        best(&mut sample.into_iter()).or_else(|| best(&mut fabric.all_racks()))
+    }
+
+    /// What ranks a rack, the least first: fuller than others, class, and room if that is asked for.
+    fn key(
+        &self,
+        rack: DomainId,
+        guideline: Guideline,
+        context: &Context<'_, '_>,
+    ) -> (bool, Reverse<UplinkClass>, u64) {
+        let (stored, storage) = (context.pool.stored_in(rack).0, context.pool.storage(rack));
+        let fill = storage.map_or(0.0, |storage| stored as f64 / (storage.0 as f64).max(1.0));
+        let full = fill - context.pool.mean_fill() > self.settings.balance;
+        let taken = match self.settings.within {
+            Within::Uniform => 0,
+            Within::Free => u64::MAX - storage.map_or(u64::MAX, |storage| storage.0.saturating_sub(stored)),
+        };
+        (full, Reverse(guideline.class(rack, context.pool, context.view)), taken)
+    }
+
+    fn host(&self, rack: DomainId, filter: &Filter<'_>, draws: &mut Draws) -> Option<HostId> {
+        let hosts = filter.pool.fabric().hosts(rack);
+        match self.settings.within {
+            Within::Uniform => at_random(hosts, filter, draws),
+            Within::Free => {
+                let open = hosts.map(HostId).filter(|&host| filter.refuses(host).is_none());
+                open.max_by_key(|&host| (filter.pool.room(host).0, draws.below(u32::MAX)))
+            }
+        }
+    }
+}
+
+impl Policy<ReplicaRequest> for Ccp {
+    fn name(&self) -> &'static str {
+        "ccp"
+    }
+
+    fn place(
+        &self,
+        batch: &[ReplicaRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Chain>, Refusal>> {
+        let guideline = Guideline::of(self.settings.uplink_per_tb, context.pool, context.view);
+        let place = |request: &ReplicaRequest| {
+            let copies = self.choose(request, guideline.ok_or(Refusal::NoStorage)?, context)?;
+            Ok(by_rule(self.name(), request, copies, context))
+        };
+        batch.iter().map(place).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! A request as people and programs outside write it: a size, and hosts, racks and tags by name.
+
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::{Bytes, Fabric, HostId};
+
+use super::{Layout, ReplicaRequest};
+use crate::Constraints;
+
+/// What a [`ReplicaRequest`] is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Form<'a> {
+    /// Size of the block; not zero.
+    pub size: Bytes,
+    /// Name of the host that writes it; `None` if it is outside the cluster.
+    pub writer: Option<&'a str>,
+    /// r: copies, the writer's own included; not zero.
+    pub replicas: u8,
+    /// f: fault domains besides the first copy's that must hold a copy. By default 1, and none for a single copy.
+    pub fault_domains: Option<u8>,
+    /// Names of hosts, racks and pods that must not take it.
+    pub exclude: &'a [String],
+    /// Tags that the hosts must have.
+    pub tags: &'a [String],
+}
+
+impl Form<'_> {
+    /// The request with this number, for a block that is a file by itself. An error names the field.
+    pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
+        if self.size == Bytes(0) {
+            return Err(wrong("size", "0B: expected more than nothing"));
+        }
+        if self.replicas == 0 {
+            return Err(wrong("replicas", "0: expected at least one copy"));
+        }
+        let unknown = |name| {
+            let (name, example) = (excerpt(name), fabric.host_name(HostId(0)));
+            wrong("writer", format!("unknown host `{name}`; hosts are named like {example}"))
+        };
+        let writer = self.writer.map(|name| fabric.host(name).ok_or_else(|| unknown(name))).transpose()?;
+        Ok(ReplicaRequest {
+            id,
+            file: id,
+            writer,
+            size: self.size,
+            replicas: self.replicas,
+            layout: Layout::Chain,
+            fault_domains: self.fault_domains.unwrap_or(1.min(self.replicas - 1)),
+            blocks_left: 1,
+            constraints: self.constraints(fabric)?,
+        })
+    }
+
+    fn constraints(&self, fabric: &Fabric) -> Result<Constraints, InputError> {
+        let mut constraints = Constraints::default();
+        for name in self.exclude {
+            match (fabric.host(name), fabric.domain(name)) {
+                (Some(host), _) => constraints.excluded_hosts.push(host),
+                (None, Some(domain)) => constraints.excluded_domains.push(domain),
+                (None, None) => {
+                    let message =
+                        format!("`{}`: no host, rack or pod of the cluster has this name", excerpt(name));
+                    return Err(wrong("exclude", message));
+                }
+            }
+        }
+        for tag in self.tags {
+            let unknown = || wrong("tags", format!("no host has the tag `{}`", excerpt(tag)));
+            constraints.tags |= fabric.tag_mask(tag).ok_or_else(unknown)?;
+        }
+        Ok(constraints)
+    }
+}
+
+fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+    InputError::new("request", message).in_field(field)
+}

@@ -1,0 +1,112 @@
+//! `rehdfs`: every writer's copies go to the same next rack, so that few pairs of racks talk and a circuit can serve
+//! them (Etalon section 6). The first copy stays with the writer; the others go from rack i to rack (i + k) mod N,
+//! where k may change on a schedule, so that not all blocks of a rack hang on one other.
+
+use leeward_fabric::{DomainId, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::first::{at_random, by_rule, filter, first, no_candidate};
+use super::spread::spreads;
+use super::{Chain, ReplicaRequest, setting_error, settings};
+use crate::constraints::Filter;
+use crate::ties::Draws;
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// Settings of `rehdfs`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReHdfsSettings {
+    /// k: how many racks on the copies besides the first go. One after the other, if there are several. Default 1.
+    pub offsets: Vec<u32>,
+    /// How long each offset holds. Default 10s.
+    pub period: Nanos,
+}
+
+impl Default for ReHdfsSettings {
+    fn default() -> Self {
+        ReHdfsSettings { offsets: vec![1], period: Nanos(10 * Nanos::SECOND.0) }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug, Default)]
+pub struct ReHdfs {
+    settings: ReHdfsSettings,
+}
+
+pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+    name: "rehdfs",
+    summary: "copies of rack i go to rack (i + k) mod N, for networks with circuits",
+    source: "Etalon section 6: reHDFS",
+    schema: || schemars::schema_for!(ReHdfsSettings).to_value(),
+    make: |text| {
+        let read: ReHdfsSettings = settings("rehdfs", text)?;
+        let wrong = |field, message| setting_error("rehdfs", field, message);
+        if read.offsets.is_empty() {
+            return Err(wrong("offsets", "expected at least one number of racks"));
+        }
+        if read.period == Nanos(0) {
+            return Err(wrong("period", "0s: expected more than nothing"));
+        }
+        Ok(Box::new(ReHdfs { settings: read }))
+    },
+};
+
+impl ReHdfs {
+    /// k at a time.
+    fn offset(&self, now: Nanos) -> u64 {
+        let turn = now.0 / self.settings.period.0 % self.settings.offsets.len() as u64;
+        u64::from(self.settings.offsets[turn as usize])
+    }
+
+    fn choose(&self, request: &ReplicaRequest, context: &Context<'_, '_>) -> Result<Chain, Refusal> {
+        let fabric = context.pool.fabric();
+        let mut draws = Draws::new(context.seed, request.id);
+        let mut filter = filter(context.pool, request);
+        let first = first(request, &mut filter, &mut draws)?;
+        let from = fabric.rack_of(request.writer.unwrap_or(first));
+        for spread in spreads(request, 1, fabric.shape())? {
+            filter.used.truncate(1);
+            let mut next = u64::from(from.0) + self.offset(context.view.now());
+            let mut place = |&copies: &usize| {
+                spread.close(&mut filter);
+                let rack = rack_from(next, copies, &filter)?;
+                next = u64::from(rack.0) + 1;
+                for _ in 0..copies {
+                    let host = at_random(fabric.hosts(rack), &filter, &mut draws)?;
+                    filter.used.push(host);
+                }
+                Some(())
+            };
+            if spread.groups.iter().all(|copies| place(copies).is_some()) {
+                return Ok(filter.used);
+            }
+        }
+        Err(no_candidate(&filter))
+    }
+}
+
+/// The first rack from number `at` on, round the ring, that takes `copies`.
+fn rack_from(at: u64, copies: usize, filter: &Filter<'_>) -> Option<DomainId> {
+    let racks = filter.pool.fabric().rack_count() as u64;
+    let mut ring = (0..racks).map(|step| DomainId(((at + step) % racks) as u32));
+    ring.find(|&rack| filter.refuses_domain(rack, copies).is_none())
+}
+
+impl Policy<ReplicaRequest> for ReHdfs {
+    fn name(&self) -> &'static str {
+        "rehdfs"
+    }
+
+    fn place(
+        &self,
+        batch: &[ReplicaRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Chain>, Refusal>> {
+        let place = |request: &ReplicaRequest| {
+            Ok(by_rule(self.name(), request, self.choose(request, context)?, context))
+        };
+        batch.iter().map(place).collect()
+    }
+}

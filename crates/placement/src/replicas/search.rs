@@ -1,0 +1,291 @@
+//! Pseudocode 2 of Sinbad: from the core down the tree, at each level the links with the most expected capacity.
+
+use std::cmp::Reverse;
+
+use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nanos, ResourceId, Shape};
+use leeward_ledger::Fade;
+
+use super::first::{chosen, filter, first};
+use super::level::Level;
+use super::sinbad::{Hysteresis, SinbadSettings};
+use super::spread::spreads;
+use super::{Chain, ReplicaRequest, transfer};
+use crate::constraints::{Constraint, Filter};
+use crate::decision::{count_refusals, sight};
+use crate::ties::{Draws, Ties};
+use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
+
+/// One block on its way down the tree.
+pub(super) struct Search<'s, 'c, 'a, 'l> {
+    settings: &'s SinbadSettings,
+    request: &'s ReplicaRequest,
+    ties: Ties,
+    /// What the fastest device of the cluster writes, at most, in bit/s.
+    domain_write_cap: i64,
+    filter: Filter<'s>,
+    context: &'c mut Context<'a, 'l>,
+    /// The links chosen so far.
+    selected: Vec<Hop>,
+    oldest: Option<Nanos>,
+    why: Vec<Considered>,
+}
+
+/// DiskWriteCap in bit/s, of what writes at `own` rate.
+fn write_cap(settings: &SinbadSettings, own: Option<Bandwidth>) -> i64 {
+    let caps = [settings.disk_write_cap, own].into_iter().flatten();
+    caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
+}
+
+fn link_hop(resource: ResourceId) -> Hop {
+    Hop { resource, work: BITS_PER_BYTE }
+}
+
+impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
+    /// A search for the copies of `request`, of which the first is placed.
+    pub fn new(
+        settings: &'s SinbadSettings,
+        request: &'s ReplicaRequest,
+        context: &'c mut Context<'a, 'l>,
+    ) -> Result<Self, Refusal>
+    where
+        'a: 's,
+    {
+        let mut filter = filter(context.pool, request);
+        first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
+        let ties = Ties::new(context.seed, request.id);
+        let domain_write_cap = write_cap(settings, context.pool.write_rate());
+        let (selected, why) = (Vec::with_capacity(4), Vec::new());
+        Ok(Search { settings, request, ties, domain_write_cap, filter, context, selected, oldest: None, why })
+    }
+
+    /// The copies, the links selected for them, the end of the oldest window that was looked at, and the candidates.
+    pub fn found(self) -> (Chain, Vec<Hop>, Option<Nanos>, Vec<Considered>) {
+        (self.filter.used, self.selected, self.oldest, self.why)
+    }
+
+    /// Places the copies besides the first, group by group.
+    pub fn select_all(&mut self) -> Result<(), Refusal> {
+        let shape = self.context.view.fabric().shape();
+        let first = chosen(&self.filter.used, self.context);
+        let mark = self.context.view.mark();
+        let mut failure = None;
+        for spread in spreads(self.request, self.settings.remote_racks, shape)? {
+            self.filter.used.truncate(1);
+            self.selected.clear();
+            self.why.clone_from(&first);
+            self.oldest = None;
+            let mut failed = None;
+            for &copies in &spread.groups {
+                spread.close(&mut self.filter);
+                let charged = self.selected.len();
+                failed = self.select(None, copies).err();
+                if failed.is_some() {
+                    break;
+                }
+                self.charge(charged);
+            }
+            if failed.is_some() || self.settings.hysteresis == Hysteresis::All {
+                self.context.view.back_to(mark);
+            }
+            match failed {
+                None => return Ok(()),
+                Some(failed) => failure = failure.or(Some(failed)),
+            }
+        }
+        Err(match failure {
+            Some(Failure::Unseen(newest)) => {
+                Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
+            }
+            _ => self.nobody(),
+        })
+    }
+
+    /// Pseudocode 2: below `domain`, the best link that can take all `copies`, and on below it; at the hosts of a rack,
+    /// the best of them, one copy each. Where it does not go on below a link, the next best is tried.
+    fn select(&mut self, domain: Option<DomainId>, copies: usize) -> Result<(), Failure> {
+        let mut level = Level::default();
+        self.rank(domain, &mut level);
+        if let Some(domain) = domain.filter(|_| level.never_seen()) {
+            // There are no counters this far down: what is above decided, and the hash does the rest.
+            self.rank_unseen(domain, &mut level);
+        }
+        let (explained, limit) = (self.why.len(), self.context.explain.limit());
+        let (mut left, mut failed) = (copies, None);
+        while left > 0 {
+            let Some((value, _, Reverse(candidate))) = level.best() else {
+                return Err(failed.unwrap_or_else(|| Failure::of(&level)));
+            };
+            let refused = match candidate {
+                Candidate::Host(host) => self.filter.refuses(host),
+                Candidate::Domain(domain) => self.filter.refuses_domain(domain, left),
+            };
+            let verdict = refused.map_or(Verdict::Chosen, Verdict::Refused);
+            if limit > 0 && (verdict == Verdict::Chosen || self.why.len() - explained < limit) {
+                self.consider(candidate, value, verdict);
+            }
+            let before = (self.filter.used.len(), self.selected.len(), self.why.len());
+            match candidate {
+                _ if refused.is_some() => {}
+                Candidate::Host(host) => {
+                    self.filter.used.push(host);
+                    self.selected.extend(self.link(candidate).map(link_hop));
+                    left -= 1;
+                }
+                Candidate::Domain(domain) => {
+                    self.selected.extend(self.link(candidate).map(link_hop));
+                    match self.select(Some(domain), left) {
+                        Ok(()) => {
+                            let below = self.why.split_off(before.2);
+                            self.outranked(&mut level, explained, limit);
+                            self.why.extend(below);
+                            return Ok(());
+                        }
+                        Err(error) => {
+                            self.filter.used.truncate(before.0);
+                            self.selected.truncate(before.1);
+                            self.why.truncate(before.2);
+                            if let Some(last) = self.why.last_mut().filter(|_| limit > 0) {
+                                last.verdict = Verdict::Refused(Constraint::TooFew);
+                            }
+                            failed = failed.or(Some(error));
+                        }
+                    }
+                }
+            }
+        }
+        self.outranked(&mut level, explained, limit);
+        Ok(())
+    }
+
+    /// Lists the links of the next level with what each is expected to have left. A mesh has none but those of hosts.
+    fn rank(&mut self, domain: Option<DomainId>, level: &mut Level) {
+        let fabric = self.context.view.fabric();
+        let children = fabric.children(domain);
+        if children.len() == 0 {
+            for host in domain.map_or(0..0, |domain| fabric.hosts(domain)).map(HostId) {
+                self.rank_candidate(Candidate::Host(host), level);
+            }
+        }
+        for child in children {
+            match fabric.into_domain(child) {
+                Some(_) => self.rank_candidate(Candidate::Domain(child), level),
+                None => self.rank(Some(child), level),
+            }
+        }
+    }
+
+    fn rank_candidate(&mut self, candidate: Candidate, level: &mut Level) {
+        let Some(link) = self.link(candidate) else { return };
+        match self.context.view.expected_capacity(link) {
+            Some(Load(left)) => {
+                let value = left.min(self.write_cap(candidate));
+                let ranked = (value, self.ties.rank(u64::from(link.0)), Reverse(candidate));
+                match candidate {
+                    // That a host is known to carry nothing is no sight of it.
+                    Candidate::Host(host) if !self.context.pool.is_up(host) => level.add_blind(ranked),
+                    _ => level.add(ranked),
+                }
+            }
+            None => level.add_unseen(self.context.view.measured_until(link)),
+        }
+    }
+
+    /// Lists what is in a domain that has no counters below its own, all alike but for their capacities.
+    fn rank_unseen(&mut self, domain: DomainId, level: &mut Level) {
+        let fabric = self.context.view.fabric();
+        let children = fabric.children(Some(domain));
+        let hosts = if children.len() == 0 { fabric.hosts(domain) } else { 0..0 };
+        let hosts = hosts.map(|host| Candidate::Host(HostId(host)));
+        for candidate in children.map(Candidate::Domain).chain(hosts) {
+            let Some(link) = self.link(candidate) else { continue };
+            if self.context.view.expected_capacity(link).is_some() {
+                continue;
+            }
+            let value = self.context.view.capacity(link).0.min(self.write_cap(candidate));
+            level.add_blind((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
+        }
+    }
+
+    /// The link into a candidate. On a pipe mesh, the pair from the writer.
+    fn link(&self, candidate: Candidate) -> Option<ResourceId> {
+        let fabric = self.context.view.fabric();
+        match candidate {
+            Candidate::Domain(domain) => fabric.into_domain(domain),
+            Candidate::Host(host) if fabric.shape() == Shape::Pipe => {
+                fabric.pair(self.request.writer.unwrap_or(self.filter.used[0]), host)
+            }
+            Candidate::Host(host) => fabric.ingress(host),
+        }
+    }
+
+    /// DiskWriteCap in bit/s.
+    fn write_cap(&self, candidate: Candidate) -> i64 {
+        match candidate {
+            Candidate::Domain(_) => self.domain_write_cap,
+            Candidate::Host(host) => write_cap(self.settings, self.context.pool.write_rate_of(host)),
+        }
+    }
+
+    /// Charges the links selected since `from` with the block, until the next report.
+    fn charge(&mut self, from: usize) {
+        let now = self.context.view.now();
+        for hop in &self.selected[from..] {
+            let seen = self.context.view.measured_until(hop.resource);
+            self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+        }
+        let hops = self.selected[from..].to_vec();
+        self.context.view.add(&transfer(self.request, hops, None, Fade::AtNextWindow, now));
+    }
+
+    fn consider(&mut self, candidate: Candidate, value: i64, verdict: Verdict) {
+        let link = self.link(candidate);
+        let limit = match value == self.write_cap(candidate) {
+            true => Some(Limit::DiskWriteCap),
+            false => link.map(Limit::Resource),
+        };
+        let sight = link.map(|link| sight(self.context.view, link));
+        self.why.push(Considered { candidate, limit, value: Some(Load(value)), sight, verdict });
+    }
+
+    /// Notes the best of those not chosen, up to `limit` candidates of the level in all.
+    fn outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
+        while self.why.len() - explained < limit {
+            let Some((value, _, Reverse(candidate))) = level.best() else { break };
+            self.consider(candidate, value, Verdict::Outranked);
+        }
+    }
+
+    /// Nobody may: counts why, over all hosts.
+    fn nobody(&self) -> Refusal {
+        let fabric = self.context.view.fabric();
+        let unseen = |link: Option<ResourceId>| {
+            link.is_some_and(|link| self.context.view.expected_capacity(link).is_none())
+        };
+        let why = |host| {
+            let refused = self.filter.refuses(host);
+            let blind = || {
+                unseen(self.link(Candidate::Host(host))) || unseen(fabric.into_domain(fabric.rack_of(host)))
+            };
+            refused.or_else(|| Some(if blind() { Constraint::Unknown } else { Constraint::TooFew }))
+        };
+        Refusal::NoCandidate { by_constraint: count_refusals(fabric.all_hosts().filter_map(why)) }
+    }
+}
+
+/// Why nothing at a level was chosen.
+#[derive(Clone, Copy)]
+enum Failure {
+    /// No load was seen; the end of the newest window.
+    Unseen(Nanos),
+    /// None of those seen may.
+    Nobody,
+}
+
+impl Failure {
+    fn of(level: &Level) -> Failure {
+        match level.unseen() {
+            Some((_, newest)) if level.seen() == 0 => Failure::Unseen(newest),
+            _ => Failure::Nobody,
+        }
+    }
+}

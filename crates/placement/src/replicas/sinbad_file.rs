@@ -1,0 +1,57 @@
+//! `sinbad-file`: OPT' of Sinbad section 6.3. Blocks wait for a decision interval and are served in the order of what
+//! is left of their files, least first, so that a file that needs few blocks more ends early. Each is then placed as
+//! `sinbad` does; with an interval of zero nothing waits, and the two are the same.
+
+use leeward_fabric::Nanos;
+
+use super::sinbad::{Sinbad, SinbadSettings};
+use super::{Chain, ReplicaRequest, settings};
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// How long blocks wait if no interval is set: the time between reports.
+const INTERVAL: Nanos = Nanos::SECOND;
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct SinbadFile {
+    sinbad: Sinbad,
+}
+
+pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+    name: "sinbad-file",
+    summary: "as sinbad, but blocks wait and those of the file with the least left are served first",
+    source: "Sinbad (SIGCOMM 2013), section 6.3: OPT'",
+    schema: || schemars::schema_for!(SinbadSettings).to_value(),
+    make: |text| Ok(Box::new(SinbadFile::new(settings("sinbad-file", text)?))),
+};
+
+impl SinbadFile {
+    /// The policy with these settings.
+    pub fn new(settings: SinbadSettings) -> SinbadFile {
+        let interval = settings.interval.or(Some(INTERVAL));
+        SinbadFile { sinbad: Sinbad::named("sinbad-file", SinbadSettings { interval, ..settings }) }
+    }
+}
+
+impl Policy<ReplicaRequest> for SinbadFile {
+    fn name(&self) -> &'static str {
+        self.sinbad.name()
+    }
+
+    fn place(
+        &self,
+        batch: &[ReplicaRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Chain>, Refusal>> {
+        let mut order: Vec<usize> = (0..batch.len()).collect();
+        order.sort_by_key(|&at| (batch[at].blocks_left, batch[at].id));
+        let served: Vec<ReplicaRequest> = order.iter().map(|&at| batch[at].clone()).collect();
+        let mut answers: Vec<_> = order.into_iter().zip(self.sinbad.place(&served, context)).collect();
+        answers.sort_by_key(|(at, _)| *at);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    fn waits(&self, request: &ReplicaRequest) -> Nanos {
+        self.sinbad.waits(request)
+    }
+}
