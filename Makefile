@@ -38,7 +38,7 @@ help: ## List these targets
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
 
 .PHONY: demo
-demo: build ## Show what Leeward does on a small simulated datacenter
+demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts
 	@$(BIN)/leeward demo
 
 .PHONY: test

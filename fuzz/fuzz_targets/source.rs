@@ -1,15 +1,15 @@
 //! The settings of sources, and what the generator makes of them. Files that they name do not exist.
 #![no_main]
 
-use leeward_fabric::input::{Files, read_yaml};
+use leeward_fabric::input::read_yaml;
 use leeward_fuzz::{CLUSTER, HORIZON, check, one_line};
-use leeward_simulator::stage::workload::Source;
+use leeward_simulator::stage::workload::{Inputs, Source};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     match read_yaml::<Source>("settings", text) {
         Ok(source @ Source::Facebook(_)) => {
-            check(&source.load(&CLUSTER, &Files::default(), 1, HORIZON));
+            check(&source.load(&CLUSTER, &Inputs::default(), 1, HORIZON));
         }
         // A name from a fuzzer must not open a file of this machine.
         Ok(_) => {}

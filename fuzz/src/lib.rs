@@ -26,7 +26,9 @@ pub fn read(source: &Source, bytes: &[u8]) {
     let read = Text::from_bytes("file", bytes).and_then(|text| match source {
         Source::Coflow(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
         Source::Swim(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
+        Source::Blocks(settings) => settings.read(text, &CLUSTER, HORIZON),
         Source::Flows(settings) => settings.read(text, &CLUSTER, HORIZON),
+        Source::Matrix(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
         Source::Rates(settings) => settings.read(text, &CLUSTER, HORIZON),
         Source::Facebook(settings) => settings.generate(&CLUSTER, 1, HORIZON),
     });
@@ -54,6 +56,9 @@ pub fn check(read: &Result<Loaded, InputError>) {
         assert!(file.bytes.0 > 0 && file.block.0 > 0 && file.replicas > 0);
         assert!(file.writer.index() < CLUSTER.fabric.host_count());
         assert!(file.job.is_none_or(|job| (job as usize) < workload.jobs.len()));
+        for fetch in &file.fetches {
+            assert!(fetch.from != file.writer && fetch.from.index() < CLUSTER.fabric.host_count());
+        }
     }
 }
 

@@ -110,6 +110,10 @@ class Scenario:
         """How long it runs, in seconds."""
 
     @property
+    def warmup_s(self) -> float:
+        """How long results are not counted at the beginning, in seconds."""
+
+    @property
     def sample_s(self) -> float:
         """The length of the intervals over which link loads are recorded, in seconds."""
 
@@ -141,6 +145,10 @@ class Run:
     @property
     def hot(self) -> float:
         """The utilization over which a link is hot."""
+
+    @property
+    def warmup_s(self) -> float:
+        """How long results are not counted at the beginning, in seconds."""
 
     @property
     def sample_s(self) -> float:
@@ -189,7 +197,7 @@ def place_replicas(
     telemetry: str | PathLike[str] | None = None,
     writer: str | None = None,
     replicas: int = 3,
-    fault_domains: int = 1,
+    fault_domains: int | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,
     seed: int = 1,

@@ -1,16 +1,23 @@
 """The one error for input that cannot be used."""
 
+from collections.abc import Iterable
+from operator import index
+
+MOST_SEED = 2**64 - 1
+"""The greatest seed."""
+
 
 class InputError(ValueError):
-    """Input that was refused: a file, a text or a table; where it is wrong and what was expected.
+    """Input that was refused: a file, a text, a table or an argument; where it is wrong, what was expected.
 
-    Printed on one line: `cluster.yaml:7:12: racks[3].uplink: ...`.
+    Printed on one line: `cluster.yaml:7:12: racks[3].link: ...`, `writer: ...`.
 
     Attributes:
-        file: The file as the user named it, or what stands in for one (`<text>`, `flows`).
+        file: The file as the user named it, or what stands in for one: `<text>`, `flows`, the name of an
+            argument, or on the command line that of an option.
         line: Line from 1, where known.
         column: Column of that line from 1, where known.
-        field: The field, as a path (`racks[3].uplink`) or the name of a table's column, where known.
+        field: The field, as a path (`racks[3].link`) or the name of a table's column, where known.
         message: What is wrong and what was expected. For a table it begins with the row, counted from 0.
     """
 
@@ -28,3 +35,21 @@ class InputError(ValueError):
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         return ": ".join(part for part in (place, self.field, self.message) if part is not None)
+
+
+def whole_number(argument: str, value: int, least: int, most: int | None = None) -> int:
+    """An argument that is a whole number within bounds.
+
+    Raises:
+        InputError: It is out of them.
+        TypeError: It is no whole number.
+    """
+    if index(value) < least or (most is not None and index(value) > most):
+        bounds = f"{least} on" if most is None else f"{least} to {most}"
+        raise InputError(argument, None, None, None, f"`{value}`: expected a whole number from {bounds}")
+    return index(value)
+
+
+def names(given: str | Iterable[str]) -> list[str]:
+    """Names that are given one by one or, where there is one, as a text."""
+    return [given] if isinstance(given, str) else list(given)

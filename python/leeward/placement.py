@@ -5,6 +5,8 @@ from os import PathLike
 from typing import Any
 
 from leeward import _native
+from leeward.errors import MOST_SEED, InputError, names, whole_number
+from leeward.simulation import of_policy
 
 ALL = 65_535
 """Every candidate."""
@@ -18,9 +20,9 @@ def place_replicas(
     telemetry: str | PathLike[str] | None = None,
     writer: str | None = None,
     replicas: int = 3,
-    fault_domains: int = 1,
-    exclude: Sequence[str] = (),
-    tags: Sequence[str] = (),
+    fault_domains: int | None = None,
+    exclude: Sequence[str] | str = (),
+    tags: Sequence[str] | str = (),
     seed: int = 1,
     explain: int = ALL,
 ) -> dict[str, Any]:
@@ -32,34 +34,47 @@ def place_replicas(
         policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
         writer: The host that writes; none if it is outside the cluster.
-        replicas: Copies, the writer's included.
-        fault_domains: Fault domains besides the first copy's that must hold one.
-        exclude: Hosts, racks and pods that must hold none.
-        tags: Tags that hosts must have.
+        replicas: Copies, the writer's included: 1 to 255.
+        fault_domains: Fault domains besides the first copy's that must hold one, 0 to 255; by default 1, and
+            none for a single copy.
+        exclude: Hosts, racks and pods that must hold none; a text is one name.
+        tags: Tags that hosts must have; a text is one.
         seed: Seed of ties.
         explain: How many candidates of each level to keep in `why`.
 
     Returns:
-        `hosts` (in the order of the chain, or None), `refused` (why not, or None), `why` (candidates,
-        the best first, each with the link that limits it, its number and what came of it), `policy`, and
-        `oldest_telemetry_s`.
+        `hosts` (in the order of the chain, or None), `refused` (why not, or None), `note` (why the policy
+        left the choice to another, or None), `why` (candidates, the best first, each with what limits it,
+        how its load is known, its number and what came of it), `policy`, and `oldest_telemetry_s`.
 
     Raises:
         InputError: The cluster, the telemetry or an argument is not right.
     """
-    return _native.place_replicas(
-        _native.Cluster(cluster),
-        policy,
-        size,
-        telemetry=telemetry,
-        writer=writer,
-        replicas=replicas,
-        fault_domains=fault_domains,
-        exclude=list(exclude),
-        tags=list(tags),
-        seed=seed,
-        explain=min(explain, ALL),
-    )
+    whole_number("replicas", replicas, 1, 255)
+    if fault_domains is not None:
+        whole_number("fault_domains", fault_domains, 0, 255)
+    whole_number("seed", seed, 0, MOST_SEED)
+    whole_number("explain", explain, 0)
+    network = _native.Cluster(cluster)
+    try:
+        with of_policy("policy"):
+            return _native.place_replicas(
+                network,
+                policy,
+                size,
+                telemetry=telemetry,
+                writer=writer,
+                replicas=replicas,
+                fault_domains=fault_domains,
+                exclude=names(exclude),
+                tags=names(tags),
+                seed=seed,
+                explain=min(explain, ALL),
+            )
+    except InputError as error:
+        if error.file != "request" or error.field is None or error.line is not None:
+            raise
+        raise InputError(error.field, None, None, None, error.message) from None
 
 
 def policies() -> list[dict[str, Any]]:

@@ -8,10 +8,17 @@
 """
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 
 from leeward._native import Run, Scenario
+from leeward.data import advised, found
+from leeward.errors import MOST_SEED, InputError, names, whole_number
+
+TABLES = ("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts")
+"""What the tables of a run are called."""
 
 
 def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Scenario:
@@ -19,17 +26,18 @@ def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = 
 
     Args:
         path: The file.
-        data: The folder that `data:...` files are looked up in; by default what LEEWARD_DATA names.
+        data: The folder that `data:...` files are looked up in; by default what LEEWARD_DATA names, or
+            else the user's cache, where `leeward data get` puts traces.
 
     Raises:
         InputError: It, or its cluster, is not right.
     """
-    return Scenario.from_file(path, data or os.environ.get("LEEWARD_DATA") or None)
+    return Scenario.from_file(path, data or found())
 
 
 def simulate(
     scenario: Scenario | str | PathLike[str],
-    policies: Sequence[str] | None = None,
+    policies: Sequence[str] | str | None = None,
     seeds: Sequence[int] | None = None,
     *,
     jobs: int | None = None,
@@ -42,19 +50,57 @@ def simulate(
     Args:
         scenario: A scenario, or the path of its file.
         policies: Names with settings, such as `sinbad:remote_racks=2`; by default those of the scenario.
-        seeds: By default the scenario's one.
-        jobs: Runs at once; by default one a processor.
+            A text is one name.
+        seeds: Whole numbers from 0 to 2^64 - 1; by default the scenario's one.
+        jobs: Runs at once, at least 1; by default one a processor.
         progress: Called with the number of a run and the share of it that is done.
 
     Returns:
         A run for each seed and policy: all policies of the first seed, then of the next.
 
     Raises:
-        InputError: A file, a policy or a setting is not right.
+        InputError: A file, a policy, a setting or an argument is not right.
     """
+    jobs = runs_at_once(jobs)
+    if seeds is not None:
+        seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
+        if not seeds:
+            raise InputError("seeds", None, None, None, "expected at least one")
     if not isinstance(scenario, Scenario):
         scenario = read_scenario(scenario)
-    policies = list(policies) if policies is not None else scenario.policies
-    seeds = list(seeds) if seeds is not None else [scenario.seed]
-    jobs = jobs or len(os.sched_getaffinity(0))
-    return scenario.run(policies, seeds, jobs, progress)
+    chosen = scenario.policies if policies is None else names(policies)
+    if not chosen:
+        raise InputError("policies", None, None, None, "expected at least one")
+    seeds = [scenario.seed] if seeds is None else seeds
+    with advised(), of_policy("policies"):
+        return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
+
+
+def duration(seconds: float) -> str:
+    """A time in words: `1 h 5 min`, `40 s`; from ten minutes on to the minute."""
+    whole = round(seconds) if seconds < 600 else 60 * round(seconds / 60)
+    parts = ((whole // 3600, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
+    return " ".join(f"{count:,} {unit}" for count, unit in parts if count) or "0 s"
+
+
+def runs_at_once(jobs: int | None) -> int:
+    """How many runs go on at once: so many, or one a processor.
+
+    Raises:
+        InputError: It is less than one.
+    """
+    return len(os.sched_getaffinity(0)) if jobs is None else whole_number("jobs", jobs, 1)
+
+
+@contextmanager
+def of_policy(argument: str) -> Iterator[None]:
+    """Lets what is wrong with a policy be wrong with an argument, and with a setting as `sinbad.interval`."""
+    try:
+        yield
+    except InputError as error:
+        if error.file != "policy" and (error.file, error.field) != ("request", "policy"):
+            raise
+        setting = re.match(r"settings of ([^:]+):(?:\d+:)* (?:([\w.\[\]]+): )?", error.message)
+        field = ".".join(part for part in setting.groups() if part) if setting else None
+        message = error.message[setting.end() :] if setting else error.message
+        raise InputError(argument, None, None, field, message) from None

@@ -1,4 +1,6 @@
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -33,7 +35,7 @@ def test_without_arguments_it_prints_its_help(run: Run) -> None:
     assert run().stdout == run("--help").stdout == run("-h").stdout
     shown = run("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert "leeward cluster show racks.yaml" in shown.stdout
+    assert "leeward cluster show examples/clusters/reference.yaml" in shown.stdout
 
 
 def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -53,6 +55,64 @@ def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[
     assert usage.startswith(f"Usage: leeward {' '.join(command)} ")
     assert not blank
     assert purpose.startswith("  ")
+
+
+@pytest.mark.parametrize("group", [(), *(path for path in commands() if len(path) == 1)], ids=" ".join)
+def test_no_line_of_help_is_cut_off(run: Run, group: tuple[str, ...]) -> None:
+    listed = run(*group, "--help").stdout.partition("Commands:")[2]
+    assert "..." not in listed.partition("Examples")[0]
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SLOW_OR_NOT_ENDING = ("leeward demo", "leeward serve", "leeward data get", "leeward reproduce", "--seeds 10")
+
+
+def printed_examples() -> Iterator[str]:
+    """Every command line that the help of a command shows."""
+
+    def epilogs(group: Any) -> Iterator[str]:
+        yield group.epilog or ""
+        for command in getattr(group, "commands", {}).values():
+            yield from epilogs(command)
+
+    for epilog in epilogs(typer.main.get_command(cli.app)):
+        # A line that goes on is joined; what stands far behind a command is a comment.
+        for line in re.sub(r"\s*\\\n\s*", " ", epilog).splitlines():
+            example = re.split(r" {3,}", line.strip())[0]
+            if example.startswith("leeward") and not any(words in example for words in SLOW_OR_NOT_ENDING):
+                yield example
+
+
+@pytest.mark.parametrize("example", sorted(set(printed_examples())))
+def test_examples_in_help_run_as_printed(tmp_path: Path, example: str) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    shell = subprocess.run(
+        example,
+        shell=True,
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path)},
+        capture_output=True,
+        check=False,
+    )
+    assert shell.returncode == 0, shell.stderr.decode()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output_is_no_error(closed: str) -> None:
+    command = Path(sys.executable).with_name("leeward")
+    shell = subprocess.run(f"{command} policies {closed}", shell=True, capture_output=True, check=False)
+    assert (shell.returncode, shell.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_told_in_one_line() -> None:
+    command = Path(sys.executable).with_name("leeward")
+    shell = subprocess.run(
+        f"{command} policies >/dev/full", shell=True, capture_output=True, check=False, text=True
+    )
+    assert (shell.returncode, shell.stderr.count("\n")) == (1, 1)
+    assert "No space left on device" in shell.stderr
 
 
 def test_it_tells_its_version(run: Run) -> None:

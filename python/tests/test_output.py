@@ -1,12 +1,16 @@
+import errno
 import io
 import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from leeward.cli.files import whole_file
+from leeward.cli.files import whole_file, whole_folder
 from leeward.cli.output import print_table
-from leeward.cli.progress import progress
+from leeward.cli.progress import patience, progress
 
 
 class Clock:
@@ -25,14 +29,14 @@ class Terminal(io.StringIO):
 
 def test_progress_elsewhere_than_on_a_terminal_is_a_line_every_few_seconds() -> None:
     clock, stream = Clock(), io.StringIO()
-    with progress("simulating days", 30, stream, clock) as advance:
+    with progress("simulating", 30, stream, clock, lambda share: f"{share * 3:.1f} of 3 days") as advance:
         for _ in range(30):
             clock.now += 0.5
             advance(1)
     assert stream.getvalue().splitlines() == [
-        "simulating days: 4 of 30 (13 %) after 2 s",
-        "simulating days: 14 of 30 (46 %) after 7 s",
-        "simulating days: 24 of 30 (80 %) after 12 s",
+        "simulating: 13 %, 0.4 of 3 days, after 2 s",
+        "simulating: 46 %, 1.4 of 3 days, after 7 s",
+        "simulating: 80 %, 2.4 of 3 days, after 12 s",
     ]
 
 
@@ -55,20 +59,42 @@ def test_progress_on_a_terminal_is_a_bar_that_goes_away() -> None:
     assert "25%" in stream.getvalue()
 
 
+def test_what_takes_long_and_cannot_say_how_far_it_is_says_what_it_is_once() -> None:
+    stream = io.StringIO()
+    with patience("reading racks.yaml", stream, seconds=0.02):
+        time.sleep(0.2)
+    assert stream.getvalue() == "reading racks.yaml ...\n"
+
+
+def test_what_ends_before_long_says_nothing() -> None:
+    stream = io.StringIO()
+    with patience("reading racks.yaml", stream, seconds=0.1):
+        pass
+    with patience("reading racks.yaml", stream, seconds=0.1) as ended:
+        ended()
+        time.sleep(0.2)
+    assert stream.getvalue() == ""
+
+
+def test_columns_of_one_name_stay_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["", "a", "a"], "<>>", [["x", "1", "2"]])
+    assert capsys.readouterr().out.splitlines() == ["   a  a", "x  1  2"]
+
+
 def test_a_table_on_a_terminal_has_colours_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", colourful := Terminal())
-    print_table({"NAME": "left"}, [["[red]r0[/red]"]])
+    print_table(["NAME"], "<", [["[red]r0[/red]"]])
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout", plain := Terminal())
-    print_table({"NAME": "left"}, [["[red]r0[/red]"]])
+    print_table(["NAME"], "<", [["[red]r0[/red]"]])
     assert "\x1b[1m" in colourful.getvalue()
     assert plain.getvalue() == "NAME\n[red]r0[/red]\n"
 
 
 def test_a_wide_table_is_not_cut_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table({"A": "left", "B": "right"}, [["a" * 150, "b" * 150]])
+    print_table(["A", "B"], "<>", [["a" * 150, "b" * 150]])
     assert capsys.readouterr().out.splitlines()[1] == "a" * 150 + "  " + "b" * 150
 
 
@@ -96,3 +122,36 @@ def test_a_file_in_no_folder_names_the_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught, whole_file(tmp_path / "none" / "result.json"):
         pass
     assert caught.value.filename == str(tmp_path / "none")
+
+
+@pytest.mark.parametrize("replace", [whole_file, whole_folder])
+def test_what_cannot_be_written_is_named_as_the_user_named_it(
+    tmp_path: Path, replace: Callable[[Path], AbstractContextManager[Path]]
+) -> None:
+    target = tmp_path / "result"
+    with pytest.raises(OSError, match="No space left") as caught, replace(target) as path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    assert caught.value.filename == str(target)
+    # Arrow names the file in its message alone.
+    with pytest.raises(OSError, match="Permission denied") as caught, replace(target) as path:
+        raise OSError(errno.EACCES, f"Failed to open local file '{path}'")
+    assert caught.value.filename == str(target)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_takes_the_place_of_another_only_when_it_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "above" / "results"
+
+    def write(text: str, whole: bool = True) -> None:
+        with whole_folder(target) as path:
+            (path / f"{text}.txt").write_text(text)
+            if not whole:
+                raise RuntimeError
+
+    write("old")
+    with pytest.raises(RuntimeError):
+        write("half", whole=False)
+    assert os.listdir(target) == ["old.txt"]
+    write("new")
+    assert os.listdir(target) == ["new.txt"]
+    assert os.listdir(target.parent) == ["results"]

@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
@@ -140,12 +141,12 @@ def test_results_are_written_whole(run: Run, scenario: Path, tmp_path: Path) -> 
     [
         (("horizon: 3min", "horizon: 3"), "error: scenario.yaml:6:10: horizon: `3`: the unit is missing"),
         (("jobs.tsv", "none.tsv"), "error: none.tsv: no such file"),
-        (("horizon: 3min", "policies: [best]"), "error: scenario.yaml: policies: unknown policy `best`"),
+        (("horizon: 3min", "policies: [best]"), "error: scenario.yaml:6:11: policies: unknown policy `best`"),
         (
             ("- swim: {file", "- swim: {fil"),
             "error: scenario.yaml:4:12: workloads[0].swim.fil: unknown field",
         ),
-        (("cluster.yaml", "racks.yaml"), "error: racks.yaml: "),
+        (("cluster.yaml", "racks.yaml"), "error: scenario.yaml:2:10: cluster: no such file (racks.yaml)"),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
@@ -169,10 +170,36 @@ def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> N
     assert {host[:2] for host in others} == {"r2"}
     explained = json.loads(run(*asked, *options, "--explain", "-o", "json").stdout)
     assert explained["hosts"] == [writer, *others]
-    assert explained["why"][0]["candidate"] == "r2"
-    assert explained["why"][0]["limit"] == "r2:downlink"
-    assert explained["why"][0]["verdict"] == "chosen"
-    assert len([reason for reason in explained["why"] if reason["verdict"] == "chosen"]) == 3
+    first, rack, *_ = explained["why"]
+    assert (first["candidate"], first["verdict"], first["limit"], first["sight"]) == (
+        writer,
+        "chosen",
+        None,
+        None,
+    )
+    assert (rack["candidate"], rack["verdict"]) == ("r2", "chosen")
+    # Of its downlink 999 Mb/s are left; no disk of the cluster writes more than 400, whatever the cap.
+    assert (rack["limit"], rack["value_bps"], rack["sight"]) == ("disk", 400_000_000, "counter")
+    chosen = [reason["candidate"] for reason in explained["why"] if reason["verdict"] == "chosen"]
+    assert chosen == [writer, "r2", *others]
+
+
+def test_an_explanation_says_what_limits_and_how_the_load_is_known(run: Run, loads: Path) -> None:
+    # Of rack 1 only the hosts are seen, of rack 3 nothing.
+    seen = [line for line in loads.read_text().splitlines() if not line.startswith(("r1:downlink", "r3"))]
+    loads.write_text("\n".join(seen) + "\n")
+    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--writer", "r0h1")
+    shown = run(*asked, "--size", "256MiB", "--explain", "--exclude", "r2").stdout
+    header, *rows = shown.splitlines()[2:]
+    assert re.split(" {2,}", header) == ["CANDIDATE", "EXPECTED", "LIMITED BY", "LOAD KNOWN BY", "VERDICT"]
+    by_name = {row.split()[0]: row for row in rows}
+    assert "its counter" in by_name["r0"]
+    assert "sum of hosts" in by_name["r1"]
+    small = run(*asked, "--size", "64MiB", "--explain").stdout
+    assert "64MiB is smaller than the policy's threshold: placed as uniform does" in small
+    uniform = run(*asked, "--size", "256MiB", "--explain", "--policy", "uniform").stdout
+    assert uniform.splitlines()[2].split() == ["CANDIDATE", "VERDICT"]
+    assert len(uniform.splitlines()) == 6
 
 
 def test_excluded_places_hold_no_copy(loads: Path) -> None:
@@ -220,22 +247,125 @@ def test_bad_telemetry_names_line_and_column(run: Run, loads: Path, text: str, e
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        (("--size", "256"), "error: request: size: `256`: the unit is missing"),
-        (("--size", "256MiB", "--writer", "h9"), "error: request: writer: unknown host `h9`"),
-        (("--size", "256MiB", "--policy", "best"), "error: request: policy: unknown policy `best`"),
-        (("--size", "256MiB", "--exclude", "x"), "error: request: exclude: `x`: no host, rack or pod"),
-        (("--size", "256MiB", "--tag", "ssd"), "error: request: tags: no host has the tag `ssd`"),
-        (("--size", "256MiB", "--replicas", "0"), "error: Invalid value for '--replicas'"),
+        (("--size", "256"), "error: --size: `256`: the unit is missing"),
+        (("--size", "256MiB", "--writer", "h9"), "error: --writer: unknown host `h9`"),
+        (("--size", "256MiB", "--policy", "best"), "error: --policy: unknown policy `best`"),
+        (("--size", "256MiB", "--policy", "sinbad:foo=1"), "error: --policy: sinbad.foo: unknown field"),
+        (
+            ("--size", "256MiB", "--policy", "sinbad:interval=1"),
+            "error: --policy: sinbad.interval: `1`: the unit",
+        ),
+        (("--size", "256MiB", "--policy", "ccp:sample=0"), "error: --policy: ccp.sample: 0: expected"),
+        (("--size", "256MiB", "--exclude", "x"), "error: --exclude: `x`: no host, rack or pod"),
+        (("--size", "256MiB", "--tag", "ssd"), "error: --tag: no host has the tag `ssd`"),
+        (
+            ("--size", "256MiB", "--replicas", "0"),
+            "error: Invalid value for '--replicas': `0`: expected a whole",
+        ),
+        (("--size", "256MiB", "--fault-domains", "256"), "error: Invalid value for '--fault-domains'"),
+        (("--size", "256MiB", "--seed", "9" * 23), "error: Invalid value for '--seed'"),
+        (("--size", "256MiB", "--seed", "9" * 5000), "error: Invalid value for '--seed'"),
+        (("--size", "256MiB", "--seed", "-1"), "error: Invalid value for '--seed'"),
     ],
 )
-def test_bad_requests_name_the_field(run: Run, loads: Path, options: tuple[str, ...], error: str) -> None:
+def test_bad_requests_name_the_flag(run: Run, loads: Path, options: tuple[str, ...], error: str) -> None:
     shown = run("place", "replicas", "--cluster", "cluster.yaml", *options)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith(error), shown.stderr
 
 
+def test_the_hint_about_telemetry_is_for_those_who_have_none(run: Run, loads: Path) -> None:
+    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--fault-domains", "9")
+    refused = run(*asked)
+    assert refused.returncode == 1
+    assert "telemetry" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--seed", "9" * 23), "error: Invalid value for '--seed': `"),
+        (("--jobs", "9" * 23), "error: Invalid value for '--jobs': `"),
+        (("--seeds", "9" * 23), "error: Invalid value for '--seeds': `"),
+        (("--policy", "uniform,uniform"), "error: --policy: `uniform` is there twice"),
+        (("--policy", "uniform,sinbad:foo=1"), "error: --policy: sinbad.foo: unknown field"),
+        (("--policy", "best"), "error: --policy: unknown policy `best`"),
+        (("--policy", ""), "error: --policy: ``: expected the name of a policy"),
+        (
+            ("--policy", "rehdfs:offsets=[1,0.5]"),
+            "error: --policy: rehdfs.offsets[1]: expected a whole number",
+        ),
+    ],
+)
+def test_bad_options_name_the_flag(run: Run, scenario: Path, options: tuple[str, ...], error: str) -> None:
+    shown = run("simulate", "scenario.yaml", *options, "--out", "results")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+    assert not (scenario.parent / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"seeds": [-1]}, "seeds: `-1`: expected a whole number from 0 to 18446744073709551615"),
+        ({"seeds": [2**64]}, "seeds: `18446744073709551616`: expected"),
+        ({"seeds": []}, "seeds: expected at least one"),
+        ({"jobs": -1}, "jobs: `-1`: expected a whole number from 1 on"),
+        ({"jobs": 0}, "jobs: `0`: expected"),
+        ({"policies": []}, "policies: expected at least one"),
+        ({"policies": "best"}, "policies: unknown policy `best`"),
+        ({"policies": ["sinbad:foo=1"]}, "policies: sinbad.foo: unknown field"),
+        ({"policies": ["uniform", "uniform"]}, "policies: `uniform` is there twice"),
+    ],
+)
+def test_bad_arguments_of_a_simulation_are_named(
+    scenario: Path, arguments: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(leeward.InputError) as caught:
+        leeward.simulate(scenario, **arguments)
+    assert str(caught.value).startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"replicas": 300}, "replicas: `300`: expected a whole number from 1 to 255"),
+        ({"fault_domains": -1}, "fault_domains: `-1`: expected"),
+        ({"seed": -1}, "seed: `-1`: expected"),
+        ({"explain": -1}, "explain: `-1`: expected"),
+        ({"writer": "h9"}, "writer: unknown host `h9`"),
+        ({"tags": "ssd"}, "tags: no host has the tag `ssd`"),
+        ({"exclude": "x"}, "exclude: `x`: no host"),
+        ({"policy": "sinbad:foo=1"}, "policy: sinbad.foo: unknown field"),
+        ({"size": "1"}, "size: `1`: the unit is missing"),
+    ],
+)
+def test_bad_arguments_of_a_request_are_named(arguments: dict[str, Any], error: str) -> None:
+    with pytest.raises(leeward.InputError) as caught:
+        leeward.place_replicas(CLUSTER, **({"size": "256MiB", "policy": "uniform"} | arguments))
+    assert str(caught.value).startswith(error)
+
+
+def test_a_text_is_one_name(scenario: Path, loads: Path) -> None:
+    (run,) = leeward.simulate(scenario, "uniform")
+    assert run.policy == "uniform"
+    decision = leeward.place_replicas(CLUSTER, "256MiB", telemetry=loads, writer="r0h1", exclude="r2")
+    assert "r2" not in {host[:2] for host in decision["hosts"]}
+
+
+def test_a_single_copy_needs_no_second_fault_domain(run: Run, loads: Path) -> None:
+    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--policy", "uniform")
+    assert len(run(*asked, "--replicas", "1").stdout.split()) == 1
+
+
+def test_policies_are_listed_with_their_sources(run: Run) -> None:
+    header, *rows = run("policies").stdout.splitlines()
+    assert header.split() == ["POLICY", "FOR", "WHAT", "IT", "DOES", "FROM", "SETTINGS"]
+    assert [row.split()[0] for row in rows] == [policy["name"] for policy in leeward.policies()]
+    assert all(policy["source"] in row for policy, row in zip(leeward.policies(), rows, strict=True))
+
+
 def test_policies_are_listed_with_their_settings(run: Run) -> None:
-    assert {"uniform", "sinbad"} <= set(run("policies").stdout.split())
     listed = {policy["name"]: policy for policy in json.loads(run("policies", "-o", "json").stdout)}
     assert listed == {policy["name"]: policy for policy in leeward.policies()}
     assert "remote_racks" in listed["sinbad"]["settings"]["properties"]

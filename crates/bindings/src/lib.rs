@@ -16,6 +16,7 @@ mod records;
 mod schema;
 mod serve;
 mod simulation;
+mod tables;
 
 /// The extension module; its types are declared in `_native.pyi`.
 #[pyo3::pymodule]

@@ -34,7 +34,7 @@ pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
 /// Decides where the copies of one block go. Links that the telemetry file does not name are not seen.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = None,
-    exclude = vec![], tags = vec![], seed = 1, explain = 0))]
+    exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, seed = 1, explain = 0))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
     py: Python<'_>,
@@ -47,6 +47,8 @@ pub fn place_replicas(
     fault_domains: Option<u8>,
     exclude: Vec<String>,
     tags: Vec<String>,
+    collocate: Vec<String>,
+    max_imbalance: Option<f64>,
     seed: u64,
     explain: u16,
 ) -> PyResult<Py<PyAny>> {
@@ -56,7 +58,16 @@ pub fn place_replicas(
     let spec: PolicySpec = policy.parse().map_err(|message| wrong("policy", message))?;
     let made = replicas::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let size: Bytes = size.parse().map_err(|e| wrong("size", format!("{e}")))?;
-    let form = Form { size, writer, replicas, fault_domains, exclude: &exclude, tags: &tags };
+    let form = Form {
+        writer,
+        replicas,
+        fault_domains,
+        exclude: &exclude,
+        tags: &tags,
+        collocate: &collocate,
+        max_imbalance,
+        ..Form::of(size)
+    };
     let request = form.request(fabric, 0).map_err(Refused)?;
     // What a file says does not age while a policy waits.
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };

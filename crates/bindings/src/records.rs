@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Fabric, HostId};
-use leeward_simulator::stage::record::Record;
+use leeward_simulator::stage::record::{Job, Record};
 use pyo3::prelude::*;
 
 use crate::cluster::{kind_name, table};
@@ -61,7 +61,9 @@ pub fn files(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("job", ids(files.iter().map(|f| f.job))),
         ("writer", texts(files.iter().map(|f| fabric.host_name(f.writer)))),
         ("bytes", counts(files.iter().map(|f| f.bytes.0))),
+        ("fetched", counts(files.iter().map(|f| f.fetches.0))),
         ("start_s", times(files.iter().map(|f| f.start))),
+        ("write_start_s", maybe_times(files.iter().map(|f| f.write_start))),
         ("finished_s", maybe_times(files.iter().map(|f| f.finished))),
     ])
 }
@@ -72,7 +74,11 @@ pub fn jobs(record: &Record) -> PyResult<ArrowTable> {
         ("name", texts(jobs.iter().map(|j| &j.name))),
         ("bytes", counts(jobs.iter().map(|j| j.bytes.0))),
         ("start_s", times(jobs.iter().map(|j| j.start))),
+        ("write_start_s", maybe_times(jobs.iter().map(|j| j.write_start))),
         ("finished_s", maybe_times(jobs.iter().map(|j| j.finished))),
+        ("communication_s", maybe_times(jobs.iter().map(Job::communicating))),
+        ("write_share", maybe_times(jobs.iter().map(Job::write_share))),
+        ("bin", Arc::new(UInt8Array::from_iter(jobs.iter().map(Job::bin))) as ArrayRef),
     ])
 }
 

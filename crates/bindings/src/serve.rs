@@ -36,12 +36,17 @@ pub fn serve(
     let service = Service::new(cluster, made, &spec.label, settings, seed);
     let service = service.map_err(|e| wrong("--interval", e.to_string()))?;
     // Other threads of Python go on; this one comes back to say where the service listens.
-    let mut told = Ok(());
+    let mut told = None;
     let served = py.detach(|| {
         service.run(address, |address| {
-            told = Python::attach(|py| listening.call1(py, (address.to_string(),)).map(drop));
+            told = Some(Python::attach(|py| listening.call1(py, (address.to_string(),))));
         })
     });
-    told?;
-    Ok(served.map_err(|error| wrong("--listen", format!("`{listen}`: {error}")))?)
+    match (served, told) {
+        (Err(error), None) => Err(wrong("--listen", format!("`{listen}`: {error}")).into()),
+        (served, told) => {
+            told.transpose()?;
+            Ok(served?)
+        }
+    }
 }

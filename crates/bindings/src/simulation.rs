@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::errors::Refused;
 use crate::records::{self, ArrowTable};
+use crate::tables;
 
 /// A scenario file, read and checked.
 #[pyclass(frozen, module = "leeward")]
@@ -27,7 +28,7 @@ impl Scenario {
     fn from_file(path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
         let path = path.to_string_lossy();
         let scenario = leeward_simulator::stage::scenario::Scenario::from_file(&path, data.as_deref())?;
-        Ok(Scenario { inner: Arc::new(scenario) })
+        Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
 
     #[staticmethod]
@@ -35,7 +36,7 @@ impl Scenario {
     fn from_text(text: &str, base: PathBuf, data: Option<PathBuf>, name: &str) -> Result<Scenario, Refused> {
         let data = data.as_deref();
         let scenario = leeward_simulator::stage::scenario::Scenario::from_text(name, text, &base, data)?;
-        Ok(Scenario { inner: Arc::new(scenario) })
+        Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
 
     #[getter]
@@ -64,6 +65,11 @@ impl Scenario {
     }
 
     #[getter]
+    fn warmup_s(&self) -> f64 {
+        self.inner.warmup.as_secs_f64()
+    }
+
+    #[getter]
     fn sample_s(&self) -> f64 {
         self.inner.sample.as_secs_f64()
     }
@@ -83,10 +89,16 @@ impl Scenario {
         jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Vec<Run>> {
-        let wrong = |message| Refused(InputError::new("policy", message));
+        let wrong = |message: String| Refused(InputError::new("policy", message));
         let specs: Result<Vec<PolicySpec>, Refused> =
             policies.iter().map(|text| text.parse().map_err(wrong)).collect();
         let specs = specs?;
+        if specs.is_empty() || seeds.is_empty() {
+            return Err(wrong("no policy or no seed: expected one of each".into()).into());
+        }
+        if let Some(twice) = (1..specs.len()).find(|&at| specs[..at].contains(&specs[at])) {
+            return Err(wrong(format!("`{}` is there twice", specs[twice].label)).into());
+        }
         let task = |seed| specs.iter().map(move |policy| Task { policy: policy.clone(), seed });
         let tasks: Vec<Task> = seeds.into_iter().flat_map(task).collect();
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -139,6 +151,11 @@ impl Run {
     #[getter]
     fn hot(&self) -> f64 {
         self.scenario.ledger.hot
+    }
+
+    #[getter]
+    fn warmup_s(&self) -> f64 {
+        self.scenario.warmup.as_secs_f64()
     }
 
     #[getter]

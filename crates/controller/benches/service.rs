@@ -71,14 +71,7 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
 }
 
 fn placement(fabric: &Fabric, number: u64) -> Message {
-    let form = Form {
-        size: Bytes(256 << 20),
-        writer: Some(writer(fabric, number)),
-        replicas: 3,
-        fault_domains: None,
-        exclude: &[],
-        tags: &[],
-    };
+    let form = Form { writer: Some(writer(fabric, number)), ..Form::of(Bytes(256 << 20)) };
     let request = form.request(fabric, 0).expect("a right request");
     Message::Place(Placement { request, caller: None })
 }

@@ -51,14 +51,7 @@ fn block(caller: Option<(&str, u64)>) -> Placement {
 }
 
 fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
-    let form = Form {
-        size: Bytes(bytes),
-        writer: Some("r0h0"),
-        replicas: 3,
-        fault_domains: None,
-        exclude: &[],
-        tags: &[],
-    };
+    let form = Form { writer: Some("r0h0"), ..Form::of(Bytes(bytes)) };
     Placement {
         request: form.request(ledger().fabric(), 0).expect("a right request"),
         caller: caller.map(|(client, sequence)| Caller { client: Arc::from(client), sequence }),

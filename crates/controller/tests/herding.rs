@@ -46,14 +46,7 @@ fn ledger(cluster: &Cluster) -> Ledger {
 }
 
 fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {
-    let form = Form {
-        size: Bytes(256 << 20),
-        writer: None,
-        replicas: 3,
-        fault_domains: None,
-        exclude: &[],
-        tags: &[],
-    };
+    let form = Form::of(Bytes(256 << 20));
     form.request(fabric, id).expect("a right request")
 }
 

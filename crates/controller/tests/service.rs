@@ -164,7 +164,7 @@ fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
 fn what_is_under_way_when_the_service_is_stopped_is_finished() {
     let cluster = cluster(CLUSTER);
     let mut server =
-        Server::start(service(&cluster, "{interval: 1s, without_telemetry: default}", Clock::system()));
+        Server::start(service(&cluster, "{interval: 2s, without_telemetry: default}", Clock::system()));
     let url = server.url("/v1/place/replicas");
     let waiting = std::thread::spawn(move || {
         let sent = support::agent()

@@ -89,6 +89,8 @@ struct Notation {
     units: &'static [(&'static str, u64)],
     /// The units used to print, largest first.
     prints: &'static [&'static str],
+    /// The unit of nothing.
+    zero: &'static str,
     expected: &'static str,
 }
 
@@ -108,6 +110,7 @@ const BYTES: Notation = Notation {
         ("PiB", 1 << 50),
     ],
     prints: &["PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"],
+    zero: "B",
     expected: "a size with its unit, such as 256MiB or 10GB",
 };
 
@@ -142,6 +145,7 @@ const BANDWIDTH: Notation = Notation {
         ("GiB/s", 8 << 30),
     ],
     prints: &["Tbps", "Gbps", "Mbps", "kbps"],
+    zero: "bps",
     expected: "a rate with its unit, such as 10Gbps (bits) or 50MB/s (bytes)",
 };
 
@@ -156,6 +160,7 @@ const NANOS: Notation = Notation {
         ("d", 86_400_000_000_000),
     ],
     prints: &["d", "h", "min", "s", "ms", "us"],
+    zero: "s",
     expected: "a time with its unit, such as 150ms, 10s or 1h",
 };
 
@@ -205,7 +210,9 @@ impl Notation {
                 return write!(f, "{}{point}{decimals}{unit}", thousandths / 1000);
             }
         }
-        write!(f, "{value}{}", self.units[0].0)
+        // Nothing is nothing in any unit: `0s`, not `0ns`.
+        let unit = if value == 0 { self.zero } else { self.units[0].0 };
+        write!(f, "{value}{unit}")
     }
 }
 

@@ -345,7 +345,7 @@ fn settings_out_of_range_are_refused_by_name() {
             "alpha: 0: expected a share in (0, 1]",
             "alpha: NaN: expected a share in (0, 1]",
             "limit: 1.5: expected a share in (0, 1]",
-            "interval: 0ns: expected a positive time",
+            "interval: 0s: expected a positive time",
             "unknown_after: inf: expected at least 1 interval",
         ]
     );

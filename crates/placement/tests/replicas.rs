@@ -157,6 +157,25 @@ fn leeward_sees_what_limits_the_chain_anywhere() {
 }
 
 #[test]
+fn leeward_refuses_without_telemetry_and_looks_beyond_its_sample_where_that_may_not() {
+    let mut world = World::new(UPLINKS);
+    assert_eq!(
+        world.place_one("leeward", "", &request(1, 0)).unwrap_err(),
+        Refusal::NoTelemetry { newest: None }
+    );
+    assert!(world.place_one("leeward", "without_telemetry: default", &request(1, 0)).is_ok());
+    world.report(|_| 0.1);
+    for id in 0..50 {
+        // Whichever rack is looked at first, five of six are excluded.
+        let excluded_domains = (0..6).filter(|&rack| rack != 4).map(DomainId).collect();
+        let constraints = Constraints { excluded_domains, ..Constraints::default() };
+        let request = ReplicaRequest { fault_domains: 0, constraints, ..request(id, 0) };
+        let copies = world.place_one("leeward", "sample: 1", &request).expect("rack 4 is open").choice;
+        assert!(copies.iter().all(|&host| world.fabric.rack_of(host) == DomainId(4)), "{copies:?}");
+    }
+}
+
+#[test]
 fn leeward_fills_the_emptier_of_equal_racks() {
     let mut world = World::new(UPLINKS);
     world.report(|_| 0.1);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
 use leeward_simulator::stage::workload::{
-    Background, Facebook, Factor, FileWrite, Flow, Job, RateChange, Share, Source, Workload,
+    Background, Facebook, Factor, FileWrite, Flow, Job, Phases, RateChange, Share, Source, Workload,
 };
 use proptest::prelude::*;
 use workload_support::{check, cluster, read, seconds, source, tree};
@@ -89,6 +89,8 @@ fn workload() -> impl Strategy<Value = Workload> {
                 block: Bytes(1),
                 replicas: 3,
                 layout: Layout::Chain,
+                fetches: Vec::new(),
+                flexible: false,
             };
             let mut files: Vec<_> = files.into_iter().map(file).collect();
             flows.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -157,6 +159,72 @@ proptest! {
         }
         let output: Vec<u64> = jobs.iter().map(|job| job.1).filter(|&output| output > 0).collect();
         prop_assert_eq!(written, output);
+    }
+
+    #[test]
+    fn every_byte_of_a_shuffle_is_fetched_or_lies_where_it_is_wanted(
+        jobs in jobs(), seed in any::<u64>(), mappers in 1u64..40, shuffle in 0u64..1_000_000_000,
+    ) {
+        let cluster = tree(5, 3);
+        let text = swim_text(&jobs).replace("\t1\t2\t", &format!("\t9999999999\t{shuffle}\t"));
+        let load = |phases: &str| {
+            let source = source(&format!("{{swim: {{file: f, bytes_per_writer: 500MB{phases}}}}}"));
+            read(&source, text.as_bytes(), &cluster, seed, 1e9).unwrap()
+        };
+        let (with, without) = (load(&format!(", phases: {{mappers: {mappers}}}")), load(""));
+        prop_assert_eq!(&with, &load(&format!(", phases: {{mappers: {mappers}}}")));
+        check(&with.workload, &cluster, 1e9);
+        // 38 maps, of as many hosts as there may be.
+        let most = mappers.min(15);
+        let mut left = vec![shuffle; with.workload.jobs.len()];
+        let mut tasks = vec![0u64; with.workload.jobs.len()];
+        for file in &with.workload.files {
+            let job = file.job.unwrap() as usize;
+            tasks[job] += 1;
+            left[job] -= file.fetches.iter().map(|fetch| fetch.bytes.0).sum::<u64>();
+            prop_assert!(file.fetches.len() as u64 <= most);
+        }
+        for (left, tasks) in left.into_iter().zip(tasks) {
+            // At most one part of each task is on its host already.
+            prop_assert!(left <= tasks * shuffle.div_ceil(tasks).div_ceil(most), "{left} of {shuffle} left");
+        }
+        // Files are the same with phases and without, but for when they begin.
+        let of = |workload: &Workload| {
+            let files = workload.files.iter().map(|file| (file.job, file.writer, file.bytes, file.replicas));
+            let mut files: Vec<_> = files.collect();
+            files.sort();
+            (files, workload.jobs.clone())
+        };
+        prop_assert_eq!(of(&with.workload), of(&without.workload));
+        prop_assert!(without.workload.files.iter().all(|file| file.fetches.is_empty()));
+        // Jobs that only shuffle are background.
+        let flows: u64 = with.workload.flows.iter().map(|flow| flow.bytes.0).sum();
+        let only = jobs.iter().filter(|job| job.1 == 0).count() as u64;
+        prop_assert!(flows <= only * shuffle && (most == 1 || only * shuffle < 100 || flows >= only * shuffle / 3));
+    }
+
+    #[test]
+    fn a_matrix_carries_its_total_in_each_round_between_hosts_that_are_not_the_same(
+        numbers in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1e6], 81), total in 0u64..1_000_000_000_000,
+        rounds in 1u32..5, drawn in any::<bool>(), seed in any::<u64>(),
+    ) {
+        let cluster = tree(5, 2);
+        let rows: Vec<String> = numbers.chunks(9).map(|row| {
+            row.iter().map(f64::to_string).collect::<Vec<_>>().join(",")
+        }).collect();
+        let text = rows.join("\n");
+        let order = if drawn { "drawn" } else { "file" };
+        let settings = format!("{{matrix: {{file: f, total: {total}B, every: 10s, order: {order}}}}}");
+        let loaded = read(&source(&settings), text.as_bytes(), &cluster, seed, f64::from(rounds) * 10.0);
+        let between = (0..81).any(|at| at % 9 != at / 9 && numbers[at] > 0.0);
+        prop_assert_eq!(loaded.is_ok(), between);
+        if let Ok(loaded) = loaded {
+            check(&loaded.workload, &cluster, f64::from(rounds) * 10.0);
+            let all: u64 = loaded.workload.flows.iter().map(|flow| flow.bytes.0).sum();
+            prop_assert!(all.abs_diff(u64::from(rounds) * total) <= u64::from(rounds), "{all}");
+            let again = read(&source(&settings), text.as_bytes(), &cluster, seed, f64::from(rounds) * 10.0);
+            prop_assert_eq!(loaded, again.unwrap());
+        }
     }
 
     #[test]
@@ -254,6 +322,33 @@ proptest! {
         check(&loaded.workload, &cluster, 300.0);
         prop_assert_eq!(&loaded, &settings.generate(&cluster, seed, 300.0).unwrap());
     }
+
+    #[test]
+    fn phases_leave_the_files_that_are_generated_as_they_are(load in 0.1..20.0, seed in any::<u64>()) {
+        let cluster = tree(6, 5);
+        let load = Factor::new(load).unwrap();
+        let without = Facebook { load, ..Facebook::default() };
+        let with = Facebook { phases: Some(Phases::default()), ..without.clone() };
+        let (without, with) = (without.generate(&cluster, seed, 900.0).unwrap(), with.generate(&cluster, seed, 900.0).unwrap());
+        check(&with.workload, &cluster, 900.0);
+        let of = |workload: &Workload| {
+            let name = |file: &FileWrite| workload.jobs[file.job.unwrap() as usize].name.clone();
+            let files = workload.files.iter().map(|file| (name(file), file.writer, file.bytes));
+            let mut files: Vec<_> = files.collect();
+            files.sort();
+            files
+        };
+        // Tasks that begin to fetch in the run may be to write after it.
+        let (before, after) = (of(&without.workload), of(&with.workload));
+        let mut rest = after.iter();
+        prop_assert!(before.iter().all(|file| rest.any(|other| other == file)));
+        for file in &with.workload.files {
+            let job = &with.workload.jobs[file.job.unwrap() as usize];
+            prop_assert!(file.fetches.is_empty() || !job.name.starts_with("bin5"));
+        }
+        // Shuffles take the place of the background's, and the reads stay.
+        prop_assert!(with.workload.rates.len() <= without.workload.rates.len());
+    }
 }
 
 #[test]
@@ -276,8 +371,11 @@ fn one_seed_is_one_workload_and_another_seed_another() {
 #[test]
 fn a_longer_run_begins_like_a_shorter_one() {
     let cluster = tree(30, 20);
-    for background in [Background::Rates, Background::Flows] {
-        let settings = Facebook { background, ..Facebook::default() };
+    let kinds = [(Background::Rates, false), (Background::Flows, false), (Background::Rates, true)];
+    for (background, phases) in kinds {
+        let phases = phases.then(Phases::default);
+        let shuffles = phases.is_none();
+        let settings = Facebook { background, phases, ..Facebook::default() };
         let (short, long) =
             (settings.generate(&cluster, 5, 605.0).unwrap(), settings.generate(&cluster, 5, 1800.0).unwrap());
         let (short, long) = (short.workload, long.workload);
@@ -288,7 +386,7 @@ fn a_longer_run_begins_like_a_shorter_one() {
             files.map(|file| (file.start, file.writer, file.bytes, name(file))).collect::<Vec<_>>()
         };
         assert_eq!(named(&short), named(&long));
-        assert!(!short.files.is_empty() && short.rates.len() + short.flows.len() > 100);
+        assert!(!short.files.is_empty() && (!shuffles || short.rates.len() + short.flows.len() > 100));
         let rates = long.rates.into_iter().filter(|change| change.at < 605.0);
         assert_eq!(short.rates, rates.collect::<Vec<_>>());
         let flows = long.flows.into_iter().filter(|flow| flow.start < 605.0);

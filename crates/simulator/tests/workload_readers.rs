@@ -5,6 +5,7 @@ mod workload_support;
 use std::path::PathBuf;
 
 use leeward_fabric::input::{Files, Text};
+use leeward_simulator::stage::workload::Inputs;
 use proptest::prelude::*;
 use workload_support::{GOOD, check, cluster, gzip, read, source, tree};
 
@@ -141,6 +142,78 @@ fn bad_rate_lists_have_errors_with_line_and_field() {
 }
 
 #[test]
+fn bad_lists_of_blocks_have_errors_with_line_and_field() {
+    const HEADER: &str = "t_arrival_s,writer,size_bytes,job,replicas\n";
+    let rows = [
+        "0,r0h0,1,a",
+        "0,r9h9,1,a,",
+        "0,6,1,a,",
+        "-1,0,1,a,",
+        "0,0,1e16,a,",
+        "0,0,,a,",
+        "0,0,1,a,0",
+        "0,0,1,a,256",
+        "0,0,1,a,two",
+    ];
+    let mut texts: Vec<_> = rows.iter().map(|row| format!("{HEADER}{row}\n")).collect();
+    texts.push(format!("{HEADER}1,0,1,,\n0.5,0,1,,\n"));
+    texts.push("0,0,1\n".into());
+    texts.push("t_arrival_s,writer,size_bytes,writer\n".into());
+    texts.push("t_arrival_s,job,writer,size_bytes,job\n".into());
+    let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+    insta::assert_snapshot!(
+        table("{blocks: {file: b.csv}}", &texts)
+            + &table("{blocks: {file: b.csv, coding: 2+1}}", &[format!("{HEADER}0,0,1,a,2\n").as_bytes()])
+    );
+}
+
+#[test]
+fn bad_matrices_have_errors_with_line_and_field() {
+    let pairs: [&[u8]; 6] = [
+        b"src,dst,bytes\n0,1,\n",
+        b"src,dst,bytes\n0,r1,1\n",
+        b"src,dst,bytes\n0,6,1\n",
+        b"src,dst,bytes\n0,0,1\n",
+        b"src,bytes\n0,1\n",
+        b"src,dst,bytes\n",
+    ];
+    let squares: [&[u8]; 9] = [
+        b"0,1\n",
+        b"0,1\n1\n",
+        b"0,1\n1,0\n1,1\n",
+        b"0,-1\n1,0\n",
+        b"0,nan\n1,0\n",
+        b"0,1e200\n1,0\n",
+        b"0,0\n0,0\n",
+        b"src,dst\n0,1\n",
+        b"0,0,0,0,0,0,0\n0,0,0,0,0,0,0\n0,0,0,0,0,0,0\n0,0,0,0,0,0,0\n0,0,0,0,0,0,0\n0,0,0,0,0,0,0\n0,1,0,0,0,0,0\n",
+    ];
+    insta::assert_snapshot!(
+        table("{matrix: {file: m.csv, pairs: [src, dst, bytes]}}", &pairs)
+            + &table("{matrix: {file: m.csv}}", &squares)
+    );
+}
+
+#[test]
+fn a_list_in_parquet_is_read_by_what_the_inputs_have_for_it_or_refused() {
+    let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("workload-parquet");
+    std::fs::create_dir_all(&base).expect("a folder for tests");
+    std::fs::write(base.join("flows.parquet"), b"PAR1 and so on").expect("a file for tests");
+    let files = Files { base, data: None };
+    let flows = source("{flows: {file: flows.parquet}}");
+    let load = |tables| flows.load(&tree(3, 2), &Inputs { files: files.clone(), tables }, 0, HORIZON);
+    let refused = load(None).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "flows.parquet: a Parquet file, which only the Python package reads; write it as CSV"
+    );
+    let read = load(Some(|_, columns| Ok(format!("{}\n1,0,5,1000\n", columns.join(",")).into_bytes())));
+    assert_eq!(read.unwrap().workload.flows.len(), 1);
+    let broken = load(Some(|_, _| Err("cut off".into()))).unwrap_err().to_string();
+    assert_eq!(broken, "flows.parquet: cut off");
+}
+
+#[test]
 fn a_rate_on_a_device_and_a_rack_of_a_mesh_are_refused() {
     let disks = cluster(
         "{racks: 2, hosts_per_rack: 1, nic: 1Gbps, oversubscription: 1, devices: [{read: 50MB/s, write: 50MB/s}]}",
@@ -182,7 +255,8 @@ fn files_are_found_by_name_or_the_error_says_what_to_do() {
     }
     // A folder opens, or does not, depending on the system; it is not a file on any.
     let folder = files.open("data").and_then(|_: Text| {
-        source("{rates: {file: data}}").load(&tree(3, 2), &files, 0, HORIZON).map(|_| ())
+        let inputs = Inputs { files: files.clone(), tables: None };
+        source("{rates: {file: data}}").load(&tree(3, 2), &inputs, 0, HORIZON).map(|_| ())
     });
     assert!(folder.is_err());
     insta::assert_snapshot!(table);

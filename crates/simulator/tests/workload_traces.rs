@@ -5,19 +5,19 @@ mod workload_support;
 use std::path::PathBuf;
 
 use leeward_fabric::input::Files;
-use leeward_simulator::stage::workload::Workload;
+use leeward_simulator::stage::workload::{Inputs, Workload};
 use workload_support::{check, sinbad, source, tree};
 
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 24.0 * HOUR;
 
 /// The folder of traces, or a word on why there is nothing to test.
-fn files() -> Option<Files> {
+fn files() -> Option<Inputs> {
     let data = std::env::var_os("LEEWARD_DATA").map(PathBuf::from);
     if data.is_none() {
         println!("skipped: LEEWARD_DATA does not name the folder of traces");
     }
-    data.map(|data| Files { base: PathBuf::new(), data: Some(data) })
+    data.map(|data| Inputs { files: Files { base: PathBuf::new(), data: Some(data) }, tables: None })
 }
 
 fn output(workload: &Workload) -> f64 {
@@ -90,4 +90,39 @@ fn an_hour_of_the_larger_trace_fits_a_cluster_of_its_size() {
     // Three copies of all, against what 3000 disks write at 50 MB/s.
     let share = 3.0 * output(&loaded.workload) / (3000.0 * 50e6 * HOUR);
     assert!((0.001..0.5).contains(&share), "{share}");
+}
+
+#[test]
+fn matrices_of_programs_and_racks_carry_the_bytes_that_their_authors_counted() {
+    let Some(files) = files() else { return };
+    let cluster = tree(400, 2);
+    // Gigabytes between ranks, or what was asked for.
+    for (settings, gigabytes, ranks) in [
+        ("file: 'data:mpi-comm-matrices/amg-64.size.csv'", 5.4, 64),
+        ("file: 'data:mpi-comm-matrices/lulesh-64.size.csv'", 20.2, 64),
+        ("file: 'data:ml-hpc-matrices/dnn-hybrid-parallelism.csv', total: 1TB, numbers: racks", 1e3, 16),
+        ("file: 'data:facebook-tm-parsimon/cluster_a.csv.gz', total: 1TB, numbers: racks", 1e3, 155),
+        ("file: 'data:facebook-tm-parsimon/cluster_c.csv.gz', total: 1TB, numbers: racks", 1e3, 365),
+        (
+            "file: 'data:projector-tor-matrix/projector_tors_128_probabilities.txt', total: 1TB, numbers: racks, \
+             pairs: [src, dst, pdf_num_bytes]",
+            1e3,
+            121,
+        ),
+    ] {
+        let loaded = source(&format!("{{matrix: {{{settings}}}}}")).load(&cluster, &files, 1, HOUR).unwrap();
+        println!("{}", loaded.provenance);
+        check(&loaded.workload, &cluster, HOUR);
+        let bytes: f64 = loaded.workload.flows.iter().map(|flow| flow.bytes.0 as f64).sum();
+        assert!((bytes / 1e9 - gigabytes).abs() < 0.01 * gigabytes, "{settings}: {bytes}");
+        let mut ends: Vec<String> = loaded
+            .workload
+            .flows
+            .iter()
+            .flat_map(|f| [format!("{:?}", f.from), format!("{:?}", f.to)])
+            .collect();
+        ends.sort();
+        ends.dedup();
+        assert!(ends.len() <= ranks && ends.len() * 10 > ranks * 9, "{settings}: {} ends", ends.len());
+    }
 }

@@ -7,22 +7,24 @@ advice, and ends with code 2.
 
 import os
 import sys
+from io import FileIO, TextIOWrapper
 from typing import Annotated
 
 import typer
 
 from leeward import __version__
-from leeward.cli import cluster, demo, place, policies, schema, simulate
+from leeward.cli import cluster, data, demo, place, policies, reproduce, schema, serve, simulate
 from leeward.errors import InputError
 
 EXAMPLES = """\b
-Examples:
-  leeward demo                                          an hour of 3,000 hosts, under two policies
-  leeward simulate scenario.yaml --policy uniform,sinbad
-  leeward place replicas --cluster c.yaml --telemetry loads.csv --writer r3h7 --size 256MiB --explain
-  leeward policies                                      what there is to choose from
-  leeward cluster show racks.yaml                       what a cluster file describes
-  leeward schema scenario                               every field of a scenario file
+Examples, in the folder of the sources:
+  leeward demo
+  leeward simulate examples/scenarios/first.yaml
+  leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad --seeds 10 --out sweep
+  leeward place replicas --cluster examples/clusters/reference.yaml \\
+      --telemetry examples/telemetry/loads.csv --writer r3h7 --size 256MiB --explain
+  leeward serve --cluster examples/clusters/reference.yaml
+  leeward cluster show examples/clusters/reference.yaml
 """
 
 app = typer.Typer(
@@ -32,10 +34,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
-app.add_typer(place.app, name="place", help=place.__doc__)
+app.add_typer(place.app, name="place")
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
+app.command(
+    "reproduce", epilog=reproduce.EXAMPLES, short_help="Measure a paper's figures again, beside its own."
+)(reproduce.reproduce)
 app.command("schema", epilog=schema.EXAMPLES)(schema.schema)
+app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
 
 
@@ -52,13 +59,19 @@ def leeward(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Places work on the sheltered side of the network."""
+    """Decide where copies of blocks go, by what the network carries.
+
+    Simulate policies on a cluster of thousands of hosts, ask for one decision, or serve decisions over HTTP.
+    """
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 def main() -> None:
     """Runs the command that the process was started for, and ends the process."""
+    # Who closed one of these wants nothing to be told there.
+    sys.stdout = sys.stdout or TextIOWrapper(FileIO(os.devnull, "w"))
+    sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
     try:
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()
@@ -69,14 +82,23 @@ def main() -> None:
         hints = [f"{context.command_path} --help"] if context else []
         code = _tell(error.format_message(), *hints, code=2)
     except BrokenPipeError:
-        # Who read our output has seen enough. What is still buffered must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who read our output has seen enough.
+        _flush()
         code = 1
     except OSError as error:
+        _flush()
         code = _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), code=1)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _flush() -> None:
+    """Writes what is still buffered for stdout; what cannot be written must not be tried again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(problem: str, *hints: str, code: int) -> int:

@@ -6,15 +6,25 @@ import typer
 
 from leeward._native import Cluster, bytes_text, rate_text
 from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience
 from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
-  leeward cluster show racks.yaml
-  leeward cluster show racks.yaml -o json
+  leeward cluster show examples/clusters/reference.yaml
+  leeward cluster show examples/clusters/pods.yaml -o json
 """
 
-app = typer.Typer(help="Look at cluster files.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.callback(epilog=EXAMPLES)
+def cluster() -> None:
+    """Look at cluster files.
+
+    A cluster file says what a network is: racks, hosts, links and disks. Four lines make one, and
+    `leeward schema cluster` lists every field.
+    """
 
 
 @app.command(epilog=EXAMPLES)
@@ -24,7 +34,10 @@ def show(
     ],
     output: FormatOption = Format.table,
 ) -> None:
-    """Show what a cluster file describes: hosts, racks, pods, links by tier, devices."""
+    """Show what a cluster file describes.
+
+    Hosts, racks and pods, links by tier with their rates, and devices.
+    """
     description = read(file).describe()
     if output is Format.json:
         print_json(description)
@@ -35,7 +48,8 @@ def show(
 def read(file: str) -> Cluster:
     """Reads a cluster file for a command."""
     try:
-        return Cluster.from_file(file)
+        with patience(f"reading {file}"):
+            return Cluster.from_file(file)
     except InputError as error:
         if error.line or error.field:
             error.add_note("leeward schema cluster lists every field of a cluster file")
@@ -47,7 +61,8 @@ def _print_description(description: dict[str, Any]) -> None:
     counts = ", ".join(_count(description[kind], kind) for kind in kinds if description[kind])
     print(f"{description['name']}: {description['shape']}, {counts}\n")
     print_table(
-        {"LINKS": "left", "COUNT": "right", "CAPACITY": "right", "OVERSUBSCRIPTION": "right"},
+        ("LINKS", "COUNT", "CAPACITY", "OVERSUBSCRIPTION"),
+        "<>>>",
         [
             (
                 links["kind"].replace("_", " "),
@@ -61,7 +76,8 @@ def _print_description(description: dict[str, Any]) -> None:
     if description["devices"]:
         print()
         print_table(
-            {"DEVICES": "left", "COUNT": "right", "READ": "right", "WRITE": "right", "CAPACITY": "right"},
+            ("DEVICES", "COUNT", "READ", "WRITE", "CAPACITY"),
+            "<>>>>",
             [
                 (
                     device["name"],

@@ -1,4 +1,4 @@
-"""`leeward demo`: an hour of a 3,000-host cluster under HDFS's default placement and under Sinbad."""
+"""`leeward demo`: an hour of a 3,000-host cluster under HDFS's default placement, Sinbad and leeward."""
 
 import sys
 from pathlib import Path
@@ -6,35 +6,35 @@ from typing import Annotated
 
 import typer
 
+from leeward.cli.files import check_file
 from leeward.cli.output import Format, FormatOption
 from leeward.cli.simulate import run, show
 
 EXAMPLES = """\b
 Examples:
   leeward demo
-  leeward demo --page results/demo.html
+  leeward demo --page demo.html
   LEEWARD_DATA=~/traces leeward demo           real traces instead of generated arrivals
 """
 
 
-PAGE = Path("leeward-demo.html")
-
-
 def demo(
-    page: Annotated[Path, typer.Option(help="Where to write the page with pictures.")] = Path(
+    page: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page with pictures.")] = Path(
         "leeward-demo.html"
     ),
     output: FormatOption = Format.table,
 ) -> None:
-    """Replay an hour on 150 racks x 20 hosts under HDFS's default placement and under Sinbad, and compare.
+    """Replay an hour of 3,000 hosts under three policies.
 
-    Prints a table and writes a page with pictures. Columns are policies, rows what came of them; both saw the
-    same files to write and the same background.
+    On 150 racks of 20 hosts it compares HDFS's default placement (uniform), Sinbad and leeward, prints a
+    table with a column for each, and writes a page with pictures. All see the same files to write and the
+    same background.
     """
     from leeward.demo import scenario_file
     from leeward.report import write_page
     from leeward.simulation import read_scenario
 
+    check_file(page, "--page")
     path, why = scenario_file()
     print(why, file=sys.stderr)
     scenario = read_scenario(path)

@@ -1,10 +1,54 @@
-"""Output files that are whole or not there."""
+"""Output files and folders that are whole or not there, and are known to be possible before work begins."""
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from leeward.errors import InputError
+
+
+def check_file(path: Path, flag: str) -> None:
+    """Checks that a file can be written.
+
+    Args:
+        path: The file, there or not.
+        flag: The option that names it.
+
+    Raises:
+        InputError: It cannot.
+    """
+    if path.is_dir():
+        raise _wrong(flag, f"`{path}`: this is a folder; expected a file")
+    if not path.parent.is_dir():
+        raise _wrong(flag, f"`{path}`: there is no folder `{path.parent}`")
+    _check_writable(path.parent, flag)
+
+
+def check_folder(path: Path, flag: str) -> None:
+    """Checks that a folder is there and can be written to, or can be made, with those above it.
+
+    Raises:
+        InputError: It cannot.
+    """
+    above = path
+    # A broken link is there, and cannot be made.
+    while not os.path.lexists(above) and above != above.parent:
+        above = above.parent
+    if not above.is_dir():
+        raise _wrong(flag, f"`{path}`: `{above}` is no folder")
+    _check_writable(above, flag)
+
+
+def _check_writable(folder: Path, flag: str) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _wrong(flag, f"`{folder}`: the folder may not be written to")
+
+
+def _wrong(flag: str, message: str) -> InputError:
+    return InputError(flag, None, None, None, message)
 
 
 @contextmanager
@@ -12,6 +56,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a temporary path to write to; the file takes its place at `path` if the block ends well.
 
     If it does not, what was at `path` before is untouched and the temporary file is gone.
+
+    Raises:
+        OSError: It could not be written; names `path`.
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -20,7 +67,52 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     # choose a format by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        yield temporary
-        os.replace(temporary, path)
+        with _named(temporary, path):
+            yield temporary
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives a temporary folder to write to; it takes the place of the one at `path` if the block ends well.
+
+    If it does not, what was at `path` before is untouched and the temporary folder is gone.
+
+    Raises:
+        OSError: It could not be written; names `path`.
+    """
+    path = Path(path).resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    before = path.with_name(f".{path.name}.{os.getpid()}.before")
+    try:
+        with _named(temporary, path):
+            temporary.mkdir()
+            yield temporary
+            if path.exists():
+                os.rename(path, before)
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                if before.exists():
+                    os.rename(before, path)
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(before, ignore_errors=True)
+
+
+@contextmanager
+def _named(temporary: Path, path: Path) -> Iterator[None]:
+    """Lets what goes wrong with a temporary file, or below a temporary folder, name what it stands for."""
+    try:
+        yield
+    except OSError as error:
+        where = str(error.filename or error)
+        # Arrow names the file in its message alone.
+        if temporary.name not in where:
+            raise
+        why = os.strerror(error.errno) if error.errno else "it cannot be written"
+        raise OSError(error.errno or errno.EIO, why, str(path)) from error

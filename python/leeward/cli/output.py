@@ -6,9 +6,9 @@ A table is plain text unless stdout is a terminal, and it is never cut to a widt
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -20,7 +20,7 @@ class Format(StrEnum):
     json = "json"
 
 
-FormatOption = Annotated[Format, typer.Option("-o", "--output", help="How to print it.")]
+FormatOption = Annotated[Format, typer.Option("-o", "--output", help="What it is printed as.")]
 
 
 def print_json(value: object) -> None:
@@ -28,15 +28,21 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(columns: Mapping[str, Literal["left", "right"]], rows: Iterable[Sequence[str]]) -> None:
-    """Prints rows of cells under headers; `columns` gives the side that each column keeps to."""
+def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:
+    """Prints rows of cells under headers.
+
+    Args:
+        headers: Of the columns.
+        sides: For each column, the side that it keeps to: `<` or `>`.
+        rows: A cell for each column.
+    """
     from rich.console import Console
     from rich.table import Table
 
     terminal = sys.stdout.isatty()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for header, side in columns.items():
-        table.add_column(header, justify=side, no_wrap=not terminal)
+    for header, side in zip(headers, sides, strict=True):
+        table.add_column(header, justify="left" if side == "<" else "right", no_wrap=not terminal)
     for row in rows:
         table.add_row(*row)
     console = Console(
@@ -49,3 +55,10 @@ def print_table(columns: Mapping[str, Literal["left", "right"]], rows: Iterable[
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def print_words(words: Iterable[tuple[str, str]]) -> None:
+    """Says on stderr what words of a table mean."""
+    print(file=sys.stderr)
+    for word, meaning in words:
+        print(f"{word}: {meaning}", file=sys.stderr)

@@ -5,92 +5,133 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward import _native
 from leeward._native import rate_text
 from leeward.cli.cluster import read
+from leeward.cli.options import given_by, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience
 
 EXAMPLES = """\b
 Examples:
-  leeward place replicas --cluster c.yaml --writer r3h7 --size 256MiB --telemetry loads.csv
-  leeward place replicas --cluster c.yaml --writer r3h7 --size 256MiB --telemetry loads.csv --explain
-  leeward place replicas --cluster c.yaml --size 1GiB --policy uniform --exclude r4 -o json
+  leeward place replicas --cluster examples/clusters/reference.yaml \\
+      --telemetry examples/telemetry/loads.csv --writer r3h7 --size 256MiB --explain
+  leeward place replicas --cluster examples/clusters/reference.yaml \\
+      --telemetry examples/telemetry/loads.csv --size 1GiB --policy leeward --exclude r4 -o json
+  leeward place replicas --cluster examples/clusters/reference.yaml \\
+      --size 256MiB --policy uniform
 
 The telemetry file is CSV with the columns link,load_bps and a line a link: r3:downlink,350e6
 """
 SHOWN = 8
 """Candidates of each level in an explanation."""
+SIGHT = {None: "", "counter": "its counter", "derived": "sum of hosts", "unseen": "unseen"}
+"""How the load of a candidate's link is known, in words."""
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.callback()
+@app.callback(epilog=EXAMPLES)
 def place() -> None:
-    """Ask where work should go."""
+    """Ask where work should go, once.
+
+    A policy decides on a cluster file and a telemetry file, and says why. `leeward serve` does the same on
+    live telemetry.
+    """
 
 
 @app.command(epilog=EXAMPLES)
 def replicas(
-    cluster: Annotated[str, typer.Option(help="Cluster file.", show_default=False)],
-    size: Annotated[str, typer.Option(help="Size of the block, such as 256MiB.", show_default=False)],
-    telemetry: Annotated[str | None, typer.Option(help="What links carry, as CSV.")] = None,
-    writer: Annotated[str | None, typer.Option(help="The host that writes; none if outside.")] = None,
-    replicas: Annotated[int, typer.Option(help="Copies, the writer's included.", min=1, max=255)] = 3,
-    fault_domains: Annotated[
-        int, typer.Option(help="Fault domains besides the first copy's that must hold one.", min=0, max=255)
-    ] = 1,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="A host, rack or pod that must hold none; repeatable.")
+    cluster: Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)],
+    size: Annotated[
+        str, typer.Option(metavar="SIZE", help="Size of the block, such as 256MiB.", show_default=False)
+    ],
+    telemetry: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What links carry, as CSV; by default nothing is known."),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag that hosts must have; repeatable.")] = None,
-    policy: Annotated[str, typer.Option(help="A policy, with settings after colons.")] = "sinbad",
-    seed: Annotated[int, typer.Option(help="Seed of ties.", min=0)] = 1,
+    writer: Annotated[
+        str | None, typer.Option(metavar="HOST", help="The host that writes; by default it is outside.")
+    ] = None,
+    replicas: Annotated[
+        int,
+        typer.Option(metavar="N", parser=whole(1, 255), help="Copies, the writer's included, 1 to 255."),
+    ] = 3,
+    fault_domains: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole(0, 255),
+            help="Fault domains (racks, unless the cluster says otherwise) besides the first copy's that must"
+            " hold a copy, 0 to 255; by default 1, and none for a single copy.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A host, rack or pod that must hold no copy; repeatable."),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="A tag that hosts must have; repeatable.")
+    ] = None,
+    policy: Annotated[
+        str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
+    ] = "sinbad",
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what was considered, and why.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Choose the hosts of the copies of a block."""
-    decision: dict[str, Any] = _native.place_replicas(
-        read(cluster),
-        policy,
-        size,
-        telemetry=telemetry,
-        writer=writer,
-        replicas=replicas,
-        fault_domains=fault_domains,
-        exclude=exclude or [],
-        tags=tag or [],
-        seed=seed,
-        explain=SHOWN if explain else 0,
-    )
+    from leeward.placement import place_replicas
+
+    network = read(cluster)
+    flags = ("size", "writer", "replicas", "exclude", "policy")
+    with patience("deciding"), given_by(tags="--tag", **{flag: f"--{flag}" for flag in flags}):
+        decision: dict[str, Any] = place_replicas(
+            network,
+            size,
+            policy=policy,
+            telemetry=telemetry,
+            writer=writer,
+            replicas=replicas,
+            fault_domains=fault_domains,
+            exclude=exclude or (),
+            tags=tag or (),
+            seed=seed,
+            explain=SHOWN if explain else 0,
+        )
     if output is Format.json:
         print_json(decision)
     elif decision["hosts"]:
         print(" ".join(decision["hosts"]))
-        if explain and decision["why"]:
-            print_reasons(decision["why"])
-        elif explain:
-            print("\nThe policy looked at no load.")
+        if explain:
+            print_reasons(decision, size)
     if decision["refused"]:
         print("error:", decision["refused"], file=sys.stderr)
-        if not telemetry:
-            print("hint: --telemetry FILE says what links carry", file=sys.stderr)
         if "telemetry" in decision["refused"]:
+            if not telemetry:
+                print("hint: --telemetry FILE says what links carry", file=sys.stderr)
             print(f"hint: --policy {policy}:without_telemetry=default places blindly then", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def print_reasons(reasons: list[dict[str, Any]]) -> None:
-    """Prints what was considered, level by level, the best first."""
+def print_reasons(decision: dict[str, Any], size: str) -> None:
+    """Prints why the policy left the choice to another, if so; and the candidates, best first by level."""
+    if note := decision["note"]:
+        print(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
+    why = decision["why"]
+    # A policy that looks at no load has only names and verdicts to show.
+    looked = any(reason["value_bps"] is not None for reason in why)
     print()
     print_table(
-        {"CANDIDATE": "left", "EXPECTED": "right", "AT": "left", "VERDICT": "left"},
-        [
-            (
-                reason["candidate"],
-                "" if reason["value_bps"] is None else rate_text(reason["value_bps"]),
-                reason["limit"] or "",
-                ": ".join(part for part in (reason["verdict"], reason["because"]) if part),
-            )
-            for reason in reasons
-        ],
+        ("CANDIDATE", *(("EXPECTED", "LIMITED BY", "LOAD KNOWN BY") if looked else ()), "VERDICT"),
+        "<><<<" if looked else "<<",
+        [(reason["candidate"], *(_load(reason) if looked else ()), _verdict(reason)) for reason in why],
     )
+
+
+def _load(reason: dict[str, Any]) -> tuple[str, str, str]:
+    rate = reason["value_bps"]
+    return "" if rate is None else rate_text(rate), reason["limit"] or "", SIGHT[reason["sight"]]
+
+
+def _verdict(reason: dict[str, Any]) -> str:
+    return ": ".join(part for part in (reason["verdict"], reason["because"]) if part)

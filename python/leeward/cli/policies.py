@@ -11,15 +11,26 @@ Examples:
 
 
 def policies(output: FormatOption = Format.table) -> None:
-    """List the policies, what each does and where it is from."""
+    """List the policies there are.
+
+    What each does, where it is from, and the names of its settings, which stand after its name with colons:
+    sinbad:remote_racks=2:interval=1s.
+    """
     known = _native.policies()
     if output is Format.json:
         print_json(known)
         return
     print_table(
-        {"KIND": "left", "POLICY": "left", "WHAT IT DOES": "left", "SETTINGS": "left"},
+        ("POLICY", "FOR", "WHAT IT DOES", "FROM", "SETTINGS"),
+        "<<<<<",
         [
-            (policy["kind"], policy["name"], policy["summary"], ", ".join(policy["settings"]["properties"]))
+            (
+                policy["name"],
+                policy["kind"],
+                policy["summary"],
+                policy["source"],
+                ", ".join(policy["settings"]["properties"]),
+            )
             for policy in known
         ],
     )

@@ -8,7 +8,8 @@ from leeward import _native
 
 EXAMPLES = """\b
 Examples:
-  leeward schema cluster > cluster.schema.json     for an editor that checks YAML
+  leeward schema cluster > cluster.schema.json
+  leeward schema scenario
 """
 
 Kind = Annotated[
@@ -17,7 +18,10 @@ Kind = Annotated[
 
 
 def schema(kind: Kind) -> None:
-    """Print the JSON schema of a kind of file."""
+    """Print the JSON schema of a kind of file.
+
+    An editor that checks YAML completes fields with it and marks mistakes.
+    """
     if kind not in _native.schemas():
         raise typer.BadParameter(f"`{kind}`: expected one of {', '.join(_native.schemas())}")
     print(_native.schema(kind))

@@ -1,53 +1,122 @@
 """`leeward simulate`: try policies on a simulated datacenter."""
 
 import sys
+import threading
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from leeward._native import Run, Scenario
-from leeward.cli.files import whole_file
-from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import progress
-from leeward.report.rows import comparison_rows
+from leeward.cli.options import given_by, listed, seed, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.progress import patience, progress
+from leeward.report.rows import comparison_rows, glossary
+from leeward.simulation import duration
 
 EXAMPLES = """\b
 Examples:
-  leeward simulate scenario.yaml
-  leeward simulate scenario.yaml --policy uniform,sinbad
-  leeward simulate scenario.yaml --policy uniform:remote_racks=2,sinbad:remote_racks=2
-  leeward simulate scenario.yaml -o json --out results/
+  leeward simulate examples/scenarios/first.yaml
+  leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad:remote_racks=2,leeward
+  leeward simulate examples/scenarios/first.yaml --out results
+  leeward simulate examples/scenarios/first.yaml -o json
+
+\b
+A sweep, over ten seeds and two delays of telemetry. Killed and started again, it does what is left:
+  leeward simulate examples/scenarios/first.yaml --seeds 10 --set telemetry.delay=0s,2s --out sweep
 """
-TABLES = ("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts")
 STEPS = 1000
 
 
+class Backend(StrEnum):
+    """What the runs of a sweep go on."""
+
+    threading = "threading"
+    loky = "loky"
+    ray = "ray"
+
+
 def simulate(
-    scenario: Annotated[str, typer.Argument(help="Scenario file.", show_default=False)],
+    scenario: Annotated[str, typer.Argument(metavar="FILE", help="Scenario file.", show_default=False)],
     policy: Annotated[
         str | None,
         typer.Option(
-            help="Policies, separated by commas, with settings after colons; the first is what the others are"
-            " compared with. By default those of the scenario."
+            metavar="POLICY,...",
+            help="Policies, with settings after colons; the first is what the others are compared with. By"
+            " default those of the scenario.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed; by default the scenario's.", min=0)] = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at once; by default one a processor.", min=1)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", parser=seed, help="First seed, from 0; by default the scenario's."),
+    ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole(1, 100_000),
+            help="How many seeds, from the first on; with more than one, means and intervals.",
+        ),
+    ] = 1,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE,...",
+            help="Values to try in the scenario, such as telemetry.delay=0s,2s; repeatable.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", parser=whole(1, 1024), help="Runs at once, 1 to 1024; by default one a processor."
+        ),
+    ] = None,
+    backend: Annotated[
+        Backend | None, typer.Option(help="What a sweep's runs go on; by default threads.")
+    ] = None,
+    tables: Annotated[bool, typer.Option("--tables", help="Keep the tables of a sweep's runs.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for tables (Parquet), summary.json and report.html.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where to write tables (Parquet), summary.json and report.html; of a sweep, its cells, with"
+            " which it goes on if it was stopped. One that is there must be empty or hold a result of the"
+            " same kind: that of a simulation is replaced, that of a sweep added to.",
+        ),
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Run a scenario under several policies, on the same arrivals, and compare them."""
+    """Run a scenario under several policies and compare them.
+
+    All policies see the same arrivals. With several seeds, or with --set, it is a sweep.
+    """
     from leeward.simulation import read_scenario
 
-    read = read_scenario(scenario)
-    policies = policy.split(",") if policy else read.policies
-    runs = run(read, policies, seed, jobs)
+    chosen = listed(policy)
+    if seeds > 1 or set_:
+        if tables and not out:
+            raise typer.BadParameter("needs --out", param_hint="--tables")
+        from leeward.cli.sweep import sweep
+
+        on = backend or Backend.threading
+        sweep(scenario, chosen, seed, seeds, set_ or [], jobs, on, tables, out, output)
+        return
+    for option, given in (("--backend", backend), ("--tables", tables)):
+        if given:
+            raise typer.BadParameter("needs a sweep: --seeds or --set", param_hint=option)
+    from leeward.cli import results
+
     if out:
-        write(out, read, runs)
+        results.check(out, "--out")
+    with patience(f"reading {scenario}"):
+        read = read_scenario(scenario)
+    runs = run(read, read.policies if chosen is None else chosen, seed, jobs)
     show(runs, output)
+    if out:
+        results.write(out, read, runs)
 
 
 def run(scenario: Scenario, policies: list[str], seed: int | None, jobs: int | None) -> list[Run]:
@@ -55,27 +124,53 @@ def run(scenario: Scenario, policies: list[str], seed: int | None, jobs: int | N
     from leeward.simulation import simulate as simulate_all
 
     seeds = None if seed is None else [seed]
-    done = [0] * len(policies)
-    with progress(f"simulating {', '.join(policies)}", STEPS * len(policies)) as advance:
+    what, total = f"simulating {', '.join(policies)}", scenario.horizon_s * len(policies)
+    with (
+        given_by(policies="--policy"),
+        progress(what, STEPS * len(policies), amount=simulated(total)) as advance,
+        patience(f"reading what arrives in {scenario.name}") as begun,
+    ):
+        return simulate_all(scenario, policies, seeds, jobs=jobs, progress=steps(advance, begun))
 
-        def tell(task: int, share: float) -> None:
-            steps = int(share * STEPS)
-            if steps > done[task]:
-                advance(steps - done[task])
-                done[task] = steps
 
-        return simulate_all(scenario, policies, seeds, jobs=jobs, progress=tell)
+def simulated(total_s: float) -> Callable[[float], str]:
+    """Says how much of a simulated time is done."""
+    return lambda share: f"{duration(share * total_s)} of {duration(total_s)} simulated"
+
+
+def steps(advance: Callable[[int], None], begun: Callable[[], None]) -> Callable[[int, float], None]:
+    """Turns shares of tasks that are done, told from several threads, into steps.
+
+    Args:
+        advance: Called with a number of steps.
+        begun: Called when the first share is told.
+    """
+    done: dict[int, int] = {}
+    lock = threading.Lock()
+
+    def tell(task: int, share: float) -> None:
+        with lock:
+            if not done:
+                begun()
+            now, before = int(share * STEPS), done.setdefault(task, 0)
+            if now > before:
+                advance(now - before)
+                done[task] = now
+
+    return tell
 
 
 def show(runs: list[Run], output: Format) -> None:
-    """Prints the comparison on stdout, and what arrived on stderr."""
+    """Prints the comparison on stdout, and on stderr what arrived and what the words mean."""
     if output is Format.json:
         print_json(summary(runs))
         return
     for line in runs[0].provenance:
         print(line, file=sys.stderr)
-    columns = {"": "left"} | {run.policy: "right" for run in runs}
-    print_table(columns, [(row.quantity, *row.cells) for row in comparison_rows(runs)])  # type: ignore[arg-type]
+    rows = comparison_rows(runs)
+    headers = ("", *(run.policy for run in runs))
+    print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
+    print_words(glossary(rows, runs[0].policy))
 
 
 def summary(runs: list[Run]) -> dict[str, object]:
@@ -93,25 +188,3 @@ def summary(runs: list[Run]) -> dict[str, object]:
             for run in runs
         ],
     }
-
-
-def write(out: Path, scenario: Scenario, runs: list[Run]) -> None:
-    """Writes tables, summary and page into a folder, each file whole or not at all."""
-    import json
-    import re
-
-    from pyarrow import parquet
-
-    from leeward.report import write_page
-
-    out.mkdir(parents=True, exist_ok=True)
-    for made in runs:
-        folder = out / re.sub(r"[^A-Za-z0-9._=-]+", ",", made.policy)
-        folder.mkdir(exist_ok=True)
-        for name in TABLES:
-            with whole_file(folder / f"{name}.parquet") as temporary:
-                parquet.write_table(getattr(made, name)(), temporary)
-    with whole_file(out / "summary.json") as temporary:
-        temporary.write_text(json.dumps(summary(runs), indent=2, allow_nan=False) + "\n")
-    write_page(out / "report.html", scenario, runs)
-    print(f"wrote {out}/report.html, summary.json, and tables by policy", file=sys.stderr)

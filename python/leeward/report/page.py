@@ -1,23 +1,33 @@
-"""One self-contained HTML page about a comparison: what was run, the table, the pictures."""
+"""One self-contained HTML page about a comparison: what was run, the table and its words, the pictures."""
 
 from collections.abc import Sequence
 from html import escape
 from os import PathLike
 
-from leeward._native import Run, Scenario
+from leeward._native import Cluster, Run, Scenario, bytes_text, policies, rate_text
 from leeward.cli.files import whole_file
-from leeward.report.rows import Row, comparison_rows
+from leeward.report.rows import Row, against, comparison_rows, glossary
+from leeward.simulation import duration
 
 CSS = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; margin-bottom: 0.2rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-p, li { max-width: 46rem; } .lead { margin-top: 0; opacity: 0.8; }
+p, li, dl { max-width: 46rem; } .lead { margin-top: 0; opacity: 0.8; }
+.table { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: right; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; white-space: pre; }
-figure { margin: 0; } figcaption { font-size: 0.9rem; max-width: 30rem; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 2rem; }
+th, td { padding: 0.25rem 0 0.25rem 1rem; text-align: right; border-bottom: 1px solid #8884;
+  white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: pre; padding-left: 0; }
+dt { font-weight: 600; } dd { margin: 0 0 0.5rem 0; } dd small { opacity: 0.8; }
+figure { margin: 0; min-width: 0; } figcaption { font-size: 0.9rem; max-width: 36rem; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr));
+  gap: 1rem 2rem; }
+@media (max-width: 40rem) {
+  table { font-size: 0.85rem; } th, td { padding-left: 0.6rem; }
+  th:first-child, td:first-child { white-space: pre-wrap; min-width: 7.5rem; }
+}
 .pictures svg { background: #fff; width: 100%; height: auto; border-radius: 4px; }
 """
 
@@ -36,55 +46,106 @@ def write_page(path: str | PathLike[str], scenario: Scenario, runs: Sequence[Run
 
 def page(scenario: Scenario, runs: Sequence[Run]) -> str:
     """The page as text."""
-    from leeward.report import pictures
-
     names = [run.policy for run in runs]
-    cluster = scenario.cluster
-    drawn = [
-        (
-            "Write times of full blocks",
-            pictures.write_times(runs),
-            "Further left is faster. A step marks blocks that only the disk held back.",
-        ),
-        (
-            "How unevenly racks are loaded",
-            pictures.imbalance(runs),
-            "Standard deviation over mean of the loads of all rack downlinks, for every interval.",
-        ),
-        (
-            "How busy rack downlinks get",
-            pictures.hot_links(runs),
-            "The part of a line right of the mark is what operators call hotspots.",
-        ),
-    ]
-    if len(runs) > 1:
-        gain = (
-            f"Each full block against the same under {names[0]}",
-            pictures.gains(runs),
-            f"The same full blocks of the same files. Left of 1 are those that {names[0]} wrote faster.",
-        )
-        drawn.insert(1, gain)
+    rows = comparison_rows(runs)
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(f"<tr><td>{escape(row.quantity)}</td>{cells(row)}</tr>\n" for row in comparison_rows(runs))
+    body = "".join(f"<tr><td>{escape(row.quantity)}</td>{cells(row)}</tr>\n" for row in rows)
+    words = "".join(
+        f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in glossary(rows, names[0])
+    )
     figures = "".join(
         f"<figure><h2>{escape(title)}</h2>{svg}<figcaption>{escape(caption)}</figcaption></figure>\n"
-        for title, svg, caption in drawn
+        for title, svg, caption in drawn(runs)
     )
+    counted = f"; the first {duration(scenario.warmup_s)} are not counted" if scenario.warmup_s else ""
     arrivals = "".join(f"<li>{escape(line)}</li>" for line in runs[0].provenance)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{escape(scenario.name)}: {escape(" against ".join(names))}</title><style>{CSS}</style></head><body>
 <h1>{escape(scenario.name)}: where copies of blocks go</h1>
-<p class="lead">{scenario.horizon_s:,.0f} simulated seconds on {cluster.hosts:,} hosts
-in {cluster.racks:,} racks, seed {runs[0].seed}; every policy saw the same arrivals.</p>
+<p class="lead">{duration(scenario.horizon_s)}, simulated under each policy with seed {runs[0].seed}{counted}.
+Every policy saw the same arrivals.</p>
+<h2>What was simulated</h2>
+<p>{escape(facts(scenario.cluster))}</p>
 <ul>{arrivals}</ul>
-<table><thead><tr><th></th>{head}</tr></thead><tbody>
-{body}</tbody></table>
+<h2>The policies</h2>
+<dl>{policy_words(names)}</dl>
+<h2>The comparison</h2>
+<div class="table"><table><thead><tr><th></th>{head}</tr></thead><tbody>
+{body}</tbody></table></div>
+<h2>The words</h2>
+<dl>{words}</dl>
 <div class="pictures">{figures}</div>
 </body></html>
 """
 
 
+def drawn(runs: Sequence[Run]) -> list[tuple[str, str, str]]:
+    """The pictures: title, SVG and caption of each."""
+    from leeward.report import pictures
+
+    baseline = runs[0].policy
+    slow = (
+        "How many full blocks take longer than a time: lower and further left is better. Both axes are"
+        " logarithmic. A steep step is made by blocks that only the disk held back."
+    )
+    gain = (
+        f"For each block its {against(baseline)}: right of 1 it was faster than under {baseline}, left of it"
+        " slower."
+    )
+    uneven = "Standard deviation over mean of the loads of all rack downlinks, for every interval."
+    busy = (
+        "The part of a line right of the mark is what operators call hotspots. The vertical axis is"
+        " logarithmic."
+    )
+    found = [
+        ("The slow writes", pictures.write_times(runs), slow),
+        ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
+        ("How busy rack downlinks get", pictures.hot_links(runs), busy),
+    ]
+    if len(runs) > 1:
+        found.insert(1, (f"Each full block against the same under {baseline}", pictures.gains(runs), gain))
+    return found
+
+
+def facts(cluster: Cluster) -> str:
+    """What a cluster is, in a sentence."""
+    told = cluster.describe()
+    parts = [f"{cluster.name}: {told['hosts']:,} hosts in {told['racks']:,} racks"]
+    if told["pods"]:
+        parts[0] += f" and {told['pods']:,} pods"
+    for links in told["links"]:
+        rates = _range(rate_text(links["least_bps"]), rate_text(links["most_bps"]))
+        ratios = [links[f"{end}_oversubscription"] for end in ("least", "most")]
+        over = (
+            f" (oversubscription {_range(*(f'{ratio:.3g}:1' for ratio in ratios))})"
+            if None not in ratios
+            else ""
+        )
+        parts.append(f"{links['kind'].replace('_', ' ')} {rates}{over}")
+    for device in told["devices"]:
+        reads, writes = (f"{bytes_text(device[f'{way}_bps'] // 8)}/s" for way in ("read", "write"))
+        parts.append(f"{device['count']:,} x {device['name']} that reads {reads} and writes {writes}")
+    return "; ".join(parts) + "."
+
+
+def policy_words(names: Sequence[str]) -> str:
+    """What each policy does, and where it is from."""
+    known = {policy["name"]: policy for policy in policies()}
+    told = []
+    for name in names:
+        policy = known[name.partition(":")[0]]
+        told.append(
+            f"<dt>{escape(name)}</dt><dd>{escape(policy['summary'])}"
+            f" <small>({escape(policy['source'])})</small></dd>"
+        )
+    return "".join(told)
+
+
 def cells(row: Row) -> str:
     """The cells of a row of the table."""
     return "".join(f"<td>{escape(cell)}</td>" for cell in row.cells)
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"

@@ -1,71 +1,42 @@
-"""Pictures of a comparison, as SVG.
+"""Pictures of a comparison, as SVG. They leave the warm-up out, as the table does."""
 
-One colour and one line style a policy throughout, so that they also read in grey.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from leeward._native import Run
+from leeward.report.style import SETTINGS, decades, name_curves, plain, styles
 
 if TYPE_CHECKING:
-    import pyarrow
     from matplotlib.axes import Axes
 
-STYLES: dict[str, tuple[str, Any]] = {
-    "uniform": ("#7a7a7a", "-"),
-    "sinbad": ("#0b62a4", "--"),
-}
-OTHER_STYLES: list[tuple[str, Any]] = [
-    ("#c4511d", "-."),
-    ("#2f7d32", ":"),
-    ("#7b3fa0", (0, (5, 1))),
-    ("#8a6d00", (0, (1, 1))),
-]
+_Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
-# What does not depend on when or where the picture was drawn: the same runs, the same bytes.
-SETTINGS = {
-    "svg.hashsalt": "leeward",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-}
-
-
-def style(policy: str, others: list[str]) -> dict[str, Any]:
-    """The colour and line of a policy; settings after its name do not change its colour but its line."""
-    if policy in STYLES:
-        colour, line = STYLES[policy]
-    else:
-        if policy not in others:
-            others.append(policy)
-        colour, line = OTHER_STYLES[others.index(policy) % len(OTHER_STYLES)]
-    return {"color": colour, "linestyle": line}
+_PERCENT = (0.001, 0.01, 0.1, 1, 10, 100)
 
 
 def write_times(runs: Sequence[Run]) -> str:
-    """How write times of full blocks are distributed under each policy."""
+    """The tail of write times: for each time, how many full blocks take longer under each policy."""
 
     def draw(axes: "Axes") -> None:
-        others: list[str] = []
-        for run in runs:
-            times = numpy.sort(block_times(run))
-            times = times[numpy.isfinite(times)]
-            share = numpy.arange(1, len(times) + 1) / len(times)
-            axes.plot(times, 100 * share, label=run.policy, **style(run.policy, others))
+        found = [numpy.sort(list(times_of(run).values())) for run in runs]
+        for run, times, style in zip(runs, found, styled(runs), strict=True):
+            longer = 100 * (1 - numpy.arange(len(times)) / max(len(times), 1))
+            axes.step(times, longer, where="post", label=run.policy, **style)
+        most = max((len(times) for times in found), default=0)
+        longest = max((times[-1] for times in found if len(times)), default=1.0)
+        shortest = min((times[times > 0].min() for times in found if times.any()), default=0.1)
         axes.set_xscale("log")
-        axes.set_xlabel("time to write a full block, seconds (log scale)")
-        axes.set_ylabel("full blocks written within it, %")
-        axes.set_ylim(0, 100)
-        axes.legend(loc="lower right")
+        axes.set_yscale("log")
+        # The least share that ten blocks make; below it a curve is single blocks.
+        axes.set_ylim(max(1000 / max(most, 10), _PERCENT[0]), 130)
+        axes.set_xlim(shortest / 1.15, longest * 1.15)
+        plain(axes.xaxis, decades(-3, 6))
+        plain(axes.yaxis, _PERCENT)
+        axes.set_xlabel("time to write a full block, s")
+        axes.set_ylabel("full blocks that take longer, %")
 
     return figure(draw)
 
@@ -74,25 +45,23 @@ def gains(runs: Sequence[Run]) -> str:
     """How much faster each full block is written than under the first policy."""
 
     def draw(axes: "Axes") -> None:
-        others: list[str] = []
-        baseline = paired_times(runs[0])
-        for run in runs[1:]:
-            ours = paired_times(run)
-            pairs = [(baseline[key], time) for key, time in ours.items() if key in baseline]
+        baseline = times_of(runs[0])
+        for run, style in zip(runs[1:], styled(runs)[1:], strict=True):
+            pairs = [(baseline[key], time) for key, time in times_of(run).items() if key in baseline]
             factor = numpy.sort(numpy.array([before / after for before, after in pairs if after > 0]))
-            share = numpy.arange(1, len(factor) + 1) / len(factor)
-            axes.plot(factor, 100 * share, label=run.policy, **style(run.policy, others))
+            share = 100 * numpy.arange(1, len(factor) + 1) / max(len(factor), 1)
+            axes.plot(factor, share, label=run.policy, **style)
         axes.axvline(1, color="#444444", linewidth=0.8)
         axes.set_xscale("log", base=2)
         axes.set_xlim(1 / 8, 16)
         axes.set_xticks(
             [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16], ["1/8", "1/4", "1/2", "1", "2", "4", "8", "16"]
         )
-        axes.set_xlabel(f"time under {runs[0].policy} / time under this policy (log scale)")
+        axes.set_xlabel(f"time under {runs[0].policy} / time under this policy")
         axes.set_ylabel("full blocks with at most this factor, %")
         axes.set_ylim(0, 100)
-        axes.text(0.97, 0.06, "right of 1: faster", ha="right", transform=axes.transAxes)
-        axes.legend(loc="upper left")
+        axes.text(0.98, 0.03, "right of 1: faster", ha="right", transform=axes.transAxes)
+        axes.text(0.02, 0.03, "left of 1: slower", transform=axes.transAxes)
 
     return figure(draw)
 
@@ -101,8 +70,7 @@ def imbalance(runs: Sequence[Run]) -> str:
     """How unevenly rack downlinks are loaded, interval by interval."""
 
     def draw(axes: "Axes") -> None:
-        others: list[str] = []
-        for run in runs:
+        for run, style in zip(runs, styled(runs), strict=True):
             balance = run.balance().to_pydict()
             cv = [
                 value
@@ -110,15 +78,12 @@ def imbalance(runs: Sequence[Run]) -> str:
                 if kind == "rack_downlink" and value is not None
             ]
             share = numpy.arange(1, len(cv) + 1) / max(len(cv), 1)
-            axes.plot(numpy.sort(cv), 100 * share, label=run.policy, **style(run.policy, others))
-        axes.set_xlabel(
-            f"coefficient of variation of rack downlink loads, each {runs[0].sample_s:g} s interval"
-        )
+            axes.plot(numpy.sort(cv), 100 * share, label=run.policy, **style)
+        axes.set_xlabel(f"Cv of the loads of rack downlinks, each {runs[0].sample_s:g} s interval")
         axes.set_ylabel("intervals with at most this, %")
         axes.set_xlim(left=0)
         axes.set_ylim(0, 100)
-        axes.text(0.03, 0.92, "left: more even", transform=axes.transAxes)
-        axes.legend(loc="lower right")
+        axes.text(0.02, 0.93, "left: more even", transform=axes.transAxes)
 
     return figure(draw)
 
@@ -127,48 +92,46 @@ def hot_links(runs: Sequence[Run]) -> str:
     """How busy rack downlinks are, over all intervals."""
 
     def draw(axes: "Axes") -> None:
-        others: list[str] = []
-        for run in runs:
+        for run, style in zip(runs, styled(runs), strict=True):
             links = run.links()
             kind = links["kind"].to_numpy(zero_copy_only=False)
             utilization = numpy.sort(links["utilization"].to_numpy()[kind == "rack_downlink"])
             above = 1 - numpy.arange(len(utilization)) / max(len(utilization), 1)
-            axes.plot(100 * utilization, 100 * above, label=run.policy, **style(run.policy, others))
+            axes.plot(100 * utilization, 100 * above, label=run.policy, **style)
         hot = 100 * runs[0].hot
         axes.axvline(hot, color="#444444", linewidth=0.8)
-        axes.text(hot + 0.5, 0.75, "hot", transform=axes.get_xaxis_transform())
+        axes.text(hot + 0.8, 0.94, "hot", transform=axes.get_xaxis_transform())
         axes.set_yscale("log")
-        axes.set_ylim(0.05, 100)
+        axes.set_ylim(0.05, 110)
         axes.set_xlim(0, 101)
+        plain(axes.yaxis, _PERCENT)
         axes.set_xlabel("utilization of a rack downlink over an interval, %")
-        axes.set_ylabel("intervals that are busier, % (log scale)")
-        axes.legend(loc="lower left")
+        axes.set_ylabel("intervals that are busier, %")
 
     return figure(draw)
 
 
-def block_times(run: Run) -> "numpy.ndarray[Any, numpy.dtype[numpy.float64]]":
-    """Seconds from asking for each full block to its last copy on disk; NaN for those not written."""
-    blocks = full_blocks(run)
-    return numpy.asarray(blocks["finished_s"].to_numpy() - blocks["asked_s"].to_numpy())
+def styled(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """The colour and line of each run."""
+    return styles([run.policy for run in runs])
 
 
-def full_blocks(run: Run) -> "pyarrow.Table":
-    """The blocks that policies look at load for."""
+def times_of(run: Run) -> dict[tuple[int, int], float]:
+    """Seconds from asking for a full block to its last copy on disk, by file and position in it.
+
+    Blocks that were not written are not among them, nor those of files that began in the warm-up.
+    """
     blocks = run.blocks()
-    return blocks.filter(blocks["full"])
-
-
-def paired_times(run: Run) -> dict[tuple[int, int], float]:
-    """Write times of the full blocks that were written, by file and position in it."""
-    blocks = full_blocks(run)
+    files = run.files()["start_s"].to_numpy() >= run.warmup_s
+    counted = files[blocks["file"].to_numpy()] & blocks["full"].to_numpy(zero_copy_only=False)
+    blocks = blocks.filter(counted)
+    times: _Floats = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["asked_s"].to_numpy()
     keys = zip(blocks["file"].to_pylist(), blocks["block"].to_pylist(), strict=True)
-    times = block_times(run)
     return {key: float(time) for key, time in zip(keys, times, strict=True) if numpy.isfinite(time)}
 
 
-def figure(draw: Any) -> str:
-    """Draws one set of axes and returns it as SVG."""
+def figure(draw: "Callable[[Axes], None]") -> str:
+    """Draws one set of axes, names its curves and returns it as SVG."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -177,6 +140,7 @@ def figure(draw: Any) -> str:
     with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
         fig, axes = pyplot.subplots(figsize=(6.4, 3.9), layout="constrained")
         draw(axes)
+        name_curves(fig, axes)
         out = StringIO()
         fig.savefig(out, format="svg", metadata={"Date": None})
         pyplot.close(fig)

@@ -156,6 +156,9 @@ pub struct PlaceBody {
     exclude: Vec<String>,
     #[serde(default)]
     tags: Vec<String>,
+    #[serde(default)]
+    collocate: Vec<String>,
+    max_imbalance: Option<f64>,
     client: Option<String>,
     sequence: Option<u64>,
 }
@@ -197,6 +200,8 @@ impl PlaceBody {
             fault_domains: self.fault_domains,
             exclude: &self.exclude,
             tags: &self.tags,
+            collocate: &self.collocate,
+            max_imbalance: self.max_imbalance,
         };
         let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
         Ok(Message::Place(Placement { request, caller }))

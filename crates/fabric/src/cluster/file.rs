@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::values::{Count, Duplex, Listing, Name, Rate, Ratio};
-use crate::input::Spanned;
+use crate::input::{Spanned, one_line};
 use crate::units::{Bandwidth, Bytes};
 use crate::{RackKind, Shape};
 
@@ -13,6 +13,7 @@ use crate::{RackKind, Shape};
 #[serde(deny_unknown_fields)]
 pub struct ClusterFile {
     /// What people call it.
+    #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
     /// `tree` (racks, optional pods, a core that does not block), `pipe` (a mesh with a rate for each ordered
     /// pair of hosts) or `hose` (a mesh limited at the hosts only).

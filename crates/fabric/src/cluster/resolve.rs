@@ -9,7 +9,7 @@ use super::file::{DeviceFile, HostFile, RackFile};
 use super::values::{Duplex, Listing, Ratio};
 use crate::fabric::Device;
 use crate::input::{InputError, Location, Spanned, excerpt};
-use crate::{RackKind, Shape};
+use crate::{Bytes, RackKind, Shape};
 
 /// Tags are bits of a word.
 const TAGS: usize = 64;
@@ -364,6 +364,9 @@ fn devices(errors: Errors<'_>, files: &[Spanned<DeviceFile>]) -> Result<Arc<[Dev
         }
         if devices.iter().any(|device| *device.name == *name) {
             return wrong(format!("`{name}`: two devices of a host have this name"));
+        }
+        if file.capacity == Some(Bytes(0)) {
+            return wrong("capacity: 0B: must be positive; leave it out for no limit".into());
         }
         devices.push(Device {
             name: name.into(),

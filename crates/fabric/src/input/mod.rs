@@ -14,9 +14,30 @@ pub use table::{Row, Table};
 pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::read_yaml;
 
+/// Reads a title: text that is fit for one line of a terminal.
+pub fn one_line<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text: Option<String> = serde::Deserialize::deserialize(deserializer)?;
+    match text {
+        Some(text) if text.trim().is_empty() || text.chars().any(char::is_control) => {
+            Err(serde::de::Error::custom("expected a text on one line"))
+        }
+        text => Ok(text),
+    }
+}
+
+/// Why a file cannot be read, in words.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".into(),
+        std::io::ErrorKind::IsADirectory => "this is a folder; expected a file".into(),
+        std::io::ErrorKind::PermissionDenied => "it may not be read".into(),
+        _ => error.to_string(),
+    }
+}
+
 /// Reads a whole text file.
 pub fn read_text(path: &str) -> Result<String, InputError> {
-    let bytes = std::fs::read(path).map_err(|error| InputError::new(path, error))?;
+    let bytes = std::fs::read(path).map_err(|error| InputError::new(path, reason(&error)))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use super::{InputError, excerpt};
+use super::{InputError, excerpt, reason};
 use flate2::bufread::MultiGzDecoder;
 
 /// Bytes of the longest line that is read: what bounds the memory a damaged file can take.
@@ -44,11 +44,9 @@ impl Files {
             }
         };
         let file = File::open(&path).map_err(|error| {
-            let message = match error.kind() {
-                io::ErrorKind::NotFound => format!("no such file ({})", path.display()),
-                _ => error.to_string(),
-            };
-            InputError::new(name, message)
+            let found =
+                if path == Path::new(name) { String::new() } else { format!(" ({})", path.display()) };
+            InputError::new(name, reason(&error) + &found)
         })?;
         Text::new(name, BufReader::new(file))
     }
@@ -68,7 +66,7 @@ impl Text {
     }
 
     fn new(name: &str, mut reader: impl BufRead + 'static) -> Result<Text, InputError> {
-        let start = reader.fill_buf().map_err(|error| InputError::new(name, error))?;
+        let start = reader.fill_buf().map_err(|error| InputError::new(name, reason(&error)))?;
         let gzip = start.starts_with(GZIP_MAGIC);
         let reader: Box<dyn BufRead> =
             if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };

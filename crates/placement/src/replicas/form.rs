@@ -21,9 +21,27 @@ pub struct Form<'a> {
     pub exclude: &'a [String],
     /// Tags that the hosts must have.
     pub tags: &'a [String],
+    /// Names of the hosts of related files: if there are any, no other host may take it.
+    pub collocate: &'a [String],
+    /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean.
+    pub max_imbalance: Option<f64>,
 }
 
 impl Form<'_> {
+    /// Three copies of a block of this size, anywhere.
+    pub fn of(size: Bytes) -> Form<'static> {
+        Form {
+            size,
+            writer: None,
+            replicas: 3,
+            fault_domains: None,
+            exclude: &[],
+            tags: &[],
+            collocate: &[],
+            max_imbalance: None,
+        }
+    }
+
     /// The request with this number, for a block that is a file by itself. An error names the field.
     pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
         if self.size == Bytes(0) {
@@ -62,6 +80,17 @@ impl Form<'_> {
                     return Err(wrong("exclude", message));
                 }
             }
+        }
+        for name in self.collocate {
+            let unknown =
+                || wrong("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
+            constraints.collocated.push(fabric.host(name).ok_or_else(unknown)?);
+        }
+        if let Some(most) = self.max_imbalance {
+            if !(0.0..=1.0).contains(&most) {
+                return Err(wrong("max_imbalance", format!("{most}: expected a share from 0 to 1")));
+            }
+            constraints.max_imbalance = Some(most);
         }
         for tag in self.tags {
             let unknown = || wrong("tags", format!("no host has the tag `{}`", excerpt(tag)));

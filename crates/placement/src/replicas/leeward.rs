@@ -12,17 +12,18 @@
 
 use std::cmp::Reverse;
 
-use leeward_fabric::{BITS_PER_BYTE, HostId, Load, Nanos, ResourceId, Shape};
+use leeward_fabric::{DomainId, HostId, Load, Nanos};
 use leeward_ledger::Fade;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::first::{chosen, filter, first, no_candidate};
-use super::level::Level;
+use super::level::{Failure, Level};
 use super::sinbad::WithoutTelemetry;
 use super::spread::spreads;
+use super::survey::Survey;
 use super::uplink::{Guideline, UplinkClass};
-use super::{Chain, ReplicaRequest, Uniform, UniformSettings, device_of, setting_error, settings, transfers};
+use super::{Chain, ReplicaRequest, Uniform, UniformSettings, setting_error, settings, transfers};
 use crate::constraints::Filter;
 use crate::decision::sight;
 use crate::ties::{Draws, Ties};
@@ -44,6 +45,8 @@ pub struct LeewardSettings {
     /// How many times the rate of a disk is worth having on the way to it, because the rest of the network may
     /// become busier while the block is written. Default 2.
     pub headroom: f64,
+    /// How many racks are looked at for each block, where the cluster has more. Default 500.
+    pub sample: u32,
     /// Over how many racks the copies besides the first are spread. Default 1.
     #[serde(deserialize_with = "super::remote_racks")]
     #[schemars(range(min = 1))]
@@ -54,7 +57,12 @@ pub struct LeewardSettings {
 
 impl Default for LeewardSettings {
     fn default() -> Self {
-        LeewardSettings { headroom: 2.0, remote_racks: 1, without_telemetry: WithoutTelemetry::Refuse }
+        LeewardSettings {
+            headroom: 2.0,
+            sample: 500,
+            remote_racks: 1,
+            without_telemetry: WithoutTelemetry::Refuse,
+        }
     }
 }
 
@@ -75,6 +83,9 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
         if !(1.0..=1000.0).contains(&read.headroom) {
             return Err(setting_error("leeward", "headroom", "expected a factor from 1 to 1000"));
         }
+        if read.sample == 0 {
+            return Err(setting_error("leeward", "sample", "0: expected at least one rack"));
+        }
         Ok(Box::new(Leeward::new(read)))
     },
 };
@@ -86,6 +97,11 @@ struct Search<'s, 'c, 'a, 'l> {
     filter: Filter<'s>,
     ties: Ties,
     guideline: Option<Guideline>,
+    survey: Survey<'c, 'l>,
+    /// How full the hosts are in the mean.
+    mean_fill: f64,
+    /// How many racks are looked at.
+    sample: usize,
     /// The rate of the fastest disk, and what of it is worth having, in bit/s.
     disk: f64,
     worth: f64,
@@ -119,6 +135,9 @@ impl Leeward {
             filter,
             ties: Ties::new(context.seed, request.id),
             guideline,
+            survey: Survey::new(context.view, host, request.id),
+            mean_fill: context.pool.mean_fill(),
+            sample: self.settings.sample as usize,
             disk,
             worth: self.settings.headroom * disk,
             why: Vec::new(),
@@ -177,7 +196,7 @@ impl Search<'_, '_, '_, '_> {
     fn place(&mut self, remote_racks: u8) -> Result<(), Refusal> {
         let shape = self.context.view.fabric().shape();
         let first = chosen(&self.filter.used, self.context);
-        let mut refusal = None;
+        let mut failure = None;
         for spread in spreads(self.request, remote_racks, shape)? {
             self.filter.used.truncate(1);
             self.why.clone_from(&first);
@@ -191,34 +210,56 @@ impl Search<'_, '_, '_, '_> {
             }
             match failed {
                 None => return Ok(()),
-                Some(failed) => refusal = refusal.or(Some(failed)),
+                Some(failed) => failure = failure.or(Some(failed)),
             }
         }
-        Err(refusal.unwrap_or_else(|| no_candidate(&self.filter)))
+        Err(match failure {
+            Some(Failure::Unseen(newest)) => {
+                Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
+            }
+            _ => no_candidate(&self.filter),
+        })
     }
 
-    /// Places copies on the best hosts of the best rack that takes them all.
-    fn place_group(&mut self, copies: usize) -> Result<(), Refusal> {
+    /// Places copies on the best hosts of the best rack that takes them all: of a sample, or if none of these does, of
+    /// the rest.
+    fn place_group(&mut self, copies: usize) -> Result<(), Failure> {
         let fabric = self.context.view.fabric();
-        let mut racks = Level::default();
-        for rack in fabric.all_racks() {
-            self.rank(Candidate::Domain(rack), &mut racks);
+        let racks = fabric.rack_count();
+        let (first, stride) = self.tour(racks);
+        let sample = self.sample.min(racks);
+        let mut failure = Failure::Nobody;
+        for part in [0..sample, sample..racks].into_iter().filter(|part| !part.is_empty()) {
+            let mut level = Level::default();
+            for step in part {
+                let rack = DomainId(((first + step * stride) % racks) as u32);
+                self.rank(Candidate::Domain(rack), &mut level);
+            }
+            if let Some(Candidate::Domain(rack)) = self.take(&mut level, copies) {
+                return self.place_in(rack, copies);
+            }
+            failure = Failure::of(&level);
         }
-        if racks.seen() == 0
-            && let Some((_, newest)) = racks.unseen()
-        {
-            return Err(Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) });
-        }
-        let Some(Candidate::Domain(rack)) = self.take(&mut racks, copies) else {
-            return Err(no_candidate(&self.filter));
-        };
+        Err(failure)
+    }
+
+    /// Where to begin among so many racks and how far to go each time, so that all are met and neighbours seldom.
+    fn tour(&self, racks: usize) -> (usize, usize) {
+        let first = self.ties.rank(self.filter.used.len() as u64) % racks as u64;
+        let golden = (racks as f64 * 0.618) as usize;
+        let coprime = |stride: &usize| gcd(*stride, racks) == 1;
+        (first as usize, (golden.max(1)..).find(coprime).unwrap_or(1))
+    }
+
+    /// Places copies on the best hosts of a rack.
+    fn place_in(&mut self, rack: DomainId, copies: usize) -> Result<(), Failure> {
         let mut hosts = Level::default();
-        for host in fabric.hosts(rack).map(HostId) {
+        for host in self.context.view.fabric().hosts(rack).map(HostId) {
             self.rank(Candidate::Host(host), &mut hosts);
         }
         for _ in 0..copies {
             let taken = self.take(&mut hosts, copies);
-            let Some(Candidate::Host(host)) = taken else { return Err(no_candidate(&self.filter)) };
+            let Some(Candidate::Host(host)) = taken else { return Err(Failure::Nobody) };
             self.filter.used.push(host);
         }
         Ok(())
@@ -247,8 +288,8 @@ impl Search<'_, '_, '_, '_> {
     }
 
     fn consider(&mut self, candidate: Candidate, verdict: Verdict) {
-        let (rate, limit) = self.rate(candidate);
-        let link = self.link(candidate);
+        let (rate, limit) = self.survey.rate(candidate);
+        let link = self.survey.link(candidate);
         self.why.push(Considered {
             candidate,
             limit: limit.map(Limit::Resource),
@@ -260,14 +301,14 @@ impl Search<'_, '_, '_, '_> {
 
     /// Puts a candidate in its place. A rack whose links cannot be seen has none.
     fn rank(&mut self, candidate: Candidate, level: &mut Level) {
-        if let (Candidate::Domain(_), Some(link)) = (candidate, self.link(candidate)) {
+        if let (Candidate::Domain(_), Some(link)) = (candidate, self.survey.link(candidate)) {
             if self.context.view.measured(link).is_none() {
                 return level.add_unseen(self.context.view.measured_until(link));
             }
             let seen = self.context.view.measured_until(link);
             self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
         }
-        let (rate, _) = self.rate(candidate);
+        let (rate, _) = self.survey.rate(candidate);
         let steps = (rate.min(self.worth) / self.disk * STEPS) as i64;
         let (thing, class) = match candidate {
             Candidate::Domain(rack) => {
@@ -285,7 +326,7 @@ impl Search<'_, '_, '_, '_> {
     /// How much fuller than the mean, in steps.
     fn fuller(&self, candidate: Candidate) -> i64 {
         let pool = self.context.pool;
-        let mean = pool.mean_fill();
+        let mean = self.mean_fill;
         let fill = match candidate {
             Candidate::Host(host) => pool.fill(host, self.request.size),
             Candidate::Domain(rack) => pool
@@ -295,69 +336,8 @@ impl Search<'_, '_, '_, '_> {
         let steps = (fill - mean) / (mean * EVEN).max(f64::MIN_POSITIVE);
         steps.clamp(-MOST_STEPS as f64, MOST_STEPS as f64) as i64
     }
+}
 
-    /// What a candidate would get, in bit/s, and what limits it.
-    fn rate(&self, candidate: Candidate) -> (f64, Option<ResourceId>) {
-        let fabric = self.context.view.fabric();
-        let mut least = (f64::INFINITY, None);
-        let mut pass = |link: Option<ResourceId>| {
-            let Some(link) = link else { return };
-            let left = self.left(link);
-            if left < least.0 {
-                least = (left, Some(link));
-            }
-        };
-        match candidate {
-            Candidate::Domain(rack) if fabric.into_domain(rack).is_some() => {
-                let from = self.filter.used.first().map(|&first| self.request.writer.unwrap_or(first));
-                let mut into = Some(rack);
-                let mut out = from.map(|from| fabric.rack_of(from));
-                while into != out
-                    && let Some(domain) = into
-                {
-                    pass(fabric.into_domain(domain));
-                    pass(out.and_then(|domain| fabric.out_of_domain(domain)));
-                    (into, out) = (fabric.parent(domain), out.and_then(|domain| fabric.parent(domain)));
-                }
-                pass(from.and_then(|from| fabric.egress(from)));
-            }
-            Candidate::Domain(rack) => {
-                let rates = fabric.hosts(rack).map(|host| self.rate(Candidate::Host(HostId(host))));
-                least = rates.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or(least);
-            }
-            Candidate::Host(host) => {
-                pass(self.link(candidate));
-                let device = device_of(fabric, host, self.request.id);
-                if let Some(hop) = device.and_then(|device| fabric.device_hop(host, device, true)) {
-                    let rate = self.left(hop.resource) / hop.work * BITS_PER_BYTE;
-                    if rate < least.0 {
-                        least = (rate, Some(hop.resource));
-                    }
-                }
-            }
-        }
-        least
-    }
-
-    /// What is left of a resource for one transfer more, in its native unit.
-    fn left(&self, resource: ResourceId) -> f64 {
-        let view = &self.context.view;
-        match view.measured(resource) {
-            Some(_) => view.residual(resource).0 as f64,
-            // No counters this far down: what was placed there is all that is known.
-            None => view.share(resource, 1).0 as f64,
-        }
-    }
-
-    /// The link into a candidate; on a pipe mesh, the pair from the writer.
-    fn link(&self, candidate: Candidate) -> Option<ResourceId> {
-        let fabric = self.context.view.fabric();
-        match candidate {
-            Candidate::Domain(rack) => fabric.into_domain(rack),
-            Candidate::Host(host) if fabric.shape() == Shape::Pipe => {
-                fabric.pair(self.request.writer.unwrap_or(self.filter.used[0]), host)
-            }
-            Candidate::Host(host) => fabric.ingress(host),
-        }
-    }
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -77,3 +77,22 @@ impl Level {
         (!self.ranked.is_empty()).then(|| self.ranked.swap_remove(best))
     }
 }
+
+/// Why nothing at a level was chosen.
+#[derive(Clone, Copy)]
+pub enum Failure {
+    /// No load was seen; the end of the newest window.
+    Unseen(Nanos),
+    /// None of those seen may.
+    Nobody,
+}
+
+impl Failure {
+    /// What a level that is used up says.
+    pub fn of(level: &Level) -> Failure {
+        match level.unseen() {
+            Some((_, newest)) if level.seen() == 0 => Failure::Unseen(newest),
+            _ => Failure::Nobody,
+        }
+    }
+}

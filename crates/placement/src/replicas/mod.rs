@@ -13,6 +13,7 @@ mod search;
 mod sinbad;
 mod sinbad_file;
 mod spread;
+mod survey;
 mod uniform;
 mod uplink;
 

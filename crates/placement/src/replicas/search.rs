@@ -6,7 +6,7 @@ use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nano
 use leeward_ledger::Fade;
 
 use super::first::{chosen, filter, first};
-use super::level::Level;
+use super::level::{Failure, Level};
 use super::sinbad::{Hysteresis, SinbadSettings};
 use super::spread::spreads;
 use super::{Chain, ReplicaRequest, transfer};
@@ -269,23 +269,5 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             refused.or_else(|| Some(if blind() { Constraint::Unknown } else { Constraint::TooFew }))
         };
         Refusal::NoCandidate { by_constraint: count_refusals(fabric.all_hosts().filter_map(why)) }
-    }
-}
-
-/// Why nothing at a level was chosen.
-#[derive(Clone, Copy)]
-enum Failure {
-    /// No load was seen; the end of the newest window.
-    Unseen(Nanos),
-    /// None of those seen may.
-    Nobody,
-}
-
-impl Failure {
-    fn of(level: &Level) -> Failure {
-        match level.unseen() {
-            Some((_, newest)) if level.seen() == 0 => Failure::Unseen(newest),
-            _ => Failure::Nobody,
-        }
     }
 }

@@ -160,11 +160,11 @@ impl Clocks {
             self.services[entry as usize].crowd = crowd;
         }
         if tag < first {
-            self.crowds.push(crowd, first, head);
+            self.crowds.push(crowd, first, head, flows.at(head).bytes);
             self.services[entry as usize].head = flow.slot();
             self.shift(entry, tag - first);
         } else {
-            self.crowds.push(crowd, tag, flow.slot());
+            self.crowds.push(crowd, tag, flow.slot(), bytes);
         }
         flow
     }
@@ -242,10 +242,17 @@ impl Clocks {
         self.services[entry as usize].head
     }
 
-    /// The flows of an entry.
-    pub fn flows(&self, entry: u32) -> impl Iterator<Item = u32> {
+    /// The bytes that the flows of an entry have been served so far.
+    pub fn served(&self, flows: &Flows, entry: u32, now: f64) -> f64 {
         let Service { head, crowd, .. } = self.services[entry as usize];
-        std::iter::once(head).chain((crowd != NONE).then(|| self.crowds.flows(crowd)).into_iter().flatten())
+        let (left, first) = (self.left(entry, now), flows.at(head));
+        let of_first = first.bytes - left;
+        if crowd == NONE {
+            return of_first;
+        }
+        // The others are as far behind the first as their tags are.
+        let (count, lead) = self.crowds.lead(crowd);
+        of_first + (lead + count as f64 * (first.tag - left))
     }
 
     /// The bytes left of the first flow of an entry.

@@ -1,55 +1,72 @@
 //! The flows of a class that wait behind its first: heaps of finish tags.
 
-/// Heaps of (tag, flow slot), the least tag on top.
+/// A flow that waits: its finish tag, its slot, its bytes.
+type Waiting = (f64, u32, f64);
+
+/// Heaps of flows, the least tag on top.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Crowds {
-    heaps: Vec<Vec<(f64, u32)>>,
+    crowds: Vec<Crowd>,
     free: Vec<u32>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Crowd {
+    heap: Vec<Waiting>,
+    /// Sum of bytes less tags: with it, what all have been served is known without a look at each. Kept by difference, and
+    /// afresh whenever the heap has been empty.
+    lead: f64,
 }
 
 impl Crowds {
     /// An empty heap.
     pub fn claim(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.heaps.push(Vec::new());
-            self.heaps.len() as u32 - 1
+            self.crowds.push(Crowd::default());
+            self.crowds.len() as u32 - 1
         })
     }
 
     /// Gives a heap back, empty.
     pub fn release(&mut self, crowd: u32) {
-        self.heaps[crowd as usize].clear();
+        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+        heap.clear();
+        *lead = 0.0;
         self.free.push(crowd);
     }
 
-    /// The flows in a heap, in no particular order.
-    pub fn flows(&self, crowd: u32) -> impl Iterator<Item = u32> {
-        self.heaps[crowd as usize].iter().map(|&(_, flow)| flow)
+    /// How many flows are in a heap, and the sum of their bytes less their tags.
+    pub fn lead(&self, crowd: u32) -> (usize, f64) {
+        let Crowd { heap, lead } = &self.crowds[crowd as usize];
+        (heap.len(), *lead)
     }
 
-    pub fn push(&mut self, crowd: u32, tag: f64, flow: u32) {
-        let heap = &mut self.heaps[crowd as usize];
-        heap.push((tag, flow));
+    pub fn push(&mut self, crowd: u32, tag: f64, flow: u32, bytes: f64) {
+        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+        *lead = if heap.is_empty() { bytes - tag } else { *lead + (bytes - tag) };
+        heap.push((tag, flow, bytes));
         let last = heap.len() - 1;
         rise(heap, last);
     }
 
     /// Takes out the flow with the least tag.
     pub fn pop(&mut self, crowd: u32) -> Option<(f64, u32)> {
-        let heap = &mut self.heaps[crowd as usize];
+        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
         if heap.is_empty() {
             return None;
         }
-        let top = heap.swap_remove(0);
+        let (tag, flow, bytes) = heap.swap_remove(0);
+        *lead -= bytes - tag;
         sink(heap, 0);
-        Some(top)
+        Some((tag, flow))
     }
 
     /// Takes out a flow that is somewhere in the heap.
     pub fn remove(&mut self, crowd: u32, flow: u32) {
-        let heap = &mut self.heaps[crowd as usize];
-        if let Some(index) = heap.iter().position(|&(_, other)| other == flow) {
-            heap.swap_remove(index);
+        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+        if let Some(index) = heap.iter().position(|&(_, other, _)| other == flow) {
+            let (tag, _, bytes) = heap.swap_remove(index);
+            *lead -= bytes - tag;
             if index < heap.len() {
                 rise(heap, index);
                 sink(heap, index);
@@ -58,14 +75,14 @@ impl Crowds {
     }
 }
 
-fn rise(heap: &mut [(f64, u32)], mut index: usize) {
+fn rise(heap: &mut [Waiting], mut index: usize) {
     while index > 0 && heap[index].0 < heap[(index - 1) / 2].0 {
         heap.swap(index, (index - 1) / 2);
         index = (index - 1) / 2;
     }
 }
 
-fn sink(heap: &mut [(f64, u32)], mut index: usize) {
+fn sink(heap: &mut [Waiting], mut index: usize) {
     loop {
         let mut child = 2 * index + 1;
         if child + 1 < heap.len() && heap[child + 1].0 < heap[child].0 {

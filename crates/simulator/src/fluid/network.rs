@@ -233,19 +233,13 @@ impl Network {
     /// Times before and after the present are as with [`remaining`](Network::remaining).
     ///
     /// This is counted by flows, what each has transferred, not by adding up loads; so bytes are conserved,
-    /// and it costs nothing while flows run and a look at the flows under way when asked for.
+    /// and it costs little while flows run and a look at the entries under way when asked for.
     pub fn carried(&self, resource: ResourceId, at: f64) -> f64 {
         let network = self.ahead(at);
         let Some(&past) = network.carried.as_ref().and_then(|carried| carried.get(resource.index())) else {
             return 0.0;
         };
-        let served = |entry: u32| -> f64 {
-            let of = |slot: u32| {
-                let flow = network.flows.id(slot);
-                network.flows.at(slot).bytes - network.left(flow, entry)
-            };
-            network.clocks.flows(entry).map(of).sum()
-        };
+        let served = |entry: u32| network.clocks.served(&network.flows, entry, network.now);
         past + network.maxmin.crossing(resource).map(|(entry, work)| work * served(entry)).sum::<f64>()
     }
 

@@ -45,13 +45,15 @@ pub struct Block {
     pub asked: f64,
     /// When it was placed, the last time if more than once.
     pub placed: Option<f64>,
+    /// Whether the policy could see no load and left it to the default one.
+    pub blind: bool,
     /// When the last copy was on disk.
     pub finished: Option<f64>,
     /// How often it was refused, or had to be placed again because a host failed.
     pub retries: u32,
 }
 
-/// The write of one file.
+/// A task: what it fetched, and the file that it wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
     /// Its job, by position in [`Record::jobs`].
@@ -60,13 +62,17 @@ pub struct File {
     pub writer: HostId,
     /// Its size.
     pub bytes: Bytes,
-    /// When it began.
+    /// What the task had to fetch over the network before it wrote.
+    pub fetches: Bytes,
+    /// When the task began: to fetch, or else to write.
     pub start: f64,
+    /// When its first block was asked for.
+    pub write_start: Option<f64>,
     /// When its last block was written.
     pub finished: Option<f64>,
 }
 
-/// A job, as far as it writes.
+/// A job, as far as it shuffles and writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// What its source calls it.
@@ -75,6 +81,10 @@ pub struct Job {
     pub start: f64,
     /// What its files hold together.
     pub bytes: Bytes,
+    /// When the first block of any of its files was asked for.
+    pub write_start: Option<f64>,
+    /// How long at least one of its tasks fetched or wrote, in seconds.
+    pub communication: f64,
     /// When its last file was written.
     pub finished: Option<f64>,
 }
@@ -134,6 +144,53 @@ impl Record {
         self.blocks.iter().filter(move |block| self.files[block.file as usize].start >= warmup)
     }
 }
+
+impl Block {
+    /// From the question where it goes to its last copy on disk, in seconds.
+    pub fn duration(&self) -> Option<f64> {
+        self.finished.map(|finished| finished - self.asked)
+    }
+}
+
+impl File {
+    /// From the start of its task, in seconds.
+    pub fn duration(&self) -> Option<f64> {
+        self.finished.map(|finished| finished - self.start)
+    }
+
+    /// From its first block: the write phase of its task.
+    pub fn writing(&self) -> Option<f64> {
+        self.finished.zip(self.write_start).map(|(finished, start)| finished - start)
+    }
+}
+
+impl Job {
+    /// From submission to its last file, in seconds.
+    pub fn duration(&self) -> Option<f64> {
+        self.finished.map(|finished| finished - self.start)
+    }
+
+    /// How long its tasks fetched or wrote, if all of them did.
+    pub fn communicating(&self) -> Option<f64> {
+        self.finished.map(|_| self.communication)
+    }
+
+    /// The share of its time from the first block of its files to the last.
+    pub fn write_share(&self) -> Option<f64> {
+        let (start, finished) = self.write_start.zip(self.finished)?;
+        let all = finished - self.start;
+        (all > 0.0).then(|| (finished - start) / all)
+    }
+
+    /// Its bin by that share, 1 to 5 (Sinbad table 3).
+    pub fn bin(&self) -> Option<u8> {
+        let share = self.write_share()?;
+        Some(WRITE_SHARES.iter().filter(|&&from| share >= from).count() as u8)
+    }
+}
+
+/// Where the bins of jobs begin, as shares of time in writing (Sinbad table 3).
+pub const WRITE_SHARES: [f64; 5] = [0.0, 0.25, 0.50, 0.75, 0.90];
 
 /// Tiers of links over which evenness is measured.
 const TIERS: [ResourceKind; 6] = [

@@ -41,14 +41,16 @@ pub fn read(
     match source {
         Source::Coflow(settings) => settings.read(text(&settings.file)?, cluster, seed, horizon),
         Source::Swim(settings) => settings.read(text(&settings.file)?, cluster, seed, horizon),
+        Source::Blocks(settings) => settings.read(text(&settings.file)?, cluster, horizon),
         Source::Flows(settings) => settings.read(text(&settings.file)?, cluster, horizon),
+        Source::Matrix(settings) => settings.read(text(&settings.file)?, cluster, seed, horizon),
         Source::Rates(settings) => settings.read(text(&settings.file)?, cluster, horizon),
         Source::Facebook(settings) => settings.generate(cluster, seed, horizon),
     }
 }
 
 /// Small good files for `tree(3, 2)`: the settings that read each, its name and its text.
-pub const GOOD: [(&str, &str); 4] = [
+pub const GOOD: [(&str, &str); 8] = [
     (
         "{coflow: {file: shuffles.txt}}",
         "3 3\n1 0 2 0 1 2 1:10.5 2:3\n2 250 1 2 1 2:1\n3 250.5 3 0 1 2 2 0:7 1:0\n",
@@ -64,6 +66,19 @@ pub const GOOD: [(&str, &str); 4] = [
     (
         "{rates: {file: rates.csv}}",
         "t_s,link,rate_bps\n0,r0:uplink,1000\n0,r2h1:ingress,5e8\n2.5,r0:uplink,0\n",
+    ),
+    (
+        "{swim: {file: phases.tsv, bytes_per_writer: 100MB, phases: {mappers: 3, rate: 100MB/s}}}",
+        "job0\t1\t1\t500000000\t70\t1000\njob1\t1\t0\t1000\t9999\t0\njob2\t9\t8\t1\t2000\t350000001\n",
+    ),
+    (
+        "{blocks: {file: blocks.csv}}",
+        "t_arrival_s,job,writer,size_bytes,replicas\n0,a,r0h0,100,\n1.5,,5,3e8,2\n2,a,r1h1,0,\n2,b,r1h1,7,1\n",
+    ),
+    ("{matrix: {file: matrix.csv, every: 30s}}", "0,7,0,0\n1,5,2.5,0\n1e9,0,0,0\n0,0,0,0\n"),
+    (
+        "{matrix: {file: pairs.csv, pairs: [src, dst, share], numbers: racks, rate: 1Gbps, duration: 50s}}",
+        "#id,src,dst,share\n9,0,2,0.5\n8,1,1,0.1\n7,2,1,0.4\n",
     ),
 ];
 
@@ -94,6 +109,7 @@ pub fn check(workload: &Workload, cluster: &Cluster, horizon: f64) {
         assert!(file.bytes.0 > 0 && file.block.0 > 0 && file.replicas > 0);
         assert!(file.writer.index() < cluster.fabric.host_count());
         assert!(file.job.is_none_or(|job| workload.jobs[job as usize].start <= file.start));
+        assert!(file.fetches.iter().all(|fetch| fetch.from != file.writer && fetch.bytes.0 > 0));
     }
 }
 

@@ -52,7 +52,8 @@ impl Plant<'_> {
         self.abandon_dead(now)
     }
 
-    /// Blocks under way to a host that is down are placed again, elsewhere; those under way from one are given up.
+    /// Blocks under way to a host that is down are placed again, elsewhere; those under way from one, and tasks that fetch
+    /// on one, are given up.
     fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
         let dead = |block: &u32| {
             let record = &self.record.blocks[*block as usize];
@@ -71,6 +72,6 @@ impl Plant<'_> {
             self.undo(now, block, &copies, &entries);
             self.exclude(block, host);
         }
-        Ok(())
+        self.abandon_fetches(now)
     }
 }

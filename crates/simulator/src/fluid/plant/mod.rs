@@ -2,13 +2,15 @@
 //!
 //! The plant owns what is true (capacities, demands, which hosts are up); the engine owns what is believed. A block is
 //! one flow along its whole chain, links and devices, so it moves at the rate of its slowest hop. A writer asks for
-//! the next block of a file when the last one is on disk. Background is never moved: it competes as flows, or takes
+//! the next block of a file when the last one is on disk, and for the first when its task has fetched what it needs; a
+//! fetch is a flow from host to host. Background is never moved: it competes as flows, or takes
 //! its rate off the top as profiles.
 //!
 //! Events at one time happen in this order: completions, changes of truth, reports, background, asks. After the
 //! horizon nothing new starts; files under way are finished, for at most as long again.
 
 mod events;
+mod tasks;
 mod writes;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +20,7 @@ use leeward_engine::{Answer, Engine, Input, Output};
 use leeward_fabric::{Bytes, Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_ledger::{EntryId, Ledger, Sample};
 use leeward_placement::replicas;
-use leeward_placement::{Candidate, Explain};
+use leeward_placement::{Candidate, Explain, Note};
 
 use super::outage::Outages;
 use super::profiles::Profiles;
@@ -45,6 +47,15 @@ struct Open {
     excluded: Vec<HostId>,
 }
 
+/// What a flow carries, if it is not background.
+#[derive(Clone, Copy)]
+enum Cargo {
+    /// A block, or a chunk of it.
+    Block(u32),
+    /// Something that the task of a file fetches.
+    Fetch(u32),
+}
+
 /// What happens at a time known beforehand.
 enum Pending {
     Samples(Vec<Sample>),
@@ -64,17 +75,19 @@ pub struct Plant<'a> {
     reporters: Reporters,
     links: LinkRecorder,
     record: Record,
-    /// The block that a flow carries; flows that are not here are background.
-    cargo: HashMap<FlowId, u32>,
+    /// What a flow carries; flows that are not here are background.
+    cargo: HashMap<FlowId, Cargo>,
     blocks: BTreeMap<u32, UnderWay>,
+    /// What the task of a file still fetches.
+    fetching: BTreeMap<u32, Vec<FlowId>>,
     open: Vec<Open>,
-    files_of_job: Vec<u32>,
+    jobs: Vec<tasks::Left>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
-    /// Blocks asked for or under way.
-    writing: u64,
+    /// Blocks asked for or under way, and tasks that fetch.
+    working: u64,
     /// Blocks that are to be asked for at the end of the turn.
     asks: Vec<u32>,
     hops: Vec<Hop>,
@@ -104,8 +117,6 @@ impl<'a> Plant<'a> {
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let policy = replicas::make(&policy.name, &policy.settings)?;
         let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
-        let mut files_of_job = vec![0; workload.jobs.len()];
-        workload.files.iter().filter_map(|file| file.job).for_each(|job| files_of_job[job as usize] += 1);
         let mut plant = Plant {
             network: Network::new(&capacities)?.observed(),
             engine: Engine::new(ledger, policy, seed, Explain::Off),
@@ -116,13 +127,14 @@ impl<'a> Plant<'a> {
             record: empty_record(workload, fabric.host_count()),
             cargo: HashMap::new(),
             blocks: BTreeMap::new(),
+            fetching: BTreeMap::new(),
             open: Vec::with_capacity(workload.files.len()),
-            files_of_job,
+            jobs: tasks::left(workload),
             pending: BTreeMap::new(),
             sequence: 0,
             outputs: Vec::new(),
             wake: None,
-            writing: 0,
+            working: 0,
             asks: Vec::new(),
             hops: Vec::new(),
             scenario,
@@ -154,13 +166,13 @@ impl<'a> Plant<'a> {
                 workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
                 workload.files.get(files).map_or(f64::INFINITY, |file| file.start),
             ];
-            // What is over at the horizon is left out; the rest goes on while something is written.
+            // What is over at the horizon is left out; the rest goes on while a task does.
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let clocks = [Some(tick), self.wake, self.pending.first_key_value().map(|(key, _)| key.0)];
             let clocks = seconds(clocks.into_iter().flatten().min()).min(interval_end.as_secs_f64());
             let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
-            let over = now > horizon && self.writing == 0 && arrivals == f64::INFINITY;
+            let over = now > horizon && self.working == 0 && arrivals == f64::INFINITY;
             if over || now > 2.0 * horizon {
                 break;
             }
@@ -206,7 +218,7 @@ impl<'a> Plant<'a> {
             while let Some(file) =
                 workload.files.get(files).filter(|file| file.start <= now && file.start < horizon)
             {
-                self.open_file(now, file);
+                self.open_file(now, file)?;
                 files += 1;
             }
             if self.wake.is_some_and(|at| at <= clock) {
@@ -250,7 +262,10 @@ impl<'a> Plant<'a> {
                     }
                     Output::Answer(block, Answer::Replicas(answer)) => match answer {
                         Ok(placed) => {
-                            self.write(now, block as u32, placed.decision.choice, placed.entries)?;
+                            let decision = placed.decision;
+                            self.record.blocks[block as usize].blind =
+                                decision.basis.note == Some(Note::NoTelemetry);
+                            self.write(now, block as u32, decision.choice, placed.entries)?;
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
@@ -290,6 +305,8 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
         name: job.name.clone(),
         start: job.start,
         bytes: Bytes(0),
+        write_start: None,
+        communication: 0.0,
         finished: None,
     };
     Record {

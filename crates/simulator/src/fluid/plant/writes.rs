@@ -1,29 +1,21 @@
-//! Files and their blocks: asked for one after the other, written along the chain that the engine chose, and asked for
-//! again where a host of the chain is dead.
+//! Blocks: asked for one after the other, written along the chain that the engine chose, and asked for again where a
+//! host of the chain is dead.
 
 use leeward_engine::{Ask, Input};
-use leeward_fabric::{Bytes, HostId, Nanos};
+use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
 use leeward_ledger::EntryId;
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 
-use super::{Open, Pending, Plant, UnderWay};
+use super::{Cargo, Pending, Plant, UnderWay};
 use crate::RunError;
 use crate::fluid::Finished;
-use crate::stage::record::{Block, File};
+use crate::stage::record::Block;
 use crate::stage::workload::{self, MOST_BLOCKS};
 
 impl Plant<'_> {
-    pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) {
-        let number = self.open.len() as u32;
-        self.open.push(Open { asked: 0, left: file.bytes, excluded: Vec::new() });
-        let (writer, bytes) = (file.writer, file.bytes);
-        self.record.files.push(File { job: file.job, writer, bytes, start: now, finished: None });
-        self.next_block(now, number);
-    }
-
     /// Asks for the next block of a file, or closes it.
-    fn next_block(&mut self, now: f64, file: u32) {
+    pub(super) fn next_block(&mut self, now: f64, file: u32) {
         let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
         let bytes = open.left.min(write.block);
         if bytes.0 == 0 {
@@ -43,23 +35,12 @@ impl Plant<'_> {
             copies: Vec::new(),
             asked: now,
             placed: None,
+            blind: false,
             finished: None,
             retries: 0,
         });
-        self.writing += 1;
+        self.working += 1;
         self.asks.push(block);
-    }
-
-    fn close_file(&mut self, now: f64, file: u32) {
-        let file = &mut self.record.files[file as usize];
-        file.finished = Some(now);
-        if let Some(job) = file.job {
-            let left = &mut self.files_of_job[job as usize];
-            *left -= 1;
-            let job = &mut self.record.jobs[job as usize];
-            job.bytes.0 += file.bytes.0;
-            job.finished = (*left == 0).then_some(now);
-        }
     }
 
     /// Puts the question where a block goes.
@@ -67,8 +48,9 @@ impl Plant<'_> {
         let record = &self.record.blocks[block as usize];
         if !self.outages.is_up(record.writer) {
             // The task is gone with its host, and its file stays as it is.
-            self.writing -= 1;
-            return;
+            self.working -= 1;
+            let file = record.file;
+            return self.leave(now, file);
         }
         let (open, file) = (&self.open[record.file as usize], &self.workload.files[record.file as usize]);
         let request = ReplicaRequest {
@@ -80,7 +62,11 @@ impl Plant<'_> {
             layout: file.layout,
             fault_domains: self.scenario.fault_domains.unwrap_or(1.min(file.replicas - 1)),
             blocks_left: 1 + open.left.0.div_ceil(file.block.0.max(1)),
-            constraints: Constraints { excluded_hosts: open.excluded.clone(), ..Constraints::default() },
+            constraints: Constraints {
+                excluded_hosts: open.excluded.clone(),
+                max_imbalance: self.scenario.max_imbalance,
+                ..Constraints::default()
+            },
         };
         self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
     }
@@ -114,11 +100,15 @@ impl Plant<'_> {
         replicas::routes(fabric, file.layout, id(record), Some(writer), &copies, |route| {
             hops.clear();
             fabric.path(route, hops);
+            if file.flexible {
+                let out = links_out(fabric, writer);
+                hops.retain(|hop| !out.contains(&Some(hop.resource)));
+            }
             flows.push(network.start(now, hops, bytes, 1.0, f64::INFINITY, None));
         });
         (record.placed, record.copies) = (Some(now), copies);
         let flows = flows.into_iter().collect::<Result<Vec<_>, _>>()?;
-        self.cargo.extend(flows.iter().map(|&flow| (flow, block)));
+        self.cargo.extend(flows.iter().map(|&flow| (flow, Cargo::Block(block))));
         self.blocks.insert(block, UnderWay { flows, entries });
         Ok(())
     }
@@ -140,10 +130,15 @@ impl Plant<'_> {
     }
 
     pub(super) fn finished(&mut self, done: Finished) {
-        let Some(block) = self.cargo.remove(&done.flow) else {
-            self.record.flows.0 += 1;
-            return;
-        };
+        match self.cargo.remove(&done.flow) {
+            Some(Cargo::Block(block)) => self.written(block, done),
+            Some(Cargo::Fetch(file)) => self.fetched(file, done),
+            None => self.record.flows.0 += 1,
+        }
+    }
+
+    /// A flow of a block is over, and the block with the last of them.
+    fn written(&mut self, block: u32, done: Finished) {
         let under_way = self.blocks.get_mut(&block).expect("a block is under way as long as its flows");
         under_way.flows.retain(|&flow| flow != done.flow);
         if !under_way.flows.is_empty() {
@@ -151,7 +146,7 @@ impl Plant<'_> {
         }
         let under_way = self.blocks.remove(&block).expect("it was found above");
         self.tell(done.at, Input::Release(&under_way.entries));
-        self.writing -= 1;
+        self.working -= 1;
         let record = &mut self.record.blocks[block as usize];
         record.finished = Some(done.at);
         let bytes = piece(record, &self.workload.files[record.file as usize]);
@@ -168,6 +163,13 @@ impl Plant<'_> {
 /// The number of a block among all.
 fn id(block: &Block) -> u64 {
     u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
+}
+
+/// The links out of a host, and out of the rack and pod that it is in.
+fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
+    let rack = fabric.rack_of(host);
+    let pod = fabric.parent(rack).and_then(|pod| fabric.out_of_domain(pod));
+    [fabric.egress(host), fabric.out_of_domain(rack), pod]
 }
 
 /// What each host of a block stores: all of it, or a chunk.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use leeward_fabric::input::Spanned;
+use leeward_fabric::input::{Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -11,13 +11,14 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::stage::telemetry::Telemetry;
-use crate::stage::workload::Source;
+use crate::stage::workload::{Share, Source};
 
 /// A scenario: one cluster, some workloads, what happens, and the policies to try.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// What people call it.
+    #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
     /// A cluster file, by its path from this file.
     #[schemars(with = "String")]
@@ -45,6 +46,9 @@ pub struct ScenarioFile {
     /// where a block has one copy.
     #[schemars(with = "Option<u8>")]
     pub fault_domains: Option<Spanned<u8>>,
+    /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean (a limit on
+    /// imbalance: Sinbad section 7.4). Default no limit.
+    pub max_imbalance: Option<Share>,
     /// How long it runs. Default 1h.
     #[serde(default = "hour")]
     #[schemars(with = "Nanos")]

@@ -12,7 +12,7 @@ use leeward_ledger::LedgerSettings;
 use leeward_placement::replicas;
 
 use super::telemetry::Telemetry;
-use super::workload::{MOST_RECORDS, Source, Workload};
+use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
 /// The policies of a scenario that names none.
 const DEFAULT_POLICIES: [&str; 2] = ["uniform", "sinbad"];
@@ -40,6 +40,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
+    /// How much more of its room, as a share, a host may fill than the mean.
+    pub max_imbalance: Option<f64>,
     /// How long it runs.
     pub horizon: Nanos,
     /// From when on results are counted.
@@ -49,7 +51,7 @@ pub struct Scenario {
     /// Seed of everything random, unless a run is given another.
     pub seed: u64,
     sources: Vec<Source>,
-    files: Files,
+    inputs: Inputs,
 }
 
 /// Something that happens besides work.
@@ -181,13 +183,22 @@ impl Scenario {
             ledger,
             events,
             fault_domains: read.fault_domains.map(|wanted| wanted.value),
+            max_imbalance: read.max_imbalance.map(Share::get),
             horizon,
             warmup,
             sample,
             seed: read.seed,
             sources: read.workloads.into_iter().map(|spanned: Spanned<Source>| spanned.value).collect(),
-            files: Files { base: base.to_owned(), data: data.map(Path::to_owned) },
+            inputs: Inputs {
+                files: Files { base: base.to_owned(), data: data.map(Path::to_owned) },
+                tables: None,
+            },
         })
+    }
+
+    /// The same scenario, with something that reads tables in Parquet.
+    pub fn reading_tables(self, read: ReadTable) -> Scenario {
+        Scenario { inputs: Inputs { tables: Some(read), ..self.inputs }, ..self }
     }
 
     /// What arrives under a seed: the same for every policy.
@@ -197,7 +208,7 @@ impl Scenario {
         for (i, source) in self.sources.iter().enumerate() {
             // Sources draw apart from each other: each has a seed of its own.
             let seed = seed.wrapping_add((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let loaded = source.load(&self.cluster, &self.files, seed, self.horizon.as_secs_f64())?;
+            let loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
             workload.merge(loaded.workload);
             provenance.push(loaded.provenance);
         }

@@ -33,6 +33,8 @@ pub struct Coflow {
     pub from: Nanos,
     /// How much of the trace is used; all that the run has time for if not given.
     pub duration: Option<Nanos>,
+    /// How often the part that is used comes again, each time alike; once if not given. An hour of trace makes a day.
+    pub every: Option<Nanos>,
     /// Factor on the bytes of each flow.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
@@ -84,8 +86,9 @@ impl Coflow {
             );
             return Err(lines.error(message).in_field("coflows"));
         }
+        let rounds = flows.repeat(self.every, horizon)?;
         let provenance = format!(
-            "coflow {}: {used} of {coflows} coflows ({window}), {} flows of {}; {} pairs within a rack dropped ({})",
+            "coflow {}: {used} of {coflows} coflows ({window}){rounds}, {} flows of {}; {} pairs within a rack dropped ({})",
             self.file,
             flows.made.len(),
             amount(flows.bytes),
@@ -165,6 +168,34 @@ impl FlowMaker<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl FlowMaker<'_> {
+    /// Makes all flows again every so often, to the end of the run; returns a word on it for the report.
+    fn repeat(&mut self, every: Option<Nanos>, horizon: f64) -> Result<String, InputError> {
+        let Some(gap) = every else { return Ok(String::new()) };
+        let wrong = |message: String| InputError::new(&self.settings.file, message).in_field("every");
+        if gap.0 == 0 {
+            return Err(wrong("0s: must be positive".into()));
+        }
+        let (gap, once) = (gap.as_secs_f64(), self.made.len());
+        let rounds = (horizon / gap).ceil().max(1.0);
+        if rounds * once as f64 > MOST_RECORDS as f64 {
+            return Err(wrong(format!(
+                "more than {MOST_RECORDS} flows; set a longer time or a shorter `duration`"
+            )));
+        }
+        for round in 1..if once > 0 { rounds as usize } else { 1 } {
+            let later = round as f64 * gap;
+            let again = self.made[..once].iter().map(|flow| Flow { start: flow.start + later, ..*flow });
+            let again: Vec<Flow> = again.filter(|flow| flow.start < horizon).collect();
+            self.bytes += again.iter().map(|flow| u128::from(flow.bytes.0)).sum::<u128>();
+            self.made.extend(again);
+        }
+        // A round that is shorter than what is repeated begins before the one before is over.
+        self.made.sort_by(|a, b| a.start.total_cmp(&b.start));
+        Ok(format!(", every {gap} s"))
     }
 }
 

@@ -13,7 +13,10 @@ use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
 use super::source::Loaded;
 use super::{Flow, MOST_RECORDS, Workload};
 
-/// Background flows from a CSV list.
+/// The columns of the list.
+pub(super) const COLUMNS: [&str; 4] = ["t_arrival_s", "src", "dst", "size_bytes"];
+
+/// Background flows from a list, CSV or Parquet.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flows {
@@ -51,7 +54,7 @@ impl Flows {
                 .map_err(|message| InputError::new(&self.file, message).in_field("numbers"))?;
         }
         let window = Window::new(self.from, self.duration, horizon);
-        let mut table = Table::open(text, ["t_arrival_s", "src", "dst", "size_bytes"])?;
+        let mut table = Table::open(text, COLUMNS)?;
         let (mut clock, mut read, mut dropped) = (Clock::default(), 0_u64, 0_u64);
         let (mut flows, mut total) = (Vec::new(), 0);
         while let Some(row) = table.next_row()? {

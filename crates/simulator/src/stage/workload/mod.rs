@@ -1,39 +1,51 @@
 //! What a simulated cluster is asked to carry, before anything is placed.
 //!
 //! A workload is plain data in order of time: background that placement does not move (flows, or rates on
-//! links), and file writes whose replicas a policy places. Every source (a generator, an importer) makes one
-//! of these, and a scenario merges several.
+//! links), and file writes whose replicas a policy places. A file is written by one task, which may fetch a share of
+//! its job's shuffle first; tasks that come together are a job. Every source (a generator, an importer) makes one of
+//! these, and a scenario merges several.
 //!
 //! ```text
 //! facebook          generated           writes, and background as rates or flows
 //! coflow            benchmark trace     background flows
-//! swim              job trace           writes
-//! flows, rates      CSV                 background
+//! swim              job trace           writes, and with phases the shuffles before them
+//! blocks            CSV, Parquet        writes
+//! flows, rates      CSV, Parquet        background
+//! matrix            CSV, Parquet pairs  background as flows or rates
 //! ```
 //!
 //! A source is read whole or refused whole, with the file, line and field of what is wrong ([`leeward_fabric::input`]); what
 //! it drew depends on the seed alone ([`crate::stage::random`]); what it left out stands in its provenance line.
 
+mod blocks;
 mod coflow;
 mod facebook;
 mod flows;
+mod inputs;
+mod list;
+mod matrix;
 mod merge;
+mod phases;
 mod rates;
 mod settings;
 mod source;
 mod swim;
 
+pub use blocks::Blocks;
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares};
 pub use flows::{Flows, Numbers};
+pub use inputs::{Inputs, ReadTable};
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
+pub use matrix::{Matrix, Order};
+pub use phases::Phases;
 pub use rates::Rates;
 pub use settings::{Coding, Factor, Share};
 pub use source::{Loaded, Source};
 pub use swim::Swim;
 
-/// Flows, files or rates of one source at most: what a wrong setting or a damaged file can make of memory.
+/// Flows, files, fetches or rates of one source at most: what a wrong setting or a damaged file can make of memory.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
 
 /// Blocks of one file at most; a block's id is its file's number and its own.
@@ -76,10 +88,10 @@ pub struct RateChange {
     pub rate: Load,
 }
 
-/// A file to be written by one writer, block after block.
+/// A file to be written by one task, block after block, once the task has fetched what it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileWrite {
-    /// When its first block is asked for, in seconds.
+    /// When its task begins, in seconds: to fetch, or else to ask for the first block.
     pub start: f64,
     /// The job it belongs to, by position in [`Workload::jobs`].
     pub job: Option<u32>,
@@ -93,9 +105,23 @@ pub struct FileWrite {
     pub replicas: u8,
     /// Whether they are copies, or chunks.
     pub layout: Layout,
+    /// The task's share of its job's shuffle, as transfers to the writer that all begin with the task; the first block
+    /// is asked for when the last of them is there.
+    pub fetches: Vec<Fetch>,
+    /// Whether the writer could be anywhere: its own links out then never hold its blocks up.
+    pub flexible: bool,
 }
 
-/// Files that come together; a job ends with the last of them.
+/// A part of a shuffle: from the host of a map task to that of the task that fetches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// Where it lies.
+    pub from: HostId,
+    /// How much it is.
+    pub bytes: Bytes,
+}
+
+/// Tasks that come together, each with its file; a job ends with the last of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// What the source calls it.

@@ -15,7 +15,10 @@ use super::settings::{Factor, Window};
 use super::source::Loaded;
 use super::{MOST_RECORDS, RateChange, Workload};
 
-/// Background rates on links from a CSV list.
+/// The columns of the list.
+pub(super) const COLUMNS: [&str; 3] = ["t_s", "link", "rate_bps"];
+
+/// Background rates on links from a list, CSV or Parquet.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
@@ -35,7 +38,7 @@ impl Rates {
     /// Reads the list.
     pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
         let window = Window::new(self.from, self.duration, horizon);
-        let mut table = Table::open(text, ["t_s", "link", "rate_bps"])?;
+        let mut table = Table::open(text, COLUMNS)?;
         let (mut clock, mut read, mut above) = (Clock::default(), 0_u64, 0_u64);
         // What each link carries when the window opens; then the changes in it.
         let (mut opening, mut rates) = (BTreeMap::new(), Vec::new());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU8;
 
 use leeward_fabric::input::excerpt;
-use leeward_fabric::{Bytes, Cluster, HostId, Nanos, RackKind, Shape};
+use leeward_fabric::{Bandwidth, Bytes, Cluster, HostId, Nanos, RackKind, Shape};
 use leeward_placement::replicas::Layout;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -164,6 +164,16 @@ pub(super) fn positive<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Res
     match Bytes::deserialize(deserializer)? {
         Bytes(0) => Err(serde::de::Error::custom("0B: must be positive")),
         bytes => Ok(bytes),
+    }
+}
+
+/// The same for rates.
+pub(super) fn positive_rate<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Bandwidth, D::Error> {
+    match Bandwidth::deserialize(deserializer)? {
+        Bandwidth(0) => Err(serde::de::Error::custom("0bps: must be positive")),
+        rate => Ok(rate),
     }
 }
 

@@ -7,15 +7,18 @@
 use std::fmt;
 
 use leeward_fabric::Cluster;
-use leeward_fabric::input::{Files, InputError, excerpt};
+use leeward_fabric::input::{InputError, excerpt};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::blocks::{self, Blocks};
 use super::coflow::Coflow;
 use super::facebook::Facebook;
-use super::flows::Flows;
-use super::rates::Rates;
+use super::flows::{self, Flows};
+use super::inputs::Inputs;
+use super::matrix::Matrix;
+use super::rates::{self, Rates};
 use super::swim::Swim;
 use super::{FileWrite, MOST_BLOCKS, Workload};
 
@@ -29,13 +32,17 @@ pub enum Source {
     Coflow(Coflow),
     /// File writes from a SWIM trace of jobs.
     Swim(Swim),
-    /// Background flows from a CSV list.
+    /// File writes from a list, CSV or Parquet.
+    Blocks(Blocks),
+    /// Background flows from a list, CSV or Parquet.
     Flows(Flows),
-    /// Background rates on links from a CSV list.
+    /// Background rates on links from a list, CSV or Parquet.
     Rates(Rates),
+    /// Background from a traffic matrix.
+    Matrix(Matrix),
 }
 
-const KINDS: &[&str] = &["facebook", "coflow", "swim", "flows", "rates"];
+const KINDS: &[&str] = &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix"];
 
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -65,8 +72,10 @@ impl<'de> Visitor<'de> for SourceVisitor {
             "facebook" => Source::Facebook(map.next_value::<Option<Facebook>>()?.unwrap_or_default()),
             "coflow" => Source::Coflow(map.next_value()?),
             "swim" => Source::Swim(map.next_value()?),
+            "blocks" => Source::Blocks(map.next_value()?),
             "flows" => Source::Flows(map.next_value()?),
             "rates" => Source::Rates(map.next_value()?),
+            "matrix" => Source::Matrix(map.next_value()?),
             other => {
                 let (other, kinds) = (excerpt(other), KINDS.join(", "));
                 return Err(de::Error::custom(format!(
@@ -109,16 +118,30 @@ impl Source {
     pub fn load(
         &self,
         cluster: &Cluster,
-        files: &Files,
+        inputs: &Inputs,
         seed: u64,
         horizon: f64,
     ) -> Result<Loaded, InputError> {
+        let (text, list) =
+            (|name: &str| inputs.files.open(name), |name, columns: &[&str]| inputs.list(name, columns));
         let loaded = match self {
             Source::Facebook(settings) => settings.generate(cluster, seed, horizon),
-            Source::Coflow(settings) => settings.read(files.open(&settings.file)?, cluster, seed, horizon),
-            Source::Swim(settings) => settings.read(files.open(&settings.file)?, cluster, seed, horizon),
-            Source::Flows(settings) => settings.read(files.open(&settings.file)?, cluster, horizon),
-            Source::Rates(settings) => settings.read(files.open(&settings.file)?, cluster, horizon),
+            Source::Coflow(settings) => settings.read(text(&settings.file)?, cluster, seed, horizon),
+            Source::Swim(settings) => settings.read(text(&settings.file)?, cluster, seed, horizon),
+            Source::Blocks(settings) => {
+                let columns = [&blocks::COLUMNS[..], &blocks::OPTIONAL].concat();
+                settings.read(list(&settings.file, &columns)?, cluster, horizon)
+            }
+            Source::Flows(settings) => {
+                settings.read(list(&settings.file, &flows::COLUMNS)?, cluster, horizon)
+            }
+            Source::Rates(settings) => {
+                settings.read(list(&settings.file, &rates::COLUMNS)?, cluster, horizon)
+            }
+            Source::Matrix(settings) => {
+                let columns: Vec<&str> = settings.pairs.iter().flatten().map(String::as_str).collect();
+                settings.read(list(&settings.file, &columns)?, cluster, seed, horizon)
+            }
         }?;
         for file in &loaded.workload.files {
             self.check(file, cluster)?;
@@ -149,8 +172,10 @@ impl Source {
             Source::Facebook(_) => "facebook",
             Source::Coflow(_) => "coflow",
             Source::Swim(_) => "swim",
+            Source::Blocks(_) => "blocks",
             Source::Flows(_) => "flows",
             Source::Rates(_) => "rates",
+            Source::Matrix(_) => "matrix",
         }
     }
 }

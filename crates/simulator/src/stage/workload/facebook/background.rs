@@ -109,7 +109,8 @@ pub(super) fn generate(
     let cross_rack = crossing / (shares.output.get() + shares.other.get());
     let capacity: f64 = sites.iter().map(|site| site.capacity.0 / 8.0).sum();
     let reads = cross_rack * shares.reads.get();
-    let shuffled = cross_rack * shares.shuffle.get();
+    // With phases the shuffles are the jobs' own.
+    let shuffled = if settings.phases.is_some() { 0.0 } else { cross_rack * shares.shuffle.get() };
     let ceiling = settings.ceiling.get();
     let per_second = |pattern: &Pattern, level: f64, bytes: f64| {
         bytes / (level * capacity * (pattern.racks.0 + pattern.racks.1) / 2.0 * pattern.seconds)

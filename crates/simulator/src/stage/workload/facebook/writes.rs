@@ -10,6 +10,11 @@
 //! and 67), within the first group table 3. Writers a job are log-normal. They start over a span of time, in
 //! waves of tasks, whose mean makes the mean write time of a job 291 s at 50 MB/s (section 7.1). A job is
 //! submitted before its first file by the time that its kind spends on other things.
+//!
+//! With `phases` the writers of kinds 1 to 4 shuffle in that time: each fetches, for each byte that it writes, what
+//! table 2 has of shuffle for a byte of output, from the hosts of its job's maps, and begins so long before its write
+//! as that takes at a task's own rate (but not before its job is submitted). It writes when it has everything, which on
+//! a busy network is later than without phases. What a task had fetched before the run is left out.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, HostId};
@@ -21,11 +26,14 @@ use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 use super::{Facebook, HOSTS, WARM_UP, wrong};
 use crate::stage::random::{Kind, stream};
 use crate::stage::workload::{
-    FileWrite, Job, MOST_RECORDS, Workload, settings::copies, settings::task_hosts, swim::draw,
+    FileWrite, Job, MOST_RECORDS, Phases, Workload, phases::fetches, settings::copies, settings::task_hosts,
+    swim::draw,
 };
 
 const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
+/// Apart from the draws above, so that files are the same with phases and without.
+const PHASES: Kind = Kind::named("facebook.phases");
 
 const WEEK: f64 = 7.0 * 86_400.0;
 /// Of file sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
@@ -52,6 +60,9 @@ struct Bin {
     writing: (f64, f64),
 }
 
+/// How many of the kinds shuffle: the first.
+const SHUFFLING: usize = 4;
+
 const BINS: [Bin; 5] = [
     Bin { jobs: 0.16, bytes: 0.22, writing: (0.05, 0.25) },
     Bin { jobs: 0.12, bytes: 0.05, writing: (0.25, 0.50) },
@@ -70,6 +81,18 @@ pub(super) struct Writes<'a> {
     writers: [f64; 5],
     /// File sizes in blocks, not yet cut.
     sizes: LogNormal<f64>,
+    /// With phases: bytes shuffled for each byte written by a job that shuffles.
+    shuffled: f64,
+}
+
+/// One job of a run, and where it is.
+struct Drawn<'a> {
+    index: u64,
+    /// When its first file would be written on a quiet network.
+    first_file: f64,
+    horizon: f64,
+    hosts: &'a [HostId],
+    seed: u64,
 }
 
 impl<'a> Writes<'a> {
@@ -82,10 +105,10 @@ impl<'a> Writes<'a> {
         }
         let shares = settings.shares;
         let output = shares.output.get() / (shares.output.get() + shares.other.get());
-        let with_shuffle: f64 = BINS[..4].iter().map(|bin| bin.bytes).sum();
+        let with_shuffle: f64 = BINS[..SHUFFLING].iter().map(|bin| bin.bytes).sum();
         let mut writers = [0.0; 5];
         for (i, (mean, bin)) in writers.iter_mut().zip(&BINS).enumerate() {
-            let bytes = if i == 4 { 1.0 - output } else { output * bin.bytes / with_shuffle };
+            let bytes = if i == SHUFFLING { 1.0 - output } else { output * bin.bytes / with_shuffle };
             *mean = files_per_second / jobs_per_second.max(f64::MIN_POSITIVE) * bytes / bin.jobs;
         }
         if let Some(most) = writers.into_iter().find(|&mean| mean > MOST_WRITERS) {
@@ -93,9 +116,19 @@ impl<'a> Writes<'a> {
                 format!("too few for `full_blocks`: a job would have {most:.1e} writers on average");
             return Err(wrong("jobs", message));
         }
+        let mut shuffled = 0.0;
+        if settings.phases.is_some() && shares.shuffle.get() > 0.0 {
+            if shares.output.get() == 0.0 {
+                return Err(wrong(
+                    "shares",
+                    "no `output`, but with `phases` its jobs are the ones that shuffle",
+                ));
+            }
+            shuffled = f64::from(settings.crossings.get()) * shares.shuffle.get() / shares.output.get();
+        }
         let kinds = WeightedIndex::new(BINS.map(|bin| bin.jobs)).expect("shares are positive");
         let sizes = LogNormal::new(SIZE.0, SIZE.1).expect("both are finite");
-        Ok(Writes { settings, files_per_second, jobs_per_second, kinds, writers, sizes })
+        Ok(Writes { settings, files_per_second, jobs_per_second, kinds, writers, sizes, shuffled })
     }
 
     /// Bytes written a second on average, before replication.
@@ -126,11 +159,17 @@ impl<'a> Writes<'a> {
                 break;
             }
             let mut random = stream(seed, JOB, index);
-            made.extend(self.job(index, first_file, horizon, &hosts, &mut random));
+            made.extend(self.job(&Drawn { index, first_file, horizon, hosts: &hosts, seed }, &mut random));
             index += 1;
             if index > 2 * MOST_RECORDS as u64 {
                 return Err(wrong("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
             }
+        }
+        let fetched: usize = made.iter().flat_map(|(_, files)| files).map(|file| file.fetches.len()).sum();
+        if fetched > MOST_RECORDS {
+            let message =
+                format!("{fetched} fetches: more than {MOST_RECORDS}; lower `mappers` or the horizon");
+            return Err(wrong("phases", message));
         }
         made.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
         for (number, (job, files)) in (0..).zip(made) {
@@ -141,15 +180,9 @@ impl<'a> Writes<'a> {
         Ok(workload)
     }
 
-    /// A job and those of its files that start in the run, if any.
-    fn job(
-        &self,
-        index: u64,
-        first_file: f64,
-        horizon: f64,
-        hosts: &[HostId],
-        random: &mut ChaCha8Rng,
-    ) -> Option<(Job, Vec<FileWrite>)> {
+    /// A job and those of its tasks that are in the run, if any.
+    fn job(&self, drawn: &Drawn<'_>, random: &mut ChaCha8Rng) -> Option<(Job, Vec<FileWrite>)> {
+        let &Drawn { index, first_file, horizon, hosts, .. } = drawn;
         let bin = self.kinds.sample(random);
         let span = SPAN * random.sample::<f64, _>(Exp1);
         let (mut files, mut last_end) = (Vec::new(), first_file);
@@ -158,16 +191,19 @@ impl<'a> Writes<'a> {
             let start = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
             let bytes = self.file_size(random);
             last_end = last_end.max(start + bytes as f64 / DISK);
-            let host = draw(hosts, random);
-            if (0.0..horizon).contains(&start) {
+            let writer = draw(hosts, random);
+            // What was written before the run is left out.
+            if start >= 0.0 {
                 files.push(FileWrite {
                     start,
                     job: None,
-                    writer: host,
+                    writer,
                     bytes: Bytes(bytes),
                     block: self.settings.block,
                     replicas,
                     layout,
+                    fetches: Vec::new(),
+                    flexible: self.settings.flexible,
                 });
             }
         }
@@ -175,7 +211,26 @@ impl<'a> Writes<'a> {
         let writing = random.random_range(least..most);
         let before = (last_end - first_file) * (1.0 - writing) / writing;
         let job = Job { name: format!("bin{}/{index}", bin + 1), start: first_file - before };
+        if let Some(phases) = self.settings.phases.as_ref().filter(|_| bin < SHUFFLING) {
+            self.shuffle(drawn, phases, job.start, &mut files);
+        }
+        files.retain(|file| file.start < horizon);
         (!files.is_empty()).then_some((job, files))
+    }
+
+    /// Puts a shuffle before the files of a job.
+    fn shuffle(&self, drawn: &Drawn<'_>, phases: &Phases, submitted: f64, files: &mut [FileWrite]) {
+        let of = |file: &FileWrite| file.bytes.0 as f64 * self.shuffled;
+        let all: f64 = files.iter().map(of).sum();
+        let maps = (all / self.settings.block.0 as f64).ceil() as u64;
+        let mappers = phases.mappers(maps, drawn.hosts, &mut stream(drawn.seed, PHASES, drawn.index));
+        for file in files {
+            let (write, bytes) = (file.start, of(file));
+            let begun = (write - phases.seconds(bytes)).max(submitted);
+            file.start = begun.max(0.0);
+            let left = if write > begun { (write - file.start) / (write - begun) } else { 1.0 };
+            file.fetches = fetches(&mappers, file.writer, (bytes * left).round() as u64);
+        }
     }
 
     /// How many writers a job has: log-normal, rounded at random so that the mean is kept. A job of none leaves no

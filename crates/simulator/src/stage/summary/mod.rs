@@ -1,7 +1,8 @@
 //! What a run amounts to, and how two runs on the same arrivals compare.
 
-use std::collections::HashMap;
+mod comparison;
 
+pub use comparison::{Comparison, Group, Paired};
 use leeward_fabric::{Fabric, ResourceKind};
 use serde::Serialize;
 
@@ -16,14 +17,24 @@ pub struct Summary {
     pub blocks_unfinished: u64,
     /// How often a block was refused or placed again.
     pub retries: u64,
+    /// Blocks that a policy left to the default one because it could see no load.
+    pub placed_blindly: u64,
     /// Time from asking for a block to its last copy on disk.
     pub block_write_s: Times,
     /// The same for full blocks only, which are the ones that policies look at load for.
     pub full_block_write_s: Times,
+    /// The same for the others: the rest at a file's end.
+    pub partial_block_write_s: Times,
     /// The same for files, from the first block asked for to the last written.
     pub file_write_s: Times,
+    /// The same for tasks: their file, and what they fetched before.
+    pub task_s: Times,
     /// The same for jobs, from submission to the last file written.
     pub job_s: Times,
+    /// How long at least one task of a job fetched or wrote.
+    pub job_communication_s: Times,
+    /// Mean of these, each weighted by what the job wrote; zero if there are none.
+    pub job_communication_by_bytes_s: f64,
     /// Coefficient of variation of interval means over racks' uplinks, median over intervals.
     pub rack_uplink_cv: Option<f64>,
     /// Over racks' downlinks.
@@ -56,42 +67,6 @@ pub struct Times {
     /// Longest.
     pub max: f64,
 }
-
-/// How a run compares with a baseline on the same arrivals, each write with the same write. A factor is the baseline's
-/// time over this run's, so above one is better (Sinbad section 7.1).
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Comparison {
-    /// Blocks of any size.
-    pub blocks: Paired,
-    /// Full blocks, which are the ones that policies look at load for.
-    pub full_blocks: Paired,
-    /// Files.
-    pub files: Paired,
-    /// Jobs.
-    pub jobs: Paired,
-    /// How far apart two times may be and count as the same, as a share of the baseline's.
-    pub same_within: f64,
-}
-
-/// Writes of a kind that ended in both runs, compared one by one.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Paired {
-    /// How many.
-    pub count: u64,
-    /// Mean time of the baseline over mean time of this run; one if there are none.
-    pub factor: f64,
-    /// Share that was faster.
-    pub faster: f64,
-    /// Share that took as long.
-    pub same: f64,
-    /// Share that was slower.
-    pub slower: f64,
-    /// Share that took half the time or less.
-    pub twice_as_fast: f64,
-}
-
-/// Two write times within this share of each other count as the same.
-const SAME_WITHIN: f64 = 0.01;
 
 impl Times {
     /// The distribution of `durations`.
@@ -128,28 +103,17 @@ fn variation(values: &[f64]) -> Option<f64> {
     (mean > 0.0).then(|| (squares / count).sqrt() / mean)
 }
 
-fn duration(block: &Block) -> Option<f64> {
-    block.finished.map(|finished| finished - block.asked)
-}
-
-impl File {
-    fn duration(&self) -> Option<f64> {
-        self.finished.map(|finished| finished - self.start)
-    }
-}
-
-impl Job {
-    fn duration(&self) -> Option<f64> {
-        self.finished.map(|finished| finished - self.start)
-    }
-}
-
 impl Summary {
     /// Sums a record up; `warmup` in seconds.
     pub fn of(record: &Record, fabric: &Fabric, hot: f64, warmup: f64) -> Summary {
         let counted = || record.blocks_after(warmup);
-        let files = record.files.iter().filter(|file| file.start >= warmup);
-        let jobs = record.jobs.iter().filter(|job| job.start >= warmup);
+        let files = || record.files.iter().filter(|file| file.start >= warmup);
+        let jobs = || record.jobs.iter().filter(|job| job.start >= warmup);
+        let (mut weighted, mut bytes) = (0.0, 0.0);
+        for (job, seconds) in jobs().filter_map(|job| Some((job, job.communicating()?))) {
+            weighted += job.bytes.0 as f64 * seconds;
+            bytes += job.bytes.0 as f64;
+        }
         let median_cv = |kind: ResourceKind| {
             let of_kind = record.balance.iter().filter(|balance| balance.kind == kind);
             let mut sorted: Vec<f64> = of_kind.filter_map(|balance| balance.variation).collect();
@@ -168,10 +132,17 @@ impl Summary {
             blocks: counted().filter(|block| block.finished.is_some()).count() as u64,
             blocks_unfinished: counted().filter(|block| block.finished.is_none()).count() as u64,
             retries: counted().map(|block| u64::from(block.retries)).sum(),
-            block_write_s: Times::of(counted().filter_map(duration)),
-            full_block_write_s: Times::of(counted().filter(|block| block.full).filter_map(duration)),
-            file_write_s: Times::of(files.filter_map(File::duration)),
-            job_s: Times::of(jobs.filter_map(Job::duration)),
+            placed_blindly: counted().filter(|block| block.blind).count() as u64,
+            block_write_s: Times::of(counted().filter_map(Block::duration)),
+            full_block_write_s: Times::of(counted().filter(|block| block.full).filter_map(Block::duration)),
+            partial_block_write_s: Times::of(
+                counted().filter(|block| !block.full).filter_map(Block::duration),
+            ),
+            file_write_s: Times::of(files().filter_map(File::writing)),
+            task_s: Times::of(files().filter_map(File::duration)),
+            job_s: Times::of(jobs().filter_map(Job::duration)),
+            job_communication_s: Times::of(jobs().filter_map(Job::communicating)),
+            job_communication_by_bytes_s: if bytes > 0.0 { weighted / bytes } else { 0.0 },
             rack_uplink_cv: median_cv(ResourceKind::RackUplink),
             rack_downlink_cv: median_cv(ResourceKind::RackDownlink),
             host_egress_cv: median_cv(ResourceKind::HostEgress),
@@ -179,52 +150,6 @@ impl Summary {
             hot_share: hot_intervals as f64 / rack_intervals.max(1) as f64,
             rack_storage_cv: variation(&racks),
             host_storage_cv: variation(&stored),
-        }
-    }
-}
-
-impl Paired {
-    /// Compares pairs of (this run's, the baseline's) durations.
-    fn of(pairs: impl IntoIterator<Item = (Option<f64>, Option<f64>)>) -> Paired {
-        let (mut faster, mut slower, mut twice, mut count) = (0u64, 0u64, 0u64, 0u64);
-        let (mut sum, mut baseline_sum) = (0.0, 0.0);
-        for (ours, baseline) in pairs {
-            let (Some(ours), Some(baseline)) = (ours, baseline) else { continue };
-            count += 1;
-            (sum, baseline_sum) = (sum + ours, baseline_sum + baseline);
-            faster += u64::from(ours < baseline * (1.0 - SAME_WITHIN));
-            slower += u64::from(ours > baseline * (1.0 + SAME_WITHIN));
-            twice += u64::from(ours * 2.0 <= baseline && ours < baseline);
-        }
-        let share = |n: u64| n as f64 / count.max(1) as f64;
-        Paired {
-            count,
-            factor: if sum > 0.0 { baseline_sum / sum } else { 1.0 },
-            faster: share(faster),
-            same: share(count - faster - slower),
-            slower: share(slower),
-            twice_as_fast: share(twice),
-        }
-    }
-}
-
-impl Comparison {
-    /// Compares a run with a baseline on the same arrivals; `warmup` in seconds.
-    pub fn of(record: &Record, baseline: &Record, warmup: f64) -> Comparison {
-        // Blocks of one file follow each other, so their order over all files differs from run to run.
-        let key = |block: &Block| (block.file, block.index);
-        let before: HashMap<(u32, u32), f64> =
-            baseline.blocks.iter().filter_map(|block| Some((key(block), duration(block)?))).collect();
-        let counted = || record.blocks_after(warmup);
-        let pair = |block: &Block| (duration(block), before.get(&key(block)).copied());
-        let files = record.files.iter().zip(&baseline.files).filter(|(file, _)| file.start >= warmup);
-        let jobs = record.jobs.iter().zip(&baseline.jobs).filter(|(job, _)| job.start >= warmup);
-        Comparison {
-            blocks: Paired::of(counted().map(pair)),
-            full_blocks: Paired::of(counted().filter(|block| block.full).map(pair)),
-            files: Paired::of(files.map(|(ours, theirs)| (ours.duration(), theirs.duration()))),
-            jobs: Paired::of(jobs.map(|(ours, theirs)| (ours.duration(), theirs.duration()))),
-            same_within: SAME_WITHIN,
         }
     }
 }

@@ -1,0 +1,142 @@
+//! A list of block or file writes as CSV: what a name node's log comes to.
+//!
+//! The columns are `t_arrival_s` (seconds), `writer` (the name of a host, or its number) and `size_bytes`; `job` and
+//! `replicas` may be there, and so may others. A line is a file, written by one task, in blocks of `block`; lines with
+//! the same `job` are one job, submitted with the first of them.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU8;
+
+use leeward_fabric::input::{Clock, InputError, Line, Text, excerpt};
+use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::list::List;
+use super::settings::{Coding, Factor, Window, amount, copies, positive, whole_bytes};
+use super::source::Loaded;
+use super::{FileWrite, Job, MOST_RECORDS, Workload, swim};
+
+/// The columns of the list.
+pub(super) const COLUMNS: [&str; 3] = ["t_arrival_s", "writer", "size_bytes"];
+/// Those that it may have.
+pub(super) const OPTIONAL: [&str; 2] = ["job", "replicas"];
+
+/// File writes from a list, CSV or Parquet.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
+    pub file: String,
+    /// Where in the list the run begins.
+    #[serde(default)]
+    pub from: Nanos,
+    /// How much of the list is used; all that the run has time for if not given.
+    pub duration: Option<Nanos>,
+    /// Factor on the bytes of each file.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+    /// The size of blocks.
+    #[serde(default = "swim::block", deserialize_with = "positive")]
+    pub block: Bytes,
+    /// Copies of each block, where the list does not say.
+    #[serde(default = "swim::replicas")]
+    pub replicas: NonZeroU8,
+    /// An erasure code instead of copies, such as `6+3`.
+    #[serde(default)]
+    pub coding: Option<Coding>,
+    /// Whether writers could be anywhere (Sinbad section 7.2): their own links out never hold a block up.
+    #[serde(default)]
+    pub flexible: bool,
+}
+
+impl Blocks {
+    /// Reads the list.
+    pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
+        let window = Window::new(self.from, self.duration, horizon);
+        let mut lines = text.lines();
+        let list = List::open(&mut lines, COLUMNS, OPTIONAL)?;
+        let (mut clock, mut read, mut empty, mut total) = (Clock::default(), 0_u64, 0_u64, 0);
+        let (mut workload, mut jobs) = (Workload::default(), BTreeMap::new());
+        while let Some(line) = lines.next_line()? {
+            let [arrival, writer, size, job, replicas] = list.cells(&line)?;
+            let arrival = line.number("t_arrival_s", "seconds", arrival)?;
+            let arrival = clock.reach(&line, "t_arrival_s", arrival)?;
+            let writer = host(cluster, &line, writer)?;
+            let size = line.number("size_bytes", "bytes", size)? * self.scale.get();
+            let Some(bytes) = whole_bytes(size) else {
+                return Err(line.error("size_bytes", format!("{size:e} bytes: too much for one file")));
+            };
+            let (replicas, layout) = copies(self.replicas(&line, replicas)?, self.coding);
+            read += 1;
+            let Some(start) = window.place(arrival) else { continue };
+            if bytes == 0 {
+                empty += 1;
+                continue;
+            }
+            if workload.files.len() == MOST_RECORDS {
+                let message = format!("more than {MOST_RECORDS} files; set a shorter `duration`");
+                return Err(line.error("t_arrival_s", message));
+            }
+            let job = (!job.is_empty()).then(|| {
+                *jobs.entry(job.to_owned()).or_insert_with(|| {
+                    workload.jobs.push(Job { name: job.to_owned(), start });
+                    workload.jobs.len() as u32 - 1
+                })
+            });
+            total += u128::from(bytes);
+            workload.files.push(FileWrite {
+                start,
+                job,
+                writer,
+                bytes: Bytes(bytes),
+                block: self.block,
+                replicas,
+                layout,
+                fetches: Vec::new(),
+                flexible: self.flexible,
+            });
+        }
+        let provenance = format!(
+            "blocks {}: {} of {read} files ({window}) of {}, {} jobs; {empty} of nothing dropped",
+            self.file,
+            workload.files.len(),
+            amount(total),
+            workload.jobs.len()
+        );
+        Ok(Loaded { workload, provenance })
+    }
+
+    fn replicas(&self, line: &Line<'_>, cell: &str) -> Result<NonZeroU8, InputError> {
+        if cell.is_empty() {
+            return Ok(self.replicas);
+        }
+        if self.coding.is_some() {
+            let message = format!("`{}`: with `coding` blocks have no copies; leave it empty", excerpt(cell));
+            return Err(line.error("replicas", message));
+        }
+        let count = line.count("replicas", "copies of each block", cell)?;
+        let copies = u8::try_from(count).ok().and_then(NonZeroU8::new);
+        copies.ok_or_else(|| line.error("replicas", format!("{count}: expected 1 to 255 copies")))
+    }
+}
+
+/// A host by its name or number.
+fn host(cluster: &Cluster, line: &Line<'_>, text: &str) -> Result<HostId, InputError> {
+    let fabric = &cluster.fabric;
+    if let Some(host) = fabric.host(text) {
+        return Ok(host);
+    }
+    let count = fabric.host_count();
+    match text.parse::<u32>() {
+        Ok(number) if (number as usize) < count => Ok(HostId(number)),
+        Ok(number) => {
+            Err(line.error("writer", format!("{number}: this cluster has hosts 0 to {}", count - 1)))
+        }
+        Err(_) => {
+            let (name, first) = (excerpt(text), fabric.host_name(HostId(0)));
+            let message = format!("`{name}`: no host of this cluster has that name (its first is `{first}`)");
+            Err(line.error("writer", message))
+        }
+    }
+}

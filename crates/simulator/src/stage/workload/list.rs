@@ -1,0 +1,67 @@
+//! Lists as CSV whose columns may be left out, or are named by a setting. (Where all columns are known beforehand, there
+//! is [`leeward_fabric::input::Table`]; the cells follow its rules.)
+
+use leeward_fabric::input::{InputError, Line, Lines, excerpt};
+
+/// Where the wanted columns of a list are.
+pub(super) struct List<'a> {
+    names: Vec<&'a str>,
+    places: Vec<Option<usize>>,
+    width: usize,
+}
+
+impl<'a> List<'a> {
+    /// Reads the header: columns that must be there, then such that may.
+    pub fn open(
+        lines: &mut Lines,
+        required: impl IntoIterator<Item = &'a str>,
+        optional: impl IntoIterator<Item = &'a str>,
+    ) -> Result<List<'a>, InputError> {
+        let mut names: Vec<&str> = required.into_iter().collect();
+        let needed = names.len();
+        names.extend(optional);
+        let Some(header) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
+        let mut places = Vec::with_capacity(names.len());
+        for (at, &name) in names.iter().enumerate() {
+            let mut found = cells(header.text).enumerate().filter(|(_, cell)| *cell == name);
+            let place = found.next().map(|(place, _)| place);
+            if found.next().is_some() {
+                return Err(header.error(name, "two columns have this name"));
+            }
+            if place.is_none() && at < needed {
+                let (expected, found) = (names[..needed].join(","), excerpt(header.text));
+                let message = format!("no such column; expected a header with {expected}, found `{found}`");
+                return Err(header.error(name, message));
+            }
+            places.push(place);
+        }
+        let width = cells(header.text).count();
+        Ok(List { names, places, width })
+    }
+
+    /// The wanted cells of a line, in the order asked for; those of columns that are not there are empty.
+    pub fn cells<'b, const N: usize>(&self, line: &Line<'b>) -> Result<[&'b str; N], InputError> {
+        let mut row = [""; N];
+        let mut width = 0;
+        for cell in cells(line.text) {
+            for (wanted, place) in row.iter_mut().zip(&self.places) {
+                if *place == Some(width) {
+                    *wanted = cell;
+                }
+            }
+            width += 1;
+        }
+        if width == self.width {
+            return Ok(row);
+        }
+        Err(line.error(self.names[0], format!("{width} cells, but the header has {}", self.width)))
+    }
+}
+
+/// The cells of a line, without the quotes that some programs put around them.
+pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(|cell| {
+        let cell = cell.trim();
+        cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
+    })
+}

@@ -1,0 +1,86 @@
+"""The folder of `leeward simulate --out`: tables, summary and page, all of one result or none.
+
+    FOLDER/report.html
+    FOLDER/summary.json
+    FOLDER/POLICY/*.parquet
+
+The folder is written beside its place and then put there. It takes the place of an earlier result, and of
+nothing else: a folder is known as one by holding a summary that names its runs, and beside it nothing that
+is not of these runs.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from leeward._native import Run, Scenario
+from leeward.cli.files import check_folder, whole_folder
+from leeward.errors import InputError
+from leeward.simulation import TABLES
+
+
+def check(out: Path, flag: str) -> None:
+    """Checks that a result can be written to a folder.
+
+    Args:
+        out: The folder, there or not.
+        flag: The option that names it.
+
+    Raises:
+        InputError: It cannot be written, or holds something else than an earlier result.
+    """
+    check_folder(out, flag)
+    if out.is_dir() and (strange := _strange(out)):
+        message = f"`{out}`: holds {strange}; expected an empty folder or an earlier result of one seed"
+        raise InputError(flag, None, None, None, message)
+
+
+def _strange(out: Path) -> str | None:
+    """What keeps a folder from being an earlier result, or empty; None if nothing does."""
+    here = sorted(path.name for path in out.iterdir())
+    if not here:
+        return None
+    try:
+        runs = json.loads((out / "summary.json").read_text(encoding="utf-8"))["runs"]
+        folders = dict.fromkeys(folders_of(run["policy"] for run in runs))
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"`{here[0]}`"
+    for name in here:
+        if name in folders and (out / name).is_dir():
+            inside = sorted(path.name for path in (out / name).iterdir())
+            strange = [f"{name}/{table}" for table in inside if table not in {f"{t}.parquet" for t in TABLES}]
+        else:
+            strange = [] if name in ("summary.json", "report.html") else [name]
+        if strange:
+            return f"`{strange[0]}`"
+    return None
+
+
+def folders_of(policies: Iterable[str]) -> list[str]:
+    """The names of the folders of policies: their own, with commas for what no file system likes."""
+    names: list[str] = []
+    for policy in policies:
+        plain = re.sub(r"[^A-Za-z0-9._=-]+", ",", policy)[:100]
+        same = sum(name.lower() == plain.lower() or name.startswith(f"{plain}~") for name in names)
+        names.append(f"{plain}~{same + 1}" if same else plain)
+    return names
+
+
+def write(out: Path, scenario: Scenario, runs: list[Run]) -> None:
+    """Writes tables, summary and page."""
+    from pyarrow import parquet
+
+    from leeward.cli.simulate import summary
+    from leeward.report import write_page
+
+    with whole_folder(out) as folder:
+        for made, name in zip(runs, folders_of(run.policy for run in runs), strict=True):
+            (folder / name).mkdir()
+            for table in TABLES:
+                parquet.write_table(getattr(made, table)(), folder / name / f"{table}.parquet")
+        text = json.dumps(summary(runs), indent=2, allow_nan=False) + "\n"
+        (folder / "summary.json").write_text(text, encoding="utf-8")
+        write_page(folder / "report.html", scenario, runs)
+    print(f"\nwrote {out}/report.html, summary.json, and tables by policy", file=sys.stderr)

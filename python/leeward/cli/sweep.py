@@ -1,0 +1,137 @@
+"""Sweeps of `leeward simulate`: several seeds, settings, or both."""
+
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from leeward.cli.files import check_folder, whole_file
+from leeward.cli.options import given_by
+from leeward.cli.output import Format, print_json, print_table, print_words
+from leeward.cli.progress import patience, progress
+from leeward.cli.simulate import STEPS, simulated, steps
+from leeward.report.intervals import interval_rows
+from leeward.report.rows import glossary
+
+
+def sweep(
+    scenario: str,
+    policies: Sequence[str] | None,
+    seed: int | None,
+    seeds: int,
+    options: Sequence[str],
+    jobs: int | None,
+    backend: str,
+    tables: bool,
+    out: Path | None,
+    output: Format,
+) -> None:
+    """Runs a sweep with progress on stderr, prints its summary, and writes it if there is a folder.
+
+    Args:
+        scenario: The path of its file.
+        policies: By default those of the scenario.
+        seed: The first seed; by default the scenario's.
+        seeds: How many.
+        options: What `--set` was given.
+        jobs: Runs at once.
+        backend: What they go on.
+        tables: Whether to keep their tables.
+        out: The folder.
+        output: How to print the summary.
+    """
+    from leeward.simulation import read_scenario
+    from leeward.sweep import run, summarize
+    from leeward.sweep.settings import parse
+
+    if out:
+        check_folder(out, "--out")
+    with patience(f"reading {scenario}"):
+        read = read_scenario(scenario)
+    policies = read.policies if policies is None else policies
+    first = read.seed if seed is None else seed
+    chosen = range(first, first + seeds)
+    settings = parse(options)
+    total = len(policies) * seeds * math.prod(len(values) for values in settings.values())
+    what = f"simulating {', '.join(policies)} under {seeds} seeds"
+    with (
+        told(),
+        given_by(policies="--policy", out="--out"),
+        resumable(out),
+        progress(what, STEPS * total, amount=simulated(read.horizon_s * total)) as advance,
+        patience(f"reading what arrives in {read.name}") as begun,
+    ):
+        cells = run(
+            scenario,
+            policies,
+            seeds=chosen,
+            settings=settings,
+            jobs=jobs,
+            backend=backend,
+            tables=tables,
+            out=out,
+            progress=steps(advance, begun),
+        )
+    rows = summarize(cells).to_pylist()
+    document = {
+        "baseline": policies[0],
+        "seeds": list(chosen),
+        "summary": rows,
+        "cells": cells.to_pylist(),
+    }
+    if output is Format.json:
+        print_json(document)
+    else:
+        show(rows, policies, chosen)
+    if out:
+        with whole_file(out / "summary.json") as temporary:
+            temporary.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
+        print(f"\nwrote {out}/cells.parquet and summary.json", file=sys.stderr)
+
+
+def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> None:
+    """Prints a table for each setting."""
+    by_setting: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        values = [(name.removeprefix("set."), row[name]) for name in row if name.startswith("set.")]
+        by_setting.setdefault(" ".join(f"{path}={value}" for path, value in values), []).append(row)
+    if len(seeds) > 1:
+        means = "mean and 95 % confidence interval; ratios and differences are of pairs under one seed"
+        print(f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}: {means}", file=sys.stderr)
+    for at, (setting, found) in enumerate(by_setting.items()):
+        if setting:
+            print(("\n" if at else "") + setting)
+        table = interval_rows(found, policies)
+        sides = "<" + ">" * len(policies)
+        print_table(("", *policies), sides, [(row.quantity, *row.cells) for row in table])
+    print_words(glossary(table, policies[0]))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Prints on stderr what a sweep says of the cells it finds."""
+    log, handler = logging.getLogger("leeward.sweep"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+@contextmanager
+def resumable(out: Path | None) -> Iterator[None]:
+    """Says what becomes of a sweep that is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out:
+            print(f"stopped; the same command goes on with what is in {out}", file=sys.stderr)
+        else:
+            print("stopped, and nothing is kept; with --out a sweep can go on", file=sys.stderr)
+        raise

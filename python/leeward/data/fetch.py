@@ -1,0 +1,132 @@
+"""Fetching and checking files of traces.
+
+A file appears under its name only when it is whole and its checksum is right. What is there already is
+checked and never written over.
+"""
+
+import gzip
+import hashlib
+import http.client
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO, cast
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
+
+from leeward._native import __version__
+from leeward.cli.files import whole_file
+from leeward.data.registry import TraceFile
+from leeward.errors import InputError
+
+HOST = "https://raw.githubusercontent.com"
+_CHUNK = 1 << 16
+_TIMEOUT = 30.0
+"""Seconds without a byte."""
+
+
+class State(StrEnum):
+    """What is at the place of a file."""
+
+    right = "right"
+    missing = "missing"
+    wrong = "wrong"
+
+
+class FetchError(OSError):
+    """A file could not be fetched; nothing was left at its place."""
+
+
+def state(folder: Path, file: TraceFile) -> State:
+    """Checks a file on disk against its checksum.
+
+    Args:
+        folder: Of its set.
+        file: Which.
+    """
+    path = folder / file.name
+    if not path.is_file():
+        return State.missing
+    digest, size = hashlib.sha256(), 0
+    try:
+        with gzip.open(path) if file.compressed else path.open("rb") as opened:
+            for part in _parts(opened):
+                digest.update(part)
+                size += len(part)
+                if size > file.bytes:
+                    return State.wrong
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return State.wrong
+    return State.right if digest.hexdigest() == file.sha256 else State.wrong
+
+
+def url(file: TraceFile) -> str:
+    """Where a file that can be fetched is; LEEWARD_DATA_MIRROR replaces the host.
+
+    Raises:
+        InputError: LEEWARD_DATA_MIRROR is no such address.
+    """
+    base = os.environ.get("LEEWARD_DATA_MIRROR") or HOST
+    if urlsplit(base).scheme not in ("http", "https", "file"):
+        message = f"`{base}`: expected the address of a mirror, such as https://mirror.example.org/traces"
+        raise InputError("LEEWARD_DATA_MIRROR", None, None, None, message)
+    return f"{base.rstrip('/')}/{quote(f'{file.repository}/{file.commit}/{file.path}')}"
+
+
+def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | None = None) -> None:
+    """Fetches a file that is missing.
+
+    Args:
+        folder: Of its set; made if it is not there.
+        file: Which; it has a path.
+        progress: Called with each number of bytes that came.
+
+    Raises:
+        FetchError: It did not come, or not whole, or is another.
+        OSError: It cannot be written.
+    """
+    address = url(file)
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(folder / file.name) as temporary, temporary.open("wb") as raw, _writer(file, raw) as out:
+        digest, size = hashlib.sha256(), 0
+        for part in _download(address):
+            digest.update(part)
+            size += len(part)
+            if size > file.bytes:
+                raise FetchError(f"{address}: more than the {file.bytes:,} bytes expected; not kept")
+            out.write(part)
+            if progress:
+                progress(len(part))
+        if size < file.bytes:
+            raise FetchError(f"{address}: ended after {size:,} of {file.bytes:,} bytes; not kept")
+        if digest.hexdigest() != file.sha256:
+            raise FetchError(f"{address}: SHA-256 {digest.hexdigest()}, but expected {file.sha256}; not kept")
+
+
+def _writer(file: TraceFile, raw: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    if not file.compressed:
+        return nullcontext(raw)
+    # Without a time and a name in it: the same bytes each time.
+    return cast("AbstractContextManager[BinaryIO]", gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
+
+
+def _download(address: str) -> Iterator[bytes]:
+    try:
+        request = Request(address, headers={"User-Agent": f"leeward/{__version__}"})
+        with urlopen(request, timeout=_TIMEOUT) as body:
+            yield from _parts(body)
+    except HTTPError as error:
+        raise FetchError(f"{address}: {error.code} {error.reason}") from error
+    except (URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise FetchError(f"{address}: {reason}") from error
+
+
+def _parts(opened: BinaryIO | gzip.GzipFile | BufferedReader) -> Iterator[bytes]:
+    while part := opened.read(_CHUNK):
+        yield part

@@ -1,0 +1,167 @@
+"""How policies look in pictures, how axes are numbered, and where curves are named.
+
+A policy has one colour throughout the project, whatever its settings; settings of one policy in the same
+picture are told apart by their lines. Curves are named where they are farthest from the others, so that
+pictures read in grey too; only where there is no room a legend does it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+COLOURS = {
+    "uniform": "#6f6f6f",
+    "sinbad": "#0b62a4",
+    "sinbad-file": "#4aa3df",
+    "ccp": "#b07d00",
+    "rehdfs": "#7b3fa0",
+    "leeward": "#c4411d",
+}
+OTHER = "#2f7d32"
+"""Of a policy that is not listed."""
+LINES: list[Any] = ["-", "--", "-.", ":", (0, (6, 1)), (0, (3, 1, 1, 1, 1, 1))]
+
+# What does not depend on when or where the picture was drawn: the same runs, the same bytes.
+SETTINGS = {
+    "svg.hashsalt": "leeward",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+}
+
+# In pixels of a picture at the resolution that it is laid out at.
+_WIDTH = 9.5
+"""A letter of a name, at most."""
+_HEIGHT = 17.0
+_GAP = 4.0
+"""Between a name and its curve."""
+_APART = 8.0
+"""Between two curves, at least, where one of them is named."""
+_ROOM = 40.0
+"""More than this far from other curves is no better."""
+
+_Points = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+
+
+def styles(policies: Sequence[str]) -> list[dict[str, Any]]:
+    """The colour and line of each policy: by its name, and by its place among those of that name."""
+    names = [policy.partition(":")[0] for policy in policies]
+    return [
+        {"color": COLOURS.get(name, OTHER), "linestyle": LINES[names[:at].count(name) % len(LINES)]}
+        for at, name in enumerate(names)
+    ]
+
+
+def plain(axis: "Axis", ticks: Iterable[float]) -> None:
+    """Puts plain numbers at those of `ticks` that are within an axis."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    low, high = sorted(axis.get_view_interval())
+    shown = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def decades(low: int, high: int, steps: Sequence[int] = (1, 2, 5)) -> list[float]:
+    """Steps of each power of ten: 1, 2, 5, 10, 20, ..."""
+    return [float(f"{step}e{power}") for power in range(low, high) for step in steps]
+
+
+def name_curves(figure: "Figure", axes: "Axes") -> None:
+    """Names each labelled curve where it is farthest from the others, or else in a legend."""
+    figure.draw_without_rendering()
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    curves = [_points(axes, line) for line in lines]
+    free = axes.get_window_extent()
+    places: list[_Place] = []
+    for at, line in enumerate(lines):
+        others = [other for n, other in enumerate(curves) if n != at and len(other)]
+        place = _place(curves[at], others, places, free, _WIDTH * len(str(line.get_label())))
+        if place is None:
+            axes.legend(loc="best")
+            return
+        places.append(place)
+    for line, place in zip(lines, places, strict=True):
+        middle = ((place.left + place.right) / 2, (place.low + place.high) / 2)
+        x, y = axes.transData.inverted().transform(middle)
+        axes.text(
+            x,
+            y,
+            str(line.get_label()),
+            ha="center",
+            va="center",
+            color=line.get_color(),
+            fontweight="bold",
+        )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A box for a name, in pixels."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+    def distances(self, points: "_Points") -> "_Points":
+        """How far each point is from the box."""
+        dx = numpy.maximum(numpy.maximum(self.left - points[:, 0], points[:, 0] - self.right), 0)
+        dy = numpy.maximum(numpy.maximum(self.low - points[:, 1], points[:, 1] - self.high), 0)
+        return numpy.asarray(numpy.hypot(dx, dy))
+
+    def meets(self, other: "_Place") -> bool:
+        across = self.left < other.right and self.right > other.left
+        return across and self.low < other.high and self.high > other.low
+
+    def within(self, box: Any) -> bool:
+        across = self.left >= box.x0 and self.right <= box.x1
+        return bool(across and self.low >= box.y0 and self.high <= box.y1)
+
+
+def _points(axes: "Axes", line: Any) -> "_Points":
+    """Points along the visible part of a curve, in pixels."""
+    points = axes.transData.transform(line.get_path().vertices)
+    points = points[numpy.isfinite(points).all(axis=1)]
+    if len(points) < 2:
+        return numpy.asarray(points)
+    along = numpy.concatenate([[0], numpy.cumsum(numpy.hypot(*numpy.diff(points, axis=0).T))])
+    at = numpy.linspace(0, along[-1], 300)
+    return numpy.column_stack([numpy.interp(at, along, points[:, column]) for column in (0, 1)])
+
+
+def _place(
+    points: "_Points", others: Sequence["_Points"], taken: Sequence[_Place], box: Any, width: float
+) -> _Place | None:
+    """Where a curve is named: close to it, at a point that is far from the other curves."""
+    best: tuple[float, _Place] | None = None
+    for x, y in points[::3]:
+        # Where curves run together, a name would be that of all of them.
+        apart = min((float(numpy.hypot(*(other - (x, y)).T).min()) for other in others), default=_ROOM)
+        if apart < _APART:
+            continue
+        for side, height in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)):
+            middle, level = x + side * (width / 2 + _GAP), y + height * (_HEIGHT / 2 + _GAP)
+            place = _Place(middle - width / 2, middle + width / 2, level - _HEIGHT / 2, level + _HEIGHT / 2)
+            if not place.within(box) or any(place.meets(other) for other in taken):
+                continue
+            own = float(place.distances(points).min())
+            foreign = min((float(place.distances(other).min()) for other in others), default=_ROOM)
+            room = min(apart, foreign, _ROOM) + min(own, _GAP)
+            if own > 1 and foreign > _GAP and (best is None or room > best[0]):
+                best = room, place
+    return best[1] if best else None

@@ -1,0 +1,165 @@
+"""One cell: a run, and what is kept of it so that it can be compared with any other run on the same arrivals.
+
+Runs are compared write by write, as `Run.compare` does (Sinbad section 7.1), but from tables of write
+times: a cell that was finished yesterday is compared with one that was finished just now, and the baseline
+can be another.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy
+import pyarrow
+
+from leeward._native import Run, Scenario
+from leeward.data import advised
+from leeward.simulation import TABLES
+from leeward.sweep.plan import Variant
+
+SAME_WITHIN = 0.01
+"""Two write times within this share of each other count as the same."""
+
+_Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is kept of a run."""
+
+    arrivals: list[str]
+    """What arrived: a line for each workload."""
+    summary: dict[str, Any]
+    writes: pyarrow.Table
+    """Write times: see `writes`."""
+    tables: dict[str, pyarrow.Table]
+    """The run's own tables, where they were asked for."""
+
+
+def make(
+    variant: Variant, policy: str, seed: int, tables: bool, progress: Callable[[int, float], object] | None
+) -> Outcome:
+    """Runs a cell.
+
+    Args:
+        variant: The scenario.
+        policy: With its settings.
+        seed: Of everything random.
+        tables: Whether to keep the run's tables.
+        progress: Called with 0 and the share that is done.
+
+    Raises:
+        InputError: A file, the policy or one of its settings is not right.
+    """
+    with advised():
+        (run,) = _scenario(variant).run([policy], [seed], 1, progress)
+    kept = {name: getattr(run, name)() for name in TABLES} if tables else {}
+    return Outcome(run.provenance, run.summary(), writes(run), kept)
+
+
+@lru_cache(maxsize=4)
+def _scenario(variant: Variant) -> Scenario:
+    return variant.read()
+
+
+def writes(run: Run) -> pyarrow.Table:
+    """The write times of a run.
+
+    Returns:
+        A row for each block, file and job: `kind`; `number` and `block`, which name it in every run on the
+        same arrivals; `full`, whether it is a full block; `counted`, whether its file or job began after
+        the warm-up; `time_s`, null if it was not written.
+    """
+    blocks, files, jobs = run.blocks(), run.files(), run.jobs()
+    file_counted = files["start_s"].to_numpy() >= run.warmup_s
+    rows = [
+        (
+            "block",
+            blocks["file"].to_numpy(),
+            blocks["block"].to_numpy(),
+            blocks["full"].to_numpy(),
+            file_counted[blocks["file"].to_numpy()],
+            _durations(blocks, "asked_s"),
+        )
+    ]
+    for kind, table in (("file", files), ("job", jobs)):
+        numbers = numpy.arange(len(table), dtype=numpy.uint32)
+        none = numpy.zeros(len(table), dtype=numpy.uint32)
+        counted = table["start_s"].to_numpy() >= run.warmup_s
+        rows.append((kind, numbers, none, none.astype(bool), counted, _durations(table, "start_s")))
+    kinds = numpy.concatenate([numpy.repeat(kind, len(numbers)) for kind, numbers, *_ in rows])
+    number, block, full, counted, times = (
+        numpy.concatenate([row[column] for row in rows]) for column in range(1, 6)
+    )
+    return pyarrow.table(
+        {
+            "kind": pyarrow.array(kinds).dictionary_encode(),
+            "number": number,
+            "block": block,
+            "full": full,
+            "counted": counted,
+            "time_s": pyarrow.array(times, from_pandas=True),
+        }
+    )
+
+
+def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
+    """How a run compares with another on the same arrivals, as `Run.compare` says it, to the last bit.
+
+    Args:
+        ours: Write times of a run.
+        baseline: Those of the run that it is compared with.
+    """
+    parts = {"blocks": ("block", None), "full_blocks": ("block", True), "partial_blocks": ("block", False)}
+    parts |= {"files": ("file", None), "jobs": ("job", None)}
+    compared: dict[str, Any] = {
+        name: _pairs(_of(ours, kind, full), _of(baseline, kind, None)) for name, (kind, full) in parts.items()
+    }
+    return compared | {"same_within": SAME_WITHIN}
+
+
+def _of(writes: pyarrow.Table, kind: str, full: bool | None) -> dict[str, Any]:
+    wanted = writes["kind"].cast("string").to_numpy(zero_copy_only=False) == kind
+    if full is not None:
+        wanted &= writes["full"].to_numpy(zero_copy_only=False) == full
+    number = writes["number"].to_numpy()[wanted].astype(numpy.uint64)
+    return {
+        "key": (number << numpy.uint64(32)) | writes["block"].to_numpy()[wanted],
+        "counted": writes["counted"].to_numpy(zero_copy_only=False)[wanted],
+        "time": writes["time_s"].to_numpy(zero_copy_only=False)[wanted],
+    }
+
+
+def _pairs(ours: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
+    order = numpy.argsort(baseline["key"])
+    keys, times = baseline["key"][order], baseline["time"][order]
+    at = numpy.searchsorted(keys, ours["key"])
+    found = at < len(keys)
+    found[found] = keys[at[found]] == ours["key"][found]
+    before = numpy.full(len(at), numpy.nan)
+    before[found] = times[at[found]]
+    both = ours["counted"] & numpy.isfinite(ours["time"]) & numpy.isfinite(before)
+    after, before = ours["time"][both], before[both]
+    count, total = len(after), _sum(after)
+    faster = int(numpy.count_nonzero(after < before * (1 - SAME_WITHIN)))
+    slower = int(numpy.count_nonzero(after > before * (1 + SAME_WITHIN)))
+    twice = int(numpy.count_nonzero((after * 2 <= before) & (after < before)))
+    return {
+        "count": count,
+        "factor": _sum(before) / total if total > 0 else 1.0,
+        "faster": faster / max(count, 1),
+        "same": (count - faster - slower) / max(count, 1),
+        "slower": slower / max(count, 1),
+        "twice_as_fast": twice / max(count, 1),
+    }
+
+
+def _sum(values: _Floats) -> float:
+    """The sum from first to last; numpy's own adds in another order."""
+    return float(numpy.add.accumulate(values)[-1]) if len(values) else 0.0
+
+
+def _durations(table: pyarrow.Table, start: str) -> _Floats:
+    """Seconds from a start to the finish; NaN for what was not finished."""
+    return numpy.asarray(table["finished_s"].to_numpy(zero_copy_only=False) - table[start].to_numpy())

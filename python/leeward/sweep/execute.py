@@ -1,0 +1,130 @@
+"""Runs cells, several at once, on one of joblib's backends.
+
+Each cell is a task of its own: reading a scenario and its arrivals takes a hundredth of the time of a run,
+so little would be saved by sharing them among policies, and a sweep that is killed would lose more. Threads
+are the default, since the simulator lets go of the interpreter's lock while it runs and threads share what
+is in memory. The results are the same on every backend.
+"""
+
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from leeward.errors import InputError
+from leeward.sweep.cell import Outcome, make
+from leeward.sweep.plan import Cell
+
+BACKENDS = ("threading", "loky", "ray")
+_ROUND = 4
+"""Cells a worker in a round on Ray: what a killed sweep may lose, against waiting for the last of a round."""
+_PATIENCE = 2.0
+"""Seconds to wait for threads that were told to stop; they look several times a second."""
+
+Progress = Callable[[int, float], object]
+
+
+def outcomes(
+    cells: Sequence[Cell], jobs: int, backend: str, tables: bool, progress: Progress | None
+) -> Generator[tuple[int, Outcome], None, None]:
+    """Runs cells and gives each with its number as it is finished.
+
+    Args:
+        cells: What to run.
+        jobs: Runs at once.
+        backend: One of `BACKENDS`.
+        tables: Whether to keep the tables of the runs.
+        progress: Called with the number of a cell and the share of it that is done, from several threads; on
+            backends with processes only when a cell is done.
+
+    Raises:
+        InputError: The backend is not there; or a cell's input is not right.
+    """
+    import joblib
+
+    _register(backend)
+    if backend == "ray":
+        # Ray's pool gives results all at once, so that what is finished is kept round by round.
+        size = _ROUND * jobs
+        with joblib.Parallel(jobs, backend=backend, batch_size=1) as parallel:
+            for first in range(0, len(cells), size):
+                numbered = enumerate(cells[first : first + size], first)
+                yield from _told(
+                    parallel(joblib.delayed(_make)(*cell, tables) for cell in numbered), progress
+                )
+        return
+    running = _Running(progress)
+    task = running.make if backend == "threading" else _make
+    parallel = joblib.Parallel(jobs, backend=backend, return_as="generator_unordered", batch_size=1)
+    finished = parallel(joblib.delayed(task)(*cell, tables) for cell in enumerate(cells))
+    try:
+        yield from _told(finished, progress)
+    finally:
+        running.stop()
+        finished.close()
+
+
+def _told(
+    finished: Iterable[tuple[int, Outcome]], progress: Progress | None
+) -> Iterator[tuple[int, Outcome]]:
+    for at, outcome in finished:
+        if progress:
+            progress(at, 1.0)
+        yield at, outcome
+
+
+def _make(at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
+    return at, make(cell.variant, cell.policy, cell.seed, tables, None)
+
+
+class _StoppedError(Exception):
+    """A run was told to stop."""
+
+
+class _Running:
+    """The threads that run cells. An interruption reaches the main thread alone, which has to stop them."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.stopped = False
+        self.count = 0
+        self.change = threading.Condition()
+
+    def make(self, at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
+        def tell(_: int, share: float) -> None:
+            if self.stopped:
+                raise _StoppedError
+            if self.progress:
+                self.progress(at, share)
+
+        with self._counted():
+            return at, make(cell.variant, cell.policy, cell.seed, tables, tell)
+
+    def stop(self) -> None:
+        with self.change:
+            self.stopped = True
+            self.change.wait_for(lambda: self.count == 0, _PATIENCE)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self.change:
+            self.count += 1
+        try:
+            yield
+        finally:
+            with self.change:
+                self.count -= 1
+                self.change.notify_all()
+
+
+def _register(backend: str) -> None:
+    if backend not in BACKENDS:
+        message = f"`{backend}`: expected one of {', '.join(BACKENDS)}"
+        raise InputError("--backend", None, None, None, message)
+    if backend == "ray":
+        try:
+            from ray.util.joblib import register_ray
+        except ImportError:
+            error = InputError("--backend", None, None, None, "`ray`: Ray is not installed")
+            error.add_note("pip install 'leeward[ray]' installs it")
+            raise error from None
+        register_ray()

@@ -1,0 +1,166 @@
+"""What a sweep runs: a cell for each setting, seed and policy, and the key that a finished cell is known by.
+
+The key is made of everything that a result depends on: the text of the scenario with its settings, the
+content of the cluster file and of the traces that it names, the policy, the seed, and the version and build
+of Leeward. A cell that is found under its key is therefore the one that would be computed, and a changed
+scenario finds none.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward import _native
+from leeward._native import Scenario
+from leeward.errors import InputError
+from leeward.sweep.settings import Setting, edited
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scenario with a setting."""
+
+    setting: Setting
+    name: str
+    """What errors call the scenario's file."""
+    text: str
+    base: Path
+    """The folder that the scenario's files are looked up from."""
+    data: Path | None
+    """The folder of traces."""
+
+    def read(self) -> Scenario:
+        """The scenario, checked.
+
+        Raises:
+            InputError: It is not right; the error names the setting.
+        """
+        try:
+            return Scenario.from_text(self.text, self.base, self.data, self.name)
+        except InputError as error:
+            if not self.setting:
+                raise
+            # Lines of the edited text are not those of the file.
+            where = " ".join(f"--set {path}={value}" for path, value in self.setting)
+            ours = error.file == self.name
+            line, column = (None, None) if ours else (error.line, error.column)
+            raise InputError(
+                where if ours else f"{where}: {error.file}", line, column, error.field, error.message
+            ) from error
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of its text, its cluster file and the traces it names."""
+        names = [self._fields["cluster"].value, *_scalars(self._fields["workloads"])]
+        found = [(name, _digest(path)) for name in names if (path := self._path(name)).is_file()]
+        return _digest_of([hashlib.sha256(self.text.encode()).hexdigest(), found])
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        return {key.value: value for key, value in yaml.compose(self.text).value}
+
+    def _path(self, name: str) -> Path:
+        below = name.removeprefix("data:")
+        return self.data / below if self.data and below != name else self.base / name
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep."""
+
+    variant: Variant
+    seed: int
+    policy: str
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What its result depends on."""
+        return {
+            "leeward": _native.__version__,
+            "build": build(),
+            "scenario": self.variant.digest,
+            "set": dict(self.variant.setting),
+            "policy": self.policy,
+            "seed": self.seed,
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of its identity."""
+        return _digest_of(self.identity)
+
+    @property
+    def where(self) -> str:
+        """Its seed and setting in words: what its arrivals depend on."""
+        return " ".join([f"seed {self.seed}", *(f"{path}={value}" for path, value in self.variant.setting)])
+
+
+def variants(
+    path: str | PathLike[str], data: str | PathLike[str] | None, settings: Sequence[Setting]
+) -> list[Variant]:
+    """The scenario with each of the settings, read and checked.
+
+    Raises:
+        InputError: The scenario is not right, or not with one of the settings.
+    """
+    path = Path(path)
+    folder = Path(data).absolute() if data else None
+    Scenario.from_file(path, folder)
+    with path.open(encoding="utf-8", newline="") as file:
+        text = file.read()
+    made = []
+    for setting in settings:
+        changed = text
+        for where, value in setting:
+            changed = edited(changed, where, value)
+        made.append(Variant(setting, str(path), changed, path.parent.absolute(), folder))
+        made[-1].read()
+    return made
+
+
+def cells(made: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+    """All cells of a sweep: by setting, then by seed, then by policy.
+
+    Raises:
+        InputError: A policy or seed stands there twice.
+    """
+    for what, values in (("--policy", [policy.strip() for policy in policies]), ("--seeds", list(seeds))):
+        if not values:
+            raise InputError(what, None, None, None, "expected at least one")
+        twice = [value for at, value in enumerate(values) if value in values[:at]]
+        if twice:
+            raise InputError(what, None, None, None, f"`{twice[0]}` is given twice")
+    return [Cell(variant, seed, policy.strip()) for variant in made for seed in seeds for policy in policies]
+
+
+@cache
+def build() -> str:
+    """A digest of the extension module: of the code that simulates."""
+    return _digest(Path(_native.__file__ or ""))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest_of(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _scalars(node: Any) -> Iterator[str]:
+    if isinstance(node, yaml.ScalarNode):
+        yield node.value
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _scalars(item)
+    else:
+        for _, value in node.value:
+            yield from _scalars(value)

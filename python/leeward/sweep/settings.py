@@ -1,0 +1,172 @@
+"""Settings of a sweep: values that take the place of what a scenario's text says at a path.
+
+A path is written as errors write it: `telemetry.delay`, `workloads[0].facebook.load`. The text of the
+scenario is edited, and not a model of it, so that what a value means is decided in one place, where
+scenarios are read; what the path does not touch stays as it was, to the last blank.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from leeward.errors import InputError
+
+Setting = tuple[tuple[str, str], ...]
+"""One value for each path, as YAML text; empty where a scenario is run as it is."""
+
+_PART = re.compile(r"\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
+_ELSEWHERE = {"policies": "--policy", "seed": "--seed"}
+
+
+def axes(values: Mapping[str, Sequence[object]]) -> list[Setting]:
+    """Every combination of values, the last path's changing fastest.
+
+    Args:
+        values: For each path its values: YAML text, or anything that JSON knows.
+
+    Raises:
+        InputError: A path or value is none, or stands there twice.
+    """
+    texts = {}
+    for path, several in values.items():
+        option, parts = _ELSEWHERE.get(path), list(_parts(path))
+        if option or not parts:
+            raise _wrong(path, None, f"use {option}" if option else "expected a path such as telemetry.delay")
+        texts[path] = [value.strip() if isinstance(value, str) else json.dumps(value) for value in several]
+        if not texts[path]:
+            raise _wrong(path, None, "expected a value")
+        for at, text in enumerate(texts[path]):
+            if not _stands_alone(text):
+                raise _wrong(path, text, "expected a word, a number, or a list or mapping in brackets")
+            if text in texts[path][:at]:
+                raise _wrong(path, text, "given twice")
+    return [tuple(zip(texts, chosen, strict=True)) for chosen in itertools.product(*texts.values())]
+
+
+def parse(options: Sequence[str]) -> dict[str, list[str]]:
+    """Reads options such as `telemetry.delay=0s,2s` or `telemetry.counters=[hosts],[hosts,racks]`.
+
+    Raises:
+        InputError: One has no `=`, or two name the same path.
+    """
+    values: dict[str, list[str]] = {}
+    for option in options:
+        path, equals, texts = option.partition("=")
+        if not equals:
+            raise _wrong(option, None, "expected a path and values, such as telemetry.delay=0s,2s")
+        if path in values:
+            raise _wrong(path, texts, "given twice; separate its values by commas")
+        values[path] = list(_split(texts))
+    return values
+
+
+def edited(text: str, path: str, value: str) -> str:
+    """The text of a scenario with another value at a path, which is added if it is not there.
+
+    Args:
+        text: YAML or JSON.
+        path: Such as `telemetry.delay`.
+        value: YAML text that stands alone.
+
+    Raises:
+        InputError: The path leads through something that has no such part.
+    """
+    try:
+        # An edit of what an alias repeats would show in two places, and the path names one.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise _wrong(path, value, "the scenario has YAML aliases; write them out")
+        node = yaml.compose(text)
+    except yaml.YAMLError as error:
+        raise _wrong(path, value, f"the scenario cannot be edited: {error}") from error
+    parts = list(_parts(path))
+    for at, part in enumerate(parts):
+        if isinstance(node, yaml.MappingNode) and isinstance(part, str):
+            below = [found for key, found in node.value if key.value == part]
+            if not below:
+                return _insert(text, node, f"{part}: {_nested(path, value, parts[at + 1 :])}")
+            node = below[0]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            if part >= len(node.value):
+                raise _wrong(path, value, f"[{part}]: there are {len(node.value)}, counted from 0")
+            node = node.value[part]
+        elif _is_empty(node) and isinstance(part, str):
+            value = _nested(path, value, parts[at:])
+            break
+        else:
+            kind = "a list there" if isinstance(part, int) else "fields there"
+            raise _wrong(path, value, f"`{part}`: the scenario has no {kind}")
+    # The node of a block ends where the next begins; the line it ends on and the blanks before that stay.
+    start, end = node.start_mark.index, node.end_mark.index
+    end = start + len(text[start:end].rstrip())
+    attached = start > 0 and not text[start - 1].isspace() and text[start - 1] not in "[{"
+    # A list may stand as far left as its name, but no other value may.
+    outdented = isinstance(node, yaml.SequenceNode) and not node.flow_style
+    blank = " " if attached or outdented else ""
+    return text[:start] + blank + value + text[end:]
+
+
+def _parts(path: str) -> Iterator[str | int]:
+    at = 0
+    while at < len(path):
+        part = _PART.match(path, at)
+        if not part or (at == 0 and not path[0].isalpha()):
+            raise _wrong(path, None, "expected a path such as telemetry.delay or workloads[0].facebook.load")
+        at = part.end()
+        yield part[1] or int(part[2])
+
+
+def _split(texts: str) -> Iterator[str]:
+    """Splits at the commas that stand in no bracket and no quotes."""
+    depth, quote, start = 0, "", 0
+    for at, letter in enumerate(texts):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            yield texts[start:at]
+            start = at + 1
+    yield texts[start:]
+
+
+def _stands_alone(value: str) -> bool:
+    try:
+        node = yaml.compose(f"[{value}]")
+    except yaml.YAMLError:
+        return False
+    # `a: b` would be a mapping too, but only within brackets.
+    return len(node.value) == 1 and (isinstance(node.value[0], yaml.ScalarNode) or value[0] in "[{")
+
+
+def _is_empty(node: Any) -> bool:
+    return node is not None and node.tag == "tag:yaml.org,2002:null"
+
+
+def _nested(path: str, value: str, parts: Sequence[str | int]) -> str:
+    for part in reversed(parts):
+        if isinstance(part, int):
+            raise _wrong(path, value, f"[{part}]: the scenario has no such list")
+        value = f"{{{part}: {value}}}"
+    return value
+
+
+def _insert(text: str, mapping: Any, field: str) -> str:
+    """Puts a field before the first of a mapping, where the way to indent it is known."""
+    if mapping.flow_style:
+        start = mapping.start_mark.index + 1
+        return text[:start] + field + (", " if mapping.value else "") + text[start:]
+    first = mapping.value[0][0].start_mark
+    return f"{text[: first.index]}{field}\n{' ' * first.column}{text[first.index :]}"
+
+
+def _wrong(path: str, value: str | None, message: str) -> InputError:
+    where = f"--set {path}" if value is None else f"--set {path}={value}"
+    return InputError(where, None, None, None, message)

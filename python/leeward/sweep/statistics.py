@@ -1,0 +1,88 @@
+"""Means over seeds with confidence intervals, paired by seed.
+
+Seeds are independent draws of arrivals, and under one seed all policies see the same. So a policy is
+compared with the baseline seed by seed, and the interval is that of the mean of these differences or
+ratios: what both owe to the seed is not in it. Intervals are Student's: mean +- t(n - 1) s / sqrt(n), with
+s the standard deviation over n seeds. They hold if the values of single seeds are about normal, which means
+over thousands of writes are.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow
+
+CONFIDENCE = 0.95
+FIGURES = (
+    *("mean", "low", "high"),
+    *("difference", "difference_low", "difference_high"),
+    *("ratio", "ratio_low", "ratio_high"),
+)
+_NAMES = ("policy", "seed", "baseline")
+
+
+def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.Table:
+    """Sums a sweep up over its seeds.
+
+    Args:
+        table: The cells of a sweep, as `run` returns them, or some of them.
+        confidence: Of the intervals, between 0 and 1.
+
+    Returns:
+        A row for each setting, policy and quantity: `set.PATH` for each path that was set, `policy`,
+        `baseline`, `quantity` (a column of the cells), `seeds` (how many had it), and for three figures
+        their mean over seeds and their interval: `mean`, `low`, `high`; `difference`, `difference_low`,
+        `difference_high` from the baseline under the same seed; `ratio`, `ratio_low`, `ratio_high`, the
+        baseline's value over this one's. An interval is null with less than two seeds, a comparison for the
+        baseline, for quantities that are one already, and a ratio where a seed has no value above zero.
+    """
+    settings = [name for name in table.column_names if name.startswith("set.")]
+    quantities = [name for name in table.column_names if name not in (*settings, *_NAMES)]
+    rows = table.to_pylist()
+    places = [tuple(row[name] for name in settings) for row in rows]
+    by_cell = {(place, row["policy"], row["seed"]): row for place, row in zip(places, rows, strict=True)}
+    groups: dict[tuple[Any, str], list[dict[str, Any]]] = {}
+    for place, row in zip(places, rows, strict=True):
+        groups.setdefault((place, row["policy"]), []).append(row)
+    made = []
+    for (place, policy), members in groups.items():
+        baseline = members[0]["baseline"]
+        for quantity in quantities:
+            values = [row for row in members if row[quantity] is not None]
+            pairs = []
+            if policy != baseline and not quantity.startswith("against_baseline."):
+                others = [by_cell.get((place, baseline, row["seed"]), {}).get(quantity) for row in values]
+                pairs = [(row[quantity], b) for row, b in zip(values, others, strict=True) if b is not None]
+            ratios = [b / ours for ours, b in pairs] if all(min(pair) > 0 for pair in pairs) else []
+            figures = (
+                *_mean(confidence, [row[quantity] for row in values]),
+                *_mean(confidence, [ours - b for ours, b in pairs]),
+                *_mean(confidence, ratios),
+            )
+            what = {"policy": policy, "baseline": baseline, "quantity": quantity, "seeds": len(values)}
+            made.append(
+                dict(zip(settings, place, strict=True)) | what | dict(zip(FIGURES, figures, strict=True))
+            )
+    texts = [(name, pyarrow.string()) for name in (*settings, "policy", "baseline", "quantity")]
+    numbers = [(name, pyarrow.float64()) for name in FIGURES]
+    return pyarrow.Table.from_pylist(made, pyarrow.schema([*texts, ("seeds", pyarrow.int64()), *numbers]))
+
+
+def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Student's interval of the mean; None with less than two values."""
+    from scipy.special import stdtrit
+
+    count = len(values)
+    if count < 2:
+        return None
+    mean = math.fsum(values) / count
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt(variance / count)
+    return mean - half, mean + half
+
+
+def _mean(confidence: float, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """The mean and its interval."""
+    mean = math.fsum(values) / len(values) if values else None
+    return mean, *(interval(values, confidence) or (None, None))

@@ -1,0 +1,158 @@
+"""The folder of a sweep: finished cells, each whole or not there.
+
+    FOLDER/cells/NAME.json         what the cell is, its summary, digests of the files beside it and of itself
+    FOLDER/cells/NAME.parquet      its write times
+    FOLDER/cells/NAME/*.parquet    its tables, where they were asked for
+
+The JSON is written last, so a cell is there if it is. A file that is not what its digest says makes the
+cell one that is not there. One sweep at a time writes to a folder.
+"""
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet
+
+from leeward.cli.files import whole_file
+from leeward.errors import InputError
+from leeward.simulation import TABLES
+from leeward.sweep.cell import Outcome
+from leeward.sweep.plan import Cell
+
+log = logging.getLogger("leeward.sweep")
+
+
+class Store:
+    """The finished cells in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the folder of a sweep, which is made if it is not there.
+
+        Raises:
+            InputError: There is something else than a sweep in it.
+        """
+        self.folder = folder
+        self.cells = folder / "cells"
+        here = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        if here and not self.cells.is_dir():
+            message = f"`{folder}`: holds `{here[0]}`; expected an empty folder or an earlier sweep"
+            raise InputError("out", None, None, None, message)
+        self.cells.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other sweeps out of the folder; the system lets go when the process ends, however it does.
+
+        Raises:
+            InputError: Another sweep is writing to it.
+        """
+        folder = os.open(self.cells, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"`{self.folder}`: another sweep is writing to it; wait, or choose another folder"
+            raise InputError("out", None, None, None, message) from None
+        else:
+            yield
+        finally:
+            os.close(folder)
+
+    def has(self, cell: Cell, tables: bool) -> bool:
+        """Whether a cell is there, whole, with its tables if they are wanted. Says so if it is damaged."""
+        path = self._path(cell, ".json")
+        if not path.is_file():
+            return False
+        try:
+            document = _read(path)
+        except ValueError as error:
+            log.warning("%s: %s; computing the cell again", path, error)
+            return False
+        files = document["files"]
+        wanted = [path.with_suffix("").name + ".parquet"]
+        wanted += [f"{path.stem}/{name}.parquet" for name in TABLES] if tables else []
+        if document["cell"] != cell.identity or not set(wanted) <= files.keys():
+            return False
+        for name in files:
+            file = self.cells / name
+            if not file.is_file() or _digest(file) != files[name]:
+                log.warning("%s: not what was written; computing the cell again", file)
+                return False
+        return True
+
+    def others(self, wanted: list[Cell]) -> int:
+        """How many cells there are of an earlier state of what `wanted` runs: of its files, or of Leeward."""
+        now = {_place(cell.identity): cell.key for cell in wanted}
+        count = 0
+        for path in sorted(self.cells.glob("[!.]*.json")):
+            try:
+                identity = _read(path)["cell"]
+            except ValueError:
+                continue
+            key = now.get(_place(identity))
+            count += key is not None and not path.stem.endswith(key[:16])
+        return count
+
+    def write(self, cell: Cell, outcome: Outcome) -> None:
+        """Keeps a finished cell."""
+        path = self._path(cell, ".json")
+        # What a killed process was writing: nobody else writes here.
+        for stale in [*self.cells.glob(f".{path.stem}.*"), *path.with_suffix("").glob(".*")]:
+            stale.unlink()
+        tables = {f"{path.stem}.parquet": outcome.writes}
+        if outcome.tables:
+            path.with_suffix("").mkdir(exist_ok=True)
+            tables |= {f"{path.stem}/{name}.parquet": table for name, table in outcome.tables.items()}
+        for name, table in tables.items():
+            write_table(self.cells / name, table)
+        document = {
+            "cell": cell.identity,
+            "arrivals": outcome.arrivals,
+            "summary": outcome.summary,
+            "files": {name: _digest(self.cells / name) for name in tables},
+        }
+        with whole_file(path) as temporary:
+            temporary.write_text(json.dumps({"sha256": _digest_of(document)} | document, indent=1) + "\n")
+
+    def read(self, cell: Cell) -> tuple[dict[str, Any], pyarrow.Table]:
+        """The document of a cell that is there, and its write times."""
+        return _read(self._path(cell, ".json")), parquet.read_table(self._path(cell, ".parquet"))
+
+    def _path(self, cell: Cell, suffix: str) -> Path:
+        policy = re.sub(r"[^A-Za-z0-9_=-]+", ",", cell.policy)[:80]
+        return self.cells / f"{policy}-{cell.seed}-{cell.key[:16]}{suffix}"
+
+
+def write_table(path: Path, table: pyarrow.Table) -> None:
+    """Writes a table as Parquet, whole or not at all."""
+    with whole_file(path) as temporary:
+        parquet.write_table(table, temporary, compression="zstd")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Reads the document of a cell; a ValueError says what is wrong with it."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict) or document.pop("sha256", None) != _digest_of(document):
+        raise ValueError("not what was written")
+    return document
+
+
+def _place(identity: dict[str, Any]) -> str:
+    return json.dumps([identity["set"], identity["policy"], identity["seed"]], sort_keys=True)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest_of(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

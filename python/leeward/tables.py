@@ -1,0 +1,45 @@
+"""Lists in Parquet, as the CSV that the sources of a scenario read."""
+
+from io import BytesIO
+from os import PathLike
+from typing import Any
+
+import pyarrow
+from pyarrow import csv, parquet
+
+MOST_ROWS = 30_000_000
+"""As many as a source takes in."""
+
+
+def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
+    """Columns of a Parquet file as CSV with a header.
+
+    Args:
+        path: The file.
+        columns: The columns that are wanted. Those that it does not have are left out; if it has none of
+            them, the header has the names of those that it has, so that an error can show them.
+
+    Raises:
+        ValueError: It has too many rows, or is not readable as Parquet.
+    """
+    try:
+        with parquet.ParquetFile(path) as file:
+            names, rows = file.schema_arrow.names, file.metadata.num_rows
+            if rows > MOST_ROWS:
+                raise ValueError(f"{rows:,} rows: more than {MOST_ROWS:,}")
+            wanted = [name for name in columns if name in names]
+            if not wanted:
+                return (",".join(names) + "\n").encode()
+            schema = pyarrow.schema([(name, _plain(file.schema_arrow.field(name).type)) for name in wanted])
+            text = BytesIO()
+            with csv.CSVWriter(text, schema) as writer:
+                for batch in file.iter_batches(columns=wanted):
+                    writer.write_table(pyarrow.Table.from_batches([batch]).select(wanted).cast(schema))
+            return text.getvalue()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"not readable as a table: {str(error).splitlines()[0]}") from None
+
+
+def _plain(kind: Any) -> Any:
+    """The type of a column's values, where it is one of codes for them."""
+    return kind.value_type if pyarrow.types.is_dictionary(kind) else kind

@@ -1,0 +1,304 @@
+"""The traces that Leeward knows: listing, checking and fetching them."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import leeward
+from leeward import data
+from leeward.data import TraceFile
+from leeward.data.fetch import FetchError, State, fetch, state, url
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+BODY = b"150 526\n" * 40_000
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Upstream(ThreadingHTTPServer):
+    """A host of files on this machine, which can be told to misbehave."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.files = {f"/owner/repo/{COMMIT}/some%20folder/trace.txt": BODY}
+        self.fault = ""
+        self.asked: list[str] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Upstream
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        body = self.server.files.get(self.path)
+        if body is None:
+            self.send_error(404)
+            return
+        fault = self.server.fault
+        body = body[:-1] + b"?" if fault == "changed" else body + b"more" if fault == "long" else body
+        self.send_response(200)
+        if fault != "no length":
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        half = len(body) // 2
+        if fault in ("cut", "no length", "stuck"):
+            self.wfile.write(body[:half])
+            self.wfile.flush()
+            if fault == "stuck":
+                time.sleep(60)
+        else:
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def upstream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
+    with Upstream() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("LEEWARD_DATA_MIRROR", server.address + "/")
+        yield server
+        server.shutdown()
+
+
+def trace(name: str = "trace.txt", body: bytes = BODY, path: str = "some folder/trace.txt") -> TraceFile:
+    return TraceFile(name, len(body), hashlib.sha256(body).hexdigest(), "owner/repo", COMMIT, path)
+
+
+def everything(folder: Path) -> list[str]:
+    """Every file below a folder, hidden ones too."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_file_is_fetched_whole_and_is_right(upstream: Upstream, tmp_path: Path) -> None:
+    came: list[int] = []
+    fetch(tmp_path / "set", trace(), came.append)
+    assert (tmp_path / "set" / "trace.txt").read_bytes() == BODY
+    assert sum(came) == len(BODY)
+    assert state(tmp_path / "set", trace()) is State.right
+    assert everything(tmp_path) == ["set/trace.txt"]
+
+
+def test_what_lies_as_gzip_is_compressed_alike_each_time(upstream: Upstream, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        fetch(tmp_path / name, trace("trace.tsv.gz"))
+    once, again = ((tmp_path / name / "trace.tsv.gz").read_bytes() for name in ("a", "b"))
+    assert once == again
+    assert gzip.decompress(once) == BODY
+    assert state(tmp_path / "a", trace("trace.tsv.gz")) is State.right
+
+
+@pytest.mark.parametrize("name", ["trace.txt", "trace.tsv.gz"])
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("cut", "160,000 of 320,000 bytes; not kept|IncompleteRead"),
+        ("no length", "ended after 160,000 of 320,000 bytes; not kept"),
+        ("changed", "SHA-256 .* but expected .*; not kept"),
+        ("long", "more than the 320,000 bytes expected; not kept"),
+    ],
+)
+def test_what_is_not_the_file_is_not_kept(
+    upstream: Upstream, tmp_path: Path, name: str, fault: str, message: str
+) -> None:
+    upstream.fault = fault
+    with pytest.raises(FetchError, match=message):
+        fetch(tmp_path, trace(name))
+    assert everything(tmp_path) == []
+
+
+def test_what_is_not_there_is_told_with_its_address(upstream: Upstream, tmp_path: Path) -> None:
+    missing = trace(path="none.txt")
+    with pytest.raises(FetchError, match=re.escape(f"{upstream.address}/owner/repo/{COMMIT}/none.txt: 404")):
+        fetch(tmp_path, missing)
+    assert everything(tmp_path) == []
+
+
+def test_a_host_that_is_not_there_is_told(
+    monkeypatch: pytest.MonkeyPatch, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.shutdown()
+    upstream.server_close()
+    with pytest.raises(FetchError, match="refused"):
+        fetch(tmp_path, trace())
+
+
+def test_a_silent_host_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, upstream: Upstream, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("leeward.data.fetch._TIMEOUT", 0.2)
+    upstream.fault = "stuck"
+    with pytest.raises(FetchError, match="timed out"):
+        fetch(tmp_path, trace())
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_fetch_leaves_nothing_at_the_place(
+    upstream: Upstream, tmp_path: Path, stop: signal.Signals
+) -> None:
+    upstream.fault = "stuck"
+    known = data.find("fb2010-coflow")
+    (file,) = known.files
+    upstream.files = {f"/{file.repository}/{file.commit}/{file.path}": BODY}
+    command = [str(Path(sys.executable).with_name("leeward")), "data", "get", known.name]
+    environment = os.environ | {"LEEWARD_DATA": str(tmp_path)}
+    fetching = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not everything(tmp_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    fetching.send_signal(stop)
+    _, told = fetching.communicate(timeout=30)
+    assert not (tmp_path / known.name / file.name).exists()
+    if stop is signal.SIGINT:
+        assert fetching.returncode == 130
+        assert "Traceback" not in told
+        assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b + b"x", lambda b: b[:50] + b"x" + b[51:]])
+@pytest.mark.parametrize("name", ["trace.txt", "trace.tsv.gz"])
+def test_a_damaged_file_is_wrong_and_is_left_as_it_is(
+    tmp_path: Path, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    raw = gzip.compress(BODY) if name.endswith(".gz") else BODY
+    (tmp_path / name).write_bytes(raw)
+    assert state(tmp_path, trace(name)) is State.right
+    (tmp_path / name).write_bytes(damage(raw))
+    assert state(tmp_path, trace(name)) is State.wrong
+
+
+def test_the_command_fetches_checks_and_never_writes_over(
+    upstream: Upstream, run: Run, tmp_path: Path
+) -> None:
+    known = data.find("ml-hpc-matrices")
+    (file,) = (file for file in known.files if file.path)
+    variables = {"LEEWARD_DATA": "traces", "LEEWARD_DATA_MIRROR": upstream.address}
+    refused = run("data", "get", known.name, **variables)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"error: {upstream.address}/{file.repository}/{file.commit}/{file.path}: 404" in refused.stderr
+    target = tmp_path / "traces" / known.name / file.name
+    assert not target.exists()
+    target.write_bytes(b"mine")
+    wrong = run("data", "get", known.name, **variables)
+    assert wrong.returncode == 1
+    assert f"error: traces/{known.name}/{file.name}: not the file that is known" in wrong.stderr
+    assert target.read_bytes() == b"mine"
+    assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in wrong.stderr
+    assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in wrong.stderr
+    assert len(upstream.asked) == 1
+
+
+def test_a_set_that_cannot_be_fetched_says_where_to_put_it(run: Run, tmp_path: Path) -> None:
+    shown = run("data", "get", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    place = tmp_path / "cache" / "leeward" / "projector-tor-matrix"
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert f"hint: put it at {place}/projector_tors_128_probabilities.txt" in shown.stderr
+    path = run("data", "path", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert (path.returncode, path.stdout) == (0, f"{place}\n")
+
+
+def test_the_folder_is_the_one_that_is_named_or_the_users_cache(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def path(**variables: str) -> str:
+        return run("data", "path", "swim-facebook", **variables).stdout
+
+    assert path(LEEWARD_DATA="/a", XDG_CACHE_HOME="/b", HOME="/c") == "/a/swim-facebook\n"
+    assert path(XDG_CACHE_HOME="/b", HOME="/c") == "/b/leeward/swim-facebook\n"
+    assert path(XDG_CACHE_HOME="b", HOME="/c") == "/c/.cache/leeward/swim-facebook\n"
+    assert path(LEEWARD_DATA="", HOME="/c") == "/c/.cache/leeward/swim-facebook\n"
+
+
+SCENARIO = """\
+cluster: {cluster}
+workloads: [{{flows: {{file: "data:flow-size-cdfs/mine.csv"}}}}]
+horizon: 1min
+"""
+
+
+@pytest.mark.parametrize("sweep", [(), ("--seeds", "2")])
+def test_scenarios_find_what_is_in_the_cache(run: Run, tmp_path: Path, sweep: tuple[str, ...]) -> None:
+    (tmp_path / "c.yaml").write_text("racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n")
+    (tmp_path / "s.yaml").write_text(SCENARIO.format(cluster="c.yaml"))
+    folder = tmp_path / "cache" / "leeward" / "flow-size-cdfs"
+    cache = str(tmp_path / "cache")
+    without = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
+    assert without.returncode == 2
+    assert without.stderr.splitlines() == [
+        "error: data:flow-size-cdfs/mine.csv: the folder of traces is not known; set LEEWARD_DATA to it",
+        "hint: leeward data get flow-size-cdfs checks it, and fetches what is missing",
+    ]
+    folder.mkdir(parents=True)
+    missing = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
+    assert missing.stderr.startswith(f"error: data:flow-size-cdfs/mine.csv: no such file ({folder}/mine.csv)")
+    (folder / "mine.csv").write_text("t_arrival_s,src,dst,size_bytes\n1,r0h0,r1h1,1000\n")
+    found = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
+    assert found.returncode == 0, found.stderr
+
+
+def test_the_list_says_of_each_file_where_it_is_from_and_its_checksum(run: Run, tmp_path: Path) -> None:
+    described = json.loads(run("data", "list", "-o", "json", LEEWARD_DATA="traces").stdout)
+    assert [known["name"] for known in described] == sorted(known["name"] for known in described)
+    for known in described:
+        assert known["licence"]
+        assert known["cite"]
+        assert known["redistributable"] == (known["licence"] != "none stated")
+        assert known["bytes"] == sum(file["bytes"] for file in known["files"])
+        for file in known["files"]:
+            assert re.fullmatch("[0-9a-f]{64}", file["sha256"])
+            assert (file["path"] is None) != (file["by_hand"] is None)
+            assert file["path"] is None or re.fullmatch("[0-9a-f]{40}", file["commit"])
+            assert file["checksum_of"] == ("content" if file["name"].endswith(".gz") else "file")
+    table = run("data", "list").stdout
+    assert table.splitlines()[0].split() == ["NAME", "LICENCE", "SIZE", "HERE", "GET", "WHAT"]
+    assert len(table.splitlines()) == 1 + len(described)
+    one = run("data", "list", "fb2010-coflow").stdout
+    assert described[1]["files"][0]["sha256"] in one
+    assert f"cite: {described[1]['cite']}" in one
+
+
+@pytest.mark.parametrize("words", [("get", "none"), ("path", "none"), ("list", "none")])
+def test_a_set_that_is_not_known_is_one_line_and_code_2(run: Run, words: tuple[str, ...]) -> None:
+    shown = run("data", *words)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: none: no such set of traces; there are: facebook-tm-parsimon, ")
+
+
+def test_a_mirror_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEEWARD_DATA_MIRROR", "mirror.example.org")
+    with pytest.raises(leeward.InputError, match="expected the address of a mirror"):
+        url(trace())
+    monkeypatch.delenv("LEEWARD_DATA_MIRROR")
+    assert url(trace()) == f"https://raw.githubusercontent.com/owner/repo/{COMMIT}/some%20folder/trace.txt"
+
+
+@pytest.mark.skipif("LEEWARD_DATA" not in os.environ, reason="LEEWARD_DATA is not set: no traces to check")
+@pytest.mark.parametrize("known", data.sets(), ids=lambda known: known.name)
+def test_the_traces_that_are_here_are_those_that_are_known(known: data.TraceSet) -> None:
+    folder = Path(os.environ["LEEWARD_DATA"]) / known.name
+    if not folder.is_dir():
+        pytest.skip(f"LEEWARD_DATA has no {known.name}")
+    assert {file.name: state(folder, file) for file in known.files} == {
+        file.name: State.right for file in known.files
+    }

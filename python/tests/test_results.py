@@ -1,0 +1,140 @@
+"""Where results are written: checked before anything is simulated, whole or not there, nothing lost."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leeward.cli.results import folders_of
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+SCENARIO = """\
+cluster: {cluster}
+workloads: [{{swim: {{file: jobs.tsv}}}}]
+horizon: 1min
+"""
+CLUSTER = "racks: 3\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 3\n"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    """A scenario of one job."""
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "jobs.tsv").write_text("job\t1\t0\t0\t0\t300000000\n")
+    (tmp_path / "scenario.yaml").write_text(SCENARIO.format(cluster="cluster.yaml"))
+    return "scenario.yaml"
+
+
+def files(folder: Path) -> list[str]:
+    """Every file below a folder, hidden ones too."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("file", "`file`: `file` is no folder"),
+        ("file/below", "`file/below`: `file` is no folder"),
+        ("broken", "`broken`: `broken` is no folder"),
+        ("notes", "`notes`: holds `notes.txt`; expected an empty folder or an earlier result of one seed"),
+        ("other", "`other`: holds `summary.json`; expected an empty folder or an earlier"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_simulated(
+    run: Run, scenario: str, tmp_path: Path, path: str, error: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "notes.txt").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "summary.json").write_text('{"runs": 3}')
+    before = files(tmp_path)
+    shown = run("simulate", scenario, "--out", path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(f"error: --out: {error}"), shown.stderr
+    assert files(tmp_path) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("options", [(), ("--seeds", "2")])
+def test_a_folder_that_may_not_be_written_to_is_told(
+    run: Run, scenario: str, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "locked").mkdir(0o500)
+    shown = run("simulate", scenario, "--out", "locked/results", *options)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: --out: `locked`: the folder may not be written to")
+
+
+@pytest.mark.parametrize(
+    ("page", "error"),
+    [
+        ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
+        ("folder", "error: --page: `folder`: this is a folder; expected a file"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_told_before_the_demo_runs(
+    run: Run, tmp_path: Path, page: str, error: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    shown = run("demo", "--page", page)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", error + "\n")
+
+
+def test_an_earlier_result_is_replaced_as_a_whole(run: Run, scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    assert run("simulate", scenario, "--out", "results", "--policy", "uniform,sinbad").returncode == 0
+    assert {path.name for path in out.iterdir()} == {"uniform", "sinbad", "summary.json", "report.html"}
+    assert run("simulate", scenario, "--out", "results", "--policy", "uniform,leeward").returncode == 0
+    assert {path.name for path in out.iterdir()} == {"uniform", "leeward", "summary.json", "report.html"}
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+@pytest.mark.parametrize("mine", ["notes.txt", "uniform/notes.txt"])
+def test_a_result_with_a_file_of_the_user_in_it_is_not_replaced(
+    run: Run, scenario: str, tmp_path: Path, mine: str
+) -> None:
+    assert run("simulate", scenario, "--out", "results").returncode == 0
+    (tmp_path / "results" / mine).write_text("mine")
+    before = files(tmp_path)
+    shown = run("simulate", scenario, "--out", "results")
+    assert shown.returncode == 2
+    assert shown.stderr.startswith(f"error: --out: `results`: holds `{mine}`")
+    assert files(tmp_path) == before
+
+
+def test_a_sweep_and_a_single_result_do_not_share_a_folder(run: Run, scenario: str, tmp_path: Path) -> None:
+    assert run("simulate", scenario, "--out", "one").returncode == 0
+    assert run("simulate", scenario, "--out", "many", "--seeds", "2").returncode == 0
+    before = files(tmp_path)
+    sweep = run("simulate", scenario, "--out", "one", "--seeds", "2")
+    single = run("simulate", scenario, "--out", "many")
+    assert (sweep.returncode, single.returncode) == (2, 2)
+    assert sweep.stderr.startswith(
+        "error: --out: `one`: holds `report.html`; expected an empty folder or an earlier sweep"
+    )
+    assert single.stderr.startswith(
+        "error: --out: `many`: holds `cells`; expected an empty folder or an earlier"
+    )
+    assert files(tmp_path) == before
+
+
+def test_the_table_is_printed_even_if_files_cannot_be_written(
+    run: Run, scenario: str, tmp_path: Path
+) -> None:
+    # A name as long as a file system takes leaves no room for a temporary one beside it.
+    shown = run("simulate", scenario, "--out", "x" * 250)
+    assert shown.returncode == 1
+    assert shown.stdout.splitlines()[1].startswith("blocks written")
+    assert shown.stderr.splitlines()[-1] == f"error: {tmp_path / ('x' * 250)}: File name too long"
+    assert files(tmp_path) == ["cluster.yaml", "jobs.tsv", "scenario.yaml"]
+
+
+def test_policies_that_differ_in_odd_letters_have_folders_of_their_own() -> None:
+    names = folders_of(["rehdfs:offsets=[1, 2]", "rehdfs:offsets=[1,2]", "uniform"])
+    assert len(set(names)) == 3
+    assert all(not set(name) & set('/\\:*?"<>|[] ') for name in names)

@@ -1,0 +1,148 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+CLUSTER = """\
+racks: 4
+hosts_per_rack: 3
+nic: 1Gbps
+oversubscription: 3
+devices: [{read: 200MB/s, write: 120MB/s}]
+"""
+LEEWARD = Path(sys.executable).with_name("leeward")
+
+
+class Service:
+    """A running `leeward serve`."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process = process
+        self.url = url
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, method=method)
+        request.add_header("content-type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def report(self, loads: dict[str, float]) -> tuple[int, Any]:
+        until = datetime.now(UTC)
+        links = [{"link": link, "load_bps": load} for link, load in loads.items()]
+        window = {"from": (until - timedelta(seconds=1)).isoformat(), "until": until.isoformat()}
+        return self.ask("POST", "/v1/reports", window | {"links": links})
+
+    def stop(self, how: signal.Signals) -> int:
+        os.kill(self.process.pid, how)
+        return self.process.wait(30)
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[Service]:
+    (folder / "c.yaml").write_text(CLUSTER)
+    command = [str(LEEWARD), "serve", "--cluster", "c.yaml", "--listen", "127.0.0.1:0", *arguments]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            assert line.startswith("listening on http://127.0.0.1:"), line
+            yield Service(process, line.split()[-1])
+        finally:
+            process.kill()
+
+
+LOADS = {"r0:downlink": 100e6, "r1:downlink": 700e6, "r2:downlink": 300e6, "r3:downlink": 500e6}
+HOSTS = {f"r{rack}h{host}:ingress": 50e6 for rack in range(4) for host in range(3)}
+
+
+def test_reports_make_decisions_that_are_kept_and_released(tmp_path: Path) -> None:
+    with serving(tmp_path) as service:
+        assert service.ask("GET", "/v1/health")[1]["status"] == "ok"
+        status, refused = service.ask("POST", "/v1/place/replicas", {"size": "256MiB"})
+        assert (status, refused["type"]) == (409, "urn:leeward:problem:refused")
+        assert service.report(LOADS | HOSTS)[0] == 200
+        block = {"size": "256MiB", "writer": "r0h1", "client": "test", "sequence": 1}
+        status, decision = service.ask("POST", "/v1/place/replicas", block)
+        assert status == 201
+        # The rack with most left that is not the writer's.
+        assert decision["hosts"][0] == "r0h1"
+        assert {host[:2] for host in decision["hosts"][1:]} == {"r2"}
+        assert decision["limit"] == {"at": "r2:downlink", "value_bps": 700_000_000}
+        assert 0 <= decision["telemetry_age_s"] < 30
+        assert service.ask("POST", "/v1/place/replicas", block) == (200, decision)
+        assert service.ask("GET", f"/v1/decisions/{decision['id']}") == (200, decision)
+        status, snapshot = service.ask("GET", "/v1/snapshot")
+        assert (status, snapshot["clients"]) == (200, [{"client": "test", "sequence": 1}])
+        links = {link["link"]: link for link in snapshot["links"]}
+        assert links["r2:downlink"]["measured_bps"] == 300_000_000
+        assert links["r2:downlink"]["expected_capacity_bps"] < links["r1:downlink"]["expected_capacity_bps"]
+        assert not links["r2:uplink"]["seen"]
+        status, released = service.ask("DELETE", f"/v1/decisions/{decision['id']}")
+        assert status == 200
+        assert released["released"] is not None
+        assert service.stop(signal.SIGTERM) == 0
+
+
+def test_a_block_that_waits_is_answered_before_the_service_stops(tmp_path: Path) -> None:
+    with serving(tmp_path, "--policy", "sinbad:interval=3s:without_telemetry=default") as service:
+        place = [sys.executable, "-c", PLACE, service.url]
+        with subprocess.Popen(place, stdout=subprocess.PIPE, text=True) as waiting:
+            while service.ask("GET", "/v1/health")[1]["waiting"] == 0:
+                assert waiting.poll() is None, "the block did not wait"
+                time.sleep(0.01)
+            assert service.stop(signal.SIGINT) == 0
+            assert waiting.communicate(timeout=30)[0] == "201\n"
+
+
+PLACE = """\
+import sys, urllib.request
+body, headers = b'{"size": "256MiB"}', {"content-type": "application/json"}
+request = urllib.request.Request(sys.argv[1] + "/v1/place/replicas", body, headers)
+print(urllib.request.urlopen(request).status)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--policy", "nowhere"], "error: --policy: unknown policy `nowhere` for replicas; there are: "),
+        (["--listen", "here"], "error: --listen: `here`: expected an address and a port, such as "),
+        (["--interval", "1"], "error: --interval: `1`: the unit is missing; expected a time with its unit"),
+        (["--interval", "0s"], "error: --interval: interval: 0s: expected a positive time"),
+        (["--cluster", "nothing.yaml"], "error: nothing.yaml: "),
+        (["--seed", "-1"], "error: Invalid value for '--seed'"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(
+    run: Run, tmp_path: Path, arguments: list[str], error: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(CLUSTER)
+    told = run("serve", "--cluster", "c.yaml", *arguments)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(error)
+
+
+def test_a_port_that_is_taken_is_told(run: Run, tmp_path: Path) -> None:
+    with serving(tmp_path) as service:
+        address = service.url.removeprefix("http://")
+        told = run("serve", "--cluster", "c.yaml", "--listen", address)
+        assert told.returncode == 2
+        assert told.stderr.startswith(f"error: --listen: `{address}`: Address already in use")

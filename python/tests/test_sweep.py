@@ -1,0 +1,375 @@
+"""Sweeps: many runs, kept, gone on with, and summed up."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+
+import leeward
+from leeward import sweep
+from leeward.simulation import TABLES
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+CLUSTER = """\
+racks: 4
+hosts_per_rack: 4
+nic: 1Gbps
+oversubscription: 4
+devices: [{read: 50MB/s, write: 50MB/s}]
+"""
+SCENARIO = """\
+cluster: cluster.yaml
+workloads:
+  - swim: {file: jobs.tsv}     # twenty jobs
+  - flows: {file: flows.csv}
+horizon: 3min
+warmup: 25s
+"""
+POLICIES = ["uniform", "sinbad:threshold=1MB", "sinbad"]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A scenario in a folder of its own, of which a run takes milliseconds."""
+    jobs = [f"job{i}\t{5 + 4 * i}\t0\t0\t0\t{(i % 3 + 1) * 2**27}" for i in range(20)]
+    flows = [f"{10 + i},r{i % 4}h0,r{(i + 1) % 4}h1,50000000" for i in range(30)]
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "jobs.tsv").write_text("\n".join(jobs) + "\n")
+    (tmp_path / "flows.csv").write_text("\n".join(["t_arrival_s,src,dst,size_bytes", *flows]) + "\n")
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """A scenario of which a run takes a good part of a second."""
+    racks = CLUSTER.replace("racks: 4", "racks: 60").replace("hosts_per_rack: 4", "hosts_per_rack: 20")
+    (tmp_path / "cluster.yaml").write_text(racks)
+    path = tmp_path / "slow.yaml"
+    path.write_text("cluster: cluster.yaml\nworkloads: [{facebook: {}}]\nhorizon: 20min\n")
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, hidden ones too."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()}
+
+
+def command() -> str:
+    return str(Path(sys.executable).with_name("leeward"))
+
+
+@pytest.mark.parametrize(("jobs", "backend"), [(1, "threading"), (3, "threading"), (2, "loky"), (1, "loky")])
+def test_jobs_and_backend_change_no_byte(scenario: Path, tmp_path: Path, jobs: int, backend: str) -> None:
+    settings = {"telemetry.delay": ["0s", "2s"]}
+    expected = sweep.run(scenario, POLICIES, seeds=[1, 2], settings=settings, jobs=2, out=tmp_path / "a")
+    cells = sweep.run(
+        scenario, POLICIES, seeds=[1, 2], settings=settings, jobs=jobs, backend=backend, out=tmp_path / "b"
+    )
+    assert cells.equals(expected)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert len(cells) == 12
+
+
+def test_what_is_kept_nowhere_is_the_same(scenario: Path, tmp_path: Path) -> None:
+    assert sweep.run(scenario, POLICIES).equals(sweep.run(scenario, POLICIES, out=tmp_path / "out"))
+
+
+@pytest.mark.skipif(
+    os.environ.get("LEEWARD_TEST_RAY") != "1" or importlib.util.find_spec("ray") is None,
+    reason="LEEWARD_TEST_RAY is not 1, or Ray is not installed: sweeps on Ray are not tried",
+)
+@pytest.mark.filterwarnings("default")
+def test_ray_changes_no_byte(scenario: Path, tmp_path: Path) -> None:
+    for backend in ("threading", "ray"):
+        sweep.run(scenario, POLICIES, seeds=range(1, 5), jobs=2, backend=backend, out=tmp_path / backend)
+    assert contents(tmp_path / "threading") == contents(tmp_path / "ray")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
+def test_without_ray_its_backend_names_the_command_that_installs_it(run: Run, scenario: Path) -> None:
+    shown = run("simulate", str(scenario), "--seeds", "2", "--backend", "ray")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.splitlines() == [
+        "error: --backend: `ray`: Ray is not installed",
+        "hint: pip install 'leeward[ray]' installs it",
+    ]
+
+
+@pytest.mark.parametrize("warmup", ["", "warmup: 0s", "warmup: 25s", "warmup: 1min"])
+def test_cells_say_what_runs_say_to_the_last_bit(scenario: Path, warmup: str) -> None:
+    scenario.write_text(SCENARIO.replace("warmup: 25s", warmup))
+    cells = sweep.run(scenario, POLICIES, seeds=[1, 2]).to_pylist()
+    runs = leeward.simulate(scenario, POLICIES, [1, 2])
+    for at, (cell, run) in enumerate(zip(cells, runs, strict=True)):
+        assert (cell["policy"], cell["seed"], cell["baseline"]) == (run.policy, run.seed, "uniform")
+        compared = run.compare(runs[at - at % 3])
+        for name, value in run.summary().items():
+            for part, figure in value.items() if isinstance(value, dict) else [("", value)]:
+                assert cell[f"{name}.{part}".rstrip(".")] == figure
+        for name in ("blocks", "full_blocks", "partial_blocks", "files", "jobs"):
+            for part, figure in compared[name].items():
+                assert cell[f"against_baseline.{name}.{part}"] == (figure if at % 3 else None)
+
+
+def test_the_order_of_policies_does_not_matter_but_for_the_baseline(scenario: Path) -> None:
+    first, *others = POLICIES
+    cells = [sweep.run(scenario, order, seeds=[1, 2]) for order in (POLICIES, [first, *reversed(others)])]
+    keys = [("seed", "ascending"), ("policy", "ascending")]
+    assert cells[0].sort_by(keys).equals(cells[1].sort_by(keys))
+    assert sweep.run(scenario, [*others, first])["baseline"].unique().to_pylist() == [others[0]]
+
+
+def test_a_sweep_that_was_killed_goes_on_with_what_is_left(slow: Path, tmp_path: Path) -> None:
+    arguments = [command(), "simulate", str(slow), "--seeds", "6", "--jobs", "2", "-o", "json", "--out"]
+    killed = subprocess.Popen(
+        [*arguments, str(tmp_path / "killed")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    cells = tmp_path / "killed" / "cells"
+    deadline = time.monotonic() + 120
+    while len(list(cells.glob("*.json"))) < 3:
+        assert time.monotonic() < deadline
+        assert killed.poll() is None
+        time.sleep(0.005)
+    killed.kill()
+    killed.wait()
+    before = times(tmp_path / "killed")
+    whole = {path.stem for path in cells.glob("[!.]*.json")}
+    assert 3 <= len(whole) < 12
+    assert not (tmp_path / "killed" / "summary.json").exists()
+    again = subprocess.run([*arguments, str(tmp_path / "killed")], capture_output=True, text=True, check=True)
+    assert f"{len(whole)} of 12 cells are there already" in again.stderr
+    after = times(tmp_path / "killed")
+    kept = {name for name in before if Path(name).stem in whole}
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    undisturbed = subprocess.run(
+        [*arguments, str(tmp_path / "whole")], capture_output=True, text=True, check=True
+    )
+    assert again.stdout == undisturbed.stdout
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_ctrl_c_ends_a_sweep_at_once_and_says_how_to_go_on(slow: Path, tmp_path: Path, backend: str) -> None:
+    out = tmp_path / "out"
+    arguments = [command(), "simulate", str(slow), "--seeds", "40", "--backend", backend, "--out", str(out)]
+    stopped = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list((out / "cells").glob("*.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    stopped.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    stdout, stderr = stopped.communicate(timeout=30)
+    assert time.monotonic() - asked < 10
+    assert (stopped.returncode, stdout) == (130, "")
+    assert stderr.splitlines()[-1] == f"stopped; the same command goes on with what is in {out}"
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("damage", ["cut json", "changed json", "cut parquet", "no parquet"])
+def test_a_damaged_cell_is_told_and_computed_again(
+    scenario: Path, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "out"
+    sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
+    whole, before = contents(out), times(out)
+    how, suffix = damage.split()
+    victim = sorted((out / "cells").glob(f"*.{suffix}"))[2]
+    data = victim.read_bytes()
+    if how == "no":
+        victim.unlink()
+    else:
+        victim.write_bytes(
+            data[: len(data) // 2] if how == "cut" else data.replace(b'"blocks": ', b'"blocks": 1')
+        )
+        assert victim.read_bytes() != data
+    sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
+    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == 1
+    assert told[0].startswith(str(victim))
+    assert contents(out) == whole
+    changed = {name for name, at in times(out).items() if before[name] != at}
+    assert changed == {f"{victim.stem}.json", f"{victim.stem}.parquet"}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("scenario.yaml", "3min", "2min"), ("cluster.yaml", "50MB/s}", "60MB/s}"), ("jobs.tsv", "job3", "jobX")],
+)
+def test_cells_of_a_changed_scenario_are_left_alone_and_not_used(
+    scenario: Path, tmp_path: Path, name: str, old: str, new: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "out"
+    sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
+    before = times(out)
+    file = tmp_path / name
+    file.write_text(file.read_text().replace(old, new))
+    cells = sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
+    assert cells.equals(sweep.run(scenario, POLICIES, seeds=[1, 2]))
+    assert "6 cells are of an earlier state" in caplog.text
+    assert times(out).items() >= before.items()
+    assert len(times(out)) == 2 * len(before)
+
+
+def test_more_seeds_and_policies_find_what_is_there(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep.run(scenario, POLICIES[:2], seeds=[1, 2], out=out)
+    before = times(out)
+    cells = sweep.run(scenario, POLICIES[::-1], seeds=[1, 2, 3], out=out)
+    assert times(out).items() >= before.items()
+    assert cells.equals(sweep.run(scenario, POLICIES[::-1], seeds=[1, 2, 3]))
+
+
+def test_two_sweeps_do_not_write_to_one_folder(run: Run, scenario: Path, tmp_path: Path) -> None:
+    from leeward.sweep.store import Store
+
+    with Store(tmp_path / "out").locked():
+        shown = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: --out: `out`: another sweep is writing to it")
+    assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
+
+
+def test_tables_of_every_run_are_kept_where_asked_for(scenario: Path, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    out = tmp_path / "out"
+    sweep.run(scenario, POLICIES, out=out)
+    sweep.run(scenario, POLICIES, out=out, tables=True)
+    folders = sorted(path for path in (out / "cells").iterdir() if path.is_dir())
+    assert len(folders) == 3
+    (uniform,) = leeward.simulate(scenario, ["uniform"])
+    (folder,) = (path for path in folders if path.name.startswith("uniform"))
+    for name in TABLES:
+        assert parquet.read_table(folder / f"{name}.parquet").equals(getattr(uniform, name)())
+    before = contents(out)
+    sweep.run(scenario, POLICIES, out=out, tables=True)
+    assert contents(out) == before
+
+
+def test_progress_tells_every_cell_up_to_its_end(scenario: Path, tmp_path: Path) -> None:
+    told: dict[int, list[float]] = {}
+
+    def progress(cell: int, share: float) -> None:
+        told.setdefault(cell, []).append(share)
+
+    for _ in range(2):
+        told.clear()
+        sweep.run(scenario, POLICIES, out=tmp_path / "out", progress=progress)
+        assert set(told) == {0, 1, 2}
+        assert all(shares == sorted(shares) and shares[-1] == 1 for shares in told.values())
+
+
+def table(values: dict[str, list[float | None]]) -> pyarrow.Table:
+    rows = [
+        {"policy": policy, "seed": seed, "baseline": "a", "time": value}
+        for policy, of_policy in values.items()
+        for seed, value in enumerate(of_policy)
+    ]
+    return pyarrow.Table.from_pylist(rows)
+
+
+def test_intervals_are_those_worked_by_hand() -> None:
+    # t with 3 degrees of freedom at 0.975 is 3.18245. Of b: mean 5, squares 9 + 1 + 1 + 9 = 20, s = 2.58199,
+    # half = 3.18245 s / 2 = 4.10853. Of b - a: -1, 1, 1, -1: mean 0, s = 1.15470, half = 1.83739. Of a / b:
+    # 1.5, 0.75, 5 / 6, 1.125: mean 1.052083, squares 0.200629 + 0.091255 + 0.047852 + 0.005317 = 0.345052,
+    # s = 0.339142, half = 0.539651.
+    rows = sweep.summarize(table({"a": [3, 3, 5, 9], "b": [2, 4, 6, 8]})).to_pylist()
+    a, b = rows
+    assert (a["mean"], a["difference"], a["ratio"], a["ratio_low"]) == (5, None, None, None)
+    assert (b["seeds"], b["mean"], b["difference"]) == (4, 5, 0)
+    assert [b["low"], b["high"]] == pytest.approx([0.89147, 9.10853], abs=1e-5)
+    assert [b["difference_low"], b["difference_high"]] == pytest.approx([-1.83739, 1.83739], abs=1e-5)
+    assert [b["ratio"], b["ratio_low"], b["ratio_high"]] == pytest.approx(
+        [1.052083, 0.512432, 1.591735], abs=1e-5
+    )
+
+
+def test_what_a_seed_does_to_both_is_not_in_a_paired_interval() -> None:
+    _, b = sweep.summarize(table({"a": [1, 10, 100], "b": [0.5, 9.5, 99.5]})).to_pylist()
+    assert (b["difference"], b["difference_low"], b["difference_high"]) == (-0.5, -0.5, -0.5)
+    assert b["high"] - b["low"] > 200
+
+
+def test_what_has_no_value_under_a_seed_is_counted_without_it() -> None:
+    _, b = sweep.summarize(table({"a": [1, 2, 3], "b": [2, None, 0]})).to_pylist()
+    assert (b["seeds"], b["mean"], b["difference"], b["ratio"]) == (2, 1, -1, None)
+    (_, one) = sweep.summarize(table({"a": [4], "b": [2]})).to_pylist()
+    assert (one["mean"], one["low"], one["ratio"], one["ratio_high"]) == (2, None, 2, None)
+
+
+def test_the_command_prints_a_table_for_each_setting(run: Run, scenario: Path) -> None:
+    options = ["--policy", "uniform, sinbad", "--seeds", "3", "--seed", "5", "--out", "out"]
+    shown = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s")
+    assert shown.returncode == 0, shown.stderr
+    assert [line for line in shown.stdout.splitlines() if "=" in line] == [
+        "telemetry.delay=0s",
+        "telemetry.delay=2s",
+    ]
+    header, blocks = shown.stdout.splitlines()[1:3]
+    assert header.split() == ["uniform", "sinbad"]
+    assert blocks.split() == ["blocks", "written", *["20", "±", "0"] * 2]
+    assert "3 seeds, 5 to 7: mean and 95 % confidence interval" in shown.stderr
+    again = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s", "-o", "json")
+    assert "out: 12 of 12 cells are there already" in again.stderr
+    document = json.loads(again.stdout)
+    assert (document["baseline"], document["seeds"]) == ("uniform", [5, 6, 7])
+    assert len(document["cells"]) == 12
+    assert json.loads((scenario.parent / "out" / "summary.json").read_text()) == document
+
+
+def test_one_seed_is_a_simulation_as_ever(run: Run, scenario: Path) -> None:
+    plain = run("simulate", str(scenario), "--out", "plain")
+    one = run("simulate", str(scenario), "--seeds", "1", "--out", "one")
+    assert (one.returncode, one.stdout) == (0, plain.stdout)
+    assert contents(scenario.parent / "plain") == contents(scenario.parent / "one")
+    shutil.rmtree(scenario.parent / "one")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--seeds", "0"), "error: Invalid value for '--seeds'"),
+        (("--backend", "loky"), "error: Invalid value for --backend: needs a sweep: --seeds or --set"),
+        (("--seeds", "2", "--tables"), "error: Invalid value for --tables: needs --out"),
+        (("--seeds", "2", "--policy", "sinbad,sinbad"), "error: --policy: `sinbad` is given twice"),
+        (("--seeds", "2", "--policy", "uniform,best"), "error: --policy: unknown policy `best`"),
+        (("--set", "telemetry"), "error: --set telemetry: expected a path and values"),
+        (("--set", "telemetry.dely=0s"), "error: --set telemetry.dely=0s: telemetry.dely: unknown field"),
+        (
+            ("--set", "telemetry.delay=0s,2"),
+            "error: --set telemetry.delay=2: telemetry.delay: `2`: the unit is missing",
+        ),
+        (("--set", "workloads[2].swim.keep=1"), "error: --set workloads[2].swim.keep=1: [2]: there are 2"),
+        (("--set", "cluster.racks=3"), "error: --set cluster.racks=3: `racks`: the scenario has no fields"),
+        (("--set", "horizon=1min,1min"), "error: --set horizon=1min: given twice"),
+        (("--set", "horizon=1min", "--set", "horizon=2min"), "error: --set horizon=2min: given twice"),
+        (("--set", "horizon="), "error: --set horizon=: expected a word"),
+        (("--set", "policies=[sinbad]"), "error: --set policies: use --policy"),
+        (("--set", "cluster=none.yaml"), "error: --set cluster=none.yaml: "),
+        (("--set", "workloads[0].swim.file=none.tsv"), "error: none.tsv: no such file"),
+    ],
+)
+def test_bad_options_are_one_line_and_code_2(
+    run: Run, scenario: Path, options: tuple[str, ...], error: str
+) -> None:
+    shown = run("simulate", "scenario.yaml", *options)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+    assert "Traceback" not in shown.stderr
