@@ -200,6 +200,8 @@ def place_replicas(
     fault_domains: int | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,
+    collocate: list[str] = ...,
+    max_imbalance: float | None = None,
     seed: int = 1,
     explain: int = 0,
 ) -> dict[str, Any]: ...

@@ -23,6 +23,8 @@ def place_replicas(
     fault_domains: int | None = None,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
+    collocate: Sequence[str] | str = (),
+    max_imbalance: float | None = None,
     seed: int = 1,
     explain: int = ALL,
 ) -> dict[str, Any]:
@@ -39,6 +41,8 @@ def place_replicas(
             none for a single copy.
         exclude: Hosts, racks and pods that must hold none; a text is one name.
         tags: Tags that hosts must have; a text is one.
+        collocate: Hosts of related files: if there are any, no other may hold a copy; a text is one.
+        max_imbalance: How much more of its room, as a share, a host may fill than hosts do in the mean.
         seed: Seed of ties.
         explain: How many candidates of each level to keep in `why`.
 
@@ -68,6 +72,8 @@ def place_replicas(
                 fault_domains=fault_domains,
                 exclude=names(exclude),
                 tags=names(tags),
+                collocate=names(collocate),
+                max_imbalance=max_imbalance,
                 seed=seed,
                 explain=min(explain, ALL),
             )

@@ -346,6 +346,20 @@ def test_bad_arguments_of_a_request_are_named(arguments: dict[str, Any], error: 
     assert str(caught.value).startswith(error)
 
 
+def test_copies_stay_with_related_files_and_balanced_where_asked(run: Run, loads: Path) -> None:
+    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--size", "256MiB")
+    related = ("r0h1", "r2h0", "r3h1")
+    options = [word for host in related for word in ("--collocate", host)]
+    placed = run(*asked, *options, "-o", "json")
+    assert set(json.loads(placed.stdout)["hosts"]) == set(related)
+    unknown = run(*asked, "--collocate", "r9h9")
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith("error: --collocate: `r9h9`: no host of the cluster has this name")
+    wrong = run(*asked, "--max-imbalance", "2")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: --max-imbalance: 2: expected a share from 0 to 1")
+
+
 def test_a_text_is_one_name(scenario: Path, loads: Path) -> None:
     (run,) = leeward.simulate(scenario, "uniform")
     assert run.policy == "uniform"

@@ -72,6 +72,18 @@ def replicas(
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG", help="A tag that hosts must have; repeatable.")
     ] = None,
+    collocate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="A host of a related file: only such hosts may; repeatable."),
+    ] = None,
+    max_imbalance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="How much more of its room a host may fill than hosts do in the mean, 0 to 1.",
+            show_default=False,
+        ),
+    ] = None,
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
     ] = "sinbad",
@@ -83,8 +95,11 @@ def replicas(
     from leeward.placement import place_replicas
 
     network = read(cluster)
-    flags = ("size", "writer", "replicas", "exclude", "policy")
-    with patience("deciding"), given_by(tags="--tag", **{flag: f"--{flag}" for flag in flags}):
+    flags = ("size", "writer", "replicas", "exclude", "collocate", "policy")
+    with (
+        patience("deciding"),
+        given_by(tags="--tag", max_imbalance="--max-imbalance", **{flag: f"--{flag}" for flag in flags}),
+    ):
         decision: dict[str, Any] = place_replicas(
             network,
             size,
@@ -95,6 +110,8 @@ def replicas(
             fault_domains=fault_domains,
             exclude=exclude or (),
             tags=tag or (),
+            collocate=collocate or (),
+            max_imbalance=max_imbalance,
             seed=seed,
             explain=SHOWN if explain else 0,
         )
