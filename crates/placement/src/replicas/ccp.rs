@@ -11,8 +11,7 @@ use leeward_fabric::{Bandwidth, DomainId, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first::{at_random, by_rule, filter, first, no_candidate};
-use super::spread::spreads;
+use super::first::{at_random, by_rule, filter, first, place_groups};
 use super::uplink::{Guideline, UplinkClass};
 use super::{Chain, ReplicaRequest, settings};
 use crate::constraints::Filter;
@@ -91,25 +90,17 @@ impl Ccp {
         guideline: Guideline,
         context: &Context<'_, '_>,
     ) -> Result<Chain, Refusal> {
-        let fabric = context.pool.fabric();
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
         first(request, &mut filter, &mut draws)?;
-        for spread in spreads(request, self.settings.remote_racks, fabric.shape())? {
-            filter.used.truncate(1);
-            let mut place = |&copies: &usize| {
-                spread.close(&mut filter);
-                let rack = self.rack(copies, guideline, &filter, &mut draws, context)?;
-                for _ in 0..copies {
-                    filter.used.push(self.host(rack, &filter, &mut draws)?);
-                }
-                Some(())
-            };
-            if spread.groups.iter().all(|copies| place(copies).is_some()) {
-                return Ok(filter.used);
+        place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
+            let rack = self.rack(copies, guideline, filter, &mut draws, context)?;
+            for _ in 0..copies {
+                filter.used.push(self.host(rack, filter, &mut draws)?);
             }
-        }
-        Err(no_candidate(&filter))
+            Some(())
+        })?;
+        Ok(filter.used)
     }
 
     /// The best rack of a sample that takes `copies`; if none of the sample does, the best of all racks.

@@ -3,6 +3,7 @@
 use leeward_fabric::HostId;
 use leeward_ledger::Fade;
 
+use super::spread::spreads;
 use super::{Chain, ReplicaRequest, transfers};
 use crate::constraints::Filter;
 use crate::decision::count_refusals;
@@ -61,6 +62,27 @@ pub(super) fn at_random(
     // Hardly any may: look at all, from the last draw on.
     let turn = |i: u32| HostId(range.start + ((u64::from(at) + u64::from(i)) % u64::from(count)) as u32);
     (0..count).map(turn).find(|&host| filter.refuses(host).is_none())
+}
+
+/// Places the copies besides the first, group by group as [`spreads`] says; `place` puts so many on hosts of one rack,
+/// if there is one.
+pub(super) fn place_groups(
+    request: &ReplicaRequest,
+    remote_racks: u8,
+    filter: &mut Filter<'_>,
+    mut place: impl FnMut(&mut Filter<'_>, usize) -> Option<()>,
+) -> Result<(), Refusal> {
+    for spread in spreads(request, remote_racks, filter.pool.fabric().shape())? {
+        filter.used.truncate(1);
+        let mut group = |&copies: &usize| {
+            spread.close(filter);
+            place(filter, copies).is_some()
+        };
+        if spread.groups.iter().all(&mut group) {
+            return Ok(());
+        }
+    }
+    Err(no_candidate(filter))
 }
 
 /// An explanation of copies that were chosen by no number.

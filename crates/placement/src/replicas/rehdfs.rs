@@ -2,12 +2,11 @@
 //! them (Etalon section 6). The first copy stays with the writer; the others go from rack i to rack (i + k) mod N,
 //! where k may change on a schedule, so that not all blocks of a rack hang on one other.
 
-use leeward_fabric::{DomainId, Nanos};
+use leeward_fabric::{DomainId, HostId, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first::{at_random, by_rule, filter, first, no_candidate};
-use super::spread::spreads;
+use super::first::{at_random, by_rule, filter, first, place_groups};
 use super::{Chain, ReplicaRequest, setting_error, settings};
 use crate::constraints::Filter;
 use crate::ties::Draws;
@@ -66,24 +65,19 @@ impl ReHdfs {
         let mut filter = filter(context.pool, request);
         let first = first(request, &mut filter, &mut draws)?;
         let from = fabric.rack_of(request.writer.unwrap_or(first));
-        for spread in spreads(request, 1, fabric.shape())? {
-            filter.used.truncate(1);
-            let mut next = u64::from(from.0) + self.offset(context.view.now());
-            let mut place = |&copies: &usize| {
-                spread.close(&mut filter);
-                let rack = rack_from(next, copies, &filter)?;
-                next = u64::from(rack.0) + 1;
-                for _ in 0..copies {
-                    let host = at_random(fabric.hosts(rack), &filter, &mut draws)?;
-                    filter.used.push(host);
-                }
-                Some(())
-            };
-            if spread.groups.iter().all(|copies| place(copies).is_some()) {
-                return Ok(filter.used);
+        let offset = u64::from(from.0) + self.offset(context.view.now());
+        place_groups(request, 1, &mut filter, |filter, copies| {
+            // Each group after the first begins behind the rack of the one before.
+            let behind = |&last: &HostId| u64::from(fabric.rack_of(last).0) + 1;
+            let next = filter.used[1..].last().map_or(offset, behind);
+            let rack = rack_from(next, copies, filter)?;
+            for _ in 0..copies {
+                let host = at_random(fabric.hosts(rack), filter, &mut draws)?;
+                filter.used.push(host);
             }
-        }
-        Err(no_candidate(&filter))
+            Some(())
+        })?;
+        Ok(filter.used)
     }
 }
 

@@ -8,8 +8,7 @@ use leeward_fabric::{DomainId, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first::{at_random, by_rule, filter, first, no_candidate};
-use super::spread::spreads;
+use super::first::{at_random, by_rule, filter, first, place_groups};
 use super::{Chain, ReplicaRequest, settings};
 use crate::constraints::Filter;
 use crate::ties::Draws;
@@ -57,21 +56,13 @@ impl Uniform {
         request: &ReplicaRequest,
         context: &Context<'_, '_>,
     ) -> Result<Chain, Refusal> {
-        let fabric = context.pool.fabric();
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
         first(request, &mut filter, &mut draws)?;
-        for spread in spreads(request, self.settings.remote_racks, fabric.shape())? {
-            filter.used.truncate(1);
-            let mut place = |&copies: &usize| {
-                spread.close(&mut filter);
-                place_group(&mut filter, &mut draws, copies).is_some()
-            };
-            if spread.groups.iter().all(&mut place) {
-                return Ok(filter.used);
-            }
-        }
-        Err(no_candidate(&filter))
+        place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
+            place_group(filter, &mut draws, copies)
+        })?;
+        Ok(filter.used)
     }
 }
 
