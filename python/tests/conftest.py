@@ -1,6 +1,7 @@
 """What the tests share: reference results, hypothesis profiles, the `leeward` command."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,9 @@ from hypothesis import settings
 settings.register_profile("test", deadline=None, derandomize=True)
 settings.register_profile("fuzz", deadline=None, max_examples=5000)
 settings.load_profile("test")
+
+# What a shell starts in the background ignores interrupts, and so would every command that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

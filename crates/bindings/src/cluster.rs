@@ -49,7 +49,7 @@ impl Cluster {
                 let given = source.get_type();
                 PyTypeError::new_err(format!("{given}: expected a path, YAML text, a mapping or a Cluster"))
             })?;
-        Ok(leeward_fabric::Cluster::from_file(&path).map_err(Refused)?)
+        Ok(py.detach(|| leeward_fabric::Cluster::from_file(&path)).map_err(Refused)?)
     }
 }
 
@@ -61,8 +61,9 @@ impl Cluster {
     }
 
     #[staticmethod]
-    fn from_file(path: std::path::PathBuf) -> Result<Cluster, Refused> {
-        Ok(Cluster { inner: leeward_fabric::Cluster::from_file(&path.to_string_lossy())? })
+    fn from_file(py: Python<'_>, path: std::path::PathBuf) -> Result<Cluster, Refused> {
+        let inner = py.detach(|| leeward_fabric::Cluster::from_file(&path.to_string_lossy()))?;
+        Ok(Cluster { inner })
     }
 
     #[staticmethod]

@@ -76,12 +76,24 @@ pub fn place_replicas(
     let ledger = ledger.map_err(|e| wrong("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let mut engine = Engine::new(ledger, made, seed, explain);
+    let answer = py.detach(|| decide(&mut engine, telemetry, interval, request)).map_err(Refused)?;
+    as_python(py, &describe(fabric, &spec.label, answer))
+}
+
+/// What the engine answers, given a telemetry file.
+fn decide(
+    engine: &mut Engine,
+    telemetry: Option<PathBuf>,
+    interval: Nanos,
+    request: ReplicaRequest,
+) -> Result<Result<Placed<Chain>, Refusal>, InputError> {
+    let fabric = engine.ledger().fabric().clone();
     let mut outputs = Vec::new();
     let mut now = Nanos(0);
     if let Some(path) = telemetry {
         let path = path.to_string_lossy();
-        let text = Files::default().open(&path).map_err(Refused)?;
-        let (samples, until) = read_loads(text, fabric, interval).map_err(Refused)?;
+        let text = Files::default().open(&path)?;
+        let (samples, until) = read_loads(text, &fabric, interval)?;
         now = until;
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }
@@ -95,8 +107,7 @@ pub fn place_replicas(
         Output::Answer(_, Answer::Replicas(answer)) => Some(answer),
         _ => None,
     });
-    let answer = answer.unwrap_or(Err(Refusal::NoCandidate { by_constraint: Vec::new() }));
-    as_python(py, &describe(fabric, &spec.label, answer))
+    Ok(answer.unwrap_or(Err(Refusal::NoCandidate { by_constraint: Vec::new() })))
 }
 
 /// When to call again; `None` once the ask is answered.

@@ -25,17 +25,25 @@ pub struct Scenario {
 impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (path, data = None))]
-    fn from_file(path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
+    fn from_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
         let path = path.to_string_lossy();
-        let scenario = leeward_simulator::stage::scenario::Scenario::from_file(&path, data.as_deref())?;
+        let read = || leeward_simulator::stage::scenario::Scenario::from_file(&path, data.as_deref());
+        let scenario = py.detach(read)?;
         Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
 
     #[staticmethod]
     #[pyo3(signature = (text, base, data = None, name = "<text>"))]
-    fn from_text(text: &str, base: PathBuf, data: Option<PathBuf>, name: &str) -> Result<Scenario, Refused> {
+    fn from_text(
+        py: Python<'_>,
+        text: &str,
+        base: PathBuf,
+        data: Option<PathBuf>,
+        name: &str,
+    ) -> Result<Scenario, Refused> {
         let data = data.as_deref();
-        let scenario = leeward_simulator::stage::scenario::Scenario::from_text(name, text, &base, data)?;
+        let read = || leeward_simulator::stage::scenario::Scenario::from_text(name, text, &base, data);
+        let scenario = py.detach(read)?;
         Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
 
