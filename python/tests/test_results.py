@@ -130,7 +130,7 @@ def test_the_table_is_printed_even_if_files_cannot_be_written(
     shown = run("simulate", scenario, "--out", "x" * 254)
     assert shown.returncode == 1
     assert shown.stdout.splitlines()[1].startswith("blocks written")
-    assert shown.stderr.splitlines()[-1] == f"error: {tmp_path / ('x' * 250)}: File name too long"
+    assert shown.stderr.splitlines()[-1] == f"error: {tmp_path / ('x' * 254)}: File name too long"
     assert files(tmp_path) == ["cluster.yaml", "jobs.tsv", "scenario.yaml"]
 
 

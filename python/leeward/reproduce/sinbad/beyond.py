@@ -26,7 +26,7 @@ from leeward.reproduce.sinbad.sweeps import (
     short,
 )
 
-REPORT_SWEEPS = (HOUR, DELAYS, LOSSES, LOSSES_SINBAD, NOISE)
+REPORT_SWEEPS = (LOAD, DELAYS, LOSSES, LOSSES_SINBAD, NOISE)
 LARGE_SWEEPS = (LARGE,)
 LOAD_SWEEPS = (LOAD,)
 LEEWARD_SWEEPS = (HOUR, UNEVEN)
@@ -39,11 +39,11 @@ _ALL = (*_TIMES, ("all blocks, mean", "block_write_s.mean"), ("all blocks, p95",
 
 def report_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Reports that are late, lost or wrong, against `uniform`, which reads none."""
-    hour, made = results[HOUR], []
+    right, made = results[LOAD], []
     for remote in REMOTE_RACKS:
-        base = hour.figures(_MEAN, policy("uniform", remote))
+        base = right.figures(_MEAN, policy("uniform", remote), "1")
         for name in ("sinbad", "leeward"):
-            values = ratios(hour, _MEAN, policy(name, remote), policy("uniform", remote))
+            values = ratios(right, _MEAN, policy(name, remote), policy("uniform", remote), "1")
             said = f"full blocks, mean, as they should be: uniform / {name}, {remote} remote"
             made.append(measured("reports", said, "x", values))
         for sweep, words in (
@@ -87,7 +87,7 @@ def leeward_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 said = f"Cv of stored bytes by {tier}: {base} - leeward, {remote} remote"
                 made.append(measured("leeward", said, "", values, None, _wins(values, 0.0)))
     for base in ("uniform", "sinbad", "ccp"):
-        made += _by_remote("leeward, uneven", uneven, ("leeward",), base, _ALL)
+        made += _by_remote("leeward", uneven, ("leeward",), base, _ALL)
     return made
 
 
@@ -111,8 +111,11 @@ def _by_remote(
         for name in names:
             for words, quantity in quantities:
                 factors = ratios(cells, quantity, policy(name, remote), policy(base, remote), value)
-                said = f"{words}: {short(base)} / {short(name)}, {remote} remote"
+                where = ", uneven uplinks" if cells.sweep == UNEVEN else ""
+                said = f"{words}{where}: {short(base)} / {short(name)}, {remote} remote"
                 note = _wins(factors, 1.0) if name == "leeward" else ""
+                if OPT in (name, base):
+                    note = "; ".join(filter(None, [note, "sinbad-file's waiting counts, 5 s in the mean"]))
                 made.append(measured(figure, said, "x", factors, None, note))
     return made
 

@@ -43,7 +43,7 @@ def time_factors(cells: Cells, name: str, what: str, wanted: _Wanted) -> list[fl
     Args:
         cells: The sweep.
         name: The policy.
-        what: `time`, `writing` or `communication`; see `Jobs`.
+        what: `time`, from submission to the last write, or `writing`, from the first write.
         wanted: Which jobs count.
     """
     made = []

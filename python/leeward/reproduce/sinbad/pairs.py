@@ -79,8 +79,6 @@ class Jobs:
         """From submission to the last write."""
         self.writing = finished - first
         """From the first write to the last."""
-        self.communication = column("communication_s")
-        """How long at least one of its tasks fetched or wrote."""
         self.counted: Mask = (first >= WARMUP_S) & numpy.isfinite(self.time)
 
 

@@ -9,7 +9,17 @@ import numpy
 from leeward.report.style import COLOURS, SETTINGS
 from leeward.reproduce.rows import Row
 from leeward.reproduce.sinbad import analysis, imbalance, paper, storage, tasks
-from leeward.reproduce.sinbad.sweeps import DAY_TABLES, HOUR, JOBS, MACHINES, OPT, Cells, Sweep, policy
+from leeward.reproduce.sinbad.sweeps import (
+    DAY_TABLES,
+    HOUR,
+    MACHINES,
+    OPT,
+    TASKS,
+    Cells,
+    Sweep,
+    policy,
+    short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +28,6 @@ if TYPE_CHECKING:
 Draw = Callable[[Mapping[Sweep, Cells], Sequence[Row]], "Figure"]
 PAPER = "#111111"
 """The paper's values, everywhere."""
-_NAMES = {OPT: "sinbad-file"}
 _REMOTE = re.compile(r", [12] remote$")
 _LINES = {"uniform": "-", "sinbad": "--", "sinbad-file": "--", "leeward": "-."}
 
@@ -43,10 +52,11 @@ def intervals(_: Mapping[Sweep, Cells], rows: Sequence[Row]) -> "Figure":
             axes.axvline(1, color=PAPER, linewidth=0.8)
         axes.set_yticks(range(len(labels)), list(reversed(labels)), fontsize=8)
         axes.set_ylim(-0.7, len(labels) - 0.3)
-        axes.set_xlabel({"x": "factor; right of 1 is better", "": "no unit"}.get(unit, unit))
+        axes.set_xlabel({"x": "factor; right of 1 is better", "": "Cv"}.get(unit, unit))
     both = any(_REMOTE.search(row.quantity) for row in rows)
     words = "; points: 1 remote rack, squares: 2" if both else ""
-    fig.suptitle(f"ours, with 95 % intervals{words}; diamonds: the paper", fontsize=9)
+    paper_words = "; diamonds: the paper" if any(row.paper is not None for row in rows) else ""
+    fig.suptitle(f"ours, with 95 % intervals{words}{paper_words}", fontsize=9)
     return fig
 
 
@@ -71,7 +81,7 @@ def _point(axes: "Axes", row: Row, at: int, colour: str) -> None:
 def task_shares(results: Mapping[Sweep, Cells], _: Sequence[Row]) -> "Figure":
     """Figure 4."""
     fig, (axes,) = _panels(1, (6.4, 3.9))
-    cells, uniform = results[JOBS], policy("uniform", 1)
+    cells, uniform = results[TASKS], policy("uniform", 1)
     for reducers, line, word in ((True, "-", "reducers"), (False, "--", "other writers")):
         shares = [tasks.write_shares(cells, uniform, seed, reducers) for seed in cells.seeds]
         _cumulative(axes, 100 * numpy.concatenate(shares), COLOURS["uniform"], line, word)
@@ -125,19 +135,16 @@ def machine_imbalance(results: Mapping[Sweep, Cells], _: Sequence[Row]) -> "Figu
 def stored(results: Mapping[Sweep, Cells], _: Sequence[Row]) -> "Figure":
     """Figure 10: how blocks and bytes are distributed over racks."""
     fig, panels = _panels(2, (9.0, 3.6), columns=True)
+    names = ("uniform", OPT, "leeward")
     for axes, column in zip(panels, ("blocks", "bytes"), strict=True):
-        for name in ("uniform", OPT, "leeward"):
-            amounts = storage.by_rack(results[DAY_TABLES], policy(name, 1), 1, column)
-            share = 100 * amounts / max(float(amounts.sum()), 1)
-            edges = numpy.linspace(0, 1.3, 27)
+        tables = results[DAY_TABLES]
+        amounts = [storage.by_rack(tables, policy(name, 1), 1, column) for name in names]
+        shares = [100 * one / max(float(one.sum()), 1) for one in amounts]
+        edges = numpy.histogram_bin_edges(numpy.concatenate(shares), 20)
+        for name, share in zip(names, shares, strict=True):
             density, edges = numpy.histogram(share, edges)
-            axes.stairs(
-                100 * density / len(share),
-                edges,
-                color=_colour(name),
-                label=_NAMES.get(name, name),
-                linewidth=1.6,
-            )
+            colour, word = _colour(name), short(name)
+            axes.stairs(100 * density / len(share), edges, color=colour, linestyle=_LINES[word], label=word)
         axes.axvline(100 / analysis.RACKS, color=PAPER, linewidth=0.8)
         axes.set_xlabel(f"share of all {column} that a rack holds, %")
         axes.set_ylabel("racks, %")
@@ -175,8 +182,8 @@ def _imbalance(
         for name, chosen in names:
             pooled = _pooled(cells, chosen, kind)
             medians[name] = float(numpy.median(pooled))
-            short = _NAMES.get(name, name)
-            _cumulative(axes, pooled, _colour(name), _LINES[short], short)
+            word = short(name)
+            _cumulative(axes, pooled, _colour(name), _LINES[word], word)
         base = medians[names[0][0]]
         axes.plot(base - fall, 50, "D", markerfacecolor="white", markeredgecolor=PAPER, markersize=8)
         axes.annotate(

@@ -11,7 +11,7 @@ import numpy
 
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import limits, paper
-from leeward.reproduce.sinbad.pairs import compared, job_pairs, writer_times
+from leeward.reproduce.sinbad.pairs import compared, writer_times
 from leeward.reproduce.sinbad.sweeps import (
     HOUR,
     JOBS,
@@ -133,13 +133,6 @@ def _writers(cells: Cells, ours: str, base: Cells, uniform: str) -> list[float]:
 
 
 def _jobs(cells: Cells, ours: str, base: Cells, uniform: str) -> list[float]:
-    made = []
-    for after, before, both in job_pairs(cells, ours, base, uniform):
-        if both.any():
-            weight = after.bytes[both]
-            made.append(
-                float(
-                    (weight * before.communication[both]).sum() / (weight * after.communication[both]).sum()
-                )
-            )
-    return made
+    quantity = "job_communication_by_bytes_s"
+    pairs = zip(base.figures(quantity, uniform), cells.figures(quantity, ours), strict=True)
+    return [before / after for before, after in pairs if after > 0]

@@ -92,6 +92,8 @@ class Sweep:
 WAITS_LONG = "sinbad-file:interval=100s"
 """The same with the longest interval that the paper tried."""
 CLUSTER = "cluster"
+HALF = (("horizon", "30min"),)
+"""Half an hour, for sweeps of many runs."""
 PHASES = "workloads[0].facebook.phases"
 
 HOUR = Sweep("hour", "hour.yaml", both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"), tables=True)
@@ -112,26 +114,29 @@ SOURCES = Sweep(
     tables=True,
 )
 """The same with writers that no link holds up (section 7.2)."""
-JOBS = Sweep(
-    "jobs",
-    "hour.yaml",
-    both("uniform", OPT, "sinbad", "leeward"),
-    fixed=((PHASES, "{}"),),
-    tables=True,
-)
+JOBS = Sweep("jobs", "hour.yaml", both("uniform", OPT, "sinbad", "leeward"), fixed=((PHASES, "{}"),))
 """The same with shuffles that belong to the jobs, and yield to what is placed."""
+TASKS = Sweep("jobs", "hour.yaml", (policy("uniform", 1),), fixed=JOBS.fixed, tables=True)
+"""Those of its runs whose tasks are looked at (figure 4)."""
 DAY = Sweep(
     "day",
     "hour.yaml",
-    both("uniform", OPT),
+    (policy("uniform", 1), policy(OPT, 1)),
     fixed=(("horizon", "24h"), ("sample", "10min")),
 )
 """A day (figure 10)."""
-DAY_LEEWARD = Sweep("day", "hour.yaml", ("leeward:remote_racks=1",), fixed=DAY.fixed, most_seeds=3)
+DAY_FEW = Sweep(
+    "day",
+    "hour.yaml",
+    (policy("uniform", 2), policy(OPT, 2), policy("leeward", 1)),
+    fixed=DAY.fixed,
+    most_seeds=3,
+)
+"""What of it is tried on fewer days, since they take long."""
 DAY_TABLES = Sweep(
     "day",
     "hour.yaml",
-    ("uniform:remote_racks=1", policy(OPT, 1), "leeward:remote_racks=1"),
+    (policy("uniform", 1), policy(OPT, 1), policy("leeward", 1)),
     fixed=DAY.fixed,
     tables=True,
     most_seeds=1,
@@ -141,7 +146,7 @@ LOAD = Sweep(
     "load",
     "hour.yaml",
     both("uniform", "sinbad", "leeward"),
-    fixed=(("horizon", "30min"),),
+    fixed=HALF,
     axis="workloads[0].facebook.load",
     values=("0.5", "1", "2"),
 )
@@ -164,7 +169,7 @@ MACHINES_LOAD = Sweep(
     "machines-load",
     "machines.yaml",
     MACHINE_POLICIES,
-    fixed=(("horizon", "30min"), (PHASES, "{}")),
+    fixed=(*HALF, (PHASES, "{}")),
     axis="workloads[0].facebook.load",
     values=("9.68", "19.36", "38.72"),
 )
@@ -174,6 +179,7 @@ DELAYS = Sweep(
     "delay",
     "hour.yaml",
     both("sinbad", "leeward"),
+    fixed=HALF,
     axis="telemetry.delay",
     values=("2s", "10s"),
 )
@@ -181,6 +187,7 @@ LOSSES = Sweep(
     "loss",
     "hour.yaml",
     both("sinbad", "leeward"),
+    fixed=HALF,
     axis="telemetry.loss",
     values=("0.1", "0.5"),
 )
@@ -188,7 +195,7 @@ LOSSES_SINBAD = Sweep(
     "loss-sinbad",
     "hour.yaml",
     both("sinbad"),
-    fixed=(("ledger.missing", "sinbad"),),
+    fixed=(("ledger.missing", "sinbad"), *HALF),
     axis="telemetry.loss",
     values=("0.1", "0.5"),
 )
@@ -196,6 +203,7 @@ NOISE = Sweep(
     "noise",
     "hour.yaml",
     both("sinbad", "leeward"),
+    fixed=HALF,
     axis="telemetry.noise",
     values=("0.3", "1"),
 )

@@ -11,9 +11,9 @@ import numpy
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
 from leeward.reproduce.sinbad.pairs import Floats
-from leeward.reproduce.sinbad.sweeps import JOBS, WARMUP_S, Cells, Sweep, policy
+from leeward.reproduce.sinbad.sweeps import TASKS, WARMUP_S, Cells, Sweep, policy
 
-SWEEPS = (JOBS,)
+SWEEPS = (TASKS,)
 _FETCHES = "a reducer fetches 4.6 bytes for each that it writes (table 2), at 1 Gb/s against a disk's 0.4"
 
 
@@ -39,7 +39,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         ),
         (False, "other writers", paper.OTHERS_HALF, "by construction: they do nothing but write"),
     ):
-        cells = results[JOBS]
+        cells = results[TASKS]
         shares = [write_shares(cells, policy("uniform", 1), seed, reducers) for seed in cells.seeds]
         values = [100 * float((one >= 0.5).mean()) for one in shares if len(one)]
         said = f"{words} that spend half of their time in writing or more, uniform, 1 remote"
