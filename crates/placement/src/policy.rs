@@ -1,7 +1,7 @@
 //! What a policy is, and how one is made by name.
 
 use leeward_fabric::Nanos;
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{InputError, excerpt};
 use leeward_ledger::View;
 
 use crate::{Decision, Pool, Refusal};
@@ -108,7 +108,7 @@ pub(crate) fn make<Q: Request>(
         Some(registration) => Ok((registration.make)(settings)?),
         None => {
             let known = registry.iter().map(|r| r.name).collect::<Vec<_>>().join(", ");
-            Err(PolicyError::Unknown { name: name.to_owned(), kind: Q::KIND, known })
+            Err(PolicyError::Unknown { name: excerpt(name), kind: Q::KIND, known })
         }
     }
 }

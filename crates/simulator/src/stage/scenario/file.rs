@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use leeward_fabric::input::{Spanned, one_line};
+use leeward_fabric::input::{Spanned, excerpt, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -128,12 +128,12 @@ impl std::str::FromStr for PolicySpec {
         let mut settings = Vec::new();
         for part in parts {
             let (key, value) = part.split_once('=').ok_or_else(|| {
-                format!("`{text}`: expected a policy such as sinbad or sinbad:remote_racks=2")
+                format!("`{}`: expected a policy such as sinbad or sinbad:remote_racks=2", excerpt(text))
             })?;
             settings.push(format!("{key}: {value}"));
         }
         if name.is_empty() {
-            return Err(format!("`{text}`: expected the name of a policy"));
+            return Err(format!("`{}`: expected the name of a policy", excerpt(text)));
         }
         let settings =
             if settings.is_empty() { String::new() } else { format!("{{{}}}", settings.join(", ")) };
