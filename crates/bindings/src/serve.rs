@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use leeward_controller::Service;
+use leeward_controller::{RunError, Service};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_ledger::LedgerSettings;
@@ -36,17 +36,14 @@ pub fn serve(
     let service = Service::new(cluster, made, &spec.label, settings, seed);
     let service = service.map_err(|e| wrong("--interval", e.to_string()))?;
     // Other threads of Python go on; this one comes back to say where the service listens.
-    let mut told = None;
     let served = py.detach(|| {
         service.run(address, |address| {
-            told = Some(Python::attach(|py| listening.call1(py, (address.to_string(),))));
+            Python::attach(|py| listening.call1(py, (address.to_string(),))).map(drop)
         })
     });
-    match (served, told) {
-        (Err(error), None) => Err(wrong("--listen", format!("`{listen}`: {error}")).into()),
-        (served, told) => {
-            told.transpose()?;
-            Ok(served?)
-        }
-    }
+    served.map_err(|error| match error {
+        RunError::Listen(error) => wrong("--listen", format!("`{listen}`: {error}")).into(),
+        RunError::Told(error) => error,
+        RunError::Broken(error) => error.into(),
+    })
 }

@@ -54,8 +54,14 @@ impl Clients {
         Clients { by_name: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0, most }
     }
 
-    /// What a caller's sequence is.
-    pub fn look(&self, caller: &Caller) -> Sequence {
+    /// Hears a caller, and says what its sequence is.
+    pub fn hear(&mut self, caller: &Caller) -> Sequence {
+        if let Some(client) = self.by_name.get_mut(&caller.client) {
+            self.uses += 1;
+            self.by_use.remove(&client.used);
+            client.used = self.uses;
+            self.by_use.insert(self.uses, caller.client.clone());
+        }
         match self.by_name.get(&caller.client) {
             Some(client) if caller.sequence < client.last => Sequence::Older(client.last),
             Some(client) if caller.sequence == client.last => Sequence::Last(client.fate),

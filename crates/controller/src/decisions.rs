@@ -1,7 +1,7 @@
-//! The decisions that are kept, so that they can be explained, repeated and released. Memory is bounded: the oldest
-//! leaves when there are too many, and its entries leave the ledger with it.
+//! The decisions that are kept, so that they can be explained, repeated and released. Memory is bounded: the one that
+//! was made first leaves when there are too many. What it put into the ledger stays (`unkept`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use leeward_fabric::{Load, Nanos};
@@ -14,7 +14,8 @@ use crate::message::Caller;
 /// A decision, with what was asked and what became of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Record {
-    /// What was asked; its id is the decision's.
+    /// What was asked; its id is the decision's. Of its constraints nothing is kept: what they kept out is told with
+    /// the candidates, and they may be as long as the cluster has hosts.
     pub request: ReplicaRequest,
     /// Who asked.
     pub caller: Option<Caller>,
@@ -46,13 +47,15 @@ impl Record {
 #[derive(Debug)]
 pub(crate) struct Decisions {
     kept: BTreeMap<u64, Arc<Record>>,
+    /// Their numbers in the order in which they were decided; one that waited was numbered long before.
+    order: VecDeque<u64>,
     most: usize,
 }
 
 impl Decisions {
     /// Keeps at most `most`.
     pub fn new(most: usize) -> Decisions {
-        Decisions { kept: BTreeMap::new(), most }
+        Decisions { kept: BTreeMap::new(), order: VecDeque::new(), most }
     }
 
     /// How many are kept.
@@ -67,8 +70,10 @@ impl Decisions {
 
     /// Keeps one more. Returns the one that leaves for it.
     pub fn keep(&mut self, record: Arc<Record>) -> Option<Arc<Record>> {
+        self.order.push_back(record.request.id);
         self.kept.insert(record.request.id, record);
-        (self.kept.len() > self.most).then(|| self.kept.pop_first()).flatten().map(|(_, oldest)| oldest)
+        let first = if self.kept.len() > self.most { self.order.pop_front() } else { None };
+        first.and_then(|first| self.kept.remove(&first))
     }
 
     /// Notes that the work of a decision ended. Returns the entries to release, none if it had ended before.

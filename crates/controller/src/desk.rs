@@ -8,20 +8,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
-use leeward_fabric::{HostId, Nanos, ResourceKind};
-use leeward_ledger::{Sample, Scratch};
-use leeward_placement::Refusal;
-use leeward_placement::replicas::Chain;
+use leeward_fabric::{Nanos, ResourceKind};
+use leeward_ledger::{Discarded, EntryId, Sample, Scratch};
+use leeward_placement::replicas::{Chain, ReplicaRequest};
+use leeward_placement::{Constraints, Refusal};
 
 use crate::clients::{Clients, Fate, Sequence};
 use crate::decisions::{Decisions, Record};
-use crate::message::{LinkState, Message, Part, Placement, Refused, Reply, Report, Snapshot, Wrong};
+use crate::hosts::Hosts;
+use crate::message::{LinkState, Message, Part, Placement, Refused, Reply, Report, Skipped, Snapshot, Wrong};
+use crate::unkept::Unkept;
+
+/// So many may wait for one block, all of them sending the same request again.
+const ASKERS: usize = 16;
 
 /// How much the desk keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Decisions that are kept; what is older is released. Default 10,000.
+    /// Decisions that are kept. Default 10,000.
     pub decisions: usize,
+    /// Decisions that are not kept any more and count until telemetry shows them; what is older is released. Default
+    /// 300,000.
+    pub unkept: usize,
     /// Clients whose sequences are known. Default 10,000.
     pub clients: usize,
     /// Blocks that wait to be decided. Default 10,000.
@@ -30,7 +38,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { decisions: 10_000, clients: 10_000, waiting: 10_000 }
+        Limits { decisions: 10_000, unkept: 300_000, clients: 10_000, waiting: 10_000 }
     }
 }
 
@@ -41,7 +49,11 @@ pub type Replies<R> = Vec<(R, Result<Reply, Refused>)>;
 pub struct Desk<R> {
     engine: Engine,
     decisions: Decisions,
+    unkept: Unkept,
+    hosts: Hosts,
     clients: Clients,
+    /// Whether somebody still waits for an answer.
+    listens: fn(&R) -> bool,
     /// Blocks that wait to be decided, by number.
     waiting: BTreeMap<u64, Waiting<R>>,
     limits: Limits,
@@ -60,11 +72,14 @@ struct Waiting<R> {
 }
 
 impl<R> Desk<R> {
-    /// A desk with a new engine.
+    /// A desk with a new engine. Askers are taken to wait until they are answered.
     pub fn new(engine: Engine, limits: Limits) -> Desk<R> {
         Desk {
+            unkept: Unkept::new(engine.ledger().settings(), limits.unkept),
             engine,
             decisions: Decisions::new(limits.decisions),
+            hosts: Hosts::default(),
+            listens: |_| true,
             clients: Clients::new(limits.clients),
             waiting: BTreeMap::new(),
             limits,
@@ -76,6 +91,11 @@ impl<R> Desk<R> {
         }
     }
 
+    /// The same desk, for askers that may leave before they are answered.
+    pub fn with_listening(self, listens: fn(&R) -> bool) -> Desk<R> {
+        Desk { listens, ..self }
+    }
+
     /// When to call [`Desk::wake`], if nothing is asked before.
     pub fn wakes_at(&self) -> Option<Nanos> {
         self.wake
@@ -84,6 +104,10 @@ impl<R> Desk<R> {
     /// Time has passed.
     pub fn wake(&mut self, now: Nanos, out: &mut Replies<R>) {
         self.now = self.now.max(now);
+        let over = self.unkept.over(self.now);
+        if !over.is_empty() {
+            self.tell(Input::Release(&over), out);
+        }
         self.tell(Input::Wake, out);
     }
 
@@ -104,6 +128,7 @@ impl<R> Desk<R> {
                 epoch: self.engine.ledger().epoch(),
                 decisions: self.decisions.len(),
                 waiting: self.waiting.len(),
+                released_early: self.unkept.early(),
             }),
         };
         out.push((asker, reply));
@@ -113,27 +138,33 @@ impl<R> Desk<R> {
 
     fn report(&mut self, report: &Report, out: &mut Replies<R>) -> Result<Reply, Refused> {
         self.check(report).map_err(|(part, wrong)| Refused::Report(part, wrong))?;
+        let (window, mut skipped) = (report.window, Skipped::default());
         for said in &report.hosts {
-            let up = said.up.map(|up| Input::Health(said.host, up));
-            let draining = said.draining.map(|draining| Input::Drain(said.host, draining));
-            let stored = said.stored.map(|stored| Input::Stored(said.host, stored));
-            [up, draining, stored].into_iter().flatten().for_each(|input| self.tell(input, out));
+            let (news, stale) = self.hosts.news(said, window.1);
+            skipped.stale += stale;
+            let up = news.up.map(|up| Input::Health(news.host, up));
+            let draining = news.draining.map(|draining| Input::Drain(news.host, draining));
+            let stored = news.stored.map(|stored| Input::Stored(news.host, stored));
+            for input in [up, draining, stored].into_iter().flatten() {
+                self.tell(input, out);
+            }
         }
-        let window = report.window;
         let sample = |&(resource, load)| Sample { resource, window, load, guaranteed: None };
         let samples: Vec<Sample> = report.loads.iter().map(sample).collect();
-        self.tell(Input::Report(&samples), out);
-        Ok(Reply::Reported { links: samples.len(), epoch: self.engine.ledger().epoch() })
+        let discarded = self.tell(Input::Report(&samples), out);
+        skipped.stale += discarded.stale;
+        skipped.down += discarded.down;
+        let links = samples.len() as u64 - discarded.all();
+        Ok(Reply::Reported { links, skipped, epoch: self.engine.ledger().epoch() })
     }
 
-    /// Refuses a report of which the ledger would leave anything out: half a report would be worse than none.
-    fn check(&mut self, report: &Report) -> Result<(), (Part, Wrong)> {
+    /// Refuses a report in which anything is wrong: who wrote it did not mean what it says.
+    fn check(&self, report: &Report) -> Result<(), (Part, Wrong)> {
         let (from, until) = report.window;
-        let ledger = self.engine.ledger();
         if from >= until {
             return Err((Part::Window, Wrong::Empty));
         }
-        if until > self.now.plus(ledger.settings().interval) {
+        if until > self.now.plus(self.engine.ledger().settings().interval) {
             return Err((Part::Window, Wrong::Ahead));
         }
         let mut hosts = BTreeSet::new();
@@ -145,21 +176,13 @@ impl<R> Desk<R> {
                 return Err((Part::Host(at), Wrong::Mixed));
             }
         }
-        let down = |host: &HostId| !self.engine.pool().is_up(*host);
-        let view = ledger.view(self.now, &mut self.scratch);
         let mut links = BTreeSet::new();
         for (at, &(link, load)) in report.loads.iter().enumerate() {
-            let wrong = if load.0 < 0 {
-                Some(Wrong::Negative)
-            } else if !links.insert(link) {
-                Some(Wrong::Twice)
-            } else if !view.is_derived(link) && until <= view.measured_until(link) {
-                Some(Wrong::Stale(view.measured_until(link)))
-            } else {
-                ledger.fabric().host_of(link).filter(down).map(Wrong::Down)
-            };
-            if let Some(wrong) = wrong {
-                return Err((Part::Load(at), wrong));
+            if load.0 < 0 {
+                return Err((Part::Load(at), Wrong::Negative));
+            }
+            if !links.insert(link) {
+                return Err((Part::Load(at), Wrong::Twice));
             }
         }
         Ok(())
@@ -168,13 +191,19 @@ impl<R> Desk<R> {
     // ---- placements -----------------------------------------------------------------------------------
 
     fn place(&mut self, mut placement: Placement, asker: R, out: &mut Replies<R>) {
-        let sequence = placement.caller.as_ref().map_or(Sequence::New, |caller| self.clients.look(caller));
+        let sequence = placement.caller.as_ref().map_or(Sequence::New, |caller| self.clients.hear(caller));
         let refused = match sequence {
             Sequence::New | Sequence::Last(Fate::Refused) if self.waiting.len() < self.limits.waiting => None,
             Sequence::New | Sequence::Last(Fate::Refused) => Some(Refused::Busy),
             Sequence::Older(last) => Some(Refused::Superseded { last }),
             Sequence::Last(Fate::Waits(ask)) => match self.waiting.get_mut(&ask) {
-                Some(waiting) => return waiting.askers.push(asker),
+                Some(waiting) => {
+                    waiting.askers.retain(self.listens);
+                    if waiting.askers.len() < ASKERS {
+                        return waiting.askers.push(asker);
+                    }
+                    Some(Refused::Busy)
+                }
                 None => Some(Refused::Forgotten),
             },
             Sequence::Last(Fate::Decided(id)) => match self.decisions.get(id) {
@@ -205,54 +234,63 @@ impl<R> Desk<R> {
         Ok(Reply::Decision(record))
     }
 
-    /// Hands the engine an input and carries out what follows.
-    fn tell(&mut self, input: Input<'_>, out: &mut Replies<R>) {
+    /// Hands the engine an input and carries out what follows. Returns what of a report the ledger did not take in.
+    fn tell(&mut self, input: Input<'_>, out: &mut Replies<R>) -> Discarded {
         let mut outputs = std::mem::take(&mut self.outputs);
         self.engine.handle(self.now, input, &mut outputs);
         self.wake = None;
-        let mut leaving = Vec::new();
+        let (mut discarded, mut leaving) = (Discarded::default(), Vec::new());
         for output in outputs.drain(..) {
             match output {
                 Output::Answer(ask, Answer::Replicas(answer)) => {
                     leaving.extend(self.settle(ask, answer, out));
                 }
                 Output::WakeAt(at) => self.wake = Some(at),
-                Output::Discarded(discarded) => unreachable!("a report is checked first: {discarded:?}"),
+                Output::Discarded(samples) => discarded = samples,
             }
         }
         self.outputs = outputs;
-        for record in leaving {
-            self.tell(Input::Release(&record.entries), out);
+        if !leaving.is_empty() {
+            self.tell(Input::Release(&leaving), out);
         }
+        discarded
     }
 
-    /// A block that waited is decided. Returns the decision that is not kept any more for it.
+    /// A block that waited is decided. Returns the entries that do not count any more for it.
     fn settle(
         &mut self,
         ask: u64,
         answer: Result<Placed<Chain>, Refusal>,
         out: &mut Replies<R>,
-    ) -> Option<Arc<Record>> {
-        let Waiting { placement: Placement { request, caller }, askers } = self.waiting.remove(&ask)?;
+    ) -> Vec<EntryId> {
+        let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return Vec::new() };
+        let Placement { request, caller } = placement;
         let settle = |clients: &mut Clients, fate| {
             caller.iter().for_each(|caller| clients.settle(caller, fate));
         };
         match answer {
             Ok(Placed { decision, entries }) => {
                 settle(&mut self.clients, Fate::Decided(ask));
-                let at = self.now;
+                let (at, fabric) = (self.now, self.engine.ledger().fabric());
+                for &host in decision.choice.iter().filter(|&&host| fabric.storage(host).is_some()) {
+                    self.hosts.placed(host, at, request.size);
+                }
+                let request = ReplicaRequest { constraints: Constraints::default(), ..request };
                 let record = Arc::new(Record { request, caller, at, decision, entries, released: None });
                 for (before, asker) in askers.into_iter().enumerate() {
                     let (record, repeated) = (record.clone(), before > 0);
                     out.push((asker, Ok(Reply::Placed { record, repeated })));
                 }
-                self.decisions.keep(record)
+                match self.decisions.keep(record) {
+                    Some(leaving) => self.unkept.hold(leaving.at, leaving.entries.clone()),
+                    None => Vec::new(),
+                }
             }
             Err(refusal) => {
                 settle(&mut self.clients, Fate::Refused);
                 let refused = |asker| (asker, Err(Refused::Placement(refusal.clone())));
                 out.extend(askers.into_iter().map(refused));
-                None
+                Vec::new()
             }
         }
     }

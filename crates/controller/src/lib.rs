@@ -17,16 +17,18 @@ mod clients;
 mod clock;
 mod decisions;
 mod desk;
+mod hosts;
 mod http;
 mod message;
 mod service;
 mod task;
+mod unkept;
 
 pub use clock::Clock;
 pub use decisions::Record;
 pub use desk::{Desk, Limits, Replies};
 pub use message::{
-    Caller, HostReport, LinkState, Message, Part, Placement, Refused, Reply, Report, Snapshot, Wrong,
+    Caller, HostReport, LinkState, Message, Part, Placement, Refused, Reply, Report, Skipped, Snapshot, Wrong,
 };
-pub use service::Service;
+pub use service::{RunError, Service};
 pub use task::{Closed, Office};

@@ -12,7 +12,7 @@ use crate::decisions::Record;
 /// What somebody asks.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
-    /// Take telemetry in, whole or not at all.
+    /// Take telemetry in: all that is news of it, or nothing if anything in it is wrong.
     Report(Report),
     /// Place a block.
     Place(Placement),
@@ -74,8 +74,10 @@ pub struct Caller {
 pub enum Reply {
     /// The report was taken in.
     Reported {
-        /// How many links it was about.
-        links: usize,
+        /// How many links were.
+        links: u64,
+        /// What was not.
+        skipped: Skipped,
         /// The state of the ledger with it.
         epoch: u64,
     },
@@ -98,7 +100,19 @@ pub enum Reply {
         decisions: usize,
         /// How many blocks wait to be decided.
         waiting: usize,
+        /// How many decisions had to stop counting before telemetry showed them, because there were too many.
+        released_early: u64,
     },
+}
+
+/// Parts of a right report that say nothing new, counted by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Skipped {
+    /// Loads, and things said of hosts, of a window that ends no later than what is known; of a host that was down,
+    /// than when it was said to be up.
+    pub stale: u64,
+    /// Loads of hosts that are known to be down.
+    pub down: u64,
 }
 
 /// The ledger at a moment, link by link.
@@ -123,7 +137,7 @@ pub struct LinkState {
     pub capacity: Load,
     /// What telemetry shows; `None` where the link is not seen.
     pub measured: Option<Load>,
-    /// End of the last window that was taken in; `None` if none was.
+    /// End of the last window that was taken in; `None` if none was, or none since its host came up.
     pub until: Option<Nanos>,
     /// Whether what is measured is a sum over the hosts below.
     pub derived: bool,
@@ -149,7 +163,7 @@ pub enum Refused {
     Forgotten,
     /// No decision of this number is kept.
     NoDecision(u64),
-    /// As many blocks as the desk takes wait to be decided.
+    /// As many blocks as the desk takes wait to be decided, or as many as it takes ask for this one.
     Busy,
 }
 
@@ -175,10 +189,6 @@ pub enum Wrong {
     Negative,
     /// The same link or host is there twice.
     Twice,
-    /// The window ends no later than what was taken in of the link, up to this time.
-    Stale(Nanos),
-    /// The link's host is down.
-    Down(HostId),
     /// The report has loads as well, and what they count for depends on which hosts are up.
     Mixed,
 }

@@ -1,11 +1,16 @@
 //! The service from its settings to its end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
 use leeward_engine::Engine;
 use leeward_fabric::{Cluster, Fabric};
 use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
@@ -13,7 +18,7 @@ use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::{Explain, Policy};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::desk::{Desk, Limits};
@@ -31,8 +36,25 @@ pub struct Service {
     pub limits: Limits,
     /// What time it is.
     pub clock: Clock,
+    /// How long a request may take to arrive: its head from when the last one of its connection was answered, and then
+    /// its body. Default 90 s.
+    pub patience: Duration,
+    /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
+    /// process have 1,024 files open.
+    pub connections: usize,
     engine: Engine,
     policy: String,
+}
+
+/// Why a service ended that nobody told to, or did not begin.
+#[derive(Debug)]
+pub enum RunError<E> {
+    /// The address cannot be listened at.
+    Listen(io::Error),
+    /// Who was to be told the address did not take it.
+    Told(E),
+    /// The process or the system is in the way, or the engine has stopped.
+    Broken(io::Error),
 }
 
 impl Service {
@@ -47,61 +69,85 @@ impl Service {
     ) -> Result<Service, SettingsError> {
         let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings)?;
         let engine = Engine::new(ledger, policy, seed, EXPLAIN);
-        Ok(Service { limits: Limits::default(), clock: Clock::system(), engine, policy: label.to_owned() })
+        let (limits, clock, patience) = (Limits::default(), Clock::system(), Duration::from_secs(90));
+        let policy = label.to_owned();
+        Ok(Service { limits, clock, patience, connections: 512, engine, policy })
     }
 
     /// Listens at `address` and serves until the process is told to stop (SIGINT, SIGTERM). `listening` is told the
-    /// address, with the port that was found where port 0 was asked for.
-    pub fn run(self, address: SocketAddr, listening: impl FnOnce(SocketAddr)) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let (mut interrupt, mut terminate) =
-                (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-            let listener = TcpListener::bind(address).await?;
-            listening(listener.local_addr()?);
+    /// address, with the port that was found where port 0 was asked for; its error ends the service before it begins.
+    pub fn run<E>(
+        self,
+        address: SocketAddr,
+        listening: impl FnOnce(SocketAddr) -> Result<(), E>,
+    ) -> Result<(), RunError<E>> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime.map_err(RunError::Broken)?.block_on(async {
+            let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Broken)?;
+            let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Broken)?;
+            let listener = TcpListener::bind(address).await.map_err(RunError::Listen)?;
+            listening(listener.local_addr().map_err(RunError::Listen)?).map_err(RunError::Told)?;
             let stop = async move {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 }
             };
-            self.serve(listener, stop).await
+            self.serve(listener, stop).await.map_err(RunError::Broken)
         })
     }
 
     /// Serves until `stop`, then finishes the requests under way.
-    pub async fn serve(
-        self,
-        listener: TcpListener,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<()> {
-        let Service { limits, clock, engine, policy } = self;
+    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let Service { limits, clock, patience, connections, engine, policy } = self;
         let fabric: Arc<Fabric> = engine.ledger().fabric().clone();
         let about = About { policy, since: clock.text(clock.now()) };
         let (office, work) = Office::open(Desk::new(engine, limits), clock.clone());
         let mut desk = tokio::spawn(work);
-        let (stopping, stopped) = oneshot::channel();
-        // Answers are small and wanted at once: nothing is gained by waiting for more to send.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
-        let server = axum::serve(listener, routes(Edge { office, fabric, clock, about }));
-        let server = server.with_graceful_shutdown(async {
-            stop.await;
-            let _ = stopping.send(());
-        });
-        let patience = async {
-            // Without an end of the wait, a client that sends half a request would keep the service up for ever.
-            match stopped.await {
-                Ok(()) => tokio::time::sleep(LAST_REQUESTS).await,
-                Err(_) => std::future::pending().await,
+        let open = GracefulShutdown::new();
+        let routes = routes(Edge { office, fabric, clock, about, patience });
+        let accepting = accept(listener, routes, patience, connections, &open);
+        tokio::select! {
+            never = accepting => match never {},
+            () = stop => {}
+            // It holds while there is an office, so it can only have failed.
+            ended = &mut desk => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
+        }
+        // Without an end of the wait, a client that reads nothing would keep the service up for ever.
+        let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
+        Ok(())
+    }
+}
+
+/// Takes connections in, each served by a task of its own.
+async fn accept(
+    listener: TcpListener,
+    routes: Router,
+    patience: Duration,
+    connections: usize,
+    open: &GracefulShutdown,
+) -> Infallible {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(patience);
+    let places = Arc::new(Semaphore::new(connections));
+    loop {
+        let place = places.clone().acquire_owned().await;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            // Most often the process has too many files open; some may be closed soon.
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
             }
         };
-        tokio::select! {
-            served = server => served,
-            () = patience => Ok(()),
-            // It holds while there is an office, so it can only have failed.
-            ended = &mut desk => Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
-        }
+        // Answers are small and wanted at once: nothing is gained by waiting for more to send.
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(routes.clone());
+        let connection = open.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            // How a client ends its connection is its own affair.
+            let _ = connection.await;
+            drop(place);
+        });
     }
 }

@@ -31,6 +31,7 @@ impl Office {
         clock: Clock,
     ) -> (Office, impl Future<Output = ()> + Send) {
         let (sender, messages) = mpsc::channel(ON_THEIR_WAY);
+        let desk = desk.with_listening(|asker| !asker.is_closed());
         (Office(sender), work(desk, clock, messages))
     }
 

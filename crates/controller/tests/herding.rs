@@ -58,12 +58,12 @@ fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
 }
 
 /// Asked one after the other, of a desk without a service around it.
-fn one_after_the_other() -> Chains {
+fn one_after_the_other(limits: Limits) -> Chains {
     let cluster = racks();
     let policy = replicas::make("sinbad", "").expect("a policy of the registry");
     let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
     engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
-    let (mut desk, mut out) = (Desk::new(engine, Limits::default()), Vec::new());
+    let (mut desk, mut out) = (Desk::new(engine, limits), Vec::new());
     for _ in 0..PLACERS {
         let placement = Placement { request: request(&cluster.fabric, 0), caller: None };
         desk.handle(NOW, Message::Place(placement), (), &mut out);
@@ -130,7 +130,7 @@ fn most_in_a_rack(chains: &Chains) -> usize {
 
 #[test]
 fn a_hundred_placements_asked_at_once_spread_exactly_as_a_hundred_in_a_row() {
-    assert_eq!(all_at_once(), one_after_the_other());
+    assert_eq!(all_at_once(), one_after_the_other(Limits::default()));
 }
 
 #[test]
@@ -141,4 +141,14 @@ fn a_hundred_simultaneous_placers_spread_where_a_frozen_snapshot_would_herd_them
     assert!(frozen >= 90, "{frozen} of {PLACERS} on a frozen snapshot");
     // With a ledger that all share, no rack has four times its part.
     assert!(shared <= 4 * PLACERS as usize / RACKS, "{shared} of {PLACERS}");
+}
+
+#[test]
+fn placements_spread_the_same_however_few_decisions_are_kept() {
+    let kept = one_after_the_other(Limits::default());
+    assert_eq!(one_after_the_other(Limits { decisions: 3, ..Limits::default() }), kept);
+    assert_eq!(one_after_the_other(Limits { decisions: 0, ..Limits::default() }), kept);
+    // What counts only while it is kept herds.
+    let counted = one_after_the_other(Limits { decisions: 3, unkept: 0, ..Limits::default() });
+    assert!(most_in_a_rack(&counted) > most_in_a_rack(&kept), "{counted:?}");
 }

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use leeward_controller::Clock;
+use leeward_controller::{Clock, RunError};
 use serde_json::{Value, json};
 use support::{Heard, Server, cluster, frozen, service};
 
@@ -40,6 +40,11 @@ fn a_conversation_with_the_service() {
     let mut said = String::new();
     let mut hear = |asked: &str, heard: Heard| said += &format!("{asked}\n{}", written(&heard));
     server.report(&everything_idle());
+    let late = json!({
+        "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
+        "links": [{ "link": "r0:uplink", "load_bps": 0 }], "hosts": [{ "host": "r0h0", "draining": false }],
+    });
+    hear("POST /v1/reports, of a window that is known of one link", server.post("/v1/reports", &late));
     let block = json!({ "size": "256MiB", "writer": "r0h1", "client": "namenode", "sequence": 17 });
     let placed = server.post("/v1/place/replicas", &block);
     let id = format!("/v1/decisions/{}", placed.2["id"].as_str().expect("an id"));
@@ -75,16 +80,30 @@ fn what_is_wrong_is_told_in_problem_documents_and_changes_nothing() {
         (reports, format!("{{{window}, \"lonks\": []}}")),
         (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load\": 1}}]}}")),
         (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": \"1Gbps\"}}]}}")),
-        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r9:uplink\", \"load_bps\": 1}}]}}")),
-        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r1:uplink\", \"load_bps\": -1}}]}}")),
+        (
+            reports,
+            format!(
+                "{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r9:uplink\", \"load_bps\": 1}}]}}"
+            ),
+        ),
+        (
+            reports,
+            format!(
+                "{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r1:uplink\", \"load_bps\": -1}}]}}"
+            ),
+        ),
         (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1e19}}]}}")),
-        (reports, format!("{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r0:uplink\", \"load_bps\": 1}}]}}")),
+        (
+            reports,
+            format!(
+                "{{{window}, \"links\": [{{\"link\": \"r0:uplink\", \"load_bps\": 1}}, {{\"link\": \"r0:uplink\", \"load_bps\": 1}}]}}"
+            ),
+        ),
         (reports, format!("{{{window}, \"hosts\": [{{\"host\": \"r0\", \"up\": true}}]}}")),
         (reports, r#"{"from": "12:00", "until": "2026-01-31T12:00:10Z"}"#.to_owned()),
         (reports, r#"{"from": "2026-01-31T11:59:59Z", "until": "2026-01-31T12:00:10Z"}"#.to_owned()),
         (reports, r#"{"from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:08Z"}"#.to_owned()),
         (reports, r#"{"from": "2026-01-31T12:00:10Z", "until": "2026-01-31T12:00:12Z"}"#.to_owned()),
-        (reports, r#"{"from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z", "links": [{"link": "r1:uplink", "load_bps": 1}]}"#.to_owned()),
         (place, "{}".to_owned()),
         (place, r#"{"size": 268435456}"#.to_owned()),
         (place, r#"{"size": "0B"}"#.to_owned()),
@@ -141,6 +160,89 @@ fn a_body_that_is_too_large_is_not_read() {
     stream.read_exact(&mut heard).expect("it answers");
     assert_eq!(&heard, b"HTTP/1.1 413");
     assert_eq!(server.get("/v1/health").0, 200);
+}
+
+/// Sends a block's request in chunks, padded with blanks to a size.
+fn in_chunks(server: &Server, size: usize) -> String {
+    let mut body = br#"{"size": "256MiB"}"#.to_vec();
+    body.resize(size, b' ');
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("it reads the head");
+    for chunk in body.chunks(1 << 16) {
+        write!(stream, "{:x}\r\n", chunk.len()).expect("it reads on");
+        stream.write_all(chunk).and_then(|()| stream.write_all(b"\r\n")).expect("it reads on");
+    }
+    if size <= 16 << 20 {
+        stream.write_all(b"0\r\n\r\n").expect("it reads on");
+    }
+    let mut heard = [0; 12];
+    stream.read_exact(&mut heard).expect("it answers");
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+#[test]
+fn a_body_in_chunks_is_read_up_to_the_limit() {
+    let server = start();
+    server.report(&everything_idle());
+    assert_eq!(in_chunks(&server, 16 << 20), "HTTP/1.1 201");
+    assert_eq!(in_chunks(&server, (16 << 20) + 1), "HTTP/1.1 413");
+    assert_eq!(server.get("/v1/health").2["decisions"], json!(1));
+}
+
+#[test]
+fn who_does_not_go_on_sending_is_not_waited_for() {
+    let cluster = cluster(CLUSTER);
+    let server = Server::start({
+        let mut service = service(&cluster, "", frozen());
+        service.patience = Duration::from_millis(200);
+        service
+    });
+    let hear = |sent: &str| {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        stream.write_all(sent.as_bytes()).expect("it reads");
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).expect("it closes the connection");
+        heard
+    };
+    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\n";
+    assert_eq!(hear(""), "");
+    assert_eq!(hear(head), "");
+    let half = hear(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));
+    assert!(half.starts_with("HTTP/1.1 408") && half.contains("urn:leeward:problem:slow"), "{half}");
+    assert_eq!(server.get("/v1/health").0, 200);
+}
+
+#[test]
+fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
+    let cluster = cluster(CLUSTER);
+    let server = Server::start({
+        let mut service = service(&cluster, "", frozen());
+        service.connections = 3;
+        service
+    });
+    let held: Vec<TcpStream> =
+        (0..3).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| server.get("/v1/health").0);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!late.is_finished(), "more are served than there is room for");
+        drop(held);
+        assert_eq!(late.join().expect("it is answered"), 200);
+    });
+}
+
+#[test]
+fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
+    let cluster = cluster(CLUSTER);
+    let run = |address: &str| {
+        let service = service(&cluster, "", frozen());
+        service.run(address.parse().expect("an address"), |_| Err("nobody hears it"))
+    };
+    assert!(matches!(run("127.0.0.1:0"), Err(RunError::Told("nobody hears it"))));
+    assert!(matches!(run("192.0.2.1:7600"), Err(RunError::Listen(_))));
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(crate) struct Gauge {
     pub capacity: i64,
     /// The estimate after the last window.
     pub measured: f64,
-    /// End of the last window.
+    /// End of the last window, or when its host came up, if that was later: windows that end by then are stale.
     pub until: Nanos,
     /// Sum of bytes / time to the next report, of blocks placed since the last; not clamped.
     pub pressure: i64,

@@ -205,10 +205,15 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(whole)
     }
 
-    /// End of the last window that was taken in; zero if none was. Where [`View::measured`] is `None`, the resource is
-    /// unknown since then.
+    /// End of the last window that was taken in; zero if none was, or none since its host came up. Where
+    /// [`View::measured`] is `None`, the resource is unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {
-        self.ledger.gauges[resource.index()].until
+        let gauge = &self.ledger.gauges[resource.index()];
+        match (gauge.source, self.ledger.fabric.host_of(resource)) {
+            // Its windows count from when the host came up, and none of them has come yet.
+            (Source::None, Some(_)) => Nanos(0),
+            _ => gauge.until,
+        }
     }
 
     /// Whether what is measured is a sum over the hosts below, and so includes traffic inside the rack.

@@ -298,7 +298,13 @@ fn a_host_that_comes_back_starts_anew() {
     // Unknown, and what was sent before it came back says nothing.
     assert_eq!(report(&mut ledger, 1, 900).stale, 1);
     assert_eq!(readings(&ledger, 3 * SECOND)[link.index()].measured, None);
+    let until = |ledger: &Ledger| {
+        let mut scratch = Scratch::default();
+        ledger.view(Nanos(4 * SECOND), &mut scratch).measured_until(link)
+    };
+    assert_eq!(until(&ledger), Nanos(0), "when it came back is no window's end");
     report(&mut ledger, 3, 200);
+    assert_eq!(until(&ledger), Nanos(4 * SECOND));
     assert_eq!(load(&ledger, link, 4 * SECOND), 200e6);
 }
 

@@ -5,19 +5,42 @@ use serde::Serialize;
 
 use crate::Pool;
 
-/// What a request demands of the hosts that take it.
+/// So many are looked through one by one, in whatever order they are.
+const FEW: usize = 64;
+
+/// What a request demands of the hosts that take it. A list of more than 64 is in order of ids, since each host is
+/// looked up in it; [`Constraints::sort`] puts lists in order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Constraints {
-    /// Hosts that must not take it.
+    /// Hosts that must not take it; in order of ids if there are more than 64.
     pub excluded_hosts: Vec<HostId>,
-    /// Racks and pods that must not take it.
+    /// Racks and pods that must not take it; in order of ids if there are more than 64.
     pub excluded_domains: Vec<DomainId>,
     /// Tags that a host must have, all of them, as [`Fabric::tag_mask`] gives them.
     pub tags: u64,
-    /// Hosts of related files: if not empty, no other host may take it.
+    /// Hosts of related files: if not empty, no other host may take it. In order of ids if there are more than 64.
     pub collocated: Vec<HostId>,
     /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean.
     pub max_imbalance: Option<f64>,
+}
+
+impl Constraints {
+    /// Puts the lists in order of ids, with each host and domain in them once.
+    pub fn sort(&mut self) {
+        fn sort<T: Ord>(list: &mut Vec<T>) {
+            list.sort_unstable();
+            list.dedup();
+            list.shrink_to_fit();
+        }
+        sort(&mut self.excluded_hosts);
+        sort(&mut self.excluded_domains);
+        sort(&mut self.collocated);
+    }
+}
+
+/// Whether a list of constraints has `item`.
+fn lists<T: Ord>(list: &[T], item: &T) -> bool {
+    if list.len() <= FEW { list.contains(item) } else { list.binary_search(item).is_ok() }
 }
 
 /// Why a candidate cannot take a request.
@@ -103,9 +126,9 @@ impl Filter<'_> {
             .is_some_and(|most| self.pool.imbalance(host, self.size) > most)
         {
             Some(Constraint::Imbalance)
-        } else if self.constraints.excluded_hosts.contains(&host) {
+        } else if lists(&self.constraints.excluded_hosts, &host) {
             Some(Constraint::Excluded)
-        } else if !self.constraints.collocated.is_empty() && !self.constraints.collocated.contains(&host) {
+        } else if !self.constraints.collocated.is_empty() && !lists(&self.constraints.collocated, &host) {
             Some(Constraint::Collocation)
         } else if self.fabric().tags(host) & self.constraints.tags != self.constraints.tags {
             Some(Constraint::Tags)
@@ -117,7 +140,7 @@ impl Filter<'_> {
     }
 
     fn refuses_rack(&self, rack: DomainId) -> Option<Constraint> {
-        let excluded = |domain| self.constraints.excluded_domains.contains(&domain);
+        let excluded = |domain| lists(&self.constraints.excluded_domains, &domain);
         if excluded(rack) || self.fabric().parent(rack).is_some_and(excluded) {
             Some(Constraint::Excluded)
         } else if self.closed.contains(&self.fabric().fault_domain(rack)) {
@@ -147,5 +170,27 @@ impl Filter<'_> {
         let takers =
             self.fabric().hosts(domain).map(HostId).filter(|&host| self.refuses_itself(host).is_none());
         (takers.take(copies).count() < copies).then_some(Constraint::TooFew)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_what_is_in_it_whether_it_is_short_and_in_any_order_or_long_and_sorted() {
+        for length in [0, 1, 3, FEW, FEW + 1, 1000] {
+            let mut constraints = Constraints {
+                excluded_hosts: (0..length as u32).rev().map(|id| HostId(3 * id)).collect(),
+                ..Constraints::default()
+            };
+            if length > FEW {
+                constraints.sort();
+            }
+            for id in 0..3 * length as u32 + 3 {
+                let listed = id % 3 == 0 && id < 3 * length as u32;
+                assert_eq!(lists(&constraints.excluded_hosts, &HostId(id)), listed, "{id} of {length}");
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use super::Edge;
 use super::problem::Problem;
 use crate::clock::Clock;
 use crate::message::{Caller, HostReport, Message, Placement, Report};
@@ -27,10 +28,10 @@ const EXACT: u64 = (1 << 53) - 1;
 /// A body read as JSON.
 pub struct Json<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Json<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case("application/json") {
@@ -40,7 +41,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         if request.body().size_hint().lower() > LARGEST as u64 {
             return Err(Problem::too_large(LARGEST));
         }
-        let body = Raw::from_request(request, state).await.map_err(|rejection| {
+        let body = tokio::time::timeout(edge.patience, Raw::from_request(request, edge));
+        let body = body.await.map_err(|_| Problem::slow(edge.patience))?.map_err(|rejection| {
             if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
                 Problem::too_large(LARGEST)
             } else {
@@ -94,14 +96,14 @@ pub struct ReportBody {
     from: String,
     until: String,
     #[serde(default)]
-    links: Vec<LinkBody>,
+    links: Vec<LoadBody>,
     #[serde(default)]
     hosts: Vec<HostBody>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LinkBody {
+struct LoadBody {
     link: String,
     load_bps: f64,
 }
@@ -120,7 +122,7 @@ impl ReportBody {
     pub fn message(self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
         let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
         let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
-        let load = |(at, LinkBody { link, load_bps }): (usize, LinkBody)| {
+        let load = |(at, LoadBody { link, load_bps }): (usize, LoadBody)| {
             let link = named_link(fabric, &link);
             let link = link.map_err(|detail| Problem::field(format!("links[{at}].link"), detail))?;
             let load = load_of(load_bps);
@@ -193,6 +195,9 @@ impl PlaceBody {
                 Some(Caller { client: Arc::from(client), sequence })
             }
         };
+        if self.blocks_left == 0 {
+            return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
+        }
         let form = Form {
             size: self.size,
             writer: self.writer.as_deref(),

@@ -5,6 +5,7 @@ mod problem;
 mod reply;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::PathRejection;
@@ -32,6 +33,8 @@ pub struct Edge {
     pub clock: Clock,
     /// What is told of the service itself.
     pub about: About,
+    /// How long a body may take to come.
+    pub patience: Duration,
 }
 
 type Shared = State<Arc<Edge>>;
@@ -43,7 +46,7 @@ impl Edge {
         let answer = self.office.ask(message).await.map_err(|_| Problem::broken())?;
         match answer {
             Ok(reply) => Ok(reply::response(reply, &self.about, &self.fabric, &self.clock)),
-            Err(refused) => Err(Problem::refused(refused, &self.fabric, &self.clock)),
+            Err(refused) => Err(Problem::refused(refused, &self.clock)),
         }
     }
 

@@ -1,8 +1,9 @@
 //! What is answered when something was not done: RFC 9457 problem documents, which say what to do next.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use leeward_fabric::Fabric;
 use leeward_fabric::input::InputError;
 use leeward_placement::Refusal;
 use serde::Serialize;
@@ -36,11 +37,12 @@ const NOT_JSON: Kind = ("not-json", StatusCode::BAD_REQUEST, "The body is not JS
 const INVALID: Kind = ("invalid", StatusCode::UNPROCESSABLE_ENTITY, "A field is wrong");
 const MEDIA_TYPE: Kind = ("media-type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is of another type");
 const TOO_LARGE: Kind = ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "The body is too large");
+const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not come");
 const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
 const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "The block is not placed");
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
-const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many blocks wait");
+const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
 impl Problem {
@@ -74,6 +76,12 @@ impl Problem {
         Problem::new(TOO_LARGE, format!("more than {most} bytes; send several smaller ones"))
     }
 
+    /// The body has not come whole in time.
+    pub fn slow(patience: Duration) -> Problem {
+        let seconds = patience.as_secs_f64();
+        Problem::new(SLOW, format!("the body has not come whole within {seconds} s; send it again"))
+    }
+
     /// There is nothing at this path.
     pub fn no_path(path: &str) -> Problem {
         let detail =
@@ -103,9 +111,9 @@ impl Problem {
     }
 
     /// What the desk refused.
-    pub fn refused(refused: Refused, fabric: &Fabric, clock: &Clock) -> Problem {
+    pub fn refused(refused: Refused, clock: &Clock) -> Problem {
         match refused {
-            Refused::Report(part, wrong) => report(part, wrong, fabric, clock),
+            Refused::Report(part, wrong) => report(part, wrong, clock),
             Refused::Placement(refusal) => Problem::new(REFUSED, refusal_text(&refusal, clock)),
             Refused::Superseded { last } => Problem::new(
                 SEQUENCE,
@@ -119,9 +127,10 @@ impl Problem {
                  ask with a new sequence to place it again",
             ),
             Refused::NoDecision(id) => Problem::no_decision(&super::decision_id(clock, id)),
-            Refused::Busy => {
-                Problem::new(BUSY, "too many blocks wait to be decided; ask again a little later")
-            }
+            Refused::Busy => Problem::new(
+                BUSY,
+                "too many blocks wait to be decided, or too many ask for this one; ask again a little later",
+            ),
         }
     }
 }
@@ -141,7 +150,7 @@ fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
     }
 }
 
-fn report(part: Part, wrong: Wrong, fabric: &Fabric, clock: &Clock) -> Problem {
+fn report(part: Part, wrong: Wrong, clock: &Clock) -> Problem {
     let field = match (part, wrong) {
         (Part::Window, _) => "until".to_owned(),
         (Part::Load(at), Wrong::Negative) => format!("links[{at}].load_bps"),
@@ -157,14 +166,6 @@ fn report(part: Part, wrong: Wrong, fabric: &Fabric, clock: &Clock) -> Problem {
         ),
         Wrong::Negative => "must not be negative".to_owned(),
         Wrong::Twice => "it is there twice; a report says one thing of each".to_owned(),
-        Wrong::Stale(until) => format!(
-            "time goes back: what this link carried until {} is known already; report later windows",
-            clock.text(until)
-        ),
-        Wrong::Down(host) => {
-            let host = fabric.host_name(host);
-            format!("its host {host} is known to be down; report that it is up first")
-        }
         Wrong::Mixed => {
             "whether a host is up changes what loads mean; send `links` in a report of their own".to_owned()
         }

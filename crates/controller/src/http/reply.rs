@@ -11,7 +11,7 @@ use serde_json::json;
 use super::decision_id;
 use crate::clock::Clock;
 use crate::decisions::Record;
-use crate::message::{LinkState, Reply, Snapshot};
+use crate::message::{LinkState, Reply, Skipped, Snapshot};
 
 /// A decision as clients see it.
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ struct LimitBody {
 
 /// A link of a snapshot as clients see it.
 #[derive(Serialize)]
-struct LinkBody {
+struct StateBody {
     link: String,
     capacity_bps: i64,
     seen: bool,
@@ -59,7 +59,7 @@ struct LinkBody {
 struct SnapshotBody {
     epoch: u64,
     time: String,
-    links: Vec<LinkBody>,
+    links: Vec<StateBody>,
     clients: Vec<ClientBody>,
 }
 
@@ -81,7 +81,10 @@ pub struct About {
 /// A reply as a response.
 pub fn response(reply: Reply, about: &About, fabric: &Fabric, clock: &Clock) -> Response {
     match reply {
-        Reply::Reported { links, epoch } => Json(json!({ "links": links, "epoch": epoch })).into_response(),
+        Reply::Reported { links, skipped: Skipped { stale, down }, epoch } => {
+            let skipped = json!({ "stale": stale, "down": down });
+            Json(json!({ "links": links, "skipped": skipped, "epoch": epoch })).into_response()
+        }
         Reply::Placed { record, repeated } => {
             let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
             let location = format!("/v1/decisions/{}", decision_id(clock, record.request.id));
@@ -90,7 +93,7 @@ pub fn response(reply: Reply, about: &About, fabric: &Fabric, clock: &Clock) -> 
         }
         Reply::Decision(record) => Json(decision(&record, &about.policy, fabric, clock)).into_response(),
         Reply::Snapshot(shown) => Json(snapshot(shown, fabric, clock)).into_response(),
-        Reply::Health { epoch, decisions, waiting } => Json(json!({
+        Reply::Health { epoch, decisions, waiting, released_early } => Json(json!({
             "status": "ok",
             "version": env!("CARGO_PKG_VERSION"),
             "cluster": fabric.name(),
@@ -99,6 +102,7 @@ pub fn response(reply: Reply, about: &About, fabric: &Fabric, clock: &Clock) -> 
             "epoch": epoch,
             "decisions": decisions,
             "waiting": waiting,
+            "released_early": released_early,
         }))
         .into_response(),
     }
@@ -129,7 +133,7 @@ fn decision<'a>(record: &'a Record, policy: &'a str, fabric: &'a Fabric, clock: 
 }
 
 fn snapshot(snapshot: Snapshot, fabric: &Fabric, clock: &Clock) -> SnapshotBody {
-    let link = |state: LinkState| LinkBody {
+    let link = |state: LinkState| StateBody {
         link: fabric.resource_name(state.link),
         capacity_bps: state.capacity.0,
         seen: state.measured.is_some(),

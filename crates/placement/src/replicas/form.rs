@@ -96,10 +96,35 @@ impl Form<'_> {
             let unknown = || wrong("tags", format!("no host has the tag `{}`", excerpt(tag)));
             constraints.tags |= fabric.tag_mask(tag).ok_or_else(unknown)?;
         }
+        // However often a name is said, no list is longer than the cluster has names for.
+        constraints.sort();
         Ok(constraints)
     }
 }
 
 fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("request", message).in_field(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use leeward_fabric::Cluster;
+
+    use super::*;
+
+    #[test]
+    fn a_name_said_often_is_kept_once_and_lists_are_in_order() {
+        let text = "racks: 5\nhosts_per_rack: 30\nnic: 1Gbps\noversubscription: 2\n";
+        let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
+        let hosts = (0..100).rev().map(|host| format!("r{}h{}", host / 30, host % 30));
+        let names: Vec<String> = hosts.cycle().take(10_000).collect();
+        let racks = ["r4", "r1", "r4"].map(str::to_owned);
+        let exclude: Vec<String> = racks.iter().chain(&names).cloned().collect();
+        let form = Form { exclude: &exclude, collocate: &names, ..Form::of(Bytes(1)) };
+        let constraints = form.request(&cluster.fabric, 0).expect("names of the cluster").constraints;
+        assert_eq!(constraints.excluded_hosts, (0..100).map(HostId).collect::<Vec<_>>());
+        assert_eq!(constraints.excluded_domains, [1, 4].map(leeward_fabric::DomainId));
+        assert_eq!(constraints.collocated, constraints.excluded_hosts);
+        assert!(constraints.excluded_hosts.capacity() <= 200, "{}", constraints.excluded_hosts.capacity());
+    }
 }
