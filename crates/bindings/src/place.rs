@@ -107,7 +107,7 @@ fn decide(
         Output::Answer(_, Answer::Replicas(answer)) => Some(answer),
         _ => None,
     });
-    Ok(answer.unwrap_or(Err(Refusal::NoCandidate { by_constraint: Vec::new() })))
+    Ok(answer.expect("the engine answers at once, or asks to be woken until it has"))
 }
 
 /// When to call again; `None` once the ask is answered.

@@ -2,13 +2,21 @@
 
 use std::path::Path;
 
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// The columns of a table as CSV; see `leeward.tables.as_csv`.
+/// The columns of a table as CSV; see `leeward.tables.as_csv`. What is wrong with a table is said without the name of the
+/// exception; any other exception is named.
 pub fn csv(path: &Path, columns: &[&str]) -> Result<Vec<u8>, String> {
     Python::attach(|py| {
-        let read = py.import("leeward.tables")?.getattr("as_csv")?;
-        read.call1((path, columns.to_vec()))?.extract()
+        let read = || -> PyResult<Vec<u8>> {
+            let read = py.import("leeward.tables")?.getattr("as_csv")?;
+            read.call1((path, columns.to_vec()))?.extract()
+        };
+        read().map_err(|error| {
+            let of_table = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOSError>(py);
+            let text = if of_table { error.value(py).to_string() } else { error.to_string() };
+            text.lines().next().unwrap_or_default().to_owned()
+        })
     })
-    .map_err(|error: PyErr| error.to_string().lines().next().unwrap_or_default().to_owned())
 }

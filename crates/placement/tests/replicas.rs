@@ -4,7 +4,7 @@ mod world;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceKind};
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
-use leeward_placement::{Constraints, Refusal};
+use leeward_placement::{Candidate, Constraints, Limit, Refusal};
 use world::{World, request};
 
 const SMALL: &str = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
@@ -155,6 +155,64 @@ fn leeward_sees_what_limits_the_chain_anywhere() {
     let mut remote = decision.choice[1..].to_vec();
     remote.sort();
     assert_eq!(remote, [HostId(10), HostId(11)]);
+}
+
+#[test]
+fn leeward_passes_over_an_idle_rack_whose_disks_are_all_busy() {
+    let mut world = World::new(SMALL);
+    let fabric = world.fabric.clone();
+    let into = |rack: u32| fabric.into_domain(DomainId(rack));
+    // Rack 2 is idle but for its disks; rack 4 has less on its link, more on its disks; the others are worse at both.
+    world.report(|r| match (fabric.kind(r), fabric.host_of(r).map(|host| fabric.rack_of(host).0)) {
+        (ResourceKind::Device, Some(2)) => 0.9,
+        (ResourceKind::Device, Some(4)) => 0.0,
+        (ResourceKind::Device, _) => 0.95,
+        (ResourceKind::RackDownlink, _) if Some(r) == into(2) => 0.0,
+        (ResourceKind::RackDownlink, _) if Some(r) == into(4) => 0.7,
+        (ResourceKind::RackDownlink, _) => 0.8,
+        _ => 0.0,
+    });
+    for id in 0..50 {
+        let decision = world.place_one("leeward", "", &request(id, 0)).expect("all is open");
+        assert!(decision.choice[1..].iter().all(|&host| fabric.rack_of(host) == DomainId(4)));
+        // What limits rack 2 is a disk of it, at a tenth of its rate.
+        let rack = |c: &&leeward_placement::Considered| c.candidate == Candidate::Domain(DomainId(2));
+        let considered = decision.why.iter().find(rack).expect("every rack is explained");
+        let Some(Limit::Resource(limit)) = considered.limit else { panic!("{considered:?}") };
+        assert_eq!(fabric.host_of(limit).map(|host| fabric.rack_of(host)), Some(DomainId(2)));
+        let value = considered.value.expect("it is seen").0;
+        assert!((39_000_000..=41_000_000).contains(&value), "a tenth of 400 Mb/s: {value}");
+    }
+}
+
+#[test]
+fn leeward_counts_the_links_out_of_the_copy_before() {
+    // Two pods of three racks; pod 1 holds the second copy, and its uplink is busy.
+    let pods = "racks: 6\nhosts_per_rack: 4\npods: 2\nnic: 1Gbps\noversubscription: 1\npod_oversubscription: 1\n\
+        devices: [{read: 50MB/s, write: 50MB/s}]\n";
+    let mut world = World::new(pods);
+    let fabric = world.fabric.clone();
+    let pods: Vec<DomainId> = fabric.children(None).collect();
+    let (best, out) = (fabric.into_domain(DomainId(4)), fabric.out_of_domain(pods[1]));
+    let next = fabric.into_domain(DomainId(1));
+    world.report(|r| match Some(r) {
+        link if link == best => 0.0,
+        link if link == out => 0.99,
+        link if link == next => 0.86,
+        _ if fabric.kind(r) == ResourceKind::RackDownlink => 0.88,
+        _ => 0.0,
+    });
+    let racks = |layout| {
+        let request = ReplicaRequest { layout, ..request(1, 0) };
+        let decision = world.place_one("leeward", "remote_racks: 2", &request).expect("all is open");
+        decision.choice.iter().map(|&host| fabric.rack_of(host).0).collect::<Vec<_>>()
+    };
+    // The third copy would come out of pod 1, so it stays there, although a rack of pod 0 has more left.
+    let chain = racks(Layout::Chain);
+    assert_eq!(chain[1], 4);
+    assert!([3, 5].contains(&chain[2]), "{chain:?}");
+    // A chunk comes from the writer, next to that rack.
+    assert_eq!(racks(Layout::Stripe { parity: 1 })[1..], [4, 1]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 mod world;
 
-use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{Sample, Scratch};
+use leeward_fabric::{Bytes, HostId, Nanos, ResourceId, ResourceKind};
+use leeward_ledger::Scratch;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::{Note, Refusal, Verdict};
 use proptest::prelude::*;
@@ -192,26 +192,4 @@ fn an_attempt_that_fails_charges_nothing() {
         answers.into_iter().map(|answer| answer.expect("all is open").choice).collect()
     };
     assert_eq!(choices(grouped), choices(alone));
-}
-
-#[test]
-fn hosts_that_fell_silent_are_unknown_and_say_so() {
-    let mut world = World::new(SMALL);
-    world.report(|_| 0.3);
-    let later = Nanos(60 * NOW.0);
-    world.ledger.advance(later);
-    let fabric = world.fabric.clone();
-    let samples: Vec<_> = fabric
-        .all_racks()
-        .filter_map(|rack| fabric.into_domain(rack))
-        .map(|resource| Sample {
-            resource,
-            window: (Nanos(later.0 - 1_000_000_000), later),
-            load: Load(1_000),
-            guaranteed: None,
-        })
-        .collect();
-    world.ledger.report(&samples, later);
-    let refusal = world.place_at(later, "sinbad", &request(1, 0)).unwrap_err();
-    assert!(matches!(refusal, Refusal::NoTelemetry { newest: Some(_) }), "{refusal}");
 }

@@ -5,7 +5,7 @@ use leeward_ledger::Fade;
 
 use super::spread::spreads;
 use super::{Chain, ReplicaRequest, transfers};
-use crate::constraints::Filter;
+use crate::constraints::{Constraint, Filter};
 use crate::decision::count_refusals;
 use crate::ties::Draws;
 use crate::{Basis, Considered, Context, Decision, Pool, Refusal};
@@ -110,4 +110,14 @@ pub(super) fn by_rule(
 pub(super) fn no_candidate(filter: &Filter<'_>) -> Refusal {
     let hosts = filter.pool.fabric().all_hosts();
     Refusal::NoCandidate { by_constraint: count_refusals(hosts.filter_map(|host| filter.refuses(host))) }
+}
+
+/// Nobody of those whose load is seen may: counts why, over all hosts.
+pub(super) fn nobody(filter: &Filter<'_>, unseen: impl Fn(HostId) -> bool) -> Refusal {
+    let why = |host| {
+        let blind = || if unseen(host) { Constraint::Unknown } else { Constraint::TooFew };
+        filter.refuses(host).unwrap_or_else(blind)
+    };
+    let hosts = filter.pool.fabric().all_hosts();
+    Refusal::NoCandidate { by_constraint: count_refusals(hosts.map(why)) }
 }

@@ -21,8 +21,9 @@ pub struct Level {
     taken: u32,
     heap: BinaryHeap<Ranked>,
     seen: u32,
-    /// How many links cannot be seen, and the end of their newest window.
-    unseen: Option<(u32, Nanos)>,
+    /// Those that cannot be seen, and the end of their newest window.
+    unseen: Vec<Candidate>,
+    newest: Nanos,
 }
 
 impl Level {
@@ -33,9 +34,9 @@ impl Level {
     }
 
     /// A link that cannot be seen since `until`, zero for never.
-    pub fn add_unseen(&mut self, until: Nanos) {
-        let (count, newest) = self.unseen.unwrap_or_default();
-        self.unseen = Some((count + 1, newest.max(until)));
+    pub fn add_unseen(&mut self, candidate: Candidate, until: Nanos) {
+        self.unseen.push(candidate);
+        self.newest = self.newest.max(until);
     }
 
     /// A link that takes part although it cannot be seen.
@@ -43,19 +44,19 @@ impl Level {
         self.ranked.push(ranked);
     }
 
-    /// How many links are seen.
-    pub fn seen(&self) -> u32 {
-        self.seen
-    }
-
-    /// How many links cannot be seen, and the end of their newest window.
-    pub fn unseen(&self) -> Option<(u32, Nanos)> {
-        self.unseen
+    /// The links that cannot be seen, and so take no part.
+    pub fn unseen(&self) -> &[Candidate] {
+        &self.unseen
     }
 
     /// Whether there are links, and none of them was ever reported.
     pub fn never_seen(&self) -> bool {
-        self.seen == 0 && self.unseen.is_some_and(|(_, newest)| newest == Nanos(0))
+        self.seen == 0 && !self.unseen.is_empty() && self.newest == Nanos(0)
+    }
+
+    /// Makes it ready for more links after all were taken; how the others were seen still counts.
+    pub fn go_on(&mut self) {
+        self.taken = 0;
     }
 
     /// Takes the best of those left. The first is nearly always the one chosen, so no order is made before it.
@@ -90,9 +91,9 @@ pub enum Failure {
 impl Failure {
     /// What a level that is used up says.
     pub fn of(level: &Level) -> Failure {
-        match level.unseen() {
-            Some((_, newest)) if level.seen() == 0 => Failure::Unseen(newest),
-            _ => Failure::Nobody,
+        match level.seen == 0 && !level.unseen.is_empty() {
+            true => Failure::Unseen(level.newest),
+            false => Failure::Nobody,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! second, and the write ends when the last copy is on disk.
 
 mod ccp;
+mod chain;
 mod first;
 mod form;
 mod leeward;

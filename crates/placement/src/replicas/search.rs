@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nanos, ResourceId, Shape};
 use leeward_ledger::Fade;
 
-use super::first::{chosen, filter, first};
+use super::first::{chosen, filter, first, nobody};
 use super::level::{Failure, Level};
 use super::sinbad::{Hysteresis, SinbadSettings};
 use super::spread::spreads;
 use super::{Chain, ReplicaRequest, transfer};
 use crate::constraints::{Constraint, Filter};
-use crate::decision::{count_refusals, sight};
+use crate::decision::sight;
 use crate::ties::{Draws, Ties};
 use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
 
@@ -96,7 +96,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             Some(Failure::Unseen(newest)) => {
                 Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
             }
-            _ => self.nobody(),
+            _ => nobody(&self.filter, |host| self.is_unseen(host)),
         })
     }
 
@@ -121,7 +121,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             };
             let verdict = refused.map_or(Verdict::Chosen, Verdict::Refused);
             if limit > 0 && (verdict == Verdict::Chosen || self.why.len() - explained < limit) {
-                self.consider(candidate, value, verdict);
+                self.consider(candidate, Some(value), verdict);
             }
             let before = (self.filter.used.len(), self.selected.len(), self.why.len());
             match candidate {
@@ -186,7 +186,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                     _ => level.add(ranked),
                 }
             }
-            None => level.add_unseen(self.context.view.measured_until(link)),
+            None => level.add_unseen(candidate, self.context.view.measured_until(link)),
         }
     }
 
@@ -218,6 +218,13 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         }
     }
 
+    /// Whether the load of a host, or of its rack, cannot be seen.
+    fn is_unseen(&self, host: HostId) -> bool {
+        let view = &*self.context.view;
+        let around = [Candidate::Host(host), Candidate::Domain(view.fabric().rack_of(host))];
+        around.into_iter().filter_map(|at| self.link(at)).any(|link| view.measured(link).is_none())
+    }
+
     /// DiskWriteCap in bit/s.
     fn write_cap(&self, candidate: Candidate) -> i64 {
         match candidate {
@@ -229,45 +236,39 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     /// Charges the links selected since `from` with the block, until the next report.
     fn charge(&mut self, from: usize) {
         let now = self.context.view.now();
-        for hop in &self.selected[from..] {
-            let seen = self.context.view.measured_until(hop.resource);
+        // Where nothing counts hosts, only their racks' windows played a part.
+        let view = &*self.context.view;
+        for hop in self.selected[from..].iter().filter(|hop| view.measured(hop.resource).is_some()) {
+            let seen = view.measured_until(hop.resource);
             self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
         }
         let hops = self.selected[from..].to_vec();
         self.context.view.add(&transfer(self.request, hops, None, Fade::AtNextWindow, now));
     }
 
-    fn consider(&mut self, candidate: Candidate, value: i64, verdict: Verdict) {
+    fn consider(&mut self, candidate: Candidate, value: Option<i64>, verdict: Verdict) {
         let link = self.link(candidate);
-        let limit = match value == self.write_cap(candidate) {
+        let limit = value.and_then(|value| match value == self.write_cap(candidate) {
             true => Some(Limit::DiskWriteCap),
             false => link.map(Limit::Resource),
-        };
+        });
         let sight = link.map(|link| sight(self.context.view, link));
-        self.why.push(Considered { candidate, limit, value: Some(Load(value)), sight, verdict });
+        self.why.push(Considered { candidate, limit, value: value.map(Load), sight, verdict });
     }
 
-    /// Notes the best of those not chosen, up to `limit` candidates of the level in all.
+    /// Notes the best of those not chosen and then those that cannot be seen, up to `limit` candidates of the level in
+    /// all.
     fn outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
         while self.why.len() - explained < limit {
             let Some((value, _, Reverse(candidate))) = level.best() else { break };
-            self.consider(candidate, value, Verdict::Outranked);
+            self.consider(candidate, Some(value), Verdict::Outranked);
         }
-    }
-
-    /// Nobody may: counts why, over all hosts.
-    fn nobody(&self) -> Refusal {
-        let fabric = self.context.view.fabric();
-        let unseen = |link: Option<ResourceId>| {
-            link.is_some_and(|link| self.context.view.expected_capacity(link).is_none())
-        };
-        let why = |host| {
-            let refused = self.filter.refuses(host);
-            let blind = || {
-                unseen(self.link(Candidate::Host(host))) || unseen(fabric.into_domain(fabric.rack_of(host)))
-            };
-            refused.or_else(|| Some(if blind() { Constraint::Unknown } else { Constraint::TooFew }))
-        };
-        Refusal::NoCandidate { by_constraint: count_refusals(fabric.all_hosts().filter_map(why)) }
+        if level.never_seen() {
+            return; // They took part all the same.
+        }
+        let left = limit.saturating_sub(self.why.len() - explained);
+        for &candidate in level.unseen().iter().take(left) {
+            self.consider(candidate, None, Verdict::Refused(Constraint::Unknown));
+        }
     }
 }

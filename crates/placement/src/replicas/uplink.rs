@@ -5,7 +5,7 @@ use leeward_ledger::View;
 
 use crate::Pool;
 
-/// How many times the guideline, or its inverse, still matches it: +-10 %. The paper gives no number.
+/// How far from the guideline, as a share of it, still matches it: 10 % either way. The paper gives no number.
 const TOLERANCE: f64 = 0.1;
 const BYTES_PER_TB: f64 = 1e12;
 
@@ -26,16 +26,29 @@ pub(super) struct Guideline(f64);
 
 impl Guideline {
     /// So much for each TB; if not said, what the racks of the cluster have in the mean. `None` where no rack states
-    /// what it stores.
+    /// what it stores. Looks at all racks.
     pub fn of(per_tb: Option<Bandwidth>, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
+        let mean = Guideline::mean(pool.fabric().all_racks(), pool, view)?;
+        Some(per_tb.map_or(mean, |rate| Guideline(rate.as_load().0 as f64 / BYTES_PER_TB)))
+    }
+
+    /// What so many racks of the cluster have in the mean, always the same ones.
+    pub fn sampled(racks: usize, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
+        let count = pool.fabric().rack_count();
+        if count <= racks {
+            return Guideline::mean(pool.fabric().all_racks(), pool, view);
+        }
+        let nth = tour(0, count);
+        Guideline::mean((0..racks).map(|step| DomainId(nth(step) as u32)), pool, view)
+    }
+
+    fn mean(racks: impl Iterator<Item = DomainId>, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
         let (mut uplinks, mut stored) = (0.0, 0.0);
-        for rack in pool.fabric().all_racks() {
-            let Some((uplink, storage)) = of_rack(rack, pool, view) else { continue };
+        for (uplink, storage) in racks.filter_map(|rack| of_rack(rack, pool, view)) {
             uplinks += uplink;
             stored += storage;
         }
-        let mean = (stored > 0.0).then(|| uplinks / stored)?;
-        Some(Guideline(per_tb.map_or(mean, |rate| rate.as_load().0 as f64 / BYTES_PER_TB)))
+        (stored > 0.0).then(|| Guideline(uplinks / stored))
     }
 
     /// The class of a rack, as its uplink is believed to be. One without storage or uplink is of the middle class.
@@ -57,4 +70,15 @@ fn of_rack(rack: DomainId, pool: &Pool, view: &View<'_>) -> Option<(f64, f64)> {
     let uplink = view.capacity(pool.fabric().out_of_domain(rack)?).0 as f64;
     let storage = pool.storage(rack)?.0 as f64;
     (storage > 0.0).then_some((uplink, storage))
+}
+
+/// A round trip of so many things that meets each once, and neighbours seldom one after the other.
+pub(super) fn tour(first: usize, count: usize) -> impl Fn(usize) -> usize {
+    let golden = (count as f64 * 0.618) as usize;
+    let stride = (golden.max(1)..).find(|&stride| gcd(stride, count) == 1).unwrap_or(1);
+    move |step| (first + step * stride) % count
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -33,15 +33,25 @@ impl World {
 
     /// The same, of those for which it says something.
     pub fn report_some(&mut self, share: impl Fn(ResourceId) -> Option<f64>) {
+        self.report_at(NOW, (Nanos(0), Nanos::SECOND), share);
+    }
+
+    /// The same, of another window.
+    pub fn report_at(
+        &mut self,
+        now: Nanos,
+        window: (Nanos, Nanos),
+        share: impl Fn(ResourceId) -> Option<f64>,
+    ) {
         let resources = (0..self.fabric.resource_count() as u32).map(ResourceId);
         let capacity = |r| self.ledger.view(NOW, &mut Scratch::default()).capacity(r).0;
         let samples: Vec<Sample> = resources
             .filter_map(|resource| {
                 let load = Load((capacity(resource) as f64 * share(resource)?) as i64);
-                Some(Sample { resource, window: (Nanos(0), Nanos::SECOND), load, guaranteed: None })
+                Some(Sample { resource, window, load, guaranteed: None })
             })
             .collect();
-        self.ledger.report(&samples, NOW);
+        self.ledger.report(&samples, now);
     }
 
     pub fn place(&self, policy: &str, settings: &str, batch: &[ReplicaRequest]) -> Vec<Answer> {

@@ -1,0 +1,367 @@
+//! One block's way to its places under `leeward`: racks by their links, the hosts of the best few, and the best of these.
+
+use std::cmp::Reverse;
+
+use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId, Shape};
+
+use super::first::{chosen, nobody};
+use super::level::{Failure, Level, Ranked};
+use super::spread::spreads;
+use super::survey::{Blind, Rate, Survey, lower};
+use super::uplink::{Guideline, UplinkClass, tour};
+use super::{Layout, ReplicaRequest};
+use crate::constraints::{Constraint, Filter};
+use crate::decision::sight;
+use crate::ties::Ties;
+use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
+
+/// Steps of rate up to the rate of a disk.
+const STEPS: f64 = 8.0;
+/// Fills that differ by less than this share of the mean are equal.
+const EVEN: f64 = 0.05;
+/// Fills count as equal beyond so many steps from the mean.
+const MOST_STEPS: i64 = 1000;
+/// In how many racks hosts are looked at for each group of copies.
+const LOOKED_INTO: usize = 5;
+
+/// One block to be placed.
+pub(super) struct Search<'s, 'c, 'a, 'l> {
+    pub request: &'s ReplicaRequest,
+    pub context: &'c Context<'a, 'l>,
+    pub filter: Filter<'s>,
+    pub ties: Ties,
+    pub guideline: Option<Guideline>,
+    pub survey: Survey<'c, 'l>,
+    /// How full the hosts are in the mean.
+    pub mean_fill: f64,
+    /// How many racks are looked at, or hosts of a mesh.
+    pub sample: usize,
+    /// The rate of the fastest disk, in bit/s, and how many times that of a disk is worth having.
+    pub disk: f64,
+    pub headroom: f64,
+    pub why: Vec<Considered>,
+    pub oldest: Option<Nanos>,
+}
+
+/// Hosts for a group of copies.
+struct Group {
+    hosts: Vec<HostId>,
+    /// What ranks the one with the least, in bit/s.
+    worth: f64,
+    /// What the block would get there.
+    rate: Rate,
+    listed: Vec<Listed>,
+}
+
+/// A candidate, for the explanation.
+struct Listed {
+    /// `None` if it cannot be seen.
+    ranked: Option<Ranked>,
+    candidate: Candidate,
+    rate: Option<Rate>,
+    verdict: Verdict,
+}
+
+impl Listed {
+    fn new(ranked: Ranked, rate: Rate, verdict: Verdict) -> Listed {
+        Listed { ranked: Some(ranked), candidate: ranked.2.0, rate: Some(rate), verdict }
+    }
+}
+
+impl Search<'_, '_, '_, '_> {
+    /// Places the copies besides the first.
+    pub fn place(&mut self, remote_racks: u8) -> Result<(), Refusal> {
+        let shape = self.context.view.fabric().shape();
+        let first = chosen(&self.filter.used, self.context);
+        let mut failure = None;
+        for spread in spreads(self.request, remote_racks, shape)? {
+            self.filter.used.truncate(1);
+            self.why.clone_from(&first);
+            self.oldest = None;
+            let mut failed = None;
+            for &copies in &spread.groups {
+                spread.close(&mut self.filter);
+                failed = self.place_group(copies).err();
+                if failed.is_some() {
+                    break;
+                }
+            }
+            match failed {
+                None => return Ok(()),
+                Some(failed) => failure = failure.or(Some(failed)),
+            }
+        }
+        Err(match failure {
+            Some(Failure::Unseen(newest)) => {
+                Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
+            }
+            _ => nobody(&self.filter, |host| self.is_unseen(host)),
+        })
+    }
+
+    /// Places copies in the best rack that takes them all: of a sample, or if none of these does, of the rest. On a
+    /// mesh, on the best host.
+    fn place_group(&mut self, copies: usize) -> Result<(), Failure> {
+        let view = &*self.context.view;
+        let fabric = view.fabric();
+        if let (Layout::Chain, Some(&last)) = (self.request.layout, self.filter.used.last()) {
+            self.survey.set_from(last);
+        }
+        let tree = fabric.shape() == Shape::Tree;
+        let count = if tree { fabric.rack_count() } else { fabric.host_count() };
+        let begin = self.ties.rank(self.filter.used.len() as u64) % count as u64;
+        let nth = tour(begin as usize, count);
+        let sample = self.sample.min(count);
+        let (mut level, mut listed, mut failed) = (Level::default(), Vec::new(), None);
+        for part in [0..sample, sample..count].into_iter().filter(|part| !part.is_empty()) {
+            let part = part.map(|step| nth(step) as u32);
+            let found = if tree {
+                part.for_each(|rack| self.rank_rack(DomainId(rack), &mut level));
+                self.best_rack(&mut level, copies, &mut listed)
+            } else {
+                let hosts = part.map(HostId);
+                // Where no host is counted there is nothing to go by, unlike in a rack that was chosen by its link.
+                let blind = Blind { links: false, ..self.survey.blind(hosts.clone()) };
+                self.rank_hosts(hosts, blind, &mut level);
+                self.best_hosts(&mut level, blind, copies, &mut listed)
+            };
+            match found {
+                Ok(group) => {
+                    self.filter.used.extend(group.hosts);
+                    self.explain(listed);
+                    self.explain(group.listed);
+                    return Ok(());
+                }
+                Err(below) => failed = failed.or(below),
+            }
+            level.go_on();
+        }
+        Err(failed.unwrap_or_else(|| Failure::of(&level)))
+    }
+
+    /// The best rack with hosts for all copies. What a rack's links leave is more than a block gets there if its disks are
+    /// busy, so hosts are looked at in the best few, and for as long as one by its links may still be better.
+    fn best_rack(
+        &mut self,
+        level: &mut Level,
+        copies: usize,
+        listed: &mut Vec<Listed>,
+    ) -> Result<Group, Option<Failure>> {
+        let limit = self.context.explain.limit();
+        let mut best: Option<(Ranked, Rate, Group)> = None;
+        let (mut looked, mut failed, mut next) = (0, None, level.best());
+        while let Some(ranked) = next {
+            if best.as_ref().is_some_and(|(best, ..)| *best >= ranked || looked == LOOKED_INTO) {
+                break;
+            }
+            next = level.best();
+            let Reverse(candidate) = ranked.2;
+            let Candidate::Domain(rack) = candidate else { continue };
+            let links = self.survey.rack(rack);
+            let refused =
+                self.filter.refuses_domain(rack, copies).or_else(|| match self.look_into(rack, copies) {
+                    Ok(group) => {
+                        looked += 1;
+                        let ranked = self.ranked(candidate, links.0.min(group.worth));
+                        let found = (ranked, lower(links, group.rate), group);
+                        let lost = match &best {
+                            Some((best, ..)) if *best >= ranked => Some(found),
+                            _ => best.replace(found),
+                        };
+                        let lost = lost.filter(|_| limit > 0);
+                        listed.extend(
+                            lost.map(|(ranked, rate, _)| Listed::new(ranked, rate, Verdict::Outranked)),
+                        );
+                        None
+                    }
+                    Err(failure) => {
+                        failed = failed.or(Some(failure));
+                        Some(Constraint::TooFew)
+                    }
+                });
+            if let Some(refused) = refused.filter(|_| limit > 0) {
+                listed.push(Listed::new(ranked, links, Verdict::Refused(refused)));
+            }
+        }
+        let Some((ranked, rate, group)) = best else { return Err(failed) };
+        if limit > 0 {
+            listed.push(Listed::new(ranked, rate, Verdict::Chosen));
+            listed.sort_by_key(|listed| Reverse(listed.ranked));
+            self.list_rest(next, level, listed);
+        }
+        Ok(group)
+    }
+
+    /// The best hosts of a rack for so many copies.
+    fn look_into(&mut self, rack: DomainId, copies: usize) -> Result<Group, Failure> {
+        let hosts = self.context.view.fabric().hosts(rack).map(HostId);
+        let (mut level, mut listed) = (Level::default(), Vec::new());
+        let blind = self.survey.blind(hosts.clone());
+        self.rank_hosts(hosts, blind, &mut level);
+        let found = self.best_hosts(&mut level, blind, copies, &mut listed);
+        let group = found.map_err(|_| Failure::of(&level))?;
+        Ok(Group { listed, ..group })
+    }
+
+    /// The best hosts of a level, one copy each.
+    fn best_hosts(
+        &mut self,
+        level: &mut Level,
+        blind: Blind,
+        copies: usize,
+        listed: &mut Vec<Listed>,
+    ) -> Result<Group, Option<Failure>> {
+        let limit = self.context.explain.limit();
+        let mut hosts = Vec::with_capacity(copies);
+        let (mut worth, mut rate) = (f64::INFINITY, (f64::INFINITY, None));
+        while hosts.len() < copies {
+            let Some(ranked) = level.best() else { return Err(None) };
+            let Reverse(candidate) = ranked.2;
+            let Candidate::Host(host) = candidate else { continue };
+            let Ok(room) = self.survey.host(host, blind) else { continue };
+            let own = lower(room.link, room.disk);
+            let refused = self.filter.refuses(host);
+            if refused.is_none() {
+                hosts.push(host);
+                worth = worth.min(room.link.0.min(self.headroom * room.disk.0));
+                rate = lower(rate, own);
+            }
+            if limit > 0 {
+                let verdict = refused.map_or(Verdict::Chosen, Verdict::Refused);
+                listed.push(Listed::new(ranked, own, verdict));
+            }
+        }
+        self.list_rest(None, level, listed);
+        Ok(Group { hosts, worth, rate, listed: Vec::new() })
+    }
+
+    /// Ranks a rack by its links. One whose own cannot be seen has no place.
+    fn rank_rack(&mut self, rack: DomainId, level: &mut Level) {
+        let (view, candidate) = (&*self.context.view, Candidate::Domain(rack));
+        if let Some(link) = self.survey.link(candidate) {
+            if view.measured(link).is_none() {
+                return level.add_unseen(candidate, view.measured_until(link));
+            }
+            self.rests_on(link);
+        }
+        level.add(self.ranked(candidate, self.survey.rack(rack).0));
+    }
+
+    /// Ranks hosts by the link into each and the disk that the block would be written to.
+    fn rank_hosts(&mut self, hosts: impl Iterator<Item = HostId>, blind: Blind, level: &mut Level) {
+        for host in hosts {
+            let candidate = Candidate::Host(host);
+            let Some(link) = self.survey.link(candidate) else { continue };
+            match self.survey.host(host, blind) {
+                Err(until) => level.add_unseen(candidate, until),
+                Ok(room) => {
+                    let ranked = self.ranked(candidate, room.link.0.min(self.headroom * room.disk.0));
+                    // That a host is known to carry nothing is no sight of it.
+                    if room.seen && self.context.pool.is_up(host) {
+                        self.rests_on(link);
+                        level.add(ranked);
+                    } else {
+                        level.add_blind(ranked);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes that the load of a link played a part.
+    fn rests_on(&mut self, link: ResourceId) {
+        let seen = self.context.view.measured_until(link);
+        self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+    }
+
+    /// The rank of a candidate with so much left, in bit/s.
+    fn ranked(&self, candidate: Candidate, left: f64) -> Ranked {
+        let steps = (left.min(self.headroom * self.disk) / self.disk * STEPS) as i64;
+        let (thing, class) = match candidate {
+            Candidate::Domain(rack) => {
+                let class =
+                    |guideline: Guideline| guideline.class(rack, self.context.pool, self.context.view);
+                (u64::from(rack.0), self.guideline.map_or(UplinkClass::Medium, class))
+            }
+            Candidate::Host(host) => (u64::from(host.0), UplinkClass::Medium),
+        };
+        let fuller = MOST_STEPS - self.fuller(candidate);
+        let score = (steps * (2 * MOST_STEPS + 1) + fuller) * 3 + class as i64;
+        (score, self.ties.rank(thing), Reverse(candidate))
+    }
+
+    /// How much fuller than the mean, in steps.
+    fn fuller(&self, candidate: Candidate) -> i64 {
+        let pool = self.context.pool;
+        let mean = self.mean_fill;
+        let fill = match candidate {
+            Candidate::Host(host) => pool.fill(host, self.request.size),
+            Candidate::Domain(rack) => pool
+                .storage(rack)
+                .map_or(mean, |storage| pool.stored_in(rack).0 as f64 / (storage.0 as f64).max(1.0)),
+        };
+        let steps = (fill - mean) / (mean * EVEN).max(f64::MIN_POSITIVE);
+        steps.clamp(-MOST_STEPS as f64, MOST_STEPS as f64) as i64
+    }
+
+    /// Lists those of a level that were outranked, `next` first, and those that cannot be seen, as far as asked for.
+    fn list_rest(&self, mut next: Option<Ranked>, level: &mut Level, listed: &mut Vec<Listed>) {
+        let limit = self.context.explain.limit();
+        while listed.len() < limit {
+            let Some(ranked) = next.take().or_else(|| level.best()) else { break };
+            let rate = self.rate(ranked.2.0);
+            listed.push(Listed {
+                ranked: Some(ranked),
+                candidate: ranked.2.0,
+                rate,
+                verdict: Verdict::Outranked,
+            });
+        }
+        let verdict = Verdict::Refused(Constraint::Unknown);
+        let unseen = level.unseen().iter().take(limit.saturating_sub(listed.len()));
+        listed.extend(unseen.map(|&candidate| Listed { ranked: None, candidate, rate: None, verdict }));
+    }
+
+    /// What a candidate that was not looked at further leaves a block.
+    fn rate(&self, candidate: Candidate) -> Option<Rate> {
+        match candidate {
+            Candidate::Domain(rack) => Some(self.survey.rack(rack)),
+            Candidate::Host(host) => {
+                let room = self.survey.host(host, self.blind_beside(host)).ok()?;
+                Some(lower(room.link, room.disk))
+            }
+        }
+    }
+
+    /// Whether the load of a host, or of its rack, cannot be seen.
+    fn is_unseen(&self, host: HostId) -> bool {
+        let view = &*self.context.view;
+        let into = self.survey.link(Candidate::Domain(view.fabric().rack_of(host)));
+        into.is_some_and(|link| view.measured(link).is_none())
+            || self.survey.host(host, self.blind_beside(host)).is_err()
+    }
+
+    /// Where no counters reach in the rack of a host; on a mesh they all have to.
+    fn blind_beside(&self, host: HostId) -> Blind {
+        let fabric = self.context.view.fabric();
+        let blind = self.survey.blind(fabric.hosts(fabric.rack_of(host)).map(HostId));
+        Blind { links: blind.links && fabric.shape() == Shape::Tree, ..blind }
+    }
+
+    /// Keeps the best candidates of a level, and those chosen.
+    fn explain(&mut self, listed: Vec<Listed>) {
+        let limit = self.context.explain.limit();
+        for (at, Listed { candidate, rate, verdict, .. }) in listed.into_iter().enumerate() {
+            if at < limit || verdict == Verdict::Chosen {
+                let link = self.survey.link(candidate);
+                self.why.push(Considered {
+                    candidate,
+                    limit: rate.and_then(|(_, limit)| limit).map(Limit::Resource),
+                    value: rate.map(|(rate, _)| Load(rate.min(1e18) as i64)),
+                    sight: link.map(|link| sight(self.context.view, link)),
+                    verdict,
+                });
+            }
+        }
+    }
+}
