@@ -67,7 +67,7 @@ impl Engine {
             }
             Input::Drain(host, draining) => self.pool.set_draining(host, draining),
             Input::Stored(host, stored) => self.pool.set_stored(host, stored),
-            Input::Discarded(host, bytes) => self.pool.discard(host, bytes),
+            Input::Unstored(host, bytes) => self.pool.discard(host, bytes),
             Input::Wake => {}
         }
         while let Some(entry) = self.queue.first_entry().filter(|entry| *entry.key() <= now) {

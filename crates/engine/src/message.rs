@@ -25,7 +25,7 @@ pub enum Input<'a> {
     /// A host stores this much now.
     Stored(HostId, Bytes),
     /// A host stores this much less: what was to be written there never was, or is gone.
-    Discarded(HostId, Bytes),
+    Unstored(HostId, Bytes),
     /// The time that was asked for has come.
     Wake,
 }

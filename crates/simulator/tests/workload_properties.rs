@@ -352,6 +352,24 @@ proptest! {
 }
 
 #[test]
+fn a_run_with_phases_begins_as_a_longer_one_does() {
+    let cluster = tree(6, 5);
+    let settings =
+        Facebook { load: Factor::new(10.0).unwrap(), phases: Some(Phases::default()), ..Facebook::default() };
+    // A shuffle takes up to half an hour on its own.
+    let (short, long) = (600.0, 6000.0);
+    let tasks = |horizon: f64| {
+        let workload = settings.generate(&cluster, 3, horizon).unwrap().workload;
+        let name = |file: &FileWrite| workload.jobs[file.job.unwrap() as usize].name.clone();
+        let begun = workload.files.iter().filter(|file| file.start < short);
+        begun.map(|file| (name(file), FileWrite { job: None, ..file.clone() })).collect::<Vec<_>>()
+    };
+    let (short, long) = (tasks(short), tasks(long));
+    assert!(short.iter().any(|(_, file)| !file.fetches.is_empty()));
+    assert_eq!(short, long);
+}
+
+#[test]
 fn one_seed_is_one_workload_and_another_seed_another() {
     let cluster = tree(15, 20);
     let swim = source("{swim: {file: f, keep: 0.5}}");

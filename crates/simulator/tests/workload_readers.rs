@@ -153,6 +153,7 @@ fn bad_lists_of_blocks_have_errors_with_line_and_field() {
         "0,0,,a,",
         "0,0,1,a,0",
         "0,0,1,a,256",
+        "0,0,1,a,7",
         "0,0,1,a,two",
     ];
     let mut texts: Vec<_> = rows.iter().map(|row| format!("{HEADER}{row}\n")).collect();
@@ -164,6 +165,22 @@ fn bad_lists_of_blocks_have_errors_with_line_and_field() {
     insta::assert_snapshot!(
         table("{blocks: {file: b.csv}}", &texts)
             + &table("{blocks: {file: b.csv, coding: 2+1}}", &[format!("{HEADER}0,0,1,a,2\n").as_bytes()])
+    );
+}
+
+#[test]
+fn more_copies_or_chunks_than_hosts_are_refused_by_the_setting_that_asks_for_them() {
+    let load = |text: &str| {
+        let refused = source(text).load(&tree(3, 2), &Inputs::default(), 0, HORIZON);
+        refused.unwrap_err().to_string()
+    };
+    assert_eq!(
+        load("{facebook: {load: 100, replicas: 7}}"),
+        "facebook: replicas: 7 copies of a block, each on a host of its own, but the cluster has 6 hosts"
+    );
+    assert_eq!(
+        load("{facebook: {load: 100, coding: 6+3}}"),
+        "facebook: coding: 9 chunks of a block, each on a host of its own, but the cluster has 6 hosts"
     );
 }
 

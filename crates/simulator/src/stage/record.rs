@@ -79,7 +79,7 @@ pub struct Job {
     pub name: String,
     /// When it was submitted.
     pub start: f64,
-    /// What its files hold together.
+    /// What those of its files hold together that were written to the end.
     pub bytes: Bytes,
     /// When the first block of any of its files was asked for.
     pub write_start: Option<f64>,
@@ -232,7 +232,7 @@ impl LinkRecorder {
     }
 
     /// Ends an interval at `now`; `carried` says how much work a resource has carried so far. What an interval that
-    /// ends before `count_from` carried is not recorded.
+    /// begins before `count_from` carried is not recorded.
     pub fn interval(
         &mut self,
         now: f64,

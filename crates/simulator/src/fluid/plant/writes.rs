@@ -118,7 +118,7 @@ impl Plant<'_> {
         self.tell(now, Input::Release(entries));
         let record = &self.record.blocks[block as usize];
         let bytes = piece(record, &self.workload.files[record.file as usize]);
-        copies.iter().for_each(|&host| self.tell(now, Input::Discarded(host, bytes)));
+        copies.iter().for_each(|&host| self.tell(now, Input::Unstored(host, bytes)));
     }
 
     /// A host of a block failed: the block is asked for again, without it.

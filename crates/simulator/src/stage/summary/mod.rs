@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::record::{Block, File, Job, Link, Record};
 
-/// A run in a few numbers. Times in seconds; what began before the warm-up ended is left out, blocks with their file.
+/// A run in a few numbers. Times in seconds; what began before the warm-up ended is left out, blocks with their file. What
+/// is stored counts from the beginning.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Blocks written.
@@ -45,9 +46,9 @@ pub struct Summary {
     pub host_ingress_cv: Option<f64>,
     /// Share of rack-link intervals that were hot.
     pub hot_share: f64,
-    /// Standard deviation over mean of the bytes stored by rack.
+    /// Standard deviation over mean of the bytes stored by rack at the end, those of the warm-up among them.
     pub rack_storage_cv: Option<f64>,
-    /// Standard deviation over mean of the bytes stored by host.
+    /// The same by host.
     pub host_storage_cv: Option<f64>,
 }
 

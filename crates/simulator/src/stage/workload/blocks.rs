@@ -9,11 +9,12 @@ use std::num::NonZeroU8;
 
 use leeward_fabric::input::{Clock, InputError, Line, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
+use leeward_placement::replicas::Layout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::List;
-use super::settings::{Coding, Factor, Window, amount, copies, positive, whole_bytes};
+use super::settings::{Coding, Factor, Window, amount, copies, enough_hosts, positive, whole_bytes};
 use super::source::Loaded;
 use super::{FileWrite, Job, MOST_RECORDS, Workload, swim};
 
@@ -67,7 +68,7 @@ impl Blocks {
             let Some(bytes) = whole_bytes(size) else {
                 return Err(line.error("size_bytes", format!("{size:e} bytes: too much for one file")));
             };
-            let (replicas, layout) = copies(self.replicas(&line, replicas)?, self.coding);
+            let (replicas, layout) = copies(self.replicas(cluster, &line, replicas)?, self.coding);
             read += 1;
             let Some(start) = window.place(arrival) else { continue };
             if bytes == 0 {
@@ -107,7 +108,7 @@ impl Blocks {
         Ok(Loaded { workload, provenance })
     }
 
-    fn replicas(&self, line: &Line<'_>, cell: &str) -> Result<NonZeroU8, InputError> {
+    fn replicas(&self, cluster: &Cluster, line: &Line<'_>, cell: &str) -> Result<NonZeroU8, InputError> {
         if cell.is_empty() {
             return Ok(self.replicas);
         }
@@ -117,7 +118,10 @@ impl Blocks {
         }
         let count = line.count("replicas", "copies of each block", cell)?;
         let copies = u8::try_from(count).ok().and_then(NonZeroU8::new);
-        copies.ok_or_else(|| line.error("replicas", format!("{count}: expected 1 to 255 copies")))
+        let wrong = |message| line.error("replicas", message);
+        let copies = copies.ok_or_else(|| wrong(format!("{count}: expected 1 to 255 copies")))?;
+        enough_hosts(cluster, copies.get(), Layout::Chain).map_err(wrong)?;
+        Ok(copies)
     }
 }
 

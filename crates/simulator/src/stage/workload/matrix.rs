@@ -251,12 +251,13 @@ impl Matrix {
             flows.extend(round.iter().filter(|_| at < end).map(|flow| Flow { start: at, ..*flow }));
         }
         let provenance = format!(
-            "matrix {}: {} pairs, {} in each of {} rounds; {} dropped",
+            "matrix {}: {} pairs, {} in each of {} rounds; {} dropped, and {} pairs of less than a byte",
             self.file,
             round.len(),
             amount(u128::from(given)),
             rounds,
-            self.within(entries)
+            self.within(entries),
+            entries.kept.len() - round.len()
         );
         Ok(Loaded { workload: Workload { flows, ..Workload::default() }, provenance })
     }

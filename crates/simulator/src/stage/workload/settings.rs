@@ -123,6 +123,18 @@ pub(super) fn copies(replicas: NonZeroU8, coding: Option<Coding>) -> (u8, Layout
     }
 }
 
+/// Whether each copy of a block, or each chunk, can lie on a host of its own.
+pub(super) fn enough_hosts(cluster: &Cluster, replicas: u8, layout: Layout) -> Result<(), String> {
+    let (hosts, things) =
+        (cluster.fabric.host_count(), if layout == Layout::Chain { "copies" } else { "chunks" });
+    if usize::from(replicas) <= hosts {
+        return Ok(());
+    }
+    Err(format!(
+        "{replicas} {things} of a block, each on a host of its own, but the cluster has {hosts} hosts"
+    ))
+}
+
 /// The part of a trace that a run sees; its times count from the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Window {

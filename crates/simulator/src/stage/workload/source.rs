@@ -8,6 +8,7 @@ use std::fmt;
 
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{InputError, excerpt};
+use leeward_placement::replicas::Layout;
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -19,6 +20,7 @@ use super::flows::{self, Flows};
 use super::inputs::Inputs;
 use super::matrix::Matrix;
 use super::rates::{self, Rates};
+use super::settings::enough_hosts;
 use super::swim::Swim;
 use super::{FileWrite, MOST_BLOCKS, Workload};
 
@@ -152,12 +154,10 @@ impl Source {
     /// Whether a file can be written at all.
     fn check(&self, file: &FileWrite, cluster: &Cluster) -> Result<(), InputError> {
         let wrong = |field: &str, message: String| Err(InputError::new(self.kind(), message).in_field(field));
-        let (hosts, replicas) = (cluster.fabric.host_count(), file.replicas);
-        if usize::from(replicas) > hosts {
-            let message =
-                format!("{replicas} of a block, each on a host of its own, but the cluster has {hosts}");
-            return wrong("replicas", message);
-        }
+        enough_hosts(cluster, file.replicas, file.layout).or_else(|message| match file.layout {
+            Layout::Chain => wrong("replicas", message),
+            Layout::Stripe { .. } => wrong("coding", message),
+        })?;
         if file.bytes.0.div_ceil(file.block.0.max(1)) > MOST_BLOCKS {
             let message =
                 format!("{}: a file of {} would have more than {MOST_BLOCKS}", file.block, file.bytes);

@@ -141,7 +141,9 @@ impl<'a> Writes<'a> {
         if self.files_per_second == 0.0 {
             return Ok(workload);
         }
-        let much = (horizon + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
+        // With phases the tasks of a job begin before its first file would be written.
+        let until = horizon + self.longest_shuffle();
+        let much = (until + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
         if much > MOST_RECORDS as f64 {
             let message =
                 format!("{much:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
@@ -152,24 +154,19 @@ impl<'a> Writes<'a> {
         let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
             .map_err(|error| wrong("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
         let mut arrivals = stream(seed, ARRIVALS, 0);
-        let (mut first_file, mut index, mut made) = (-WARM_UP, 0, Vec::new());
+        let (mut first_file, mut index, mut made, mut fetched) = (-WARM_UP, 0, Vec::new(), 0);
         loop {
             first_file += gaps.sample(&mut arrivals);
-            if first_file >= horizon {
+            if first_file >= until {
                 break;
             }
             let mut random = stream(seed, JOB, index);
-            made.extend(self.job(&Drawn { index, first_file, horizon, hosts: &hosts, seed }, &mut random));
+            let drawn = Drawn { index, first_file, horizon, hosts: &hosts, seed };
+            made.extend(self.job(&drawn, &mut random, &mut fetched)?);
             index += 1;
             if index > 2 * MOST_RECORDS as u64 {
                 return Err(wrong("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
             }
-        }
-        let fetched: usize = made.iter().flat_map(|(_, files)| files).map(|file| file.fetches.len()).sum();
-        if fetched > MOST_RECORDS {
-            let message =
-                format!("{fetched} fetches: more than {MOST_RECORDS}; lower `mappers` or the horizon");
-            return Err(wrong("phases", message));
         }
         made.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
         for (number, (job, files)) in (0..).zip(made) {
@@ -180,8 +177,19 @@ impl<'a> Writes<'a> {
         Ok(workload)
     }
 
-    /// A job and those of its tasks that are in the run, if any.
-    fn job(&self, drawn: &Drawn<'_>, random: &mut ChaCha8Rng) -> Option<(Job, Vec<FileWrite>)> {
+    /// How long before its write a task begins to fetch at most, in seconds.
+    fn longest_shuffle(&self) -> f64 {
+        let bytes = SIZE.2 * self.settings.block.0 as f64 * self.shuffled;
+        self.settings.phases.as_ref().map_or(0.0, |phases| phases.seconds(bytes))
+    }
+
+    /// A job and those of its tasks that are in the run, if any. Adds to the fetches made so far.
+    fn job(
+        &self,
+        drawn: &Drawn<'_>,
+        random: &mut ChaCha8Rng,
+        fetched: &mut usize,
+    ) -> Result<Option<(Job, Vec<FileWrite>)>, InputError> {
         let &Drawn { index, first_file, horizon, hosts, .. } = drawn;
         let bin = self.kinds.sample(random);
         let span = SPAN * random.sample::<f64, _>(Exp1);
@@ -212,14 +220,21 @@ impl<'a> Writes<'a> {
         let before = (last_end - first_file) * (1.0 - writing) / writing;
         let job = Job { name: format!("bin{}/{index}", bin + 1), start: first_file - before };
         if let Some(phases) = self.settings.phases.as_ref().filter(|_| bin < SHUFFLING) {
-            self.shuffle(drawn, phases, job.start, &mut files);
+            self.shuffle(drawn, phases, job.start, &mut files, fetched)?;
         }
         files.retain(|file| file.start < horizon);
-        (!files.is_empty()).then_some((job, files))
+        Ok((!files.is_empty()).then_some((job, files)))
     }
 
     /// Puts a shuffle before the files of a job.
-    fn shuffle(&self, drawn: &Drawn<'_>, phases: &Phases, submitted: f64, files: &mut [FileWrite]) {
+    fn shuffle(
+        &self,
+        drawn: &Drawn<'_>,
+        phases: &Phases,
+        submitted: f64,
+        files: &mut [FileWrite],
+        fetched: &mut usize,
+    ) -> Result<(), InputError> {
         let of = |file: &FileWrite| file.bytes.0 as f64 * self.shuffled;
         let all: f64 = files.iter().map(of).sum();
         let maps = (all / self.settings.block.0 as f64).ceil() as u64;
@@ -228,9 +243,18 @@ impl<'a> Writes<'a> {
             let (write, bytes) = (file.start, of(file));
             let begun = (write - phases.seconds(bytes)).max(submitted);
             file.start = begun.max(0.0);
+            if file.start >= drawn.horizon {
+                continue;
+            }
             let left = if write > begun { (write - file.start) / (write - begun) } else { 1.0 };
             file.fetches = fetches(&mappers, file.writer, (bytes * left).round() as u64);
+            *fetched += file.fetches.len();
+            if *fetched > MOST_RECORDS {
+                let message = format!("more than {MOST_RECORDS} fetches; lower `mappers` or the horizon");
+                return Err(wrong("phases", message));
+            }
         }
+        Ok(())
     }
 
     /// How many writers a job has: log-normal, rounded at random so that the mean is kept. A job of none leaves no
