@@ -1,5 +1,6 @@
 """The one error for input that cannot be used."""
 
+import re
 from collections.abc import Iterable
 from operator import index
 
@@ -25,6 +26,8 @@ class InputError(ValueError):
         self, file: str, line: int | None, column: int | None, field: str | None, message: str
     ) -> None:
         """Takes the attributes, in order."""
+        # The system's number of an error says nothing to people.
+        message = re.sub(r" \(os error \d+\)", "", message)
         super().__init__(file, line, column, field, message)
         self.file = file
         self.line = line

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 
-from leeward._native import Run, Scenario
+from leeward import _native
+from leeward._native import Cluster, Run, Scenario
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 
@@ -72,8 +73,21 @@ def simulate(
     if not chosen:
         raise InputError("policies", None, None, None, "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
+    check_policies(chosen)
     with advised(), of_policy("policies"):
         return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
+
+
+def check_policies(policies: Sequence[str]) -> None:
+    """Checks that there are such policies, with such settings, by asking each where one block goes.
+
+    Raises:
+        InputError: One is not right.
+    """
+    cluster = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1})
+    with of_policy("policies"):
+        for policy in policies:
+            _native.place_replicas(cluster, policy, "1MiB")
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ import typer
 
 import leeward
 from leeward import cli
+from leeward.cli.options import listed
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -55,6 +56,17 @@ def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[
     assert usage.startswith(f"Usage: leeward {' '.join(command)} ")
     assert not blank
     assert purpose.startswith("  ")
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [(("reproduce",), "{PAPER}"), (("data", "list"), "[NAME]..."), (("simulate",), "{FILE}")],
+)
+def test_usage_names_what_is_given(run: Run, command: tuple[str, ...], usage: str) -> None:
+    assert (
+        run(*command, "--help").stdout.splitlines()[0]
+        == f"Usage: leeward {' '.join(command)} [OPTIONS] {usage}"
+    )
 
 
 @pytest.mark.parametrize("group", [(), *(path for path in commands() if len(path) == 1)], ids=" ".join)
@@ -112,7 +124,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
         f"{command} policies >/dev/full", shell=True, capture_output=True, check=False, text=True
     )
     assert (shell.returncode, shell.stderr.count("\n")) == (1, 1)
-    assert "No space left on device" in shell.stderr
+    assert shell.stderr == "error: No space left on device\n"
 
 
 def test_it_tells_its_version(run: Run) -> None:
@@ -165,6 +177,26 @@ def test_schema_describes_the_fields_of_a_cluster_file(run: Run) -> None:
             "error: bad.yaml:3:6: nic: ",
             "leeward schema cluster lists every field of a cluster file",
         ),
+        (
+            ["simulate", "scenario.yaml"],
+            "error: scenario.yaml:2:1: horizn: ",
+            "leeward schema scenario lists every field of a scenario file",
+        ),
+        (
+            ["simulate", "other.yaml"],
+            "error: bad.yaml:3:6: nic: ",
+            "leeward schema cluster lists every field of a cluster file",
+        ),
+        (
+            ["simulate", "other.yaml", "--seeds", "2"],
+            "error: bad.yaml:3:6: nic: ",
+            "leeward schema cluster lists every field of a cluster file",
+        ),
+        (
+            ["simulate", "scenario.yaml", "--backend", "best"],
+            "error: Invalid value for '--backend': `best`: expected one of threading, loky, ray",
+            "leeward simulate --help",
+        ),
         (["cluster", "show"], "error: Missing argument 'FILE'.", "leeward cluster show --help"),
         (["cluster"], "error: Missing command.", "leeward cluster --help"),
         (["clutser"], "error: No such command 'clutser'.", "leeward --help"),
@@ -175,7 +207,7 @@ def test_schema_describes_the_fields_of_a_cluster_file(run: Run) -> None:
         ),
         (
             ["cluster", "show", "bad.yaml", "-o", "xml"],
-            "error: Invalid value for '-o' / '--output': ",
+            "error: Invalid value for '-o' / '--output': `xml`: expected one of table, json",
             "leeward cluster show --help",
         ),
     ],
@@ -184,6 +216,8 @@ def test_bad_input_is_told_in_one_line_and_ends_with_2(
     run: Run, tmp_path: Path, arguments: list[str], error: str, hint: str | None
 ) -> None:
     (tmp_path / "bad.yaml").write_text("racks: 1\nhosts_per_rack: 1\nnic: 10\noversubscription: 1\n")
+    (tmp_path / "scenario.yaml").write_text("cluster: bad.yaml\nhorizn: 1h\n")
+    (tmp_path / "other.yaml").write_text("cluster: bad.yaml\nworkloads: [{facebook: {}}]\nhorizon: 1h\n")
     told = run(*arguments)
     lines = told.stderr.splitlines()
     assert (told.returncode, told.stdout) == (2, "")
@@ -222,3 +256,23 @@ def test_help_needs_no_heavy_imports() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert loaded.stdout == "\n"
+
+
+def test_the_library_does_not_need_the_command() -> None:
+    package = Path(leeward.__file__).parent
+    sources = [path for path in package.rglob("*.py") if package / "cli" not in path.parents]
+    assert len(sources) > 30
+    assert [path for path in sources if "leeward.cli" in path.read_text()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("uniform, sinbad", ["uniform", "sinbad"]),
+        ("rehdfs:offsets=[1,2],uniform", ["rehdfs:offsets=[1,2]", "uniform"]),
+        ("{a: [1,2], b: 3},'x,y',\"z]\"", ["{a: [1,2], b: 3}", "'x,y'", '"z]"']),
+        ("", [""]),
+    ],
+)
+def test_a_list_is_split_at_commas_outside_brackets_and_quotes(text: str, parts: list[str]) -> None:
+    assert listed(text) == parts

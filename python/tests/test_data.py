@@ -138,7 +138,7 @@ def test_a_host_that_is_not_there_is_told(
 ) -> None:
     upstream.shutdown()
     upstream.server_close()
-    with pytest.raises(FetchError, match="refused"):
+    with pytest.raises(FetchError, match=r": Connection refused$"):
         fetch(tmp_path, trace())
 
 
@@ -285,8 +285,9 @@ def test_a_set_that_is_not_known_is_one_line_and_code_2(run: Run, words: tuple[s
     assert shown.stderr.startswith("error: none: no such set of traces; there are: facebook-tm-parsimon, ")
 
 
-def test_a_mirror_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEEWARD_DATA_MIRROR", "mirror.example.org")
+@pytest.mark.parametrize("mirror", ["mirror.example.org", "http://[::1", "ftp://mirror.example.org"])
+def test_a_mirror_has_an_address(monkeypatch: pytest.MonkeyPatch, mirror: str) -> None:
+    monkeypatch.setenv("LEEWARD_DATA_MIRROR", mirror)
     with pytest.raises(leeward.InputError, match="expected the address of a mirror"):
         url(trace())
     monkeypatch.delenv("LEEWARD_DATA_MIRROR")

@@ -9,6 +9,11 @@ def test_an_input_error_prints_what_is_known_of_its_place() -> None:
     assert str(InputError("a.yaml", None, None, "nic", "too slow")) == "a.yaml: nic: too slow"
 
 
+def test_an_input_error_has_no_number_of_the_system() -> None:
+    error = InputError("a.yaml", None, None, None, "No such file or directory (os error 2)")
+    assert str(error) == "a.yaml: No such file or directory"
+
+
 def test_an_input_error_survives_the_way_between_processes() -> None:
     error = pickle.loads(pickle.dumps(InputError("a.yaml", 7, 12, "nic", "too slow")))
     assert (error.file, error.line, error.column, error.field) == ("a.yaml", 7, 12, "nic")

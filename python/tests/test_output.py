@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from leeward.cli.files import whole_file, whole_folder
 from leeward.cli.output import print_table
 from leeward.cli.progress import patience, progress
+from leeward.files import whole_file, whole_folder
 
 
 class Clock:
@@ -93,6 +94,39 @@ def test_a_table_on_a_terminal_has_colours_unless_told_otherwise(monkeypatch: py
     assert plain.getvalue() == "NAME\n[red]r0[/red]\n"
 
 
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *table: Any) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout", shown := Terminal())
+    print_table(*table)
+    return shown.getvalue()
+
+
+def test_on_a_narrow_terminal_names_and_numbers_stay_whole_and_texts_go_on_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    what = "traffic between the racks of three clusters, relative"
+    shown = on_a_terminal(
+        monkeypatch, 44, ["NAME", "SIZE", "WHAT"], "<><", [["facebook-tm-parsimon", "1.3 MB", what]]
+    )
+    lines = shown.splitlines()
+    assert lines[1].startswith("facebook-tm-parsimon  1.3 MB  traffic")
+    assert all(len(line) <= 44 for line in lines)
+    assert " ".join(line[30:].strip() for line in lines[1:]) == what
+
+
+@pytest.mark.parametrize("columns", [10, 20, 40, 80])
+def test_no_letter_of_a_table_is_cut_off_on_any_terminal(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    policies = ["uniform:remote_racks=2", "sinbad:remote_racks=2:interval=10s"]
+    rows = [["full block write time, mean", "6.80 s", "6.12 s"], ["f" * 64, "1", "2"]]
+    shown = on_a_terminal(monkeypatch, columns, ["", *policies], "<>>", rows)
+    letters = sorted("".join([*policies, *(cell for row in rows for cell in row)]).replace(" ", ""))
+    assert sorted("".join(shown.split())) == letters
+    assert "…" not in shown
+
+
 def test_a_wide_table_is_not_cut_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(["A", "B"], "<>", [["a" * 150, "b" * 150]])
     assert capsys.readouterr().out.splitlines()[1] == "a" * 150 + "  " + "b" * 150
@@ -155,3 +189,14 @@ def test_a_folder_takes_the_place_of_another_only_when_it_is_whole(tmp_path: Pat
     write("new")
     assert os.listdir(target) == ["new.txt"]
     assert os.listdir(target.parent) == ["results"]
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o750])
+def test_a_folder_keeps_the_permissions_of_the_one_whose_place_it_takes(tmp_path: Path, mode: int) -> None:
+    target = tmp_path / "results"
+    target.mkdir()
+    target.chmod(mode)
+    with whole_folder(target) as path:
+        (path / "new.txt").write_text("new")
+    assert target.stat().st_mode & 0o777 == mode
+    assert os.listdir(target) == ["new.txt"]

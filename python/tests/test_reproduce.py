@@ -1,20 +1,23 @@
+import gc
 import json
 import math
 import subprocess
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+import leeward
 from leeward.errors import InputError
-from leeward.reproduce import Row, reproduce
+from leeward.reproduce import Row, kept, reproduce
 from leeward.reproduce.rows import measured, missing
-from leeward.reproduce.sinbad import FIGURES, analysis, limits, sweeps
+from leeward.reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
 from leeward.reproduce.table import cells, markdown
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -109,17 +112,21 @@ def test_what_is_not_measured_cannot_be_taken_for_a_value() -> None:
 
 
 def test_tables_for_the_book_stand_between_anchors() -> None:
-    page = markdown({"7.2-sources": ("bound", [measured("7.2", "it", "x", [1.0, 1.0], 2.0, "why")])})
+    rows = [measured("7.2-sources", "it", "x", [1.0, 1.0], 2.0, "why")]
+    page = markdown("made so", {"7.2-sources": ("bound", rows)})
+    assert page.startswith("made so\n\n## 7.2-sources: bound\n")
     start, end = "<!-- ANCHOR: figure_7_2-sources -->", "<!-- ANCHOR_END: figure_7_2-sources -->"
     assert (
-        page.index(start) < page.index("| 7.2 | it | 2.00x | 1.00x ± 0.00x | -50 % | 1 |") < page.index(end)
+        page.index(start)
+        < page.index("| 7.2-sources | it | 2.00x | 1.00x ± 0.00x | -50 % | 1 |")
+        < page.index(end)
     )
     assert "1. why" in page
 
 
 def test_a_slice_has_a_value_and_an_interval_for_every_row(made: tuple[Path, list[Row]]) -> None:
     _, rows = made
-    assert {"7.2", "7.2 batching", "8", "limits", "equations"} == {row.figure for row in rows}
+    assert set(SLICE.split(",")) == {row.figure for row in rows}
     # Among two minutes there may be no block that is slower, but of all else there is something.
     for row in rows:
         assert row.ours is not None, row
@@ -145,10 +152,10 @@ def test_waiting_for_decisions_makes_writes_longer_from_asking_and_only_from_the
     made: tuple[Path, list[Row]],
 ) -> None:
     _, rows = made
-    factor = {row.quantity: row.ours or 0 for row in rows if row.figure == "7.2 batching"}
+    factor = {row.quantity: row.ours or 0 for row in rows if row.quantity.startswith("batching: ")}
     at_once = [value for quantity, value in factor.items() if "q = 0 s" in quantity]
     assert at_once[0] == at_once[1]
-    said = "full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
+    said = "batching: full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
     assert factor[said.format("counts")] < factor[said.format("does not count")]
 
 
@@ -183,21 +190,38 @@ def test_the_command_prints_a_table_and_notes(run: Run) -> None:
     header, first, *_ = shown.stdout.splitlines()
     assert header.split() == ["figure", "quantity", "paper", "ours", "deviation", "note"]
     assert first.startswith("12      slowdown under uniform, 1 off-rack copies, 3 of 150 links contended")
+    assert shown.stderr.startswith(
+        f"sinbad by Leeward {leeward.__version__}, seeds 1 to 10, runs as long as the"
+    )
+    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md, run.json and pictures"
 
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("choreo",), "error: paper: unknown paper `choreo`; there is: sinbad"),
+        (("choreo",), "error: PAPER: unknown paper `choreo`; there is: sinbad"),
         (("sinbad", "--figure", "3"), "error: --figure: unknown figure `3`; there are: 4, 5,"),
-        (("sinbad", "--figure", "8", "--horizon", "5"), "error: --set horizon=5"),
+        (("sinbad", "--figure", "8", "--horizon", "5"), "error: --horizon: `5`: the unit is missing"),
+        (("sinbad", "--figure", "12", "--horizon", "xx"), "error: --horizon: `xx`: "),
+        (("sinbad", "--horizon", "1min"), "error: --horizon: `1min`: expected at least 2 min: "),
+        (("sinbad", "--horizon", "61s"), "error: --horizon: `61s`: expected at least 2 min: "),
+        (("sinbad", "--horizon", "119s"), "error: --horizon: `119s`: expected at least 2 min: "),
+        (("sinbad", "--figure", "12", "--horizon", "0s"), "error: --horizon: "),
+        (("sinbad", "--figure", "12", "--horizon", "[1h]"), "error: --horizon: "),
+        (("sinbad", "--out", ""), "error: Invalid value for '--out': expected a path"),
+        (("sinbad", "--out", "afile"), "error: --out: `afile`: `afile` is no folder"),
         (("sinbad", "--seeds", "0"), "error: Invalid value for '--seeds'"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_code_2(run: Run, arguments: tuple[str, ...], error: str) -> None:
+def test_what_is_wrong_is_one_line_and_code_2_and_leaves_nothing(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], error: str
+) -> None:
+    (tmp_path / "afile").write_text("")
     shown = run("reproduce", *arguments)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith(error), shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["afile"]
 
 
 def test_figures_that_need_traces_say_which_is_not_there(
@@ -209,3 +233,145 @@ def test_figures_that_need_traces_say_which_is_not_there(
     assert row.note == "not measured: there is no fb2010-coflow/FB2010-1Hr-150-0.txt in the folder of traces"
     with pytest.raises(InputError, match="unknown figure"):
         reproduce("sinbad", ["13"])
+
+
+@given(
+    some.dictionaries(some.integers(1, 5), some.floats(0, 1e9)),
+    some.dictionaries(some.integers(1, 5), some.floats(0, 1e9) | some.just(0.0)),
+)
+def test_a_ratio_is_of_seeds_that_have_both_and_something_to_divide_by(
+    before: dict[int, float], after: dict[int, float]
+) -> None:
+    seeds = [seed for seed in before if seed in after and after[seed] > 0]
+    assert pairs.quotients(before, after) == [before[seed] / after[seed] for seed in seeds]
+
+
+@pytest.mark.parametrize("figures", ["5,7.2,8,limits,equations", "6,7,7.4,7.6-machines,9,11"])
+def test_the_shortest_runs_show_something_or_say_that_they_do_not(tmp_path: Path, figures: str) -> None:
+    horizon = f"{sweeps.LEAST_S:.0f}s"
+    rows = reproduce("sinbad", figures.split(","), seeds=1, out=tmp_path, horizon=horizon)
+    assert {row.figure for row in rows} == set(figures.split(","))
+    for row in rows:
+        assert row.ours is None or math.isfinite(row.ours)
+        assert ("a first look: 1 seed and runs of 120s" in row.note) == (row.ours is not None)
+    json.loads((tmp_path / "rows.json").read_text())
+
+
+def test_a_picture_of_nothing_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = replace(FIGURES["12"], rows=lambda _: [missing("12", "it", "%", None, "nothing")])
+    monkeypatch.setitem(FIGURES, "12", nothing)
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "12.svg").write_text("of an earlier call")
+    reproduce("sinbad", "12", out=tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [
+        "pictures",
+        "results.md",
+        "rows.json",
+        "run.json",
+    ]
+
+
+def test_what_rows_were_made_with_stands_beside_them(made: tuple[Path, list[Row]]) -> None:
+    out, rows = made
+    words = f"sinbad by Leeward {leeward.__version__}, seeds 1 to 2, runs of 2min (a first look"
+    assert (out / "results.md").read_text().startswith(words)
+    assert json.loads((out / "run.json").read_text()) == {
+        "paper": "sinbad",
+        "leeward": leeward.__version__,
+        "seeds": 2,
+        "horizon": "2min",
+    }
+    assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
+
+
+def test_a_reproduction_is_no_first_look() -> None:
+    whole = kept.making("sinbad", kept.SEEDS, None)
+    row = measured("8", "it", "x", [1.0])
+    assert (whole.look, kept.marked([row], whole)) == ("", [row])
+    assert "first look" not in whole.words
+
+
+def test_figures_of_one_reproduction_are_put_beside_each_other(tmp_path: Path) -> None:
+    by, titles = kept.making("sinbad", 10, None), {"4": "four", "8": "eight", "12": "twelve"}
+    four, eight = measured("4", "it", "x", [1.0]), measured("8", "it", "x", [1.0])
+    again, twelve = measured("8", "it", "x", [2.0]), measured("12", "it", "x", [3.0])
+    kept.write(tmp_path, by, titles, [eight, twelve])
+    kept.write(tmp_path, by, titles, [again, four])
+    assert kept.earlier(tmp_path, by) == [four, again, twelve]
+    page = (tmp_path / "results.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("## ")] == [
+        "## 4: four",
+        "## 8: eight",
+        "## 12: twelve",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "horizon", "version", "what"),
+    [(2, None, None, "seeds"), (10, "5min", None, "horizon"), (10, None, "0.0.1", "leeward")],
+)
+def test_figures_of_another_reproduction_are_refused_before_anything_is_run(
+    tmp_path: Path, run: Run, seeds: int, horizon: str | None, version: str | None, what: str
+) -> None:
+    by = kept.making("sinbad", seeds, horizon)
+    by = replace(by, leeward=version or by.leeward)
+    kept.write(tmp_path / "out", by, {"8": "eight"}, [measured("8", "it", "x", [1.0])])
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(
+        f"error: --out: `out`: holds figures of {by.words}; expected the same {what},"
+    )
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("notes.txt", ""), ("rows.json", "[]"), ("results.md", ""), (".rows.json", "")],
+)
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=r"^out: `.*`: holds "):
+        reproduce("sinbad", "12", out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"seeds": 0}, "seeds: `0`: expected a whole number from 1 on"),
+        ({"jobs": 0}, "jobs: `0`: expected"),
+        ({"horizon": "xx"}, "horizon: `xx`: "),
+        ({"figures": []}, "figures: expected at least one"),
+        ({"figures": "12,8"}, "figures: unknown figure `12,8`"),
+        ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
+    ],
+)
+def test_wrong_arguments_are_input_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("afile").write_text("")
+    with pytest.raises(InputError) as caught:
+        reproduce("sinbad", **({"figures": "12"} | arguments))
+    assert str(caught.value).startswith(error)
+
+
+def test_notes_stand_with_the_table_that_refers_to_them(run: Run, tmp_path: Path) -> None:
+    shown = run("reproduce", "sinbad", "--figure", "traces", "--out", "out", LEEWARD_DATA=str(tmp_path))
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[-1].startswith("1. not measured: there is no ")
+    assert "not measured" not in shown.stderr
+    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md and run.json"
+
+
+def test_what_held_blocks_back_is_kept_no_longer_than_the_cells(
+    tmp_path: Path, made: tuple[Path, list[Row]]
+) -> None:
+    gc.collect()
+    assert len(limits._KEPT) == 0
+
+
+def test_sweeps_that_share_a_folder_write_no_table_of_their_part_there(made: tuple[Path, list[Row]]) -> None:
+    out, _ = made
+    assert {path.name for path in (out / "sweeps" / "hour").iterdir()} == {"cells"}

@@ -36,6 +36,8 @@ def files(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "error"),
     [
+        (".", "`.`: this is the current folder, or above it"),
+        ("..", "`..`: this is the current folder, or above it"),
         ("file", "`file`: `file` is no folder"),
         ("file/below", "`file/below`: `file` is no folder"),
         ("broken", "`broken`: `broken` is no folder"),
@@ -138,3 +140,18 @@ def test_policies_that_differ_in_odd_letters_have_folders_of_their_own() -> None
     names = folders_of(["rehdfs:offsets=[1, 2]", "rehdfs:offsets=[1,2]", "uniform"])
     assert len(set(names)) == 3
     assert all(not set(name) & set('/\\:*?"<>|[] ') for name in names)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("simulate", "scenario.yaml", "--out"), ("demo", "--page"), ("reproduce", "sinbad", "--out")],
+)
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_not_the_current_folder(
+    run: Run, scenario: str, tmp_path: Path, arguments: tuple[str, ...], path: str
+) -> None:
+    before = files(tmp_path)
+    shown = run(*arguments, path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(f"error: Invalid value for '{arguments[-1]}': expected a path")
+    assert files(tmp_path) == before

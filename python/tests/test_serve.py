@@ -124,9 +124,15 @@ print(urllib.request.urlopen(request).status)
     ("arguments", "error"),
     [
         (["--policy", "nowhere"], "error: --policy: unknown policy `nowhere` for replicas; there are: "),
+        (["--policy", "sinbad:interval=1"], "error: --policy: sinbad.interval: `1`: the unit is missing"),
+        (
+            ["--listen", "localhost:99999"],
+            "error: --listen: `localhost:99999`: expected an address and a port",
+        ),
+        (["--listen", "nowhere.invalid:7600"], "error: --listen: `nowhere.invalid:7600`: "),
         (["--listen", "here"], "error: --listen: `here`: expected an address and a port, such as "),
         (["--interval", "1"], "error: --interval: `1`: the unit is missing; expected a time with its unit"),
-        (["--interval", "0s"], "error: --interval: interval: 0s: expected a positive time"),
+        (["--interval", "0s"], "error: --interval: 0s: expected a positive time"),
         (["--cluster", "nothing.yaml"], "error: nothing.yaml: "),
         (["--seed", "-1"], "error: Invalid value for '--seed'"),
     ],
@@ -145,4 +151,12 @@ def test_a_port_that_is_taken_is_told(run: Run, tmp_path: Path) -> None:
         address = service.url.removeprefix("http://")
         told = run("serve", "--cluster", "c.yaml", "--listen", address)
         assert told.returncode == 2
-        assert told.stderr.startswith(f"error: --listen: `{address}`: Address already in use")
+        assert told.stderr == f"error: --listen: `{address}`: Address already in use\n"
+        address = address.replace("127.0.0.1", "localhost")
+        told = run("serve", "--cluster", "c.yaml", "--listen", address)
+        assert told.stderr == f"error: --listen: `{address}`: Address already in use\n"
+
+
+def test_it_listens_at_a_name(tmp_path: Path) -> None:
+    with serving(tmp_path, "--listen", "localhost:0") as service:
+        assert service.ask("GET", "/v1/health")[1]["status"] == "ok"

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,12 +11,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
 
 import leeward
-from leeward import sweep
+from leeward import InputError, sweep
+from leeward.report import comparison_rows, interval_rows
 from leeward.simulation import TABLES
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -346,9 +349,13 @@ def test_one_seed_is_a_simulation_as_ever(run: Run, scenario: Path) -> None:
     ("options", "error"),
     [
         (("--seeds", "0"), "error: Invalid value for '--seeds'"),
+        (
+            ("--seeds", "2", "--set", "horizon=1min", "--set", "seed=3"),
+            "error: --set seed: policies and seeds",
+        ),
         (("--backend", "loky"), "error: Invalid value for --backend: needs a sweep: --seeds or --set"),
         (("--seeds", "2", "--tables"), "error: Invalid value for --tables: needs --out"),
-        (("--seeds", "2", "--policy", "sinbad,sinbad"), "error: --policy: `sinbad` is given twice"),
+        (("--seeds", "2", "--policy", "sinbad,sinbad"), "error: --policy: `sinbad` is there twice"),
         (("--seeds", "2", "--policy", "uniform,best"), "error: --policy: unknown policy `best`"),
         (("--set", "telemetry"), "error: --set telemetry: expected a path and values"),
         (("--set", "telemetry.dely=0s"), "error: --set telemetry.dely=0s: telemetry.dely: unknown field"),
@@ -358,10 +365,10 @@ def test_one_seed_is_a_simulation_as_ever(run: Run, scenario: Path) -> None:
         ),
         (("--set", "workloads[2].swim.keep=1"), "error: --set workloads[2].swim.keep=1: [2]: there are 2"),
         (("--set", "cluster.racks=3"), "error: --set cluster.racks=3: `racks`: the scenario has no fields"),
-        (("--set", "horizon=1min,1min"), "error: --set horizon=1min: given twice"),
-        (("--set", "horizon=1min", "--set", "horizon=2min"), "error: --set horizon=2min: given twice"),
+        (("--set", "horizon=1min,1min"), "error: --set horizon=1min: is there twice"),
+        (("--set", "horizon=1min", "--set", "horizon=2min"), "error: --set horizon=2min: is there twice"),
         (("--set", "horizon="), "error: --set horizon=: expected a word"),
-        (("--set", "policies=[sinbad]"), "error: --set policies: use --policy"),
+        (("--set", "policies=[sinbad]"), "error: --set policies: policies and seeds"),
         (("--set", "cluster=none.yaml"), "error: --set cluster=none.yaml: "),
         (("--set", "workloads[0].swim.file=none.tsv"), "error: none.tsv: no such file"),
     ],
@@ -373,3 +380,171 @@ def test_bad_options_are_one_line_and_code_2(
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith(error), shown.stderr
     assert "Traceback" not in shown.stderr
+
+
+def test_a_seed_with_nothing_written_counts_for_no_mean_and_no_factor(scenario: Path) -> None:
+    (scenario.parent / "jobs.tsv").write_text("job\t1\t0\t0\t0\t0\n")
+    (cell,) = sweep.run(scenario, ["uniform"]).to_pylist()
+    assert (cell["blocks"], cell["full_block_write_s.count"]) == (0, 0)
+    timed = [name for name in cell if name.endswith((".mean", ".p50", ".p95", ".p99", ".max"))]
+    empty = {name for name in timed if not cell[f"{name.rpartition('.')[0]}.count"]}
+    assert {"block_write_s.mean", "full_block_write_s.p99", "partial_block_write_s.max"} <= empty
+    assert all((cell[name] is None) == (name in empty) for name in timed)
+    pair = sweep.run(scenario, ["uniform", "sinbad"]).to_pylist()[1]
+    for name in ("factor", "faster", "same", "slower", "twice_as_fast"):
+        assert pair[f"against_baseline.full_blocks.{name}"] is None
+    assert pair["against_baseline.full_blocks.count"] == 0
+
+
+def test_jobs_that_did_not_end_have_no_time_weighted_by_bytes(scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("  - swim: {file: jobs.tsv}     # twenty jobs\n", ""))
+    (cell,) = sweep.run(scenario, ["uniform"]).to_pylist()
+    assert cell["job_communication_s.count"] == 0
+    assert cell["job_communication_by_bytes_s"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--policy", "uniform,best"), "error: --policy: unknown policy `best`"),
+        (("--policy", "uniform,sinbad:interval=1"), "error: --policy: sinbad.interval: `1`: the unit"),
+        (("--set", "workloads[0].swim.file=none.tsv"), "error: none.tsv: no such file"),
+        (("--set", "workloads[0].swim.file=jobs.tsv,none.tsv"), "error: none.tsv: no such file"),
+        (("--set", "workloads[0].swim.file=data:none/it.tsv"), "error: data:none/it.tsv: "),
+    ],
+)
+def test_what_is_wrong_is_found_before_anything_is_made(
+    run: Run, scenario: Path, options: tuple[str, ...], error: str
+) -> None:
+    shown = run("simulate", "scenario.yaml", "--seeds", "2", "--out", "out", *options, LEEWARD_DATA="traces")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+    assert not (scenario.parent / "out").exists()
+
+
+def test_a_backend_that_is_not_there_is_found_before_anything_is_made(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for backend in ("ray", "best"):
+        with pytest.raises(InputError, match=f"^backend: `{backend}`: "):
+            sweep.run(scenario, POLICIES, backend=backend, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        "summary.json",
+        "notes.txt",
+        "cells/notes.txt",
+        ".cells.parquet",
+        "cells.parquet",
+        "cells.parquet/notes.txt",
+    ],
+)
+def test_a_sweep_writes_over_nothing_that_is_not_of_a_sweep(
+    scenario: Path, tmp_path: Path, strange: str
+) -> None:
+    out = tmp_path / "out"
+    (out / "cells").mkdir(parents=True)
+    (out / strange).parent.mkdir(exist_ok=True)
+    (out / strange).write_text('{"cells": "mine"}')
+    with pytest.raises(InputError, match=r"^out: `.*`: holds `") as caught:
+        sweep.run(scenario, POLICIES, out=out)
+    assert strange.partition("/notes")[0] in str(caught.value)
+    assert contents(out) == {strange: b'{"cells": "mine"}'}
+
+
+def test_a_sweep_goes_on_in_a_folder_of_its_own_whatever_was_left_half_written(
+    run: Run, scenario: Path, tmp_path: Path
+) -> None:
+    assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
+    for left in (".cells.77.parquet", ".summary.77.json", "cells/.uniform-1-0123456789abcdef.77.json"):
+        (tmp_path / "out" / left).write_text("half")
+    shown = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
+    assert shown.returncode == 0, shown.stderr
+    assert "4 of 4 cells are there already" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"tables": True}, "tables: a folder is needed"),
+        ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
+        ({"out": "afile/below"}, "out: `afile/below`: `afile` is no folder"),
+        ({"settings": {"telemetry.delay": "2x"}}, "settings telemetry.delay=2x: "),
+        ({"backend": "best"}, "backend: `best`: expected one of"),
+        ({"policies": "uniform,sinbad"}, "policies: unknown policy `uniform,sinbad`"),
+    ],
+)
+def test_wrong_arguments_are_input_errors(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("afile").write_text("")
+    with pytest.raises(InputError) as caught:
+        sweep.run(scenario, **arguments)
+    assert str(caught.value).startswith(error)
+
+
+def test_a_text_is_one_value_of_a_setting(scenario: Path) -> None:
+    cells = sweep.run(scenario, ["uniform"], settings={"telemetry.delay": "2s"})
+    assert cells["set.telemetry.delay"].to_pylist() == ["2s"]
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 2, -0.5, float("nan")])
+def test_a_confidence_is_a_share(confidence: float) -> None:
+    with pytest.raises(InputError, match=r"^confidence: "):
+        sweep.summarize(table({"a": [1, 2]}), confidence)
+
+
+def test_the_table_of_a_sweep_has_the_lines_of_a_single_run_in_their_order(scenario: Path) -> None:
+    policies = ["uniform", "sinbad"]
+    single = [row.quantity for row in comparison_rows(leeward.simulate(scenario, policies))]
+    summary = sweep.summarize(sweep.run(scenario, policies, seeds=[1, 2])).to_pylist()
+    lines = [row.quantity for row in interval_rows(summary, policies)]
+    assert [line for line in lines if not line.startswith("    ")] == single
+    assert {"  median", "  smaller blocks", "  all blocks", "  files"} <= set(single)
+
+
+def test_a_dash_stands_in_the_table_of_a_sweep_where_there_is_nothing(scenario: Path) -> None:
+    (scenario.parent / "jobs.tsv").write_text("job\t1\t0\t0\t0\t0\n")
+    policies = ["uniform", "sinbad"]
+    summary = sweep.summarize(sweep.run(scenario, policies, seeds=[1, 2])).to_pylist()
+    shown = {row.quantity: row.cells for row in interval_rows(summary, policies)}
+    assert shown["full block write time, mean"] == ("-", "-")
+    assert shown["time of the same full blocks, uniform / this"] == ("", "-")
+    assert shown["    uniform / this"] == ("", "-")
+
+
+@pytest.mark.parametrize("options", [(), ("-o", "json"), ("--seeds", "2")])
+def test_a_policy_that_refuses_every_block_is_named(
+    run: Run, scenario: Path, options: tuple[str, ...]
+) -> None:
+    shown = run("simulate", str(scenario), "--policy", "uniform,ccp", *options)
+    assert shown.returncode == 0
+    told = [line for line in shown.stderr.splitlines() if line.startswith(("warning:", "hint:"))]
+    assert len(told) == 2
+    assert re.fullmatch(r"warning: ccp: no block was written: \d+ were refused, [\d,]+ times in all", told[0])
+    assert told[1].startswith("hint: leeward place replicas --policy ccp ")
+
+
+def test_on_processes_progress_is_said_to_be_by_run(run: Run, slow: Path) -> None:
+    slow.write_text(slow.read_text().replace("20min", "2h"))
+    shown = run("simulate", str(slow), "--policy", "uniform", "--set", "warmup=1s", "--backend", "loky")
+    assert shown.returncode == 0, shown.stderr
+    told = "simulating uniform under 1 seed on loky: progress is told when a run ends ..."
+    assert told in shown.stderr.splitlines()
+    assert "reading what arrives" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"), [("seed=1,2", "--seed and --seeds"), ("policies=[sinbad]", "--policy")]
+)
+def test_what_cannot_be_set_is_advised_the_option_for_it(
+    run: Run, scenario: Path, option: str, instead: str
+) -> None:
+    shown = run("simulate", str(scenario), "--set", option)
+    assert shown.returncode == 2
+    assert shown.stderr.splitlines()[1:] == [f"hint: {instead} instead"]

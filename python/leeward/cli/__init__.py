@@ -87,7 +87,8 @@ def main() -> None:
         code = 1
     except OSError as error:
         _flush()
-        code = _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error), code=1)
+        why = error.strerror or str(error)
+        code = _tell(f"{error.filename}: {why}" if error.filename else why, code=1)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

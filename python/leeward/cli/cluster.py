@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._native import Cluster, bytes_text, rate_text
+from leeward._native import Cluster, bytes_text
+from leeward.cli.options import advised
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
-from leeward.errors import InputError
+from leeward.texts import oversubscription, rates, speed
 
 EXAMPLES = """\b
 Examples:
@@ -47,13 +48,8 @@ def show(
 
 def read(file: str) -> Cluster:
     """Reads a cluster file for a command."""
-    try:
-        with patience(f"reading {file}"):
-            return Cluster.from_file(file)
-    except InputError as error:
-        if error.line or error.field:
-            error.add_note("leeward schema cluster lists every field of a cluster file")
-        raise
+    with advised("cluster"), patience(f"reading {file}"):
+        return Cluster.from_file(file)
 
 
 def _print_description(description: dict[str, Any]) -> None:
@@ -67,8 +63,8 @@ def _print_description(description: dict[str, Any]) -> None:
             (
                 links["kind"].replace("_", " "),
                 f"{links['count']:,}",
-                _range(rate_text(links["least_bps"]), rate_text(links["most_bps"])),
-                _range(_ratio(links["least_oversubscription"]), _ratio(links["most_oversubscription"])),
+                rates(links),
+                oversubscription(links),
             )
             for links in description["links"]
         ],
@@ -82,8 +78,8 @@ def _print_description(description: dict[str, Any]) -> None:
                 (
                     device["name"],
                     f"{device['count']:,}",
-                    f"{bytes_text(device['read_bps'] // 8)}/s",
-                    f"{bytes_text(device['write_bps'] // 8)}/s",
+                    speed(device, "read"),
+                    speed(device, "write"),
                     bytes_text(device["capacity_bytes"]) if device["capacity_bytes"] else "unlimited",
                 )
                 for device in description["devices"]
@@ -93,11 +89,3 @@ def _print_description(description: dict[str, Any]) -> None:
 
 def _count(number: int, kind: str) -> str:
     return f"{number:,} {kind if number != 1 else kind.removesuffix('s')}"
-
-
-def _range(least: str, most: str) -> str:
-    return least if least == most else f"{least} to {most}"
-
-
-def _ratio(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.3g}:1"

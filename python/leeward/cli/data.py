@@ -43,7 +43,7 @@ def commands() -> None:
 def list_sets(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Sets to show in full; by default all, in short."),
+        typer.Argument(metavar="NAME", help="Sets to show in full; by default all, in short."),
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.files import check_file
+from leeward.cli.options import place
 from leeward.cli.output import Format, FormatOption
 from leeward.cli.simulate import run, show
+from leeward.files import check_file
 
 EXAMPLES = """\b
 Examples:
@@ -19,9 +20,9 @@ Examples:
 
 
 def demo(
-    page: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page with pictures.")] = Path(
-        "leeward-demo.html"
-    ),
+    page: Annotated[
+        Path, typer.Option(metavar="FILE", parser=place, help="Where to write the page with pictures.")
+    ] = Path("leeward-demo.html"),
     output: FormatOption = Format.table,
 ) -> None:
     """Replay an hour of 3,000 hosts under three policies.

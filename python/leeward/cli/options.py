@@ -1,11 +1,17 @@
-"""What options of several commands share: bounds of whole numbers, lists with commas, names of flags."""
+"""What options of several commands share: how their values are read, and names of flags."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
 
 import typer
 
 from leeward.errors import MOST_SEED, InputError
+from leeward.texts import parts
+
+Kind = TypeVar("Kind", bound=StrEnum)
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
@@ -29,17 +35,28 @@ seed = whole(0, MOST_SEED)
 
 
 def listed(text: str | None) -> list[str] | None:
-    """The parts of a list with commas, except those within brackets: `uniform,rehdfs:offsets=[1,2]`."""
-    if text is None:
-        return None
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "[{") - (letter in "]}")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+    """The parts of a list with commas: `uniform,rehdfs:offsets=[1,2]` has two."""
+    return None if text is None else [part.strip() for part in parts(text)]
+
+
+def place(text: str) -> Path:
+    """A reader of the path of a file or folder, for `parser=`."""
+    if not str(text).strip():
+        raise typer.BadParameter("expected a path, not an empty text")
+    return Path(text)
+
+
+def one_of(kind: type[Kind]) -> Callable[[str], Kind]:
+    """A reader of the words of a kind, for `parser=`."""
+
+    def word(text: str) -> Kind:
+        try:
+            return kind(str(text))
+        except ValueError:
+            message = f"`{text}`: expected one of {', '.join(kind)}"
+            raise typer.BadParameter(message) from None
+
+    return word
 
 
 @contextmanager
@@ -52,6 +69,29 @@ def given_by(**flags: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if error.line is not None or error.file not in flags:
+        # What is wrong with one value of several names it: `settings telemetry.delay=2`.
+        argument, _, value = error.file.partition(" ")
+        if error.line is not None or argument not in flags:
             raise
-        raise InputError(flags[error.file], None, None, error.field, error.message) from error
+        flag = " ".join(part for part in (flags[argument], value) if part)
+        raised = InputError(flag, None, None, error.field, error.message)
+        for note in getattr(error, "__notes__", []):
+            raised.add_note(note)
+        raise raised from error
+
+
+@contextmanager
+def advised(kind: str, file: str | None = None) -> Iterator[None]:
+    """Adds to an error at a place in a file where its fields are listed.
+
+    Args:
+        kind: Of the file, as `leeward schema` calls it.
+        file: The file; any, if none is named.
+    """
+    try:
+        yield
+    except InputError as error:
+        placed = error.line or error.field
+        if placed and file in (None, error.file) and not getattr(error, "__notes__", None):
+            error.add_note(f"leeward schema {kind} lists every field of a {kind} file")
+        raise

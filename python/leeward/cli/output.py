@@ -8,9 +8,11 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from leeward.cli.options import one_of
 
 
 class Format(StrEnum):
@@ -20,7 +22,14 @@ class Format(StrEnum):
     json = "json"
 
 
-FormatOption = Annotated[Format, typer.Option("-o", "--output", help="What it is printed as.")]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "-o", "--output", metavar="|".join(Format), parser=one_of(Format), help="What it is printed as."
+    ),
+]
+_LEAST = 12
+"""Letters in a line of a text, at least, before names and numbers give way."""
 
 
 def print_json(value: object) -> None:
@@ -31,20 +40,19 @@ def print_json(value: object) -> None:
 def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of cells under headers.
 
+    On a terminal that is too narrow, texts go on in the next line, and names and numbers stay whole as long
+    as there is room for them. Nothing is cut off.
+
     Args:
         headers: Of the columns.
-        sides: For each column, the side that it keeps to: `<` or `>`.
+        sides: For each column, the side that it keeps to: `<` or `>`. Numbers keep to the right; the first
+            column is of names.
         rows: A cell for each column.
     """
     from rich.console import Console
     from rich.table import Table
 
     terminal = sys.stdout.isatty()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header, side in zip(headers, sides, strict=True):
-        table.add_column(header, justify="left" if side == "<" else "right", no_wrap=not terminal)
-    for row in rows:
-        table.add_row(*row)
     console = Console(
         color_system="auto" if terminal and not os.environ.get("NO_COLOR") else None,
         width=None if terminal else sys.maxsize,
@@ -52,6 +60,18 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
         highlight=False,
         emoji=False,
     )
+    shown = [list(row) for row in rows]
+    widths = [max(len(line[at]) for line in [list(headers), *shown]) for at in range(len(headers))]
+    whole = [not at or side == ">" for at, side in enumerate(sides)]
+    least = sum(width if fixed else min(width, _LEAST) for width, fixed in zip(widths, whole, strict=True))
+    if least + 2 * (len(headers) - 1) > console.width:
+        whole = [False] * len(headers)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header, side, fixed in zip(headers, sides, whole, strict=True):
+        justify: Literal["left", "right"] = "left" if side == "<" else "right"
+        table.add_column(header, justify=justify, no_wrap=fixed or not terminal, overflow="fold")
+    for row in shown:
+        table.add_row(*row)
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))

@@ -1,18 +1,16 @@
 """`leeward reproduce`: what a paper reports, measured again."""
 
 import sys
-import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from leeward.cli.files import check_folder
-from leeward.cli.options import listed
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
-from leeward.cli.simulate import STEPS
+from leeward.cli.simulate import STEPS, steps
 from leeward.cli.sweep import resumable, told
 
 EXAMPLES = """\b
@@ -25,7 +23,7 @@ Examples:
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: sinbad.", show_default=False)],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Which paper: sinbad.", show_default=False)],
     figure: Annotated[
         str | None,
         typer.Option(
@@ -34,8 +32,15 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds, from 1 on.", min=1)] = 10,
-    jobs: Annotated[int | None, typer.Option(help="Runs at once; by default one a processor.", min=1)] = None,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", parser=whole(1, 100_000), help="How many seeds, from 1 on.")
+    ] = 10,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", parser=whole(1, 1024), help="Runs at once, 1 to 1024; by default one a processor."
+        ),
+    ] = None,
     horizon: Annotated[
         str | None,
         typer.Option(
@@ -48,6 +53,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="FOLDER",
+            parser=place,
             help="Folder for rows, pictures and runs, from which a stopped reproduction goes on; by default"
             " reproduce- and the paper's name.",
             show_default=False,
@@ -60,30 +66,32 @@ def reproduce(
     Every row has the paper's value, ours with its 95 % confidence interval over seeds, and a note where they
     differ. What cannot be simulated says so.
     """
-    from leeward.reproduce import perform, table
+    from leeward.reproduce import kept, perform, table
 
     figures = listed(figure)
-    count = perform.runs(paper, figures, seeds)
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
     folder = out or Path(f"reproduce-{paper}")
-    check_folder(folder, "--out")
-    lock, told_steps = threading.Lock(), 0
-    with told(), resumable(folder), progress(f"reproducing {paper}", STEPS * max(count, 1)) as advance:
-
-        def tell(share: float) -> None:
-            nonlocal told_steps
-            with lock:
-                now = int(share * STEPS * count)
-                if now > told_steps:
-                    advance(now - told_steps)
-                    told_steps = now
-
-        rows = perform.reproduce(
-            paper, figures, seeds=seeds, jobs=jobs, out=folder, horizon=horizon, progress=tell
-        )
+    with told(), given_by(figures="--figure", paper="PAPER", **flags), resumable(folder):
+        by = perform.check(paper, figures, seeds, jobs, folder, horizon)
+        print(by.words, file=sys.stderr)
+        count = max(perform.runs(paper, figures, seeds), 1)
+        with progress(f"reproducing {paper}", STEPS * count) as advance:
+            tell = steps(advance, each=STEPS * count)
+            rows = perform.reproduce(
+                paper,
+                figures,
+                seeds=seeds,
+                jobs=jobs,
+                out=folder,
+                horizon=horizon,
+                progress=lambda share: tell(0, share),
+            )
     if output is Format.json:
         print_json([asdict(row) for row in rows])
     else:
         shown, notes = table.cells(rows)
         print_table(table.HEADERS, table.SIDES, shown)
-        print_words(notes)
-    print(f"\nwrote {folder}/rows.json, results.md and pictures", file=sys.stderr)
+        print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")
+    drawn = [row for row in rows if (folder / kept.PICTURES / f"{row.figure}.svg").is_file()]
+    files = [kept.ROWS, kept.RESULTS, kept.RUN, *([kept.PICTURES] if drawn else [])]
+    print(f"\nwrote {folder}/{', '.join(files[:-1])} and {files[-1]}", file=sys.stderr)

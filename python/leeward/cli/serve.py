@@ -1,6 +1,7 @@
 """`leeward serve`: the service."""
 
 import signal
+import socket
 import sys
 from typing import Annotated
 
@@ -8,6 +9,8 @@ import typer
 
 from leeward import _native
 from leeward.cli.cluster import read
+from leeward.cli.options import given_by, seed
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
@@ -18,21 +21,53 @@ Examples:
 It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way.
 """
 
+MOST_PORT = 65_535
+
 
 def serve(
-    cluster: Annotated[str, typer.Option(help="Cluster file.", show_default=False)],
-    policy: Annotated[str, typer.Option(help="A policy, with settings after colons.")] = "sinbad",
+    cluster: Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)],
+    policy: Annotated[
+        str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
+    ] = "sinbad",
     listen: Annotated[
-        str, typer.Option(help="Address and port; port 0 finds a free one.")
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 finds a free one.")
     ] = "127.0.0.1:7600",
-    interval: Annotated[str, typer.Option(help="Time between reports of a link.")] = "1s",
-    seed: Annotated[int, typer.Option(help="Seed of ties.", min=0)] = 1,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between reports of a link.")] = "1s",
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
 ) -> None:
     """Take in telemetry and place replicas over HTTP."""
+    from leeward.simulation import check_policies
+
     network = read(cluster)
+    with given_by(policies="--policy"):
+        check_policies([policy])
+    address = resolved(listen)
     # The service stops by itself when it is told to. Python's own handler would end it with an exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _native.serve(network, policy, listen, interval, seed, _tell_where)
+    try:
+        _native.serve(network, policy, address, interval, seed, _tell_where)
+    except InputError as error:
+        # What the ledger says of its interval names it; and an address is told as it was given.
+        message = error.message.removeprefix("interval: ").replace(f"`{address}`", f"`{listen}`")
+        raise InputError(error.file, error.line, error.column, error.field, message) from error
+
+
+def resolved(listen: str) -> str:
+    """An address with a port, where a name was given; one of IPv4, if it has any.
+
+    Raises:
+        InputError: The name stands for no address; or it is no address and port.
+    """
+    name, _, port = listen.rpartition(":")
+    if not name or not port.isdecimal() or int(port) > MOST_PORT:
+        return listen
+    try:
+        found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError("--listen", None, None, None, f"`{listen}`: {why}") from error
+    family, *_, (host, *_) = min(found, key=lambda one: one[0] != socket.AF_INET)
+    return f"[{host!s}]:{port}" if family == socket.AF_INET6 else f"{host!s}:{port}"
 
 
 def _tell_where(address: str) -> None:

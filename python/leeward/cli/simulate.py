@@ -2,15 +2,15 @@
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from leeward._native import Run, Scenario
-from leeward.cli.options import given_by, listed, seed, whole
+from leeward.cli.options import advised, given_by, listed, one_of, place, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
 from leeward.report.rows import comparison_rows, glossary
@@ -75,13 +75,19 @@ def simulate(
         ),
     ] = None,
     backend: Annotated[
-        Backend | None, typer.Option(help="What a sweep's runs go on; by default threads.")
+        Backend | None,
+        typer.Option(
+            metavar="|".join(Backend),
+            parser=one_of(Backend),
+            help="What a sweep's runs go on; by default threads.",
+        ),
     ] = None,
     tables: Annotated[bool, typer.Option("--tables", help="Keep the tables of a sweep's runs.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
+            parser=place,
             help="Where to write tables (Parquet), summary.json and report.html; of a sweep, its cells, with"
             " which it goes on if it was stopped. One that is there must be empty or hold a result of the"
             " same kind: that of a simulation is replaced, that of a sweep added to.",
@@ -93,8 +99,6 @@ def simulate(
 
     All policies see the same arrivals. With several seeds, or with --set, it is a sweep.
     """
-    from leeward.simulation import read_scenario
-
     chosen = listed(policy)
     if seeds > 1 or set_:
         if tables and not out:
@@ -111,12 +115,19 @@ def simulate(
 
     if out:
         results.check(out, "--out")
-    with patience(f"reading {scenario}"):
-        read = read_scenario(scenario)
-    runs = run(read, read.policies if chosen is None else chosen, seed, jobs)
+    found = read(scenario)
+    runs = run(found, found.policies if chosen is None else chosen, seed, jobs)
     show(runs, output)
     if out:
-        results.write(out, read, runs)
+        results.write(out, found, runs)
+
+
+def read(file: str) -> Scenario:
+    """Reads a scenario file for a command."""
+    from leeward.simulation import read_scenario
+
+    with advised("cluster"), advised("scenario", file), patience(f"reading {file}"):
+        return read_scenario(file)
 
 
 def run(scenario: Scenario, policies: list[str], seed: int | None, jobs: int | None) -> list[Run]:
@@ -138,12 +149,15 @@ def simulated(total_s: float) -> Callable[[float], str]:
     return lambda share: f"{duration(share * total_s)} of {duration(total_s)} simulated"
 
 
-def steps(advance: Callable[[int], None], begun: Callable[[], None]) -> Callable[[int, float], None]:
+def steps(
+    advance: Callable[[int], None], begun: Callable[[], None] = lambda: None, each: int = STEPS
+) -> Callable[[int, float], None]:
     """Turns shares of tasks that are done, told from several threads, into steps.
 
     Args:
         advance: Called with a number of steps.
         begun: Called when the first share is told.
+        each: How many steps a task has.
     """
     done: dict[int, int] = {}
     lock = threading.Lock()
@@ -152,7 +166,7 @@ def steps(advance: Callable[[int], None], begun: Callable[[], None]) -> Callable
         with lock:
             if not done:
                 begun()
-            now, before = int(share * STEPS), done.setdefault(task, 0)
+            now, before = int(share * each), done.setdefault(task, 0)
             if now > before:
                 advance(now - before)
                 done[task] = now
@@ -164,13 +178,32 @@ def show(runs: list[Run], output: Format) -> None:
     """Prints the comparison on stdout, and on stderr what arrived and what the words mean."""
     if output is Format.json:
         print_json(summary(runs))
-        return
-    for line in runs[0].provenance:
-        print(line, file=sys.stderr)
-    rows = comparison_rows(runs)
-    headers = ("", *(run.policy for run in runs))
-    print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
-    print_words(glossary(rows, runs[0].policy))
+    else:
+        for line in runs[0].provenance:
+            print(line, file=sys.stderr)
+        rows = comparison_rows(runs)
+        headers = ("", *(run.policy for run in runs))
+        print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
+        print_words(glossary(rows, runs[0].policy))
+    warn([run.summary() | {"policy": run.policy} for run in runs])
+
+
+def warn(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Says on stderr which policies let nothing be written, though there was something to write.
+
+    Args:
+        rows: For runs, at least `policy`, `blocks`, `blocks_unfinished` and `retries` as summaries have them.
+    """
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        of_policy = [row for row in rows if row["policy"] == policy]
+        written, left, retries = (
+            sum(row[name] for row in of_policy) for name in ("blocks", "blocks_unfinished", "retries")
+        )
+        if left and retries and not written:
+            told = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
+            print(f"warning: {told}", file=sys.stderr)
+            why = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB says why"
+            print(f"hint: {why}", file=sys.stderr)
 
 
 def summary(runs: list[Run]) -> dict[str, object]:

@@ -9,13 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.files import check_folder, whole_file
 from leeward.cli.options import given_by
 from leeward.cli.output import Format, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
-from leeward.cli.simulate import STEPS, simulated, steps
+from leeward.cli.simulate import STEPS, read, simulated, steps, warn
+from leeward.errors import InputError
+from leeward.files import check_folder, whole_file
 from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary
+
+_OPTIONS = {"policies": "--policy", "seed": "--seed and --seeds"}
+"""What gives a sweep what cannot be set."""
 
 
 def sweep(
@@ -44,26 +48,30 @@ def sweep(
         out: The folder.
         output: How to print the summary.
     """
-    from leeward.simulation import read_scenario
     from leeward.sweep import run, summarize
     from leeward.sweep.settings import parse
+    from leeward.sweep.store import SUMMARY, TABLE
 
     if out:
         check_folder(out, "--out")
-    with patience(f"reading {scenario}"):
-        read = read_scenario(scenario)
-    policies = read.policies if policies is None else policies
-    first = read.seed if seed is None else seed
+    found = read(scenario)
+    policies = found.policies if policies is None else policies
+    first = found.seed if seed is None else seed
     chosen = range(first, first + seeds)
-    settings = parse(options)
+    with given_by(settings="--set"):
+        settings = parse(options)
     total = len(policies) * seeds * math.prod(len(values) for values in settings.values())
-    what = f"simulating {', '.join(policies)} under {seeds} seeds"
+    what = f"simulating {', '.join(policies)} under {seeds} seed{'s' * (seeds > 1)}"
+    waiting = f"reading what arrives in {found.name}"
+    if backend != "threading":
+        waiting = f"{what} on {backend}: progress is told when a run ends"
     with (
         told(),
-        given_by(policies="--policy", out="--out"),
+        _pointed(),
+        given_by(policies="--policy", seeds="--seeds", settings="--set", backend="--backend", out="--out"),
         resumable(out),
-        progress(what, STEPS * total, amount=simulated(read.horizon_s * total)) as advance,
-        patience(f"reading what arrives in {read.name}") as begun,
+        progress(what, STEPS * total, amount=simulated(found.horizon_s * total)) as advance,
+        patience(waiting) as begun,
     ):
         cells = run(
             scenario,
@@ -77,7 +85,7 @@ def sweep(
             progress=steps(advance, begun),
         )
     rows = summarize(cells).to_pylist()
-    document = {
+    document: dict[str, Any] = {
         "baseline": policies[0],
         "seeds": list(chosen),
         "summary": rows,
@@ -87,10 +95,11 @@ def sweep(
         print_json(document)
     else:
         show(rows, policies, chosen)
+    warn(document["cells"])
     if out:
-        with whole_file(out / "summary.json") as temporary:
+        with whole_file(out / SUMMARY) as temporary:
             temporary.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
-        print(f"\nwrote {out}/cells.parquet and summary.json", file=sys.stderr)
+        print(f"\nwrote {out}/{TABLE} and {SUMMARY}", file=sys.stderr)
 
 
 def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> None:
@@ -109,6 +118,17 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
         sides = "<" + ">" * len(policies)
         print_table(("", *policies), sides, [(row.quantity, *row.cells) for row in table])
     print_words(glossary(table, policies[0]))
+
+
+@contextmanager
+def _pointed() -> Iterator[None]:
+    """Adds to an error about a setting that a sweep has beside its settings which options give it."""
+    try:
+        yield
+    except InputError as error:
+        if options := _OPTIONS.get(error.file.removeprefix("--set ")):
+            error.add_note(f"{options} instead")
+        raise
 
 
 @contextmanager

@@ -20,9 +20,9 @@ from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
 from leeward._native import __version__
-from leeward.cli.files import whole_file
 from leeward.data.registry import TraceFile
 from leeward.errors import InputError
+from leeward.files import whole_file
 
 HOST = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16
@@ -72,7 +72,11 @@ def url(file: TraceFile) -> str:
         InputError: LEEWARD_DATA_MIRROR is no such address.
     """
     base = os.environ.get("LEEWARD_DATA_MIRROR") or HOST
-    if urlsplit(base).scheme not in ("http", "https", "file"):
+    try:
+        known = urlsplit(base).scheme in ("http", "https", "file")
+    except ValueError:
+        known = False
+    if not known:
         message = f"`{base}`: expected the address of a mirror, such as https://mirror.example.org/traces"
         raise InputError("LEEWARD_DATA_MIRROR", None, None, None, message)
     return f"{base.rstrip('/')}/{quote(f'{file.repository}/{file.commit}/{file.path}')}"
@@ -122,9 +126,9 @@ def _download(address: str) -> Iterator[bytes]:
             yield from _parts(body)
     except HTTPError as error:
         raise FetchError(f"{address}: {error.code} {error.reason}") from error
-    except (URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+    except (URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise FetchError(f"{address}: {reason}") from error
+        raise FetchError(f"{address}: {getattr(reason, 'strerror', None) or reason}") from error
 
 
 def _parts(opened: BinaryIO | gzip.GzipFile | BufferedReader) -> Iterator[bytes]:

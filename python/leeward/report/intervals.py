@@ -1,29 +1,16 @@
-"""The comparison of policies over several seeds as rows: a quantity, its mean and interval under each."""
+"""The comparison of policies over several seeds as rows: a quantity, its mean and interval under each.
 
-from collections.abc import Callable, Sequence
+The lines are those of one seed. Below a time stands its ratio to the baseline's, and below an unevenness its
+difference from it.
+"""
+
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from leeward.report import rows as words
-from leeward.report.rows import NONE, Row, against, count, number, percent, seconds, shares, times, troubles
+from leeward.figures import BASELINE
+from leeward.report.rows import NONE, Quantity, Row, against, quantities, seconds, times
 
-_Show = Callable[[float], str]
 _Figure = Literal["mean", "difference", "ratio"]
-
-_TIMES = (
-    (words.BLOCK_TIME, "block_write_s.mean"),
-    (words.FULL_TIME, "full_block_write_s.mean"),
-    ("  95th percentile", "full_block_write_s.p95"),
-    ("  99th percentile", "full_block_write_s.p99"),
-    (words.SMALLER_TIME, "partial_block_write_s.mean"),
-    (words.FILE_TIME, "file_write_s.mean"),
-    (words.JOB_TIME, "job_s.mean"),
-)
-_UNEVENNESS = (
-    (words.UPLINKS, "rack_uplink_cv", number),
-    (words.DOWNLINKS, "rack_downlink_cv", number),
-    (words.HOT, "hot_share", percent),
-    (words.STORAGE, "rack_storage_cv", number),
-)
 
 
 def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) -> list[Row]:
@@ -35,42 +22,29 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
     """
     baseline = policies[0]
     found = {(row["policy"], row["quantity"]): row for row in summary}
-
-    def cell(policy: str, quantity: str, show: _Show, figure: _Figure) -> str:
-        of = f"{quantity.rpartition('.')[0]}.count"
-        if (policy, of) in found and not found[policy, of]["mean"]:
-            return "" if found[policy, of]["mean"] is None else NONE
-        return _cell(found[policy, quantity], figure, show)
-
-    def row(words: str, quantity: str, show: _Show, figure: _Figure = "mean") -> Row:
-        return Row(words, tuple(cell(policy, quantity, show, figure) for policy in policies))
-
-    rows = [
-        row(words.BLOCKS, "blocks", count),
-        row(words.FULL, "full_block_write_s.count", count),
-        row(words.SMALLER, "partial_block_write_s.count", count),
-    ]
-    for name, quantity in _TIMES:
-        rows.append(row(name, quantity, seconds))
-        if len(policies) > 1:
-            rows.append(row(f"    {against(baseline)}", quantity, times, "ratio"))
-    if len(policies) > 1:
-        compared = "against_baseline.full_blocks."
-        rows.append(row(f"time of the same full blocks, {against(baseline)}", f"{compared}factor", times))
-        rows += [row(name, f"{compared}{share}", percent) for name, share in shares(baseline)]
-    for name, quantity, show in _UNEVENNESS:
-        rows.append(row(name, quantity, show))
-        if len(policies) > 1:
-            rows.append(row(f"    this - {baseline}", quantity, show, "difference"))
-    for name, quantity in troubles():
-        if any(found[policy, quantity]["mean"] for policy in policies):
-            rows.append(row(name, quantity, count))
+    rows = []
+    for quantity in quantities(policies):
+        of_policies = [found[policy, quantity.figure] for policy in policies]
+        if quantity.only_if_any and not any(row["mean"] for row in of_policies):
+            continue
+        rows.append(Row(quantity.words, _cells(quantity, of_policies, "mean")))
+        if quantity.against and len(policies) > 1:
+            words = against(baseline) if quantity.against == "ratio" else f"this - {baseline}"
+            rows.append(Row(f"    {words}", _cells(quantity, of_policies, quantity.against)))
     return rows
 
 
-def _cell(row: dict[str, Any], figure: _Figure, show: _Show) -> str:
+def _cells(quantity: Quantity, of_policies: Sequence[dict[str, Any]], figure: _Figure) -> tuple[str, ...]:
+    """The cells of a line: nothing where a policy would be compared with itself, a dash where nothing is."""
+    compared = figure != "mean" or quantity.figure.startswith(BASELINE)
+    first = "" if compared else _cell(quantity, of_policies[0], figure)
+    return first, *(_cell(quantity, row, figure) for row in of_policies[1:])
+
+
+def _cell(quantity: Quantity, row: dict[str, Any], figure: _Figure) -> str:
     if row[figure] is None:
-        return ""
+        return NONE
+    show = times if figure == "ratio" else quantity.show
     high = row["high" if figure == "mean" else f"{figure}_high"]
     text = show(row[figure])
     if high is None:

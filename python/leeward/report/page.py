@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from html import escape
 from os import PathLike
 
-from leeward._native import Cluster, Run, Scenario, bytes_text, policies, rate_text
-from leeward.cli.files import whole_file
+from leeward._native import Cluster, Run, Scenario, policies
+from leeward.files import whole_file
 from leeward.report.rows import Row, against, comparison_rows, glossary
 from leeward.simulation import duration
+from leeward.texts import oversubscription, rates, speed
 
 CSS = """
 :root { color-scheme: light dark; }
@@ -115,16 +116,11 @@ def facts(cluster: Cluster) -> str:
     if told["pods"]:
         parts[0] += f" and {told['pods']:,} pods"
     for links in told["links"]:
-        rates = _range(rate_text(links["least_bps"]), rate_text(links["most_bps"]))
-        ratios = [links[f"{end}_oversubscription"] for end in ("least", "most")]
-        over = (
-            f" (oversubscription {_range(*(f'{ratio:.3g}:1' for ratio in ratios))})"
-            if None not in ratios
-            else ""
-        )
-        parts.append(f"{links['kind'].replace('_', ' ')} {rates}{over}")
+        over = oversubscription(links)
+        part = f"{links['kind'].replace('_', ' ')} {rates(links)}"
+        parts.append(f"{part} (oversubscription {over})" if over else part)
     for device in told["devices"]:
-        reads, writes = (f"{bytes_text(device[f'{way}_bps'] // 8)}/s" for way in ("read", "write"))
+        reads, writes = speed(device, "read"), speed(device, "write")
         parts.append(f"{device['count']:,} x {device['name']} that reads {reads} and writes {writes}")
     return "; ".join(parts) + "."
 
@@ -145,7 +141,3 @@ def policy_words(names: Sequence[str]) -> str:
 def cells(row: Row) -> str:
     """The cells of a row of the table."""
     return "".join(f"<td>{escape(cell)}</td>" for cell in row.cells)
-
-
-def _range(least: str, most: str) -> str:
-    return least if least == most else f"{least} to {most}"

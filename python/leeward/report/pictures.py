@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from leeward._native import Run
+from leeward.arrays import Floats
 from leeward.report.style import SETTINGS, decades, name_curves, plain, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
 _PERCENT = (0.001, 0.01, 0.1, 1, 10, 100)
 
@@ -125,7 +124,7 @@ def times_of(run: Run) -> dict[tuple[int, int], float]:
     files = run.files()["start_s"].to_numpy() >= run.warmup_s
     counted = files[blocks["file"].to_numpy()] & blocks["full"].to_numpy(zero_copy_only=False)
     blocks = blocks.filter(counted)
-    times: _Floats = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["asked_s"].to_numpy()
+    times: Floats = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["asked_s"].to_numpy()
     keys = zip(blocks["file"].to_pylist(), blocks["block"].to_pylist(), strict=True)
     return {key: float(time) for key, time in zip(keys, times, strict=True) if numpy.isfinite(time)}
 

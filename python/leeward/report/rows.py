@@ -4,11 +4,12 @@ The words are those of every table, on the terminal and on the page, of one seed
 what they mean.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from leeward._native import Run
+from leeward.figures import BASELINE, compared, flat
 
 NONE = "-"
 """What stands where there is no value: nothing was written, or nothing carried."""
@@ -29,6 +30,10 @@ UNWRITTEN = "not written"
 RETRIES = "placements refused or repeated"
 BLIND = "placed blindly (no telemetry)"
 
+TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
+"""Words for what went wrong, shown only if it did, and what results call it."""
+_OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "blocks"), ("  files", "files"))
+
 _WORDS = {
     "write time": "from asking for a block to its last copy on disk; of a file, from its first block to its"
     " last",
@@ -38,6 +43,10 @@ _WORDS = {
     "hot": "of a link of a rack or pod: a mean load of more than 75 % (or what the scenario says) in an"
     " interval",
 }
+
+
+Show = Callable[[float], str]
+"""Says a value with its unit."""
 
 
 @dataclass(frozen=True)
@@ -50,54 +59,73 @@ class Row:
     """Its value under each policy, with its unit."""
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """What a line of the comparison is about, under one seed and over many."""
+
+    words: str
+    figure: str
+    """Its name as `leeward.figures` has it."""
+    show: Show
+    against: Literal["ratio", "difference"] | None = None
+    """How it stands to the baseline's over several seeds, in a line of its own."""
+    only_if_any: bool = False
+    """Whether it is left out where there is nothing under every policy."""
+
+
+def quantities(policies: Sequence[str]) -> list[Quantity]:
+    """The lines of the comparison, in order.
+
+    Args:
+        policies: Those compared; the first is what the others are compared with.
+    """
+    made = [
+        Quantity(BLOCKS, "blocks", count),
+        Quantity(BLOCK_TIME, "block_write_s.mean", seconds, "ratio"),
+        Quantity(FULL, "full_block_write_s.count", count),
+        Quantity(FULL_TIME, "full_block_write_s.mean", seconds, "ratio"),
+        Quantity("  median", "full_block_write_s.p50", seconds, "ratio"),
+        Quantity("  95th percentile", "full_block_write_s.p95", seconds, "ratio"),
+        Quantity("  99th percentile", "full_block_write_s.p99", seconds, "ratio"),
+        Quantity(SMALLER, "partial_block_write_s.count", count),
+        Quantity(SMALLER_TIME, "partial_block_write_s.mean", seconds, "ratio"),
+        Quantity(FILE_TIME, "file_write_s.mean", seconds, "ratio"),
+        Quantity(JOB_TIME, "job_s.mean", seconds, "ratio", only_if_any=True),
+    ]
+    if len(policies) > 1:
+        baseline = policies[0]
+        of = f"time of the same full blocks, {against(baseline)}"
+        for words, writes in ((of, "full_blocks"), *_OTHER_WRITES):
+            made.append(Quantity(words, f"{BASELINE}.{writes}.factor", times))
+        for words, share in shares(baseline):
+            made.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent))
+    return [
+        *made,
+        Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),
+        Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference"),
+        Quantity(HOT, "hot_share", percent, "difference"),
+        Quantity(STORAGE, "rack_storage_cv", number, "difference"),
+        *(Quantity(words, name, count, only_if_any=True) for words, name in TROUBLES),
+    ]
+
+
 def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     """Rows of the comparison of runs on the same arrivals; the first is what the others are compared with."""
-    summaries = [run.summary() for run in runs]
-    others = [run.compare(runs[0]) if at else None for at, run in enumerate(runs)]
-    baseline = runs[0].policy
-
-    def row(words: str, show: Callable[[Any], str]) -> Row:
-        return Row(words, tuple(show(summary) for summary in summaries))
-
-    def time(words: str, name: str, figure: str = "mean") -> Row:
-        return row(words, lambda s: seconds(s[name][figure]) if s[name]["count"] else NONE)
-
-    def pairs(words: str, name: str, figure: str, show: Callable[[float], str]) -> Row:
-        shown = (c and (show(c[name][figure]) if c[name]["count"] else NONE) for c in others)
-        return Row(words, tuple(cell or "" for cell in shown))
-
-    rows = [
-        row(BLOCKS, lambda s: count(s["blocks"])),
-        time(BLOCK_TIME, "block_write_s"),
-        row(FULL, lambda s: count(s["full_block_write_s"]["count"])),
-        time(FULL_TIME, "full_block_write_s"),
-        time("  median", "full_block_write_s", "p50"),
-        time("  95th percentile", "full_block_write_s", "p95"),
-        time("  99th percentile", "full_block_write_s", "p99"),
-        row(SMALLER, lambda s: count(s["partial_block_write_s"]["count"])),
-        time(SMALLER_TIME, "partial_block_write_s"),
-        time(FILE_TIME, "file_write_s"),
-    ]
-    if any(summary["job_s"]["count"] for summary in summaries):
-        rows.append(time(JOB_TIME, "job_s"))
-    if len(runs) > 1:
-        rows += [
-            pairs(f"time of the same full blocks, {against(baseline)}", "full_blocks", "factor", times),
-            pairs("  smaller blocks", "partial_blocks", "factor", times),
-            pairs("  all blocks", "blocks", "factor", times),
-            pairs("  files", "files", "factor", times),
-            *(pairs(words, "full_blocks", name, percent) for words, name in shares(baseline)),
-        ]
-    rows += [
-        row(UPLINKS, lambda s: number(s["rack_uplink_cv"])),
-        row(DOWNLINKS, lambda s: number(s["rack_downlink_cv"])),
-        row(HOT, lambda s: percent(s["hot_share"])),
-        row(STORAGE, lambda s: number(s["rack_storage_cv"])),
-    ]
-    for words, name in troubles():
-        if any(summary[name] for summary in summaries):
-            rows.append(row(words, lambda s, name=name: count(s[name])))  # type: ignore[misc]
+    others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
+    found = [flat(run.summary()) | other for run, other in zip(runs, others, strict=True)]
+    rows = []
+    for quantity in quantities([run.policy for run in runs]):
+        values = [figures.get(quantity.figure) for figures in found]
+        if any(values) or not quantity.only_if_any:
+            rows.append(Row(quantity.words, tuple(cells(quantity, values))))
     return rows
+
+
+def cells(quantity: Quantity, values: Sequence[float | None]) -> Iterator[str]:
+    """What is shown of a quantity under each policy: nothing where a policy would be compared with itself."""
+    for at, value in enumerate(values):
+        itself = not at and quantity.figure.startswith(BASELINE)
+        yield "" if itself else NONE if value is None else quantity.show(value)
 
 
 def against(baseline: str) -> str:
@@ -113,11 +141,6 @@ def shares(baseline: str) -> list[tuple[str, str]]:
         ("  slower", "slower"),
         ("  in half the time or less", "twice_as_fast"),
     ]
-
-
-def troubles() -> list[tuple[str, str]]:
-    """Words for what went wrong, shown only if it did, and what results call it."""
-    return [(UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly")]
 
 
 def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from leeward.arrays import Floats
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -52,8 +54,6 @@ _APART = 8.0
 """Between two curves, at least, where one of them is named."""
 _ROOM = 40.0
 """More than this far from other curves is no better."""
-
-_Points = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
 
 def styles(policies: Sequence[str]) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ class _Place:
     low: float
     high: float
 
-    def distances(self, points: "_Points") -> "_Points":
+    def distances(self, points: Floats) -> Floats:
         """How far each point is from the box."""
         dx = numpy.maximum(numpy.maximum(self.left - points[:, 0], points[:, 0] - self.right), 0)
         dy = numpy.maximum(numpy.maximum(self.low - points[:, 1], points[:, 1] - self.high), 0)
@@ -133,7 +133,7 @@ class _Place:
         return bool(across and self.low >= box.y0 and self.high <= box.y1)
 
 
-def _points(axes: "Axes", line: Any) -> "_Points":
+def _points(axes: "Axes", line: Any) -> Floats:
     """Points along the visible part of a curve, in pixels."""
     points = axes.transData.transform(line.get_path().vertices)
     points = points[numpy.isfinite(points).all(axis=1)]
@@ -145,7 +145,7 @@ def _points(axes: "Axes", line: Any) -> "_Points":
 
 
 def _place(
-    points: "_Points", others: Sequence["_Points"], taken: Sequence[_Place], box: Any, width: float
+    points: Floats, others: Sequence[Floats], taken: Sequence[_Place], box: Any, width: float
 ) -> _Place | None:
     """Where a curve is named: close to it, at a point that is far from the other curves."""
     best: tuple[float, _Place] | None = None

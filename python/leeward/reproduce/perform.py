@@ -1,21 +1,20 @@
 """Runs a reproduction: the sweeps that the wanted figures need, their rows, their pictures."""
 
-import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 
 from leeward import data
-from leeward.cli.files import whole_file
 from leeward.demo import TRACES
-from leeward.errors import InputError
-from leeward.reproduce import sinbad
+from leeward.errors import InputError, names, whole_number
+from leeward.files import whole_file
+from leeward.reproduce import kept, sinbad
 from leeward.reproduce.rows import Row, missing
 from leeward.reproduce.sinbad.pictures import saved, settings
-from leeward.reproduce.sinbad.sweeps import Cells, Sweep, perform
-from leeward.reproduce.table import markdown
+from leeward.reproduce.sinbad.sweeps import Cells, Sweep, check_horizon, perform
+from leeward.simulation import runs_at_once
 
 PAPERS = {"sinbad": sinbad.FIGURES}
 """What can be reproduced: for each paper its figures."""
@@ -23,9 +22,9 @@ PAPERS = {"sinbad": sinbad.FIGURES}
 
 def reproduce(
     paper: str,
-    figures: Sequence[str] | None = None,
+    figures: Sequence[str] | str | None = None,
     *,
-    seeds: int = 10,
+    seeds: int = kept.SEEDS,
     jobs: int | None = None,
     out: str | PathLike[str] | None = None,
     horizon: str | None = None,
@@ -35,26 +34,55 @@ def reproduce(
 
     Args:
         paper: One of `PAPERS`.
-        figures: Which of its figures; by default all.
+        figures: Which of its figures; by default all. A text is one name.
         seeds: How many, from 1 on; all policies of a seed see the same arrivals.
         jobs: Runs at once; by default one a processor.
-        out: Folder for `rows.json`, `results.md` (the same as tables), `pictures/`, and `sweeps/`, which
-            another call goes on from; by default nothing is kept.
-        horizon: How long every run is, such as `5min`, for a first look; figures are then not the paper's.
+        out: Folder for `rows.json`, `results.md` (the same as tables), `run.json` (what they were made with),
+            `pictures/`, and `sweeps/`, which another call goes on from; by default nothing is kept. Another
+            call adds its figures to those that are there, if it is of the same seeds and horizon.
+        horizon: How long every run is, such as `5min`, for a first look, as notes of rows then say; they are
+            not the paper's.
         progress: Called with the share of all runs that is done, from several threads.
 
     Raises:
-        InputError: There is no such paper or figure; or another reproduction writes to `out`.
+        InputError: There is no such paper or figure, or an argument is not right; or another reproduction
+            writes to `out`, or it holds something else, or figures of another. Nothing was run then.
     """
+    by = check(paper, figures, seeds, jobs, out, horizon)
     chosen = _chosen(paper, figures)
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="leeward-") as folder:
-            return _reproduce(chosen, seeds, jobs, Path(folder), False, horizon, progress)
-    Path(out).mkdir(parents=True, exist_ok=True)
-    return _reproduce(chosen, seeds, jobs, Path(out), True, horizon, progress)
+    with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
+        place = Path(folder)
+        rows = _reproduce(chosen, by, jobs, place, out is not None, progress)
+        if out is not None:
+            kept.write(place, by, {name: figure.title for name, figure in PAPERS[paper].items()}, rows)
+    return rows
 
 
-def runs(paper: str, figures: Sequence[str] | None, seeds: int) -> int:
+def check(
+    paper: str,
+    figures: Sequence[str] | str | None,
+    seeds: int,
+    jobs: int | None,
+    out: str | PathLike[str] | None,
+    horizon: str | None,
+) -> kept.Made:
+    """Checks the arguments of `reproduce`, and says what it makes rows with.
+
+    Raises:
+        InputError: One is not right.
+    """
+    _chosen(paper, figures)
+    whole_number("seeds", seeds, 1)
+    runs_at_once(jobs)
+    if horizon is not None:
+        check_horizon(horizon)
+    by = kept.making(paper, seeds, horizon)
+    if out is not None:
+        kept.earlier(Path(out), by)
+    return by
+
+
+def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
     """How many runs the figures take.
 
     Raises:
@@ -63,16 +91,19 @@ def runs(paper: str, figures: Sequence[str] | None, seeds: int) -> int:
     return sum(sweep.cells(seeds) for sweep in _sweeps(_chosen(paper, figures)))
 
 
-def _chosen(paper: str, figures: Sequence[str] | None) -> dict[str, sinbad.Figure]:
+def _chosen(paper: str, figures: Sequence[str] | str | None) -> dict[str, sinbad.Figure]:
     known = PAPERS.get(paper)
     if known is None:
         message = f"unknown paper `{paper}`; there is: {', '.join(PAPERS)}"
         raise InputError("paper", None, None, None, message)
-    for name in figures or []:
+    wanted = None if figures is None else names(figures)
+    if wanted == []:
+        raise InputError("figures", None, None, None, "expected at least one")
+    for name in wanted or []:
         if name not in known:
             message = f"unknown figure `{name}`; there are: {', '.join(known)}"
-            raise InputError("--figure", None, None, None, message)
-    return {name: known[name] for name in known if not figures or name in figures}
+            raise InputError("figures", None, None, None, message)
+    return {name: known[name] for name in known if wanted is None or name in wanted}
 
 
 def _sweeps(chosen: Mapping[str, sinbad.Figure]) -> list[Sweep]:
@@ -90,15 +121,14 @@ def _absent_trace() -> str | None:
 
 def _reproduce(
     chosen: Mapping[str, sinbad.Figure],
-    seeds: int,
+    by: kept.Made,
     jobs: int | None,
     out: Path,
     keep: bool,
-    horizon: str | None,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     sweeps = _sweeps(chosen)
-    total = sum(sweep.cells(seeds) for sweep in sweeps)
+    total = sum(sweep.cells(by.seeds) for sweep in sweeps)
     results: dict[Sweep, Cells] = {}
     done = 0
     for sweep in sweeps:
@@ -110,37 +140,48 @@ def _reproduce(
             if progress:
                 progress((before + sum(list(shares.values()))) / total)
 
-        results[sweep] = perform(sweep, seeds, jobs, out / "sweeps", horizon, tell)
-        done += sweep.cells(seeds)
-    by_figure: dict[str, tuple[str, list[Row]]] = {}
+        with _of_horizon(by.horizon):
+            results[sweep] = perform(sweep, by.seeds, jobs, out / kept.SWEEPS, by.horizon, tell)
+        done += sweep.cells(by.seeds)
+    rows: list[Row] = []
     for name, figure in chosen.items():
         if any(sweep not in results for sweep in figure.sweeps):
             why = f"there is no {_absent_trace()} in the folder of traces"
-            by_figure[name] = figure.title, [missing(name, figure.title, "", None, why)]
+            rows.append(missing(name, figure.title, "", None, why))
             continue
-        rows = figure.rows(results)
-        by_figure[name] = figure.title, rows
+        found = figure.rows(results)
+        rows += kept.marked(found, by) if figure.sweeps else found
         if keep and figure.draw:
-            _draw(figure, name, results, rows, out / "pictures")
-    made = [row for _, rows in by_figure.values() for row in rows]
-    if keep:
-        _write(out / "rows.json", json.dumps([asdict(row) for row in made], indent=1, allow_nan=False) + "\n")
-        _write(out / "results.md", markdown(by_figure))
-    return made
+            _draw(figure, name, results, found, out / kept.PICTURES)
+    return rows
 
 
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+@contextmanager
+def _of_horizon(horizon: str | None) -> Iterator[None]:
+    """Lets what is wrong with the horizon be wrong with that argument, and not with a scenario of ours."""
+    try:
+        yield
+    except InputError as error:
+        # All else that is set is ours, and right.
+        if horizon is None or not error.file.startswith("settings "):
+            raise
+        raise InputError("horizon", None, None, None, f"`{horizon}`: {error.message}") from None
 
 
 def _draw(
     figure: sinbad.Figure, name: str, results: Mapping[Sweep, Cells], rows: Sequence[Row], folder: Path
 ) -> None:
+    """Draws a figure of which there is anything to draw; one of an earlier call does not stay beside it."""
     assert figure.draw is not None
-    folder.mkdir(exist_ok=True)
-    with settings():
-        pictures = saved(figure.draw(results, rows))
-    for kind, content in pictures.items():
-        with whole_file(folder / f"{name}.{kind}") as temporary:
-            temporary.write_bytes(content)
+    pictures: Mapping[str, bytes] = {}
+    if any(row.ours is not None for row in rows):
+        with settings():
+            pictures = saved(figure.draw(results, rows))
+        folder.mkdir(parents=True, exist_ok=True)
+    for kind in ("svg", "png"):
+        path = folder / f"{name}.{kind}"
+        if kind not in pictures:
+            path.unlink(missing_ok=True)
+            continue
+        with whole_file(path) as temporary:
+            temporary.write_bytes(pictures[kind])

@@ -18,13 +18,14 @@ def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, s
     return made, [(number, note) for note, number in notes.items()]
 
 
-def markdown(by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
+def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
     """A page of tables, one a figure, each between anchors that a book can include it by.
 
     Args:
+        head: What they come from, in a line.
         by_figure: For the name of each figure its title and rows.
     """
-    parts = []
+    parts = [f"{head}\n"]
     for name, (title, rows) in by_figure.items():
         anchor = f"figure_{name}".replace(".", "_")
         shown, notes = cells(rows)

@@ -14,20 +14,21 @@
 import logging
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from os import PathLike
 from pathlib import Path
 
 import pyarrow
 
 from leeward import data as traces
-from leeward.errors import MOST_SEED, names, whole_number
-from leeward.simulation import of_policy, runs_at_once
+from leeward.errors import MOST_SEED, InputError, names, whole_number
+from leeward.simulation import check_policies, of_policy, runs_at_once
 from leeward.sweep import plan
-from leeward.sweep.execute import BACKENDS, outcomes
+from leeward.sweep.cell import check_arrivals
+from leeward.sweep.execute import BACKENDS, check_backend, outcomes
 from leeward.sweep.settings import axes
 from leeward.sweep.statistics import CONFIDENCE, interval, summarize
-from leeward.sweep.store import Store, write_table
+from leeward.sweep.store import TABLE, Store, write_table
 from leeward.sweep.table import table
 
 __all__ = ["BACKENDS", "CONFIDENCE", "interval", "run", "summarize"]
@@ -40,7 +41,7 @@ def run(
     policies: Sequence[str] | str | None = None,
     *,
     seeds: Sequence[int] | None = None,
-    settings: Mapping[str, Sequence[object]] | None = None,
+    settings: Mapping[str, Sequence[object] | str] | None = None,
     jobs: int | None = None,
     backend: str = "threading",
     out: str | PathLike[str] | None = None,
@@ -60,11 +61,11 @@ def run(
             one name.
         seeds: Whole numbers from 0 to 2^64 - 1; by default the scenario's one.
         settings: For paths in the scenario, such as `telemetry.delay`, the values to try there, as YAML
-            text or anything that JSON knows.
+            text or anything that JSON knows; a text is one value.
         jobs: Runs at once, at least 1; by default one a processor.
         backend: `threading`, `loky` (processes) or `ray`.
         out: Folder for the cells and `cells.parquet`; by default nothing is kept.
-        tables: Whether to keep the tables of every run too, in `out`.
+        tables: Whether to keep the tables of every run too, in `out`, which must be given then.
         data: The folder that `data:...` files are looked up in; by default that of `leeward.data`.
         progress: Called with the number of a cell and the share of it that is done, from several threads.
 
@@ -72,9 +73,11 @@ def run(
         A row for each cell, by setting, seed and policy; see `docs/guides/sweeps.md` for the columns.
 
     Raises:
-        InputError: The scenario, a policy, a setting or the backend is not right; or another sweep writes
-            to `out`, or it holds something else than a sweep.
+        InputError: The scenario, a policy, a setting, a trace or the backend is not right; or another sweep
+            writes to `out`, or it holds something else than a sweep. Nothing was run or made then.
     """
+    if tables and out is None:
+        raise InputError("tables", None, None, None, "a folder is needed to keep them in: `out`")
     made = plan.variants(scenario, data or traces.found(), axes(settings or {}))
     read = made[0].read()
     chosen = read.policies if policies is None else names(policies)
@@ -82,45 +85,64 @@ def run(
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
     cells = plan.cells(made, chosen, [read.seed] if seeds is None else seeds)
     jobs = runs_at_once(jobs)
-    if out is not None:
-        return _run(Store(Path(out)), cells, jobs, backend, tables, progress)
-    with tempfile.TemporaryDirectory(prefix="leeward-") as folder:
-        return _run(Store(Path(folder)), cells, jobs, backend, False, progress)
+    check_policies(chosen)
+    check_backend(backend)
+    with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
+        store = Store(Path(folder))
+        left = unfinished(store, cells, tables)
+        with store.locked():
+            result = finish(store, cells, left, jobs, backend, tables, progress)
+            write_table(store.folder / TABLE, result)
+    return result
 
 
-def _run(
+def unfinished(store: Store, cells: list[plan.Cell], tables: bool) -> list[int]:
+    """The numbers of the cells that are left to do, whose arrivals can be read.
+
+    Raises:
+        InputError: A file of them is not there or not right.
+    """
+    left = [at for at, cell in enumerate(cells) if not store.has(cell, tables)]
+    first: dict[plan.Variant, int] = {}
+    for at in left:
+        first.setdefault(cells[at].variant, cells[at].seed)
+    for variant, seed in first.items():
+        check_arrivals(variant, seed)
+    return left
+
+
+def finish(
     store: Store,
     cells: list[plan.Cell],
+    left: list[int],
     jobs: int,
     backend: str,
     tables: bool,
     progress: Callable[[int, float], object] | None,
 ) -> pyarrow.Table:
-    with store.locked(), of_policy("policies"):
-        left = [at for at, cell in enumerate(cells) if not store.has(cell, tables)]
-        if changed := store.others(cells):
-            log.warning(
-                "%s: %d cells are of an earlier state of the scenario, its files or Leeward; not used",
-                store.folder,
-                changed,
-            )
-        if len(left) < len(cells):
-            log.info("%s: %d of %d cells are there already", store.folder, len(cells) - len(left), len(cells))
+    """Runs the cells that are left into a store that is locked, and compares all; see `run`."""
+    if changed := store.others(cells):
+        log.warning(
+            "%s: %d cells are of an earlier state of the scenario, its files or Leeward; not used",
+            store.folder,
+            changed,
+        )
+    if len(left) < len(cells):
+        log.info("%s: %d of %d cells are there already", store.folder, len(cells) - len(left), len(cells))
+    if progress:
+        for at in sorted(set(range(len(cells))) - set(left)):
+            progress(at, 1.0)
+
+    def tell(at: int, share: float) -> None:
         if progress:
-            for at in sorted(set(range(len(cells))) - set(left)):
-                progress(at, 1.0)
+            progress(left[at], share)
 
-        def tell(at: int, share: float) -> None:
-            if progress:
-                progress(left[at], share)
-
-        with closing(outcomes([cells[at] for at in left], jobs, backend, tables, tell)) as finished:
-            for at, outcome in finished:
-                store.write(cells[left[at]], outcome)
-        result = table(store, cells, cells[0].policy)
-        write_table(store.folder / "cells.parquet", result)
-        for cell in cells:
-            if (cell.seed, cell.policy) == (cells[0].seed, cells[0].policy):
-                for line in store.read(cell)[0]["arrivals"]:
-                    log.info("%s: %s", cell.where, line)
-    return result
+    todo = [cells[at] for at in left]
+    with of_policy("policies"), closing(outcomes(todo, jobs, backend, tables, tell)) as finished:
+        for at, outcome in finished:
+            store.write(todo[at], outcome)
+    for cell in cells:
+        if (cell.seed, cell.policy) == (cells[0].seed, cells[0].policy):
+            for line in store.read(cell)[0]["arrivals"]:
+                log.info("%s: %s", cell.where, line)
+    return table(store, cells, cells[0].policy)

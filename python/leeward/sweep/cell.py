@@ -6,6 +6,7 @@ can be another.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,14 +15,13 @@ import numpy
 import pyarrow
 
 from leeward._native import Run, Scenario
+from leeward.arrays import Floats
 from leeward.data import advised
 from leeward.simulation import TABLES
 from leeward.sweep.plan import Variant
 
 SAME_WITHIN = 0.01
 """Two write times within this share of each other count as the same."""
-
-_Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,24 @@ def make(
         (run,) = _scenario(variant).run([policy], [seed], 1, progress)
     kept = {name: getattr(run, name)() for name in TABLES} if tables else {}
     return Outcome(run.provenance, run.summary(), writes(run), kept)
+
+
+class _SeenError(Exception):
+    """Arrivals were read."""
+
+
+def check_arrivals(variant: Variant, seed: int) -> None:
+    """Reads what arrives, and stops before anything is simulated.
+
+    Raises:
+        InputError: A file of it is not there or not right.
+    """
+
+    def stop(_: int, share: float) -> None:
+        raise _SeenError
+
+    with advised(), suppress(_SeenError):
+        _scenario(variant).run(["uniform"], [seed], 1, stop)
 
 
 @lru_cache(maxsize=4)
@@ -120,7 +138,9 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
 
 
 def _of(writes: pyarrow.Table, kind: str, full: bool | None) -> dict[str, Any]:
-    wanted = writes["kind"].cast("string").to_numpy(zero_copy_only=False) == kind
+    kinds = writes["kind"].combine_chunks()
+    codes = {name: code for code, name in enumerate(kinds.dictionary.to_pylist())}
+    wanted = kinds.indices.to_numpy() == codes.get(kind, -1)
     if full is not None:
         wanted &= writes["full"].to_numpy(zero_copy_only=False) == full
     number = writes["number"].to_numpy()[wanted].astype(numpy.uint64)
@@ -155,11 +175,11 @@ def _pairs(ours: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sum(values: _Floats) -> float:
+def _sum(values: Floats) -> float:
     """The sum from first to last; numpy's own adds in another order."""
     return float(numpy.add.accumulate(values)[-1]) if len(values) else 0.0
 
 
-def _durations(table: pyarrow.Table, start: str) -> _Floats:
+def _durations(table: pyarrow.Table, start: str) -> Floats:
     """Seconds from a start to the finish; NaN for what was not finished."""
     return numpy.asarray(table["finished_s"].to_numpy(zero_copy_only=False) - table[start].to_numpy())

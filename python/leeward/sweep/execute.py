@@ -41,8 +41,11 @@ def outcomes(
     """
     import joblib
 
-    _register(backend)
+    check_backend(backend)
     if backend == "ray":
+        from ray.util.joblib import register_ray
+
+        register_ray()
         # Ray's pool gives results all at once, so that what is finished is kept round by round.
         size = _ROUND * jobs
         with joblib.Parallel(jobs, backend=backend, batch_size=1) as parallel:
@@ -116,15 +119,19 @@ class _Running:
                 self.change.notify_all()
 
 
-def _register(backend: str) -> None:
+def check_backend(backend: str) -> None:
+    """Checks that there is a backend.
+
+    Raises:
+        InputError: It is none of `BACKENDS`, or is not installed.
+    """
     if backend not in BACKENDS:
         message = f"`{backend}`: expected one of {', '.join(BACKENDS)}"
-        raise InputError("--backend", None, None, None, message)
+        raise InputError("backend", None, None, None, message)
     if backend == "ray":
         try:
-            from ray.util.joblib import register_ray
+            import ray.util.joblib  # noqa: F401
         except ImportError:
-            error = InputError("--backend", None, None, None, "`ray`: Ray is not installed")
+            error = InputError("backend", None, None, None, "`ray`: Ray is not installed")
             error.add_note("pip install 'leeward[ray]' installs it")
             raise error from None
-        register_ray()

@@ -48,7 +48,7 @@ class Variant:
             if not self.setting:
                 raise
             # Lines of the edited text are not those of the file.
-            where = " ".join(f"--set {path}={value}" for path, value in self.setting)
+            where = " ".join(["settings", *(f"{path}={value}" for path, value in self.setting)])
             ours = error.file == self.name
             line, column = (None, None) if ours else (error.line, error.column)
             raise InputError(
@@ -59,8 +59,8 @@ class Variant:
     def digest(self) -> str:
         """A digest of its text, its cluster file and the traces it names."""
         names = [self._fields["cluster"].value, *_scalars(self._fields["workloads"])]
-        found = [(name, _digest(path)) for name in names if (path := self._path(name)).is_file()]
-        return _digest_of([hashlib.sha256(self.text.encode()).hexdigest(), found])
+        found = [(name, file_digest(path)) for name in names if (path := self._path(name)).is_file()]
+        return digest_of([hashlib.sha256(self.text.encode()).hexdigest(), found])
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A digest of its identity."""
-        return _digest_of(self.identity)
+        return digest_of(self.identity)
 
     @property
     def where(self) -> str:
@@ -131,27 +131,29 @@ def cells(made: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]
     Raises:
         InputError: A policy or seed stands there twice.
     """
-    for what, values in (("--policy", [policy.strip() for policy in policies]), ("--seeds", list(seeds))):
+    for what, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
         if not values:
             raise InputError(what, None, None, None, "expected at least one")
         twice = [value for at, value in enumerate(values) if value in values[:at]]
         if twice:
-            raise InputError(what, None, None, None, f"`{twice[0]}` is given twice")
+            raise InputError(what, None, None, None, f"`{twice[0]}` is there twice")
     return [Cell(variant, seed, policy.strip()) for variant in made for seed in seeds for policy in policies]
 
 
 @cache
 def build() -> str:
     """A digest of the extension module: of the code that simulates."""
-    return _digest(Path(_native.__file__ or ""))
+    return file_digest(Path(_native.__file__ or ""))
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _digest_of(value: object) -> str:
+def digest_of(value: object) -> str:
+    """The SHA-256 of anything that JSON knows."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

@@ -14,36 +14,40 @@ from typing import Any
 import yaml
 
 from leeward.errors import InputError
+from leeward.texts import parts
 
 Setting = tuple[tuple[str, str], ...]
 """One value for each path, as YAML text; empty where a scenario is run as it is."""
 
 _PART = re.compile(r"\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
-_ELSEWHERE = {"policies": "--policy", "seed": "--seed"}
+_APART = ("policies", "seed")
+"""What a sweep has beside its settings."""
 
 
-def axes(values: Mapping[str, Sequence[object]]) -> list[Setting]:
+def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
     """Every combination of values, the last path's changing fastest.
 
     Args:
-        values: For each path its values: YAML text, or anything that JSON knows.
+        values: For each path its values: YAML text, or anything that JSON knows. A text is one value.
 
     Raises:
         InputError: A path or value is none, or stands there twice.
     """
     texts = {}
     for path, several in values.items():
-        option, parts = _ELSEWHERE.get(path), list(_parts(path))
-        if option or not parts:
-            raise _wrong(path, None, f"use {option}" if option else "expected a path such as telemetry.delay")
-        texts[path] = [value.strip() if isinstance(value, str) else json.dumps(value) for value in several]
+        if path in _APART:
+            raise _wrong(path, None, "policies and seeds of a sweep are given apart from its settings")
+        if not list(_steps(path)):
+            raise _wrong(path, None, "expected a path such as telemetry.delay")
+        given = [several] if isinstance(several, str) else several
+        texts[path] = [value.strip() if isinstance(value, str) else json.dumps(value) for value in given]
         if not texts[path]:
             raise _wrong(path, None, "expected a value")
         for at, text in enumerate(texts[path]):
             if not _stands_alone(text):
                 raise _wrong(path, text, "expected a word, a number, or a list or mapping in brackets")
             if text in texts[path][:at]:
-                raise _wrong(path, text, "given twice")
+                raise _wrong(path, text, "is there twice")
     return [tuple(zip(texts, chosen, strict=True)) for chosen in itertools.product(*texts.values())]
 
 
@@ -59,8 +63,8 @@ def parse(options: Sequence[str]) -> dict[str, list[str]]:
         if not equals:
             raise _wrong(option, None, "expected a path and values, such as telemetry.delay=0s,2s")
         if path in values:
-            raise _wrong(path, texts, "given twice; separate its values by commas")
-        values[path] = list(_split(texts))
+            raise _wrong(path, texts, "is there twice; separate its values by commas")
+        values[path] = parts(texts)
     return values
 
 
@@ -82,19 +86,19 @@ def edited(text: str, path: str, value: str) -> str:
         node = yaml.compose(text)
     except yaml.YAMLError as error:
         raise _wrong(path, value, f"the scenario cannot be edited: {error}") from error
-    parts = list(_parts(path))
-    for at, part in enumerate(parts):
+    steps = list(_steps(path))
+    for at, part in enumerate(steps):
         if isinstance(node, yaml.MappingNode) and isinstance(part, str):
             below = [found for key, found in node.value if key.value == part]
             if not below:
-                return _insert(text, node, f"{part}: {_nested(path, value, parts[at + 1 :])}")
+                return _insert(text, node, f"{part}: {_nested(path, value, steps[at + 1 :])}")
             node = below[0]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             if part >= len(node.value):
                 raise _wrong(path, value, f"[{part}]: there are {len(node.value)}, counted from 0")
             node = node.value[part]
         elif _is_empty(node) and isinstance(part, str):
-            value = _nested(path, value, parts[at:])
+            value = _nested(path, value, steps[at:])
             break
         else:
             kind = "a list there" if isinstance(part, int) else "fields there"
@@ -109,7 +113,7 @@ def edited(text: str, path: str, value: str) -> str:
     return text[:start] + blank + value + text[end:]
 
 
-def _parts(path: str) -> Iterator[str | int]:
+def _steps(path: str) -> Iterator[str | int]:
     at = 0
     while at < len(path):
         part = _PART.match(path, at)
@@ -117,24 +121,6 @@ def _parts(path: str) -> Iterator[str | int]:
             raise _wrong(path, None, "expected a path such as telemetry.delay or workloads[0].facebook.load")
         at = part.end()
         yield part[1] or int(part[2])
-
-
-def _split(texts: str) -> Iterator[str]:
-    """Splits at the commas that stand in no bracket and no quotes."""
-    depth, quote, start = 0, "", 0
-    for at, letter in enumerate(texts):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "[{":
-            depth += 1
-        elif letter in "]}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            yield texts[start:at]
-            start = at + 1
-    yield texts[start:]
 
 
 def _stands_alone(value: str) -> bool:
@@ -150,8 +136,8 @@ def _is_empty(node: Any) -> bool:
     return node is not None and node.tag == "tag:yaml.org,2002:null"
 
 
-def _nested(path: str, value: str, parts: Sequence[str | int]) -> str:
-    for part in reversed(parts):
+def _nested(path: str, value: str, steps: Sequence[str | int]) -> str:
+    for part in reversed(steps):
         if isinstance(part, int):
             raise _wrong(path, value, f"[{part}]: the scenario has no such list")
         value = f"{{{part}: {value}}}"
@@ -168,5 +154,5 @@ def _insert(text: str, mapping: Any, field: str) -> str:
 
 
 def _wrong(path: str, value: str | None, message: str) -> InputError:
-    where = f"--set {path}" if value is None else f"--set {path}={value}"
+    where = f"settings {path}" if value is None else f"settings {path}={value}"
     return InputError(where, None, None, None, message)

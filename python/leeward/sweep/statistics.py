@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow
 
+from leeward.errors import InputError
+
 CONFIDENCE = 0.95
 FIGURES = (
     *("mean", "low", "high"),
@@ -36,7 +38,13 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
         `difference_high` from the baseline under the same seed; `ratio`, `ratio_low`, `ratio_high`, the
         baseline's value over this one's. An interval is null with less than two seeds, a comparison for the
         baseline, for quantities that are one already, and a ratio where a seed has no value above zero.
+
+    Raises:
+        InputError: The confidence is not between 0 and 1.
     """
+    if not 0 < confidence < 1:
+        message = f"`{confidence}`: expected a share between 0 and 1"
+        raise InputError("confidence", None, None, None, message)
     settings = [name for name in table.column_names if name.startswith("set.")]
     quantities = [name for name in table.column_names if name not in (*settings, *_NAMES)]
     rows = table.to_pylist()

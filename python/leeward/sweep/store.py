@@ -9,7 +9,6 @@ cell one that is not there. One sweep at a time writes to a folder.
 """
 
 import fcntl
-import hashlib
 import json
 import logging
 import os
@@ -22,39 +21,61 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 
-from leeward.cli.files import whole_file
 from leeward.errors import InputError
+from leeward.files import check_folder, unfinished, whole_file
 from leeward.simulation import TABLES
 from leeward.sweep.cell import Outcome
-from leeward.sweep.plan import Cell
+from leeward.sweep.plan import Cell, digest_of, file_digest
 
 log = logging.getLogger("leeward.sweep")
+
+
+TABLE, SUMMARY = "cells.parquet", "summary.json"
+"""What lies beside the cells."""
+_CELL = re.compile(r".*-\d+-[0-9a-f]{16}(\.\d+)?(\.json|\.parquet)?")
+"""The name of a cell's file or folder, whole or unfinished."""
 
 
 class Store:
     """The finished cells in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the folder of a sweep, which is made if it is not there.
+        """Takes the folder of a sweep, which need not be there.
 
         Raises:
-            InputError: There is something else than a sweep in it.
+            InputError: There is something else than a sweep in it, or it cannot be made.
         """
+        check_folder(folder, "out")
         self.folder = folder
         self.cells = folder / "cells"
-        here = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-        if here and not self.cells.is_dir():
-            message = f"`{folder}`: holds `{here[0]}`; expected an empty folder or an earlier sweep"
+        if strange := self._strange():
+            message = f"`{folder}`: holds `{strange}`; expected an empty folder or an earlier sweep"
             raise InputError("out", None, None, None, message)
-        self.cells.mkdir(parents=True, exist_ok=True)
+
+    def _strange(self) -> str | None:
+        """What keeps the folder from being an earlier sweep, or empty; None if nothing does."""
+        here = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
+        if here and not self.cells.is_dir():
+            return here[0]
+        for name in here:
+            path = self.folder / name
+            ours = (
+                name == "cells" or (name == TABLE and _of_cells(path)) or (name == SUMMARY and _sums_up(path))
+            )
+            if not ours and not unfinished(name, (TABLE, SUMMARY)):
+                return name
+        cells = sorted(path.name for path in self.cells.iterdir()) if here else []
+        strange = [name for name in cells if not _CELL.fullmatch(name)]
+        return f"cells/{strange[0]}" if strange else None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other sweeps out of the folder; the system lets go when the process ends, however it does.
+        """Makes the folder and keeps other sweeps out of it; the system lets go when the process ends.
 
         Raises:
             InputError: Another sweep is writing to it.
         """
+        self.cells.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.cells, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,7 +104,7 @@ class Store:
             return False
         for name in files:
             file = self.cells / name
-            if not file.is_file() or _digest(file) != files[name]:
+            if not file.is_file() or file_digest(file) != files[name]:
                 log.warning("%s: not what was written; computing the cell again", file)
                 return False
         return True
@@ -117,10 +138,10 @@ class Store:
             "cell": cell.identity,
             "arrivals": outcome.arrivals,
             "summary": outcome.summary,
-            "files": {name: _digest(self.cells / name) for name in tables},
+            "files": {name: file_digest(self.cells / name) for name in tables},
         }
         with whole_file(path) as temporary:
-            temporary.write_text(json.dumps({"sha256": _digest_of(document)} | document, indent=1) + "\n")
+            temporary.write_text(json.dumps({"sha256": digest_of(document)} | document, indent=1) + "\n")
 
     def read(self, cell: Cell) -> tuple[dict[str, Any], pyarrow.Table]:
         """The document of a cell that is there, and its write times."""
@@ -129,6 +150,23 @@ class Store:
     def _path(self, cell: Cell, suffix: str) -> Path:
         policy = re.sub(r"[^A-Za-z0-9_=-]+", ",", cell.policy)[:80]
         return self.cells / f"{policy}-{cell.seed}-{cell.key[:16]}{suffix}"
+
+
+def _of_cells(path: Path) -> bool:
+    """Whether a file is the table of a sweep's cells."""
+    try:
+        return {"policy", "seed", "baseline"} <= set(parquet.read_schema(path).names)
+    except (OSError, pyarrow.ArrowException):
+        return False
+
+
+def _sums_up(path: Path) -> bool:
+    """Whether a file is the summary of a sweep."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and {"baseline", "seeds", "summary", "cells"} == document.keys()
 
 
 def write_table(path: Path, table: pyarrow.Table) -> None:
@@ -140,19 +178,10 @@ def write_table(path: Path, table: pyarrow.Table) -> None:
 def _read(path: Path) -> dict[str, Any]:
     """Reads the document of a cell; a ValueError says what is wrong with it."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(document, dict) or document.pop("sha256", None) != _digest_of(document):
+    if not isinstance(document, dict) or document.pop("sha256", None) != digest_of(document):
         raise ValueError("not what was written")
     return document
 
 
 def _place(identity: dict[str, Any]) -> str:
     return json.dumps([identity["set"], identity["policy"], identity["seed"]], sort_keys=True)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _digest_of(document: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -1,10 +1,11 @@
 """The cells of a sweep as one table, each compared with the baseline of its setting and seed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow
 
+from leeward.figures import compared, flat
 from leeward.sweep.cell import compare
 from leeward.sweep.plan import Cell
 from leeward.sweep.store import Store
@@ -17,7 +18,8 @@ def table(store: Store, cells: Sequence[Cell], baseline: str) -> pyarrow.Table:
 
     The columns are `set.PATH` for each path that was set, `policy`, `seed`, `baseline`, and the figures of
     the summary and, for all but the baseline, of the comparison, with dots between:
-    `full_block_write_s.p95`, `against_baseline.blocks.factor`.
+    `full_block_write_s.p95`, `against_baseline.blocks.factor`. Where nothing is counted, as in an hour in
+    which no job ended, a figure is null, so that no mean over seeds takes it for a time of 0 s.
     """
     rows, names = [], set[str]()
     before: tuple[Any, pyarrow.Table] | None = None
@@ -27,24 +29,15 @@ def table(store: Store, cells: Sequence[Cell], baseline: str) -> pyarrow.Table:
         if before is None or before[0] != place:
             before = place, store.read(by_place[place])[1]
         document, writes = store.read(cell)
-        against = dict(_flat({"against_baseline": compare(writes, before[1])}))
-        del against["against_baseline.same_within"]
+        against = compared(compare(writes, before[1]))
         if cell.policy == baseline:
             against = dict.fromkeys(against)
-        figures = dict(_flat(document["summary"])) | against
+        figures = flat(document["summary"]) | against
         names |= figures.keys()
         settings = {f"set.{path}": value for path, value in cell.variant.setting}
         rows.append(settings | {"policy": cell.policy, "seed": cell.seed, "baseline": baseline} | figures)
     fields = [(name, pyarrow.uint64() if name == "seed" else _type(name, names)) for name in rows[0]]
     return pyarrow.Table.from_pylist(rows, pyarrow.schema(fields))
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
 
 
 def _type(name: str, figures: set[str]) -> pyarrow.DataType:

@@ -18,8 +18,9 @@ from math import comb
 import numpy
 from pyarrow import compute
 
+from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, computed, measured
-from leeward.reproduce.sinbad.pairs import Floats, compared
+from leeward.reproduce.sinbad.pairs import compared
 from leeward.reproduce.sinbad.sweeps import (
     DISK_BPS,
     HOUR,
@@ -70,13 +71,14 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     for seed in hour.seeds:
         background = background_of(hour, uniform, seed)
         default, opt = predict(background, arrivals_of(hour, uniform, seed, len(background)))
-        by_uniform.append(default)
-        by_opt.append(opt)
-        predicted.append(default / opt)
-        for name, times in simulated.items():
-            times.append(_mean_time(hour, name, seed))
-    pairs = compared(hour, policy(OPT, 1), hour, uniform, "placed")
-    factors = [pair["full_blocks"]["factor"] for pair in pairs]
+        # Without full blocks there is nothing to predict.
+        if opt > 0:
+            by_uniform.append(default)
+            by_opt.append(opt)
+            predicted.append(default / opt)
+        for name in simulated:
+            simulated[name] += _mean_time(hour, name, seed)
+    factors = [pair["factor"] for pair in compared(hour, policy(OPT, 1), hour, uniform, "placed")]
     note = "disks that blocks share, racks' uplinks and changes of the background are not in the equations"
     by_name = f"simulated, {short(OPT)}, q = 10 s, from placing, 1 remote"
     return [
@@ -164,7 +166,9 @@ def arrivals_of(cells: Cells, policy: str, seed: int, intervals: int) -> Floats:
     return numpy.bincount(at, minlength=intervals).astype(numpy.float64)
 
 
-def _mean_time(cells: Cells, policy: str, seed: int) -> float:
+def _mean_time(cells: Cells, policy: str, seed: int) -> list[float]:
+    """The mean time of a run's full blocks from placing, if there are any."""
     writes = cells.writes(policy, seed, "placed")
     full = writes.filter(writes["full"]).filter(writes["counted"].filter(writes["full"]))
-    return float(numpy.nanmean(full["time_s"].to_numpy(zero_copy_only=False)))
+    times = full["time_s"].drop_null().to_numpy()
+    return [float(times.mean())] if len(times) else []

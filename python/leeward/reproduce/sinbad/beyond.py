@@ -7,7 +7,7 @@ public traces of the same cluster in place of the generator.
 from collections.abc import Mapping
 
 from leeward.reproduce.rows import Row, measured
-from leeward.reproduce.sinbad.pairs import differences, ratios
+from leeward.reproduce.sinbad.pairs import differences, quotients, ratios
 from leeward.reproduce.sinbad.sweeps import (
     DELAYS,
     HOUR,
@@ -41,7 +41,7 @@ def report_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Reports that are late, lost or wrong, against `uniform`, which reads none."""
     right, made = results[LOAD], []
     for remote in REMOTE_RACKS:
-        base = right.figures(_MEAN, policy("uniform", remote), "1")
+        base = right.by_seed(_MEAN, policy("uniform", remote), "1")
         for name in ("sinbad", "leeward"):
             values = ratios(right, _MEAN, policy(name, remote), policy("uniform", remote), "1")
             said = f"full blocks, mean, as they should be: uniform / {name}, {remote} remote"
@@ -55,7 +55,7 @@ def report_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             cells = results[sweep]
             for value in sweep.values:
                 for ours in (one for one in sweep.policies if f"remote_racks={remote}" in one):
-                    factors = _against(base, cells.figures(_MEAN, ours, value))
+                    factors = quotients(base, cells.by_seed(_MEAN, ours, value))
                     name = ours.partition(":")[0]
                     said = f"full blocks, mean, {words.format(value)}: uniform / {name}, {remote} remote"
                     made.append(measured("reports", said, "x", factors))
@@ -64,14 +64,14 @@ def report_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 def large_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Ten times the racks, with ten times the arrivals."""
-    return _by_remote("10x racks", results[LARGE], ("sinbad", "leeward"), "uniform", _TIMES)
+    return _by_remote("large", results[LARGE], ("sinbad", "leeward"), "uniform", _TIMES)
 
 
 def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Half, once and twice the arrivals on the racks of the simulation."""
     cells, made = results[LOAD], []
     for load in LOAD.values:
-        made += _by_remote(f"load {load}x", cells, ("sinbad", "leeward"), "uniform", _TIMES, load)
+        made += _by_remote("load", cells, ("sinbad", "leeward"), "uniform", _TIMES, load)
     return made
 
 
@@ -112,6 +112,7 @@ def _by_remote(
             for words, quantity in quantities:
                 factors = ratios(cells, quantity, policy(name, remote), policy(base, remote), value)
                 where = ", uneven uplinks" if cells.sweep == UNEVEN else ""
+                where += f", {value}x the arrivals" if value else ""
                 said = f"{words}{where}: {short(base)} / {short(name)}, {remote} remote"
                 note = _wins(factors, 1.0) if name == "leeward" else ""
                 if OPT in (name, base):
@@ -123,7 +124,3 @@ def _by_remote(
 def _wins(values: list[float], even: float) -> str:
     """Under how many seeds a policy is the better one."""
     return f"better under {sum(value > even for value in values)} of {len(values)} seeds"
-
-
-def _against(base: list[float], ours: list[float]) -> list[float]:
-    return [before / after for before, after in zip(base, ours, strict=True)]

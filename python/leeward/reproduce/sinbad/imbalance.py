@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 import numpy
 
+from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
-from leeward.reproduce.sinbad.pairs import Floats, differences
+from leeward.reproduce.sinbad.pairs import differences
 from leeward.reproduce.sinbad.sweeps import HOUR, MACHINES, OPT, REMOTE_RACKS, Cells, Sweep, policy, short
 
 INPUT_SWEEPS = (HOUR,)
@@ -38,7 +39,7 @@ def input_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     hour, made = results[HOUR], []
     for kind in ("rack_downlink", "rack_uplink"):
         uneven = [cv(hour, policy("uniform", 1), seed, kind) for seed in hour.seeds]
-        values = [100 * float((one > 1).mean()) for one in uneven]
+        values = [100 * float((one > 1).mean()) for one in uneven if len(one)]
         said = f"intervals of 10 s in which Cv > 1, {_TIERS[kind]}, uniform, 1 remote"
         note = "almost half, in words; the generator is fitted to it"
         if kind == "rack_uplink":

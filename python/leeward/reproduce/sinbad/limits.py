@@ -9,15 +9,15 @@ itself took.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy
 import pyarrow
 from pyarrow import compute
 
+from leeward.arrays import Floats, Ints
 from leeward.reproduce.rows import Row, measured
-from leeward.reproduce.sinbad.pairs import Floats
 from leeward.reproduce.sinbad.sweeps import (
     DISK_BPS,
     HOUR,
@@ -44,7 +44,6 @@ REASONS = (
 _BUSY = 1 - DISK_BPS / RACK_LINK_BPS
 _TOUCH = 0.05
 """Share of a disk's time for a block that another must share to count."""
-_Ints = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -72,7 +71,9 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 def words(hour: Cells) -> str:
     """Why factors are smaller here than in the paper, in numbers."""
     uniform = policy("uniform", 1)
-    found = [held_back(hour, uniform, seed) for seed in hour.seeds]
+    found = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
+    if not found:
+        return ""
     alone = numpy.mean([(one.reason == 0).mean() for one in found])
     into = numpy.mean([(one.reason == 1).mean() for one in found])
     most = numpy.mean([one.time.mean() / one.least.mean() for one in found])
@@ -93,8 +94,8 @@ class HeldBack:
         copies = done["hosts"].combine_chunks()
         hosts = copies.values.dictionary_encode()
         names = hosts.dictionary.to_pylist()
-        host: _Ints = hosts.indices.to_numpy().astype(numpy.int64)
-        block: _Ints = numpy.repeat(numpy.arange(len(done)), numpy.diff(copies.offsets.to_numpy()))
+        host: Ints = hosts.indices.to_numpy().astype(numpy.int64)
+        block: Ints = numpy.repeat(numpy.arange(len(done)), numpy.diff(copies.offsets.to_numpy()))
         least = done["bytes"].to_numpy() * 8 / DISK_BPS
         busy = shared(host, placed[block], finished[block]) > _TOUCH * least[block]
         first = numpy.concatenate([[True], block[1:] != block[:-1]])
@@ -113,17 +114,25 @@ class HeldBack:
         start = files["start_s"].to_numpy()[done["file"].to_numpy()]
         counted = done["full"].to_numpy(zero_copy_only=False) & (start >= WARMUP_S)
         number = done["file"].to_numpy().astype(numpy.int64) << 32 | done["block"].to_numpy()
-        self.key: _Ints = number[counted]
+        self.key: Ints = number[counted]
         """What names a block in every run on the same arrivals."""
         self.time: Floats = (finished - placed)[counted]
         """Seconds from placing to the last copy on disk."""
         self.least: Floats = least[counted]
         """Seconds that a disk takes for it."""
-        self.reason: _Ints = reason[counted]
+        self.reason: Ints = reason[counted]
         """Which of `REASONS` held it back."""
 
 
-held_back = lru_cache(maxsize=None)(HeldBack)
+_KEPT: WeakKeyDictionary[Cells, dict[tuple[str, int], HeldBack]] = WeakKeyDictionary()
+
+
+def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
+    """What held back the full blocks of a run; kept as long as the cells are."""
+    kept = _KEPT.setdefault(cells, {})
+    if (policy, seed) not in kept:
+        kept[policy, seed] = HeldBack(cells, policy, seed)
+    return kept[policy, seed]
 
 
 class _Links:
@@ -150,7 +159,7 @@ class _Links:
         return found
 
 
-def shared(host: _Ints, start: Floats, end: Floats) -> Floats:
+def shared(host: Ints, start: Floats, end: Floats) -> Floats:
     """For each copy, the seconds that other copies are written to its host at the same time, added up."""
     order = numpy.lexsort((start, host))
     made = numpy.zeros(len(host))
@@ -163,8 +172,8 @@ def shared(host: _Ints, start: Floats, end: Floats) -> Floats:
     return made
 
 
-def _rows(what: str, reasons: list[_Ints]) -> list[Row]:
-    shares = [numpy.bincount(one, minlength=len(REASONS)) / max(len(one), 1) for one in reasons]
+def _rows(what: str, reasons: list[Ints]) -> list[Row]:
+    shares = [numpy.bincount(one, minlength=len(REASONS)) / len(one) for one in reasons if len(one)]
     return [
         measured("limits", f"{what} by {reason}", "%", [100 * float(one[at]) for one in shares])
         for at, reason in enumerate(REASONS)

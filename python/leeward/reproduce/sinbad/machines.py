@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 
 import numpy
 
+from leeward.arrays import Floats, Mask
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
-from leeward.reproduce.sinbad.pairs import Floats, Jobs, Mask, job_pairs, ratios
+from leeward.reproduce.sinbad.pairs import Jobs, job_pairs, quotient, quotients, ratios
 from leeward.reproduce.sinbad.sweeps import (
     MACHINES,
     MACHINES_APART,
@@ -49,8 +50,7 @@ def time_factors(cells: Cells, name: str, what: str, wanted: _Wanted) -> list[fl
     made = []
     for after, before, both in job_pairs(cells, name, cells, "uniform"):
         chosen = both & wanted(before)
-        if chosen.any():
-            made.append(float(getattr(before, what)[chosen].sum() / getattr(after, what)[chosen].sum()))
+        made += quotient(getattr(before, what)[chosen], getattr(after, what)[chosen])
     return made
 
 
@@ -79,8 +79,8 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             for words, quantity in _BLOCKS.items():
                 values = ratios(cells, quantity, name, "uniform")
                 known = paper.MACHINES_BLOCKS if is_paper and words == "full blocks" else None
-                said = f"{words}, {note}: {against}"
-                made.append(measured("7.2 EC2", said, "x", values, known))
+                said = f"section 7.2: {words}, {note}: {against}"
+                made.append(measured("6", said, "x", values, known))
         for words, what, reported in (
             ("a job's writing", "writing", paper.MACHINES_WRITES),
             ("jobs, end to end", "time", paper.MACHINES_JOBS),
@@ -96,7 +96,8 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             )
             values = time_factors(machines, name, "writing", of_bin(number))
             made.append(measured("6", f"jobs of bin {number}, writing: {against}", "x", values))
-        gains = [gains_of(pair) for pair in job_pairs(machines, name, machines, "uniform")]
+        pairs = job_pairs(machines, name, machines, "uniform")
+        gains = [gain for pair in pairs if len(gain := gains_of(pair))]
         values = [100 * float((gain <= 1.01).mean()) for gain in gains]
         known = paper.MACHINES_NO_GAIN if is_paper else None
         made.append(measured("6", f"jobs that gain at most 1 %: {against}", "%", values, known))
@@ -109,7 +110,8 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 def gains_of(pair: tuple[Jobs, Jobs, Mask]) -> Floats:
     """The factor of each job, end to end."""
     after, before, both = pair
-    gains: Floats = before.time[both] / after.time[both]
+    timed = both & (after.time > 0)
+    gains: Floats = before.time[timed] / after.time[timed]
     return gains
 
 
@@ -145,8 +147,7 @@ def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                     measured("11", f"{words}, {load} arrival rate: uniform / {name}", "x", values, None, note)
                 )
     for name in cells.sweep.policies:
-        slow, fast = (cells.figures("job_s.mean", name, value) for value in (twice, once))
-        values = [after / before for after, before in zip(slow, fast, strict=True)]
+        values = quotients(*(cells.by_seed("job_s.mean", name, value) for value in (twice, once)))
         known = paper.TWICE_THE_LOAD if name != "leeward" else None
         note = "the load itself doubles here; the paper's grew by some amount" if name == "uniform" else ""
         made.append(measured("11", f"jobs, 2x arrival rate / 1x: {name}", "x", values, known, note))
@@ -155,15 +156,15 @@ def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.6 on machines."""
-    cells, made = results[MACHINES_MEMORY], []
+    cells, made, figure = results[MACHINES_MEMORY], [], "7.6-machines"
     for name in ("sinbad", "leeward"):
         known = paper.MACHINES_MEMORY if name == "sinbad" else {}
         against = f"uniform / {name}"
         blocks = ratios(cells, "full_block_write_s.mean", name, "uniform")
         note = "caches never full: no write waits for what is evicted" if known else ""
-        made.append(measured("7.6 EC2", f"full blocks: {against}", "x", blocks, known.get("blocks"), note))
+        made.append(measured(figure, f"full blocks: {against}", "x", blocks, known.get("blocks"), note))
         writing = time_factors(cells, name, "writing", all_jobs)
-        made.append(measured("7.6 EC2", f"a job's writing: {against}", "x", writing, known.get("writes")))
+        made.append(measured(figure, f"a job's writing: {against}", "x", writing, known.get("writes")))
         whole = time_factors(cells, name, "time", all_jobs)
-        made.append(measured("7.6 EC2", f"jobs, end to end: {against}", "x", whole, known.get("jobs")))
+        made.append(measured(figure, f"jobs, end to end: {against}", "x", whole, known.get("jobs")))
     return made

@@ -5,19 +5,20 @@ A factor of improvement is the default's time over Sinbad's, so above one is bet
 not a mean of ratios.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
+from leeward.arrays import Floats, Mask
 from leeward.reproduce.sinbad.sweeps import WARMUP_S, Cells
 from leeward.sweep.cell import compare
 
-Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
-Mask = numpy.ndarray[Any, numpy.dtype[numpy.bool_]]
-
 
 def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) -> list[dict[str, Any]]:
-    """How a policy's writes compare with another's, by seed, as `leeward.sweep.cell.compare` says it.
+    """How a policy's full blocks compare with another's, by seed, as `leeward.sweep.cell.compare` says it.
+
+    Seeds under which no full block was written by both are left out.
 
     Args:
         cells: The sweep of the policy.
@@ -26,21 +27,32 @@ def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) 
         base: The baseline.
         since: What the time of a block counts from: `asked` or `placed`.
     """
-    return [
-        compare(cells.writes(ours, seed, since), base_cells.writes(base, seed, since)) for seed in cells.seeds
-    ]
+    pairs = (
+        compare(cells.writes(ours, seed, since), base_cells.writes(base, seed, since))["full_blocks"]
+        for seed in cells.seeds
+    )
+    return [pair for pair in pairs if pair["count"]]
+
+
+def quotients(before: Mapping[int, float], after: Mapping[int, float]) -> list[float]:
+    """Values over others, by seed; seeds without one of them, or with nothing to divide by, are left out."""
+    return [value / after[seed] for seed, value in before.items() if after.get(seed, 0.0) > 0]
+
+
+def quotient(before: Floats, after: Floats) -> list[float]:
+    """The sum of some values over that of others, if there is anything to divide by."""
+    return [float(before.sum() / after.sum())] if after.sum() > 0 else []
 
 
 def ratios(cells: Cells, quantity: str, ours: str, base: str, value: str | None = None) -> list[float]:
     """A figure of the summaries under the baseline over that under a policy, by seed."""
-    pairs = zip(cells.figures(quantity, base, value), cells.figures(quantity, ours, value), strict=True)
-    return [before / after for before, after in pairs if after > 0]
+    return quotients(cells.by_seed(quantity, base, value), cells.by_seed(quantity, ours, value))
 
 
 def differences(cells: Cells, quantity: str, ours: str, base: str, value: str | None = None) -> list[float]:
     """A figure of the summaries under the baseline less that under a policy, by seed."""
-    pairs = zip(cells.figures(quantity, base, value), cells.figures(quantity, ours, value), strict=True)
-    return [before - after for before, after in pairs]
+    before, after = cells.by_seed(quantity, base, value), cells.by_seed(quantity, ours, value)
+    return [before[seed] - after[seed] for seed in before if seed in after]
 
 
 def writer_times(cells: Cells, policy: str, seed: int) -> Floats:

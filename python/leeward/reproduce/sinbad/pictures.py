@@ -181,19 +181,21 @@ def _imbalance(
         medians = {}
         for name, chosen in names:
             pooled = _pooled(cells, chosen, kind)
-            medians[name] = float(numpy.median(pooled))
+            if len(pooled):
+                medians[name] = float(numpy.median(pooled))
             word = short(name)
             _cumulative(axes, pooled, _colour(name), _LINES[word], word)
-        base = medians[names[0][0]]
-        axes.plot(base - fall, 50, "D", markerfacecolor="white", markeredgecolor=PAPER, markersize=8)
-        axes.annotate(
-            f"the paper: -{fall}",
-            (base - fall, 50),
-            xytext=(0, 8),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
+        if names[0][0] in medians:
+            reached = medians[names[0][0]] - fall
+            axes.plot(reached, 50, "D", markerfacecolor="white", markeredgecolor=PAPER, markersize=8)
+            axes.annotate(
+                f"the paper: -{fall}",
+                (reached, 50),
+                xytext=(0, 8),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+            )
         axes.set_xlabel(f"Cv of loads of {words} in 10 s")
         axes.set_ylabel("intervals with at most this, %")
         axes.legend(loc="lower right")
@@ -205,6 +207,8 @@ def _pooled(cells: Cells, chosen: str, kind: str) -> Any:
 
 
 def _cumulative(axes: "Axes", values: Any, colour: str, line: str, label: str) -> None:
+    if not len(values):
+        return
     # A point in a hundred is enough, and keeps the file small.
     shares = numpy.linspace(0, 100, 101)
     axes.plot(numpy.percentile(values, shares), shares, color=colour, linestyle=line, label=label)

@@ -11,7 +11,7 @@ import numpy
 
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import limits, paper
-from leeward.reproduce.sinbad.pairs import compared, writer_times
+from leeward.reproduce.sinbad.pairs import compared, quotient, quotients, writer_times
 from leeward.reproduce.sinbad.sweeps import (
     HOUR,
     JOBS,
@@ -58,7 +58,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 def source_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.2, sources placed as well, against the default with sources as they are."""
     why = "no link out of the writer counts here; its own disk does"
-    return _rows("7.2 free sources", results[SOURCES], results[HOUR], paper.SOURCES, why)
+    return _rows("7.2-sources", results[SOURCES], results[HOUR], paper.SOURCES, why)
 
 
 def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -74,7 +74,7 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
         uniform = policy("uniform", remote)
         for name, known in ((OPT, reported), ("leeward", dict[str, float]())):
             ours, against = policy(name, remote), f"uniform / {short(name)}, {remote} remote"
-            pairs = [pair["full_blocks"] for pair in compared(cells, ours, base, uniform, "placed")]
+            pairs = compared(cells, ours, base, uniform, "placed")
             factors = [pair["factor"] for pair in pairs]
             said = f"full blocks from placing: {against}"
             made.append(measured(figure, said, "x", factors, known.get("factor"), why if known else ""))
@@ -83,7 +83,7 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
                 said = f"{words}: {short(name)} than uniform, {remote} remote"
                 made.append(measured(figure, said, "%", values, known.get(key)))
             asked = compared(cells, ours, base, uniform, "asked")
-            factors = [pair["full_blocks"]["factor"] for pair in asked]
+            factors = [pair["factor"] for pair in asked]
             note = "waiting for decisions counts, half of 10 s in the mean" if known else ""
             made.append(measured(figure, f"full blocks from asking: {against}", "x", factors, None, note))
             factors = _writers(cells, ours, base, uniform)
@@ -102,10 +102,11 @@ def _batching(hour: Cells) -> list[Row]:
         for name, q in (("sinbad", "0 s"), (OPT, "10 s"), (WAITS_LONG, "100 s")):
             for since, counts in (("placed", "waiting does not count"), ("asked", "waiting counts")):
                 pairs = compared(hour, policy(name, remote), hour, uniform, since)
-                factors = [pair["full_blocks"]["factor"] for pair in pairs]
-                said = f"full blocks, {short(name)}, q = {q}, {counts}: uniform / this, {remote} remote"
+                factors = [pair["factor"] for pair in pairs]
+                said = f"batching: full blocks, {short(name)}, q = {q}, {counts}"
+                said += f": uniform / this, {remote} remote"
                 note = "the paper: no significant gain over q = 10 s" if q == "100 s" else ""
-                made.append(measured("7.2 batching", said, "x", factors, None, note))
+                made.append(measured("7.2", said, "x", factors, None, note))
     return made
 
 
@@ -127,12 +128,10 @@ def _writers(cells: Cells, ours: str, base: Cells, uniform: str) -> list[float]:
     for seed in cells.seeds:
         after, before = writer_times(cells, ours, seed), writer_times(base, uniform, seed)
         both = numpy.isfinite(after) & numpy.isfinite(before)
-        if both.any():
-            made.append(float(before[both].sum() / after[both].sum()))
+        made += quotient(before[both], after[both])
     return made
 
 
 def _jobs(cells: Cells, ours: str, base: Cells, uniform: str) -> list[float]:
     quantity = "job_communication_by_bytes_s"
-    pairs = zip(base.figures(quantity, uniform), cells.figures(quantity, ours), strict=True)
-    return [before / after for before, after in pairs if after > 0]
+    return quotients(base.by_seed(quantity, uniform), cells.by_seed(quantity, ours))

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy
 
+from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
-from leeward.reproduce.sinbad.pairs import Floats
 from leeward.reproduce.sinbad.sweeps import (
     DAY,
     DAY_FEW,
@@ -47,7 +47,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         cells = day if ours in DAY.policies else results[DAY_FEW]
         cv = cells.figures("rack_storage_cv", ours)
         said = f"Cv of bytes by rack after a day, {short(name)}, {remote} remote"
-        note = f"{len(cv)} seeds" if cells is not day else ""
+        note = f"{len(cv)} seed{'s' * (len(cv) != 1)}" if cells is not day else ""
         made.append(measured("10", said, "", cv, None, note))
         shares = [100 * one * mean / RACK_BYTES for one in cv]
         said = f"standard deviation of bytes by rack after a day, {short(name)}, {remote} remote"

@@ -18,6 +18,8 @@ import pyarrow
 from pyarrow import compute, parquet
 
 from leeward import data, sweep
+from leeward.errors import InputError
+from leeward.simulation import duration, runs_at_once
 from leeward.sweep import plan
 from leeward.sweep.settings import axes
 from leeward.sweep.store import Store
@@ -25,6 +27,11 @@ from leeward.sweep.store import Store
 REMOTE_RACKS = (1, 2)
 WARMUP_S = 60.0
 """Of both scenarios."""
+SAMPLE_S = 10.0
+"""Over which loads of links are recorded in both."""
+LEAST_S = WARMUP_S + 6 * SAMPLE_S
+"""The shortest runs that can show anything: by then even a policy that waits for 100 s has placed blocks."""
+_WHY = f"and {(LEAST_S - WARMUP_S) / SAMPLE_S:.0f} intervals of {SAMPLE_S:.0f} s"
 DISK_BPS = 50e6 * 8
 """A disk of the simulation (section 7.1)."""
 RACK_LINK_BPS = 2e9
@@ -246,16 +253,20 @@ class Cells:
         """The seeds, in order."""
         return sorted({row["seed"] for row in self.rows})
 
-    def figures(self, quantity: str, policy: str, value: str | None = None) -> list[float]:
-        """A figure of the summaries, by seed; seeds without one are left out.
+    def by_seed(self, quantity: str, policy: str, value: str | None = None) -> dict[int, float]:
+        """A figure of the summaries under each seed; seeds without one are left out.
 
         Args:
             quantity: A column, such as `full_block_write_s.mean`.
             policy: With its settings.
             value: Of the setting that is varied.
         """
-        found = [self._row(policy, seed, value).get(quantity) for seed in self.seeds]
-        return [figure for figure in found if figure is not None]
+        found = {seed: self._row(policy, seed, value).get(quantity) for seed in self.seeds}
+        return {seed: figure for seed, figure in found.items() if figure is not None}
+
+    def figures(self, quantity: str, policy: str) -> list[float]:
+        """The same in the order of the seeds."""
+        return list(self.by_seed(quantity, policy).values())
 
     def writes(self, policy: str, seed: int, since: str, value: str | None = None) -> pyarrow.Table:
         """The write times of a run as `leeward.sweep` compares them.
@@ -318,17 +329,28 @@ def perform(
         progress: Called with the number of a cell and the share of it that is done, from several threads.
     """
     path = Path(str(files(__package__))) / wanted.scenario
-    folder, chosen = out / wanted.name, wanted.seeds(seeds)
-    settings = wanted.settings(horizon)
-    made = sweep.run(
-        path,
-        wanted.policies,
-        seeds=chosen,
-        settings=settings,
-        jobs=jobs,
-        out=folder,
-        tables=wanted.tables,
-        progress=progress,
-    )
-    variants = plan.variants(path, data.found(), axes(settings))
-    return Cells(wanted, made.to_pylist(), Store(folder), plan.cells(variants, wanted.policies, chosen))
+    store = Store(out / wanted.name)
+    variants = plan.variants(path, data.found(), axes(wanted.settings(horizon)))
+    planned = plan.cells(variants, wanted.policies, wanted.seeds(seeds))
+    left = sweep.unfinished(store, planned, wanted.tables)
+    # Sweeps may share a folder, so that a table of all that is there belongs to none of them.
+    with store.locked():
+        made = sweep.finish(store, planned, left, runs_at_once(jobs), "threading", wanted.tables, progress)
+    return Cells(wanted, made.to_pylist(), store, planned)
+
+
+def check_horizon(horizon: str) -> None:
+    """Checks that runs can be that long.
+
+    Raises:
+        InputError: It is no time, or shorter than `LEAST_S`.
+    """
+    path = Path(str(files(__package__))) / "hour.yaml"
+    try:
+        (variant,) = plan.variants(path, None, axes({"horizon": [horizon], "warmup": ["0s"]}))
+        long = variant.read().horizon_s >= LEAST_S
+    except InputError as error:
+        raise InputError("horizon", None, None, None, error.message) from None
+    if not long:
+        why = f"expected at least {duration(LEAST_S)}: a warm-up of {duration(WARMUP_S)}, {_WHY}"
+        raise InputError("horizon", None, None, None, f"`{horizon}`: {why}")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import numpy
 
+from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
-from leeward.reproduce.sinbad.pairs import Floats
 from leeward.reproduce.sinbad.sweeps import TASKS, WARMUP_S, Cells, Sweep, policy
 
 SWEEPS = (TASKS,)

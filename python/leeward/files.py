@@ -2,8 +2,9 @@
 
 import errno
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +41,14 @@ def check_folder(path: Path, flag: str) -> None:
     if not above.is_dir():
         raise _wrong(flag, f"`{path}`: `{above}` is no folder")
     _check_writable(above, flag)
+
+
+def unfinished(name: str, of: Iterable[str]) -> bool:
+    """Whether a file is what a killed process left of writing one of these with `whole_file`."""
+    return any(
+        re.fullmatch(rf"\.{re.escape(Path(whole).stem)}\.\d+{re.escape(Path(whole).suffix)}", name)
+        for whole in of
+    )
 
 
 def _check_writable(folder: Path, flag: str) -> None:
@@ -92,6 +101,8 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.mkdir()
             yield temporary
             if path.exists():
+                # Who may read what was there may read what takes its place, and nobody else.
+                shutil.copymode(path, temporary)
                 os.rename(path, before)
             try:
                 os.rename(temporary, path)
