@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 
 import leeward
 from leeward import InputError, sweep
+from leeward.cli import sweep as command_line
+from leeward.cli.output import Format
 from leeward.report import comparison_rows, interval_rows
 from leeward.simulation import TABLES
 
@@ -530,13 +533,23 @@ def test_a_policy_that_refuses_every_block_is_named(
     assert told[1].startswith("hint: leeward place replicas --policy ccp ")
 
 
-def test_on_processes_progress_is_said_to_be_by_run(run: Run, slow: Path) -> None:
-    slow.write_text(slow.read_text().replace("20min", "2h"))
-    shown = run("simulate", str(slow), "--policy", "uniform", "--set", "warmup=1s", "--backend", "loky")
-    assert shown.returncode == 0, shown.stderr
-    told = "simulating uniform under 1 seed on loky: progress is told when a run ends ..."
-    assert told in shown.stderr.splitlines()
-    assert "reading what arrives" not in shown.stderr
+def test_on_processes_progress_is_said_to_be_by_run(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+
+    @contextmanager
+    def patience(what: str) -> Iterator[Callable[[], None]]:
+        said.append(what)
+        yield lambda: None
+
+    monkeypatch.setattr(command_line, "patience", patience)
+    for backend in ("threading", "loky"):
+        command_line.sweep(
+            str(scenario), ["uniform"], None, 1, ["warmup=1s"], 1, backend, False, None, Format.table
+        )
+    assert said == [
+        "reading what arrives in scenario",
+        "simulating uniform under 1 seed on loky: progress is told when a run ends",
+    ]
 
 
 @pytest.mark.parametrize(
