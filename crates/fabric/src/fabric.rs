@@ -11,7 +11,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Cpus};
 use crate::{DomainId, FaultDomainId, HostId, ResourceId};
 
 /// What joins the hosts.
@@ -115,6 +115,7 @@ pub struct Fabric {
     pub(crate) host_names: Vec<Box<str>>,
     pub(crate) host_racks: Vec<DomainId>,
     pub(crate) host_tags: Vec<u64>,
+    pub(crate) host_compute: Vec<(Option<Cpus>, Option<Bytes>)>,
     pub(crate) tag_names: Vec<String>,
     /// Racks first, then pods.
     pub(crate) domains: Vec<Domain>,
@@ -221,6 +222,16 @@ impl Fabric {
     /// The bit of a tag; `None` if no host has it.
     pub fn tag_mask(&self, tag: &str) -> Option<u64> {
         self.tag_names.iter().position(|name| name == tag).map(|bit| 1 << bit)
+    }
+
+    /// The processors of a host that tasks may have; `None` is without limit.
+    pub fn cpus(&self, host: HostId) -> Option<Cpus> {
+        self.host_compute[host.index()].0
+    }
+
+    /// The memory of a host that tasks may have; `None` is without limit.
+    pub fn memory(&self, host: HostId) -> Option<Bytes> {
+        self.host_compute[host.index()].1
     }
 
     /// The devices of a host.

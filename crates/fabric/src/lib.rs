@@ -39,4 +39,4 @@ pub use cluster::Cluster;
 pub use fabric::{Device, Discipline, Fabric, RackKind, ResourceKind, Shape};
 pub use ids::{DomainId, FaultDomainId, HostId, ResourceId};
 pub use path::{BITS_PER_BYTE, Endpoint, Hop};
-pub use units::{Bandwidth, Bytes, Load, Nanos};
+pub use units::{Bandwidth, Bytes, Cpus, Load, Nanos};

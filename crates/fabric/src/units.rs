@@ -1,7 +1,7 @@
 //! Units are types: a number never meets another of a different unit without a conversion that reads aloud.
 //!
 //! Files and flags write a number with its unit (`10Gbps`, `256MiB`, `150ms`); a bare number is an error that
-//! says which unit was expected. Decimal prefixes are powers of 1000, binary prefixes (`Ki`, `Mi`, `Gi`, `Ti`)
+//! says which unit was expected; processors alone are counted, `4` or `500m`. Decimal prefixes are powers of 1000, binary prefixes (`Ki`, `Mi`, `Gi`, `Ti`)
 //! powers of 1024. A small `b` is a bit, a capital `B` a byte.
 
 use std::fmt;
@@ -28,6 +28,10 @@ pub struct Nanos(pub u64);
 /// (1e9 is a busy device). A signed integer, so sums commute and adding then removing is exactly nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Load(pub i64);
+
+/// Processors, in thousandths of one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Cpus(pub u64);
 
 /// A text that is not the quantity it should be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -164,6 +168,13 @@ const NANOS: Notation = Notation {
     expected: "a time with its unit, such as 150ms, 10s or 1h",
 };
 
+const CPUS: Notation = Notation {
+    units: &[("m", 1), ("", 1_000)],
+    prints: &[""],
+    zero: "",
+    expected: "a number of processors, such as 4, 0.5 or 500m",
+};
+
 /// What is above this would not fit the signed sums of a ledger.
 const LARGEST: u64 = i64::MAX as u64;
 
@@ -183,10 +194,8 @@ impl Notation {
         let (number, unit) = trimmed.split_at(trimmed.find(is_unit).unwrap_or(trimmed.len()));
         let number = number.trim().replace('_', "");
         let rough: f64 = number.parse().map_err(|_| self.error(text, "not a number"))?;
-        if unit.is_empty() {
-            return Err(self.error(text, "the unit is missing"));
-        }
-        let factor = self.factor(unit).ok_or_else(|| self.error(text, "unknown unit"))?;
+        let problem = if unit.is_empty() { "the unit is missing" } else { "unknown unit" };
+        let factor = self.factor(unit).ok_or_else(|| self.error(text, problem))?;
         if rough < 0.0 {
             return Err(self.error(text, "must not be negative"));
         }
@@ -276,6 +285,7 @@ quantity!(
     r"^\s*[0-9.][0-9_.eE+-]*\s*([kKMGT]?(bps|b/s|bit/s)|[kMG]?Bps|([kMG]|Ki|Mi|Gi)?B/s)\s*$"
 );
 quantity!(Nanos, NANOS, r"^\s*[0-9.][0-9_.eE+-]*\s*(ns|us|ms|s|min|h|d)\s*$");
+quantity!(Cpus, CPUS, r"^\s*[0-9.][0-9_.eE+-]*\s*m?\s*$");
 
 #[cfg(test)]
 mod tests {
@@ -290,11 +300,13 @@ mod tests {
             prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
             prop_assert_eq!(Bandwidth(value).to_string().parse(), Ok(Bandwidth(value)));
             prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
+            prop_assert_eq!(Cpus(value).to_string().parse(), Ok(Cpus(value)));
         }
 
         #[test]
         fn no_text_makes_a_parser_panic(text in ".{0,24}") {
-            let _ = (text.parse::<Bytes>(), text.parse::<Bandwidth>(), text.parse::<Nanos>());
+            let _ = (text.parse::<Bytes>(), text.parse::<Bandwidth>());
+            let _ = (text.parse::<Nanos>(), text.parse::<Cpus>());
         }
     }
 
@@ -322,6 +334,11 @@ mod tests {
             let read = bytes.or(rate).or(time).unwrap_or_else(|e| e.to_string());
             table += &format!("{text:>12} -> {read}\n");
         }
+        for text in ["4", "0.5", "250m", "1.0004", "0", "0.25m"] {
+            let cpus = text.parse::<Cpus>().map(|v| format!("{v} = {} thousandths", v.0));
+            table += &format!("{text:>12} -> {}\n", cpus.unwrap_or_else(|e| e.to_string()));
+        }
+        table += &format!("{:>12} -> {}\n", "4 GHz", "4 GHz".parse::<Cpus>().unwrap_err());
         for text in ["10", "-5MiB", "10 parsecs", "NaNMiB", "", "1e300MiB", "infMB", "5mb"] {
             table += &format!("{text:>12} -> {}\n", text.parse::<Bytes>().unwrap_err());
         }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::values::{Count, Duplex, Listing, Name, Rate, Ratio};
 use crate::input::{Spanned, one_line};
-use crate::units::{Bandwidth, Bytes};
+use crate::units::{Bandwidth, Bytes, Cpus};
 use crate::{RackKind, Shape};
 
 /// A cluster: a tree of racks and optional pods, or a mesh of hosts.
@@ -53,6 +53,10 @@ pub struct ClusterFile {
     #[serde(default)]
     #[schemars(with = "Vec<DeviceFile>")]
     pub devices: Vec<Spanned<DeviceFile>>,
+    /// Processors of each host for tasks, unless it says otherwise; without limit if not given.
+    pub cpus: Option<Cpus>,
+    /// Memory of each host for tasks, unless it says otherwise; without limit if not given.
+    pub memory: Option<Bytes>,
     /// Rate of each ordered pair of hosts of a `pipe` mesh, unless `pairs` says otherwise.
     #[schemars(with = "Option<Bandwidth>")]
     pub pair: Option<Spanned<Rate>>,
@@ -95,6 +99,10 @@ pub struct RackFile {
     /// Devices of its hosts.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
+    /// Processors of each of its hosts for tasks.
+    pub cpus: Option<Cpus>,
+    /// Memory of each of its hosts for tasks.
+    pub memory: Option<Bytes>,
 }
 
 /// One host written out.
@@ -111,6 +119,10 @@ pub struct HostFile {
     /// Its devices.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
+    /// Its processors for tasks.
+    pub cpus: Option<Cpus>,
+    /// Its memory for tasks.
+    pub memory: Option<Bytes>,
 }
 
 /// One pod written out.

@@ -37,6 +37,7 @@ impl Layout<'_> {
         let mut fault_domain_names = Vec::new();
         let (mut host_names, mut host_racks, mut host_tags) = (Vec::new(), Vec::new(), Vec::new());
         let (mut first_device, mut devices) = (vec![0], Vec::new());
+        let mut host_compute = Vec::new();
         let mut device_count = 0;
         let mut rack_fault_domains = Vec::new();
         for (i, rack) in racks.iter().enumerate() {
@@ -45,6 +46,7 @@ impl Layout<'_> {
                 host_names.push(Box::<str>::from(&*host.name));
                 host_racks.push(DomainId(i as u32));
                 host_tags.push(host.tags);
+                host_compute.push((host.cpus, host.memory));
                 device_count += host.devices.len() as u32;
                 first_device.push(device_count);
                 devices.push(host.devices.clone());
@@ -94,6 +96,7 @@ impl Layout<'_> {
             host_names,
             host_racks,
             host_tags,
+            host_compute,
             tag_names: tag_names.clone(),
             domains,
             racks: racks.len() as u32,

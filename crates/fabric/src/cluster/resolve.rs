@@ -9,7 +9,7 @@ use super::file::{DeviceFile, HostFile, RackFile};
 use super::values::{Duplex, Listing, Ratio};
 use crate::fabric::Device;
 use crate::input::{InputError, Location, Spanned, excerpt};
-use crate::{Bytes, RackKind, Shape};
+use crate::{Bytes, Cpus, RackKind, Shape};
 
 /// Tags are bits of a word.
 const TAGS: usize = 64;
@@ -47,6 +47,8 @@ pub(super) struct Host {
     pub nic: Option<Duplex>,
     pub tags: u64,
     pub devices: Arc<[Device]>,
+    pub cpus: Option<Cpus>,
+    pub memory: Option<Bytes>,
 }
 
 pub(super) struct Pod {
@@ -77,11 +79,14 @@ struct Common {
     nic: Option<Duplex>,
     tags: u64,
     devices: Arc<[Device]>,
+    cpus: Option<Cpus>,
+    memory: Option<Bytes>,
 }
 
 impl Common {
     fn host(&self, name: String) -> Host {
-        Host { name, nic: self.nic, tags: self.tags, devices: self.devices.clone() }
+        let Common { nic, tags, ref devices, cpus, memory } = *self;
+        Host { name, nic, tags, devices: devices.clone(), cpus, memory }
     }
 }
 
@@ -264,9 +269,11 @@ impl Reader<'_> {
     }
 
     fn common(&mut self, rack: &RackFile, at: Location) -> Result<Common, InputError> {
-        let nic = rack.nic.or(self.errors.file.nic.as_ref().map(|nic| nic.value));
+        let file = self.errors.file;
+        let nic = rack.nic.or(file.nic.as_ref().map(|nic| nic.value));
         let tags = self.tags(&rack.tags, at)?;
-        Ok(Common { nic, tags, devices: self.devices_or(&rack.devices, &self.devices)? })
+        let devices = self.devices_or(&rack.devices, &self.devices)?;
+        Ok(Common { nic, tags, devices, cpus: rack.cpus.or(file.cpus), memory: rack.memory.or(file.memory) })
     }
 
     fn each_host(&mut self, each: &[Spanned<HostFile>], common: &Common) -> Result<Vec<Host>, InputError> {
@@ -285,6 +292,8 @@ impl Reader<'_> {
             nic: host.nic.or(common.nic),
             tags: common.tags | self.tags(&host.tags, item.referenced)?,
             devices,
+            cpus: host.cpus.or(common.cpus),
+            memory: host.memory.or(common.memory),
         })
     }
 

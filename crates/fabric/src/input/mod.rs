@@ -2,6 +2,7 @@
 
 mod error;
 mod scalar;
+mod square;
 mod table;
 mod text;
 mod yaml;
@@ -10,6 +11,7 @@ pub use error::{InputError, excerpt};
 pub(crate) use scalar::{Scalar, scalars_by_text};
 pub(crate) use serde_saphyr::Location;
 pub use serde_saphyr::Spanned;
+pub use square::read_square;
 pub use table::{Row, Table};
 pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::read_yaml;

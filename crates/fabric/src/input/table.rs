@@ -58,7 +58,8 @@ impl<const N: usize> Table<N> {
     }
 }
 
-fn cells(line: &str) -> impl Iterator<Item = &str> {
+/// The cells of a line, without the quotes that some programs put around them.
+pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|cell| {
         let cell = cell.trim();
         cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
