@@ -16,7 +16,8 @@ BIN := .venv/bin
 FUZZ_SECONDS ?= 60
 
 export PYTHON
-export PATH := $(HOME)/.cargo/bin:$(PATH)
+# CMake, which the solver is built with, is in .venv where the system has none.
+export PATH := $(HOME)/.cargo/bin:$(PATH):$(CURDIR)/.venv/bin
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_QUIET := 1
@@ -100,7 +101,8 @@ test-python: build
 
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install pip maturin
+	$(BIN)/pip install pip maturin cmake libclang
+	ln -sfn "$$($(BIN)/python -c 'import clang.native; print(*clang.native.__path__)')" .venv/libclang
 	touch $@
 
 .venv/.native: .venv/.python pyproject.toml $(RUST_SOURCES)

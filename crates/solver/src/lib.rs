@@ -1,0 +1,196 @@
+//! Linear and mixed-integer programs, solved by HiGHS (Huangfu, Hall: "Parallelizing the dual revised simplex method",
+//! 2018). The only room that links it.
+//!
+//! ```
+//! use leeward_solver::{Limits, Program};
+//!
+//! // The most of x + 2 y with x + y <= 4, x + 3 y <= 6 and whole y.
+//! let mut program = Program::new();
+//! let x = program.add(-1.0, 0.0..=f64::INFINITY);
+//! let y = program.add_whole(-2.0, 0.0..=f64::INFINITY);
+//! program.constrain(f64::NEG_INFINITY..=4.0, &[(x, 1.0), (y, 1.0)]);
+//! program.constrain(f64::NEG_INFINITY..=6.0, &[(x, 1.0), (y, 3.0)]);
+//! let solution = program.minimise(Limits::default(), None)?;
+//! assert_eq!((solution.value(x).round(), solution.value(y).round()), (3.0, 1.0));
+//! assert_eq!(solution.gap, 0.0);
+//! # Ok::<(), leeward_solver::SolverError>(())
+//! ```
+//!
+//! A search ends by a number of nodes and never by a clock, on one thread and with a fixed seed, so that the same
+//! program has the same solution each time. What a limit cut short says how far from the best it may be.
+
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+
+use highs::{Col, HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense};
+
+/// A variable of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variable(usize);
+
+/// What is to be made as small as can be, and what holds.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    cost: f64,
+    bounds: RangeInclusive<f64>,
+    whole: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    bounds: RangeInclusive<f64>,
+    terms: Vec<(Variable, f64)>,
+}
+
+/// When a search ends before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Nodes of the tree of whole variables.
+    pub nodes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { nodes: i32::MAX as u32 }
+    }
+}
+
+/// The best that was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Solution {
+    values: Vec<f64>,
+    /// What was made small.
+    pub objective: f64,
+    /// How much of the objective, as a share of it, might still be saved; zero for the best there is, infinite where
+    /// nothing is known.
+    pub gap: f64,
+}
+
+impl Solution {
+    /// The value of a variable of the program that was solved.
+    pub fn value(&self, variable: Variable) -> f64 {
+        self.values[variable.0]
+    }
+}
+
+/// Why there is no solution.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SolverError {
+    /// Nothing satisfies all constraints.
+    #[error("no values satisfy all constraints")]
+    Infeasible,
+    /// The objective can be made as small as one likes.
+    #[error("the objective has no least value")]
+    Unbounded,
+    /// The search was cut short before it found any values.
+    #[error("no values were found within {nodes} nodes")]
+    Limit {
+        /// The limit.
+        nodes: u32,
+    },
+    /// A cost, bound or coefficient is not a number, or the solver failed.
+    #[error("the solver failed: {0}")]
+    Failed(String),
+}
+
+impl Program {
+    /// Without variables.
+    pub fn new() -> Program {
+        Program::default()
+    }
+
+    /// Adds a variable within bounds that adds `cost` for each unit.
+    pub fn add(&mut self, cost: f64, bounds: RangeInclusive<f64>) -> Variable {
+        self.column(cost, bounds, false)
+    }
+
+    /// Adds a variable that is a whole number.
+    pub fn add_whole(&mut self, cost: f64, bounds: RangeInclusive<f64>) -> Variable {
+        self.column(cost, bounds, true)
+    }
+
+    fn column(&mut self, cost: f64, bounds: RangeInclusive<f64>, whole: bool) -> Variable {
+        self.columns.push(Column { cost, bounds, whole });
+        Variable(self.columns.len() - 1)
+    }
+
+    /// Keeps a sum of variables, each with its coefficient, within bounds. A variable stands there once.
+    pub fn constrain(&mut self, bounds: RangeInclusive<f64>, terms: &[(Variable, f64)]) {
+        self.rows.push(Row { bounds, terms: terms.to_vec() });
+    }
+
+    /// How many variables there are.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Finds the least objective. `start` has a value for each variable that satisfies all constraints, for the search
+    /// to begin with.
+    ///
+    /// # Errors
+    /// [`SolverError`], where there are no values to return.
+    pub fn minimise(&self, limits: Limits, start: Option<&[f64]>) -> Result<Solution, SolverError> {
+        self.check()?;
+        let failed = |what: &str| SolverError::Failed(what.to_owned());
+        let mut problem = RowProblem::default();
+        let columns: Vec<Col> = (self.columns.iter())
+            .map(|column| {
+                problem.add_column_with_integrality(column.cost, column.bounds.clone(), column.whole)
+            })
+            .collect();
+        for row in &self.rows {
+            let terms = row.terms.iter().map(|&(variable, coefficient)| (columns[variable.0], coefficient));
+            problem.add_row(row.bounds.clone(), terms.collect::<Vec<_>>());
+        }
+        let mut model: Model =
+            problem.try_optimise(Sense::Minimise).map_err(|e| failed(&format!("{e:?}")))?;
+        model.make_quiet();
+        model.set_threads(NonZeroU32::MIN);
+        model.set_option("random_seed", 0);
+        model.set_option("mip_rel_gap", 0.0);
+        model.set_option("mip_max_nodes", limits.nodes.min(i32::MAX as u32) as i32);
+        if let Some(start) = start {
+            let given = model.try_set_solution(Some(start), None, None, None);
+            given.map_err(|e| failed(&format!("the start: {e:?}")))?;
+        }
+        let solved = model.try_solve().map_err(|e| failed(&format!("{e:?}")))?;
+        match solved.status() {
+            HighsModelStatus::Infeasible => return Err(SolverError::Infeasible),
+            HighsModelStatus::Unbounded | HighsModelStatus::UnboundedOrInfeasible => {
+                return Err(SolverError::Unbounded);
+            }
+            _ if solved.primal_solution_status() != HighsSolutionStatus::Feasible => {
+                return Err(SolverError::Limit { nodes: limits.nodes });
+            }
+            _ => {}
+        }
+        let whole = self.columns.iter().any(|column| column.whole);
+        let optimal = solved.status() == HighsModelStatus::Optimal;
+        let gap = if whole && !optimal { solved.mip_gap().max(0.0) } else { 0.0 };
+        let (values, objective) = (solved.get_solution().columns().to_vec(), solved.objective_value());
+        Ok(Solution { values, objective, gap })
+    }
+
+    /// Whether everything is a number.
+    fn check(&self) -> Result<(), SolverError> {
+        let bounded = |bounds: &RangeInclusive<f64>| !bounds.start().is_nan() && !bounds.end().is_nan();
+        let columns = self.columns.iter().all(|column| column.cost.is_finite() && bounded(&column.bounds));
+        let terms =
+            self.rows.iter().flat_map(|row| &row.terms).all(|(_, coefficient)| coefficient.is_finite());
+        if columns && terms && self.rows.iter().all(|row| bounded(&row.bounds)) {
+            return Ok(());
+        }
+        Err(SolverError::Failed("a cost, bound or coefficient is not a number".into()))
+    }
+}
