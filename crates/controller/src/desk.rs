@@ -247,6 +247,8 @@ impl<R> Desk<R> {
                 }
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => discarded = samples,
+                // The desk has a policy for replicas alone, and asks about nothing else.
+                Output::Answer(_, Answer::Tasks(_)) | Output::Advise(_) => {}
             }
         }
         self.outputs = outputs;

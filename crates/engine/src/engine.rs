@@ -2,18 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{Bytes, HostId, Nanos};
+use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, Scratch};
+use leeward_placement::moves::MoveRequest;
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal};
+use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
+use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
-use crate::message::{Answer, Ask, Input, Output, Placed};
+use crate::cell::{self, Cell};
+use crate::message::{Advice, Answer, Ask, Input, Output, Placed};
+
+/// Who decides what. Asks of a kind that nobody decides are refused.
+#[derive(Default)]
+pub struct Policies {
+    /// Where copies of blocks go.
+    pub replicas: Option<Box<dyn Policy<ReplicaRequest>>>,
+    /// Where tasks go.
+    pub tasks: Option<Box<dyn Policy<AppRequest>>>,
+    /// Which tasks leave hot racks, after each report.
+    pub moves: Option<Box<dyn Policy<MoveRequest>>>,
+    /// For how long a task that was moved stays. Zero where nothing is moved.
+    pub cooldown: Nanos,
+}
+
+impl From<Box<dyn Policy<ReplicaRequest>>> for Policies {
+    fn from(replicas: Box<dyn Policy<ReplicaRequest>>) -> Policies {
+        Policies { replicas: Some(replicas), ..Policies::default() }
+    }
+}
+
+const BEST_EFFORT: &str = "a best-effort decision relies on no version and names resources of the fabric";
 
 /// Ledger, policies and queues.
 pub struct Engine {
     ledger: Ledger,
     pool: Pool,
-    replicas: Box<dyn Policy<ReplicaRequest>>,
+    policies: Policies,
+    cell: Cell,
     /// Requests that wait to be decided together, by the time they are due.
     queue: BTreeMap<Nanos, Vec<(u64, ReplicaRequest)>>,
     scratch: Scratch,
@@ -24,15 +49,11 @@ pub struct Engine {
 
 impl Engine {
     /// An engine about the ledger's fabric, with all hosts open.
-    pub fn new(
-        ledger: Ledger,
-        replicas: Box<dyn Policy<ReplicaRequest>>,
-        seed: u64,
-        explain: Explain,
-    ) -> Engine {
+    pub fn new(ledger: Ledger, policies: impl Into<Policies>, seed: u64, explain: Explain) -> Engine {
         let pool = Pool::new(ledger.fabric().clone());
-        let (queue, scratch) = (BTreeMap::new(), Scratch::default());
-        Engine { ledger, pool, replicas, queue, scratch, seed, explain, now: Nanos(0) }
+        let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::default());
+        let policies = policies.into();
+        Engine { ledger, pool, policies, cell, queue, scratch, seed, explain, now: Nanos(0) }
     }
 
     /// What is known of load.
@@ -56,8 +77,17 @@ impl Engine {
                 if discarded != Default::default() {
                     out.push(Output::Discarded(discarded));
                 }
+                self.relieve(out);
             }
             Input::Ask(ask, Ask::Replicas(request)) => self.ask(ask, request, out),
+            Input::Ask(ask, Ask::Tasks(request)) => {
+                let answer = self.place_tasks(&request);
+                out.push(Output::Answer(ask, Answer::Tasks(answer)));
+            }
+            Input::Ended(app) => self.end(app),
+            Input::Job(job, availability) => self.cell.set_availability(job, availability),
+            Input::Rates(rates) => rates.iter().for_each(|&(task, rates)| self.cell.set_rates(task, rates)),
+            Input::Up(task) => self.cell.is_up(task),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
             Input::Believe(resource, capacity) => self.ledger.believe(resource, capacity, now),
@@ -81,7 +111,11 @@ impl Engine {
 
     /// Decides at once, or lets the request wait for others: until the next multiple of the time it may wait.
     fn ask(&mut self, ask: u64, request: ReplicaRequest, out: &mut Vec<Output>) {
-        match self.replicas.waits(&request) {
+        let Some(policy) = &self.policies.replicas else {
+            let refusal = Refusal::NoPolicy { kind: ReplicaRequest::KIND };
+            return out.push(Output::Answer(ask, Answer::Replicas(Err(refusal))));
+        };
+        match policy.waits(&request) {
             Nanos(0) => self.decide(vec![(ask, request)], out),
             Nanos(interval) => {
                 let due = Nanos((self.now.0 / interval + 1).saturating_mul(interval));
@@ -108,15 +142,97 @@ impl Engine {
     fn place(&mut self, batch: &[ReplicaRequest]) -> Vec<Result<Decision<Chain>, Refusal>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        self.replicas.place(batch, &mut Context { view, pool, seed, explain })
+        let policy = self.policies.replicas.as_ref().expect("only what a policy decides is asked");
+        policy.place(batch, &mut Context { view, pool, seed, explain })
     }
 
     fn commit(&mut self, mut decision: Decision<Chain>, size: Bytes) -> Placed<Chain> {
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now);
-        let entries =
-            entries.expect("a best-effort decision relies on no version and names resources of the fabric");
+        let entries = entries.expect(BEST_EFFORT);
         decision.choice.iter().for_each(|&host| self.pool.store(host, size));
         Placed { decision, entries }
+    }
+
+    // ---- tasks ----------------------------------------------------------------------------------------
+
+    fn place_tasks(&mut self, request: &AppRequest) -> Result<Placed<Assignment>, Refusal> {
+        let Some(policy) = &self.policies.tasks else {
+            return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
+        };
+        let view = &mut self.ledger.view(self.now, &mut self.scratch);
+        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        let mut context = Context { view, pool, seed, explain };
+        let mut decision = policy.place(std::slice::from_ref(request), &mut context).remove(0)?;
+        let change = std::mem::take(&mut decision.change);
+        let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
+        // Those of transfers belong to the app, and end with it; they are kept by its first task.
+        let own: usize = request.tasks.iter().map(|task| task.entries()).sum();
+        let (shared, mut own) = entries.split_at(entries.len() - own);
+        for (index, (task, &host)) in (0..).zip(request.tasks.iter().zip(&decision.choice)) {
+            let (first, rest) = own.split_at(task.entries());
+            own = rest;
+            let mut kept = first.to_vec();
+            if index == 0 {
+                kept.extend_from_slice(shared);
+            }
+            self.pool.occupy(host, request.job, task.cpus, task.memory);
+            let placed = cell::Placed::new(request, *task, host, kept);
+            self.cell.insert(self.pool.fabric(), TaskId { app: request.id, index }, placed);
+        }
+        Ok(Placed { decision, entries })
+    }
+
+    fn end(&mut self, app: u64) {
+        let mut entries = Vec::new();
+        for task in self.cell.of_app(app) {
+            let placed = self.cell.remove(task).expect("it was found just now");
+            self.pool.vacate(placed.host, placed.job, placed.demand.cpus, placed.demand.memory);
+            entries.extend(placed.entries);
+        }
+        self.ledger.release(&entries, self.now);
+    }
+
+    /// Lets tasks leave hot racks.
+    fn relieve(&mut self, out: &mut Vec<Output>) {
+        let Some(policy) = &self.policies.moves else { return };
+        let view = &mut self.ledger.view(self.now, &mut self.scratch);
+        let fabric = self.pool.fabric().clone();
+        let is_hot = |rack: &DomainId| {
+            let links = [fabric.out_of_domain(*rack), fabric.into_domain(*rack)];
+            let still = |link| view.utilization_with(link, Load(0)).is_some_and(|now| now > view.hot_above());
+            links.into_iter().flatten().any(|link| view.hot_since(link).is_some() && still(link))
+        };
+        let racks: Vec<DomainId> = fabric.all_racks().filter(is_hot).collect();
+        if racks.is_empty() {
+            return;
+        }
+        let request = self.cell.request(&racks, self.policies.cooldown, self.now);
+        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        let mut context = Context { view, pool, seed, explain };
+        let decided = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
+        let Ok(mut decision) = decided else { return };
+        let entries = self.ledger.commit(std::mem::take(&mut decision.change), self.now).expect(BEST_EFFORT);
+        let mut entries = entries.into_iter();
+        let mut advice = Vec::with_capacity(decision.choice.moves.len());
+        for one in &decision.choice.moves {
+            let running = &request.running[one.at as usize];
+            let (from, demand) = (running.host, running.demand);
+            let job = request.budgets[running.job as usize].job;
+            let own = entries.by_ref().take(demand.entries()).collect();
+            let left = self.cell.move_to(&fabric, running.task, one.to, own, self.now);
+            self.ledger.release(&left, self.now);
+            self.pool.vacate(from, job, demand.cpus, demand.memory);
+            self.pool.occupy(one.to, job, demand.cpus, demand.memory);
+            advice.push(Advice { task: running.task, from, to: one.to, link: one.link });
+        }
+        if !advice.is_empty() {
+            out.push(Output::Advise(advice));
+        }
+    }
+
+    /// Where a task is; `None` if it does not run.
+    pub fn host_of(&self, task: TaskId) -> Option<HostId> {
+        self.cell.get(task).map(|placed| placed.host)
     }
 }

@@ -9,8 +9,9 @@
 //! never goes back. Best-effort decisions are made and committed in the same turn, so that no two placers see the
 //! network as it was before the other's placement.
 
+mod cell;
 mod engine;
 mod message;
 
-pub use engine::Engine;
-pub use message::{Answer, Ask, Input, Output, Placed};
+pub use engine::{Engine, Policies};
+pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates};

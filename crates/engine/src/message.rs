@@ -3,6 +3,7 @@
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Discarded, EntryId, Sample};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
+use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
 use leeward_placement::{Decision, Refusal};
 
 /// What happened.
@@ -26,8 +27,34 @@ pub enum Input<'a> {
     Stored(HostId, Bytes),
     /// A host stores this much less: what was to be written there never was, or is gone.
     Unstored(HostId, Bytes),
+    /// An app ended, with all its tasks.
+    Ended(u64),
+    /// What a job can bear, from now on.
+    Job(u64, Availability),
+    /// What tasks send and receive now; until it is told, what they demand in the mean.
+    Rates(&'a [(TaskId, Rates)]),
+    /// A task that was moved runs again.
+    Up(TaskId),
     /// The time that was asked for has come.
     Wake,
+}
+
+/// How much moving a job can bear; `None` is without limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Availability {
+    /// Tasks that may be down at once.
+    pub down: Option<u32>,
+    /// Evictions in an hour.
+    pub evictions_per_hour: Option<u32>,
+}
+
+/// What a task carries across the links of its rack, in bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rates {
+    /// Out of the rack.
+    pub egress_bps: u64,
+    /// From outside the rack.
+    pub ingress_bps: u64,
 }
 
 /// A question, by kind.
@@ -35,13 +62,18 @@ pub enum Input<'a> {
 pub enum Ask {
     /// Where do the copies of a block go?
     Replicas(ReplicaRequest),
+    /// Where do these tasks go?
+    Tasks(AppRequest),
 }
 
 /// What the plant is to do.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most outputs are answers")]
 pub enum Output {
     /// The answer to an ask.
     Answer(u64, Answer),
+    /// Tasks are to be moved, in this order; the ledger has them there already.
+    Advise(Vec<Advice>),
     /// Samples of a report that were not taken in.
     Discarded(Discarded),
     /// Call again at this time, if nothing happens before.
@@ -53,6 +85,21 @@ pub enum Output {
 pub enum Answer {
     /// The copies of a block go there, or nowhere.
     Replicas(Result<Placed<Chain>, Refusal>),
+    /// The tasks go there, or nowhere.
+    Tasks(Result<Placed<Assignment>, Refusal>),
+}
+
+/// A task is to be moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Advice {
+    /// Which.
+    pub task: TaskId,
+    /// Where it is.
+    pub from: HostId,
+    /// Where it is to go.
+    pub to: HostId,
+    /// The hot link that it leaves.
+    pub link: ResourceId,
 }
 
 /// A decision that is in the ledger.

@@ -80,7 +80,7 @@ fn requests_that_wait_are_answered_together_at_the_end_of_their_interval() {
 fn small_blocks_do_not_wait() {
     let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
     let mut out = Vec::new();
-    let Ask::Replicas(request) = ask(1);
+    let Ask::Replicas(request) = ask(1) else { unreachable!("it asks for replicas") };
     let small = Ask::Replicas(ReplicaRequest { size: Bytes(1), ..request });
     engine.handle(SECOND, Input::Ask(1, small), &mut out);
     assert_eq!(answers(&out).len(), 1);

@@ -249,6 +249,11 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(|_| since)
     }
 
+    /// The utilization above which a resource is hot, for a whole window.
+    pub fn hot_above(&self) -> f64 {
+        self.ledger.settings.hot
+    }
+
     /// The version of what may be promised on a resource, for [`crate::Transaction::expect`].
     pub fn version(&self, resource: ResourceId) -> u32 {
         self.ledger.commitments[resource.index()].version

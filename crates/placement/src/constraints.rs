@@ -1,5 +1,6 @@
 //! What keeps a host out of a decision: one place for all policies.
 
+use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, DomainId, Fabric, FaultDomainId, HostId};
 use serde::Serialize;
 
@@ -25,6 +26,29 @@ pub struct Constraints {
 }
 
 impl Constraints {
+    /// Those of hosts, racks, pods and tags by name. An error names the field of a request.
+    pub fn named(fabric: &Fabric, exclude: &[String], tags: &[String]) -> Result<Constraints, InputError> {
+        let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
+        let mut constraints = Constraints::default();
+        for name in exclude {
+            match (fabric.host(name), fabric.domain(name)) {
+                (Some(host), _) => constraints.excluded_hosts.push(host),
+                (None, Some(domain)) => constraints.excluded_domains.push(domain),
+                (None, None) => {
+                    let name = excerpt(name);
+                    let message = format!("`{name}`: no host, rack or pod of the cluster has this name");
+                    return Err(wrong("exclude", message));
+                }
+            }
+        }
+        for tag in tags {
+            let unknown = || wrong("tags", format!("no host has the tag `{}`", excerpt(tag)));
+            constraints.tags |= fabric.tag_mask(tag).ok_or_else(unknown)?;
+        }
+        constraints.sort();
+        Ok(constraints)
+    }
+
     /// Puts the lists in order of ids, with each host and domain in them once.
     pub fn sort(&mut self) {
         fn sort<T: Ord>(list: &mut Vec<T>) {
@@ -35,6 +59,30 @@ impl Constraints {
         sort(&mut self.excluded_hosts);
         sort(&mut self.excluded_domains);
         sort(&mut self.collocated);
+    }
+
+    /// Whether they demand nothing but tags.
+    pub fn only_tags(&self) -> bool {
+        *self == Constraints { tags: self.tags, ..Constraints::default() }
+    }
+
+    /// Why they keep `host` out, whatever it has room for and its rack aside.
+    pub(crate) fn refuse(&self, fabric: &Fabric, host: HostId) -> Option<Constraint> {
+        if lists(&self.excluded_hosts, &host) {
+            Some(Constraint::Excluded)
+        } else if !self.collocated.is_empty() && !lists(&self.collocated, &host) {
+            Some(Constraint::Collocation)
+        } else if self.tags != 0 && fabric.tags(host) & self.tags != self.tags {
+            Some(Constraint::Tags)
+        } else {
+            None
+        }
+    }
+
+    /// Whether they keep a whole rack out.
+    pub(crate) fn exclude(&self, fabric: &Fabric, rack: DomainId) -> bool {
+        let excluded = |domain| lists(&self.excluded_domains, &domain);
+        !self.excluded_domains.is_empty() && (excluded(rack) || fabric.parent(rack).is_some_and(excluded))
     }
 }
 
@@ -53,6 +101,10 @@ pub enum Constraint {
     Draining,
     /// The block does not fit on the host.
     Full,
+    /// The task needs more processors than the host has left.
+    Cpus,
+    /// The task needs more memory than the host has left.
+    Memory,
     /// It would be fuller than the mean by more than the request allows.
     Imbalance,
     /// The request excludes it.
@@ -78,6 +130,8 @@ impl Constraint {
             Constraint::Down => "the host is down",
             Constraint::Draining => "the host is draining",
             Constraint::Full => "the block does not fit",
+            Constraint::Cpus => "too few processors are left",
+            Constraint::Memory => "too little memory is left",
             Constraint::Imbalance => "it is too much fuller than the mean",
             Constraint::Collocation => "it holds no related file",
             Constraint::Excluded => "excluded by the request",
@@ -126,22 +180,14 @@ impl Filter<'_> {
             .is_some_and(|most| self.pool.imbalance(host, self.size) > most)
         {
             Some(Constraint::Imbalance)
-        } else if lists(&self.constraints.excluded_hosts, &host) {
-            Some(Constraint::Excluded)
-        } else if !self.constraints.collocated.is_empty() && !lists(&self.constraints.collocated, &host) {
-            Some(Constraint::Collocation)
-        } else if self.fabric().tags(host) & self.constraints.tags != self.constraints.tags {
-            Some(Constraint::Tags)
-        } else if self.used.contains(&host) {
-            Some(Constraint::Used)
         } else {
-            None
+            let used = || self.used.contains(&host).then_some(Constraint::Used);
+            self.constraints.refuse(self.fabric(), host).or_else(used)
         }
     }
 
     fn refuses_rack(&self, rack: DomainId) -> Option<Constraint> {
-        let excluded = |domain| lists(&self.constraints.excluded_domains, &domain);
-        if excluded(rack) || self.fabric().parent(rack).is_some_and(excluded) {
+        if self.constraints.exclude(self.fabric(), rack) {
             Some(Constraint::Excluded)
         } else if self.closed.contains(&self.fabric().fault_domain(rack)) {
             Some(Constraint::FaultDomain)

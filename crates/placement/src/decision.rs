@@ -2,6 +2,7 @@
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Transaction, View};
+use serde::Serialize;
 
 use crate::Constraint;
 
@@ -19,7 +20,7 @@ pub struct Decision<C> {
 }
 
 /// What a decision rests on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Basis {
     /// The state of the ledger.
     pub epoch: u64,
@@ -29,6 +30,9 @@ pub struct Basis {
     pub policy: &'static str,
     /// Why the policy left the choice to another, where it did.
     pub note: Option<Note>,
+    /// How much of what was made small might still be saved, as a share of it, by a policy that knows: zero is proven
+    /// best.
+    pub gap: Option<f64>,
 }
 
 /// Why a policy left a choice to the default policy.
@@ -61,15 +65,37 @@ pub struct Considered {
     pub value: Option<Load>,
     /// How the load of its link is known, where it was looked at.
     pub sight: Option<Sight>,
+    /// What ranks it for a task, where that was asked.
+    pub objectives: Option<Objectives>,
     /// What came of it.
     pub verdict: Verdict,
+}
+
+/// What ranks a host for a task: the first that differs decides, and less is better.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Objectives {
+    /// The position of the task in its request.
+    pub task: u32,
+    /// Tasks of the same job in the host's rack.
+    pub in_rack: u32,
+    /// How loaded it would be, as a share: the host's processors and memory, or the links of its rack.
+    pub balance: f64,
+    /// Processors that would be left on the host, in thousandths.
+    pub left: u64,
 }
 
 impl Considered {
     /// A host that was chosen without a number.
     pub(crate) fn chosen(host: HostId) -> Considered {
         let candidate = Candidate::Host(host);
-        Considered { candidate, limit: None, value: None, sight: None, verdict: Verdict::Chosen }
+        Considered {
+            candidate,
+            limit: None,
+            value: None,
+            sight: None,
+            objectives: None,
+            verdict: Verdict::Chosen,
+        }
     }
 }
 
@@ -151,6 +177,32 @@ pub enum Refusal {
     },
     /// The policy ranks racks by what they can store, and no rack says what that is.
     NoStorage,
+    /// The policy ranks racks by their links, and the cluster has none.
+    NoRackLinks,
+    /// The program to be solved would have too many variables.
+    TooLarge {
+        /// So many.
+        variables: usize,
+        /// What is the most.
+        most: usize,
+    },
+    /// A program was not solved.
+    SolverFailed {
+        /// What the solver says.
+        message: String,
+    },
+    /// Nobody was chosen to decide requests of this kind.
+    NoPolicy {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// No host may take one of the tasks, given where those before it went.
+    NoHost {
+        /// Its position in the request.
+        task: u32,
+        /// How many hosts each constraint kept out.
+        by_constraint: Vec<(Constraint, u32)>,
+    },
     /// No candidate may.
     NoCandidate {
         /// How many candidates each constraint kept out.
@@ -170,24 +222,40 @@ impl std::fmt::Display for Refusal {
             Refusal::TooFewCopies { replicas, fault_domains } => {
                 write!(f, "{replicas} copies or chunks cannot outlive {fault_domains} fault domains")
             }
+            Refusal::NoRackLinks => {
+                f.write_str("the policy ranks racks by their uplinks and downlinks, and a mesh has none")
+            }
+            Refusal::TooLarge { variables, most } => {
+                write!(f, "too large to be solved: {variables} variables, and {most} are the most")
+            }
+            Refusal::SolverFailed { message } => f.write_str(message),
+            Refusal::NoPolicy { kind } => write!(f, "there is no policy for {kind} here"),
             Refusal::UnknownWriter => f.write_str("the writer is no host of the cluster"),
             Refusal::NoStorage => {
                 f.write_str("the cluster file gives no rack a tree's uplink and devices with a `capacity`")
             }
             Refusal::NoCandidate { by_constraint } => {
                 f.write_str("no candidate may take it")?;
-                for (i, (constraint, count)) in by_constraint.iter().enumerate() {
-                    let hosts = if *count == 1 { "host" } else { "hosts" };
-                    let joint = if i == 0 { ":" } else { "," };
-                    write!(f, "{joint} {count} {hosts} ({})", constraint.text())?;
-                }
-                Ok(())
+                write_counts(f, by_constraint)
+            }
+            Refusal::NoHost { task, by_constraint } => {
+                write!(f, "task {task} fits nowhere")?;
+                write_counts(f, by_constraint)
             }
         }
     }
 }
 
 impl std::error::Error for Refusal {}
+
+fn write_counts(f: &mut std::fmt::Formatter<'_>, by_constraint: &[(Constraint, u32)]) -> std::fmt::Result {
+    for (i, (constraint, count)) in by_constraint.iter().enumerate() {
+        let hosts = if *count == 1 { "host" } else { "hosts" };
+        let joint = if i == 0 { ":" } else { "," };
+        write!(f, "{joint} {count} {hosts} ({})", constraint.text())?;
+    }
+    Ok(())
+}
 
 /// Counts refusals by constraint, in the order of [`Constraint`].
 pub(crate) fn count_refusals(refused: impl Iterator<Item = Constraint>) -> Vec<(Constraint, u32)> {

@@ -9,18 +9,22 @@
 //! the transaction that the engine commits, what the decision rests on, and on demand every candidate with the number
 //! that ranked it. Ties are broken by a seeded hash and never by position, or every tie would go to rack 0.
 //!
-//! Adding a policy is adding one file and one line to its kind's registry ([`replicas::REGISTRY`]).
+//! Adding a policy is adding one file and one line to its kind's registry ([`replicas::REGISTRY`], [`tasks::REGISTRY`]).
 
 mod constraints;
 mod decision;
+pub mod moves;
 mod policy;
 mod pool;
 mod reason;
 pub mod replicas;
+pub mod tasks;
 mod ties;
 
 pub use constraints::{Constraint, Constraints};
-pub use decision::{Basis, Candidate, Considered, Decision, Limit, Note, Refusal, Sight, Verdict};
+pub use decision::{
+    Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
+};
 pub use policy::{Context, Explain, Made, Policy, PolicyError, Registration, Request};
 pub use pool::Pool;
 pub use reason::Reason;

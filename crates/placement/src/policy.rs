@@ -1,8 +1,11 @@
 //! What a policy is, and how one is made by name.
 
 use leeward_fabric::Nanos;
-use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_ledger::View;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::{Decision, Pool, Refusal};
 
@@ -111,4 +114,19 @@ pub(crate) fn make<Q: Request>(
             Err(PolicyError::Unknown { name: excerpt(name), kind: Q::KIND, known })
         }
     }
+}
+
+/// Settings of a policy that has none.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoSettings {}
+
+/// Reads a policy's settings.
+pub(crate) fn settings<T: DeserializeOwned + Default>(policy: &str, text: &str) -> Result<T, InputError> {
+    if text.trim().is_empty() { Ok(T::default()) } else { read_yaml(&format!("settings of {policy}"), text) }
+}
+
+/// What is wrong with one setting of a policy.
+pub(crate) fn setting_error(policy: &str, field: &str, message: &str) -> InputError {
+    InputError::new(format!("settings of {policy}"), message).in_field(field)
 }

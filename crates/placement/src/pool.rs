@@ -1,9 +1,10 @@
 //! Which hosts may take work. Counts by domain are kept up to date as hosts change, so that a decision passes over a
 //! closed rack without looking at its hosts, and never scans them all.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use leeward_fabric::{Bandwidth, Bytes, Device, DomainId, Fabric, HostId};
+use leeward_fabric::{Bandwidth, Bytes, Cpus, Device, DomainId, Fabric, HostId};
 
 /// Health and room of every host. A change of a host that the fabric does not have is ignored; a question about one
 /// is a bug of the caller and panics.
@@ -21,6 +22,8 @@ pub struct Pool {
     /// What the hosts below each domain store.
     stored_in: Vec<u128>,
     write_rate: Option<Bandwidth>,
+    /// Tasks of each job by rack, in order of racks, where there are any. Only looked up, never walked through.
+    tasks: HashMap<u64, Vec<(DomainId, u32)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,12 @@ struct Status {
     draining: bool,
     stored: u64,
     room: u64,
+    /// What tasks have of the host.
+    cpus: Cpus,
+    memory: Bytes,
+    /// What they may have, here so that a question about a host reads one line of memory.
+    all_cpus: Option<Cpus>,
+    all_memory: Option<Bytes>,
 }
 
 impl Status {
@@ -41,14 +50,33 @@ impl Pool {
     /// All hosts up, none draining, nothing stored.
     pub fn new(fabric: Arc<Fabric>) -> Pool {
         let room = |host| fabric.storage(host).map_or(u64::MAX, |bytes| bytes.0);
-        let status = |host| Status { up: true, draining: false, stored: 0, room: room(host) };
+        let status = |host| Status {
+            up: true,
+            draining: false,
+            stored: 0,
+            room: room(host),
+            cpus: Cpus(0),
+            memory: Bytes(0),
+            all_cpus: fabric.cpus(host),
+            all_memory: fabric.memory(host),
+        };
         let hosts: Vec<Status> = fabric.all_hosts().map(status).collect();
         let write_rate = fastest_write(fabric.all_hosts().flat_map(|host| fabric.devices(host)));
         let limited = hosts.iter().filter(|status| status.room < u64::MAX);
         let room = limited.map(|status| u128::from(status.room)).sum();
         let open = vec![0; fabric.domain_count()];
         let (storage, stored_in) = (storage(&fabric), vec![0; fabric.domain_count()]);
-        let mut pool = Pool { open, hosts, stored: 0, room, storage, stored_in, write_rate, fabric };
+        let mut pool = Pool {
+            open,
+            hosts,
+            stored: 0,
+            room,
+            storage,
+            stored_in,
+            write_rate,
+            tasks: HashMap::new(),
+            fabric,
+        };
         for host in pool.fabric.clone().all_hosts() {
             if pool.is_open(host) {
                 pool.count(host, 1);
@@ -100,6 +128,57 @@ impl Pool {
     /// What a host stores.
     pub fn stored(&self, host: HostId) -> Bytes {
         Bytes(self.hosts[host.index()].stored)
+    }
+
+    /// A task of a job is on a host from now on.
+    pub fn occupy(&mut self, host: HostId, job: u64, cpus: Cpus, memory: Bytes) {
+        let Some(status) = self.hosts.get_mut(host.index()) else { return };
+        status.cpus.0 = status.cpus.0.saturating_add(cpus.0);
+        status.memory.0 = status.memory.0.saturating_add(memory.0);
+        let (rack, racks) = (self.fabric.rack_of(host), self.tasks.entry(job).or_default());
+        match racks.binary_search_by_key(&rack, |&(rack, _)| rack) {
+            Ok(at) => racks[at].1 += 1,
+            Err(at) => racks.insert(at, (rack, 1)),
+        }
+    }
+
+    /// A task of a job is on a host no longer.
+    pub fn vacate(&mut self, host: HostId, job: u64, cpus: Cpus, memory: Bytes) {
+        let Some(status) = self.hosts.get_mut(host.index()) else { return };
+        status.cpus.0 = status.cpus.0.saturating_sub(cpus.0);
+        status.memory.0 = status.memory.0.saturating_sub(memory.0);
+        let (rack, Some(racks)) = (self.fabric.rack_of(host), self.tasks.get_mut(&job)) else { return };
+        let Ok(at) = racks.binary_search_by_key(&rack, |&(rack, _)| rack) else { return };
+        racks[at].1 -= 1;
+        if racks[at].1 == 0 {
+            racks.remove(at);
+        }
+        if racks.is_empty() {
+            self.tasks.remove(&job);
+        }
+    }
+
+    /// Processors of a host that no task has; `None` is without limit.
+    pub fn cpus_left(&self, host: HostId) -> Option<Cpus> {
+        let status = &self.hosts[host.index()];
+        status.all_cpus.map(|all| Cpus(all.0.saturating_sub(status.cpus.0)))
+    }
+
+    /// Memory of a host that no task has; `None` is without limit.
+    pub fn memory_left(&self, host: HostId) -> Option<Bytes> {
+        let status = &self.hosts[host.index()];
+        status.all_memory.map(|all| Bytes(all.0.saturating_sub(status.memory.0)))
+    }
+
+    /// How many tasks of a job are in a rack.
+    pub fn tasks_of(&self, job: u64, rack: DomainId) -> u32 {
+        let racks = self.racks_of(job);
+        racks.binary_search_by_key(&rack, |&(rack, _)| rack).map_or(0, |at| racks[at].1)
+    }
+
+    /// The racks with tasks of a job, in their order, and how many are in each.
+    pub fn racks_of(&self, job: u64) -> &[(DomainId, u32)] {
+        self.tasks.get(&job).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a host is up.

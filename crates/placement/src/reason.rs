@@ -3,7 +3,7 @@
 use leeward_fabric::Fabric;
 use serde::Serialize;
 
-use crate::{Candidate, Considered, Sight, Verdict};
+use crate::{Candidate, Considered, Objectives, Sight, Verdict};
 
 /// One candidate of a decision, as it is shown.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -16,6 +16,9 @@ pub struct Reason {
     pub sight: Option<&'static str>,
     /// The number that ranked it, in bit/s.
     pub value_bps: Option<i64>,
+    /// What ranks it for a task, the first that differs deciding; where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objectives: Option<Objectives>,
     /// `chosen`, `outranked` or `refused`.
     pub verdict: &'static str,
     /// Why it was refused.
@@ -25,7 +28,7 @@ pub struct Reason {
 impl Reason {
     /// A candidate of a decision on `fabric`.
     pub fn of(fabric: &Fabric, considered: &Considered) -> Reason {
-        let Considered { candidate, limit, value, sight, verdict } = *considered;
+        let Considered { candidate, limit, value, sight, objectives, verdict } = *considered;
         let (verdict, because) = match verdict {
             Verdict::Chosen => ("chosen", None),
             Verdict::Outranked => ("outranked", None),
@@ -44,6 +47,7 @@ impl Reason {
                 Sight::Unseen => "unseen",
             }),
             value_bps: value.map(|value| value.0),
+            objectives,
             verdict,
             because,
         }

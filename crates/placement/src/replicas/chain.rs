@@ -359,6 +359,7 @@ impl Search<'_, '_, '_, '_> {
                     limit: rate.and_then(|(_, limit)| limit).map(Limit::Resource),
                     value: rate.map(|(rate, _)| Load(rate.min(1e18) as i64)),
                     sight: link.map(|link| sight(self.context.view, link)),
+                    objectives: None,
                     verdict,
                 });
             }

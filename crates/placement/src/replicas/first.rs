@@ -100,7 +100,7 @@ pub(super) fn by_rule(
     let (fabric, now) = (context.pool.fabric(), context.view.now());
     Decision {
         change: transfers(fabric, request, &copies, None, Fade::WithEstimator, now),
-        basis: Basis { epoch: context.view.epoch(), oldest: None, policy, note: None },
+        basis: Basis { epoch: context.view.epoch(), oldest: None, policy, note: None, gap: None },
         why: chosen(&copies, context),
         choice: copies,
     }

@@ -69,18 +69,7 @@ impl Form<'_> {
     }
 
     fn constraints(&self, fabric: &Fabric) -> Result<Constraints, InputError> {
-        let mut constraints = Constraints::default();
-        for name in self.exclude {
-            match (fabric.host(name), fabric.domain(name)) {
-                (Some(host), _) => constraints.excluded_hosts.push(host),
-                (None, Some(domain)) => constraints.excluded_domains.push(domain),
-                (None, None) => {
-                    let message =
-                        format!("`{}`: no host, rack or pod of the cluster has this name", excerpt(name));
-                    return Err(wrong("exclude", message));
-                }
-            }
-        }
+        let mut constraints = Constraints::named(fabric, self.exclude, self.tags)?;
         for name in self.collocate {
             let unknown =
                 || wrong("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
@@ -91,10 +80,6 @@ impl Form<'_> {
                 return Err(wrong("max_imbalance", format!("{most}: expected a share from 0 to 1")));
             }
             constraints.max_imbalance = Some(most);
-        }
-        for tag in self.tags {
-            let unknown = || wrong("tags", format!("no host has the tag `{}`", excerpt(tag)));
-            constraints.tags |= fabric.tag_mask(tag).ok_or_else(unknown)?;
         }
         // However often a name is said, no list is longer than the cluster has names for.
         constraints.sort();

@@ -131,7 +131,7 @@ impl Leeward {
         let (cap, now) = (context.pool.write_rate(), context.view.now());
         Ok(Decision {
             change: transfers(fabric, request, &filter.used, cap, Fade::WithEstimator, now),
-            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note },
+            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note, gap: None },
             why,
             choice: filter.used,
         })

@@ -18,11 +18,9 @@ mod survey;
 mod uniform;
 mod uplink;
 
-use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Bandwidth, Bytes, Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 pub use ccp::{Ccp, CcpSettings, Within};
 pub use form::Form;
@@ -32,6 +30,7 @@ pub use sinbad::{Hysteresis, Sinbad, SinbadSettings, WithoutTelemetry};
 pub use sinbad_file::SinbadFile;
 pub use uniform::{Uniform, UniformSettings};
 
+use crate::policy::{setting_error, settings};
 use crate::ties::Ties;
 use crate::{Constraints, Policy, PolicyError, Registration, Request};
 
@@ -92,16 +91,6 @@ pub const REGISTRY: &[Registration<ReplicaRequest>] = &[
 /// Makes a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<ReplicaRequest>>, PolicyError> {
     crate::policy::make(REGISTRY, name, settings)
-}
-
-/// Reads a policy's settings.
-fn settings<T: DeserializeOwned + Default>(policy: &str, text: &str) -> Result<T, InputError> {
-    if text.trim().is_empty() { Ok(T::default()) } else { read_yaml(&format!("settings of {policy}"), text) }
-}
-
-/// What is wrong with one setting of a policy.
-fn setting_error(policy: &str, field: &str, message: &str) -> InputError {
-    InputError::new(format!("settings of {policy}"), message).in_field(field)
 }
 
 /// Reads how many racks the copies besides the first are spread over.

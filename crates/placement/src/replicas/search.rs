@@ -253,7 +253,14 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             false => link.map(Limit::Resource),
         });
         let sight = link.map(|link| sight(self.context.view, link));
-        self.why.push(Considered { candidate, limit, value: value.map(Load), sight, verdict });
+        self.why.push(Considered {
+            candidate,
+            limit,
+            value: value.map(Load),
+            sight,
+            objectives: None,
+            verdict,
+        });
     }
 
     /// Notes the best of those not chosen and then those that cannot be seen, up to `limit` candidates of the level in

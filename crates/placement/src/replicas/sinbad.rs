@@ -131,7 +131,7 @@ impl Sinbad {
                 },
                 Hysteresis::All => transfers(context.pool.fabric(), request, &copies, cap, fade, now),
             },
-            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note: None },
+            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note: None, gap: None },
             why,
             choice: copies,
         })
@@ -146,8 +146,13 @@ impl Sinbad {
     ) -> Result<Decision<Chain>, Refusal> {
         let copies = self.default.choose(request, context)?;
         let (fade, now) = (Fade::AtNextWindow, context.view.now());
-        let basis =
-            Basis { epoch: context.view.epoch(), oldest: None, policy: self.name(), note: Some(note) };
+        let basis = Basis {
+            epoch: context.view.epoch(),
+            oldest: None,
+            policy: self.name(),
+            note: Some(note),
+            gap: None,
+        };
         Ok(Decision {
             change: match self.settings.hysteresis {
                 Hysteresis::Selected => {

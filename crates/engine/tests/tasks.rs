@@ -1,0 +1,186 @@
+//! Tasks through the engine: what is placed, moved and ended, on cells whose tasks change their rates as they like.
+
+use std::collections::BTreeMap;
+
+use leeward_engine::{Advice, Answer, Ask, Availability, Engine, Input, Output, Policies, Rates};
+use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Sample};
+use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
+use leeward_placement::{Explain, Refusal, moves, tasks};
+use proptest::prelude::*;
+
+const INTERVAL: Nanos = Nanos(30_000_000_000);
+const MBPS: u64 = 1_000_000;
+
+/// Racks of four hosts with 4 processors and links of 1 Gb/s.
+fn engine(racks: u32, policy: &str, cooldown: Nanos) -> Engine {
+    let text = format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 4\n");
+    let cluster = Cluster::from_text("test", &text).expect("the test writes a right cluster");
+    let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("they are right");
+    let policies = Policies {
+        tasks: Some(tasks::make(policy, "").expect("a policy of the registry")),
+        moves: moves::make(policy, "").ok(),
+        cooldown,
+        ..Policies::default()
+    };
+    Engine::new(ledger, policies, 7, Explain::Off)
+}
+
+/// One task of one processor.
+fn task(id: u64, job: u64, mbps: u64) -> AppRequest {
+    let mut task = Task { cpus: Cpus(1000), tolerant: true, ..Task::default() };
+    task.egress[0] = Traffic { mean_bps: mbps * MBPS, peak_bps: mbps * MBPS };
+    AppRequest { id, job, tasks: vec![task], ..AppRequest::default() }
+}
+
+/// What racks' links carried in the interval that ends at `at`, given what tasks send in Mb/s.
+fn samples(engine: &Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Sample> {
+    let fabric: &Fabric = engine.ledger().fabric();
+    let mut loads: BTreeMap<ResourceId, i64> = BTreeMap::new();
+    for rack in fabric.all_racks() {
+        let links = [fabric.out_of_domain(rack), fabric.into_domain(rack)];
+        loads.extend(links.into_iter().flatten().map(|link| (link, 0)));
+    }
+    for (&app, mbps) in sent {
+        let host = engine.host_of(TaskId { app, index: 0 }).expect("it runs");
+        let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
+        *loads.get_mut(&link).expect("a rack's link") += (mbps * MBPS) as i64;
+    }
+    let window = (Nanos(at.0 - INTERVAL.0), at);
+    let sample = |(resource, load)| Sample { resource, window, load: Load(load), guaranteed: None };
+    loads.into_iter().map(sample).collect()
+}
+
+fn place(engine: &mut Engine, at: Nanos, request: AppRequest) -> Result<HostId, Refusal> {
+    let mut out = Vec::new();
+    engine.handle(at, Input::Ask(request.id, Ask::Tasks(request)), &mut out);
+    out.into_iter()
+        .find_map(|output| match output {
+            Output::Answer(_, Answer::Tasks(answer)) => Some(answer.map(|placed| placed.decision.choice[0])),
+            _ => None,
+        })
+        .expect("an ask is answered")
+}
+
+/// Tells rates and reports; returns what is to be moved.
+fn interval(engine: &mut Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Advice> {
+    let rate = |(&app, mbps): (&u64, &u64)| {
+        (TaskId { app, index: 0 }, Rates { egress_bps: mbps * MBPS, ingress_bps: 0 })
+    };
+    let rates: Vec<(TaskId, Rates)> = sent.iter().map(rate).collect();
+    let mut out = Vec::new();
+    engine.handle(at, Input::Rates(&rates), &mut out);
+    let samples = samples(engine, sent, at);
+    engine.handle(at, Input::Report(&samples), &mut out);
+    let advice = out.into_iter().filter_map(|output| match output {
+        Output::Advise(advice) => Some(advice),
+        _ => None,
+    });
+    advice.flatten().collect()
+}
+
+fn at(interval: u64) -> Nanos {
+    Nanos(INTERVAL.0 * interval)
+}
+
+/// Runs a random cell; fails where a task is moved again too soon or a budget is overdrawn.
+fn churn(
+    rates: &[Vec<u64>],
+    down: Option<u32>,
+    evictions_per_hour: Option<u32>,
+) -> Result<usize, TestCaseError> {
+    let tasks = rates[0].len() as u64;
+    let mut engine = engine(5, "utp", Nanos(INTERVAL.0 * 10));
+    interval(&mut engine, &BTreeMap::new(), at(1));
+    for id in 0..tasks {
+        let availability = Availability { down, evictions_per_hour };
+        engine.handle(at(1), Input::Job(id % 3, availability), &mut Vec::new());
+        place(&mut engine, at(1), task(id, id % 3, 100)).expect("there is room");
+    }
+    let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut by_job: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut count = 0;
+    for (round, rates) in (2..).zip(rates) {
+        let sent: BTreeMap<u64, u64> = (0..).zip(rates.iter().copied()).collect();
+        let advice = interval(&mut engine, &sent, at(round));
+        let mut now_down: BTreeMap<u64, u32> = BTreeMap::new();
+        for Advice { task, from, to, .. } in &advice {
+            prop_assert_eq!(engine.host_of(*task), Some(*to));
+            prop_assert!(engine.ledger().fabric().rack_of(*from) != engine.ledger().fabric().rack_of(*to));
+            if let Some(before) = moved.insert(task.app, round) {
+                prop_assert!(round - before >= 10, "task {} in rounds {before} and {round}", task.app);
+            }
+            *now_down.entry(task.app % 3).or_default() += 1;
+            by_job.entry(task.app % 3).or_default().push(round);
+            count += 1;
+        }
+        if let Some(most) = down {
+            prop_assert!(now_down.values().all(|&down| down <= most));
+        }
+        if let Some(most) = evictions_per_hour {
+            // 120 intervals of 30 s.
+            let within = |rounds: &Vec<u64>| rounds.iter().filter(|&&at| at + 120 > round).count();
+            prop_assert!(by_job.values().all(|rounds| within(rounds) <= most as usize));
+        }
+        for Advice { task, .. } in advice {
+            engine.handle(at(round), Input::Up(task), &mut Vec::new());
+        }
+    }
+    Ok(count)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(
+        std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1000)
+    ))]
+
+    #[test]
+    fn no_task_is_moved_twice_within_ten_intervals_and_every_budget_is_kept(
+        bases in prop::collection::vec(0_u64..300, 16),
+        noise in prop::collection::vec(prop::collection::vec(0_u64..100, 16), 1..60),
+        down in prop::option::of(0_u32..3), evictions in prop::option::of(0_u32..4),
+    ) {
+        // Every few intervals tasks exchange what they send, so that other racks become hot.
+        let rates = |(round, noise): (usize, &Vec<u64>)| {
+            let base = |task| bases[(task + round / 8) % bases.len()];
+            noise.iter().enumerate().map(|(task, noise)| base(task) + noise).collect()
+        };
+        churn(&noise.iter().enumerate().map(rates).collect::<Vec<_>>(), down, evictions)?;
+    }
+}
+
+#[test]
+fn the_property_above_sees_moves() {
+    let rate = |round: u64, task: u64| (task + round / 8) * 93 % 300 + (task * 37 + round * 91) % 100;
+    let rates: Vec<Vec<u64>> = (0..60).map(|round| (0..16).map(|task| rate(round, task)).collect()).collect();
+    let moves = churn(&rates, None, None).expect("it holds");
+    assert!(moves > 5, "{moves}");
+    assert_eq!(churn(&rates, Some(0), None).expect("it holds"), 0);
+}
+
+#[test]
+fn what_ends_gives_back_its_room_and_its_load() {
+    let mut engine = engine(1, "borg", Nanos(0));
+    interval(&mut engine, &BTreeMap::new(), at(1));
+    for id in 0..16 {
+        place(&mut engine, at(1), task(id, 0, 10)).expect("there are 16 processors");
+    }
+    let refused = place(&mut engine, at(1), task(16, 0, 10)).expect_err("they are taken");
+    assert!(matches!(refused, Refusal::NoHost { task: 0, .. }), "{refused}");
+    engine.handle(at(1), Input::Ended(3), &mut Vec::new());
+    place(&mut engine, at(1), task(17, 0, 10)).expect("one is free again");
+    assert_eq!(engine.host_of(TaskId { app: 3, index: 0 }), None);
+    assert_eq!(engine.pool().tasks_of(0, DomainId(0)), 16);
+    assert_eq!(engine.pool().memory_left(HostId(0)), None::<Bytes>);
+}
+
+#[test]
+fn what_nobody_decides_is_refused() {
+    let cluster = Cluster::from_text("test", "racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1");
+    let cluster = cluster.expect("the test writes a right cluster");
+    let ledger =
+        Ledger::new(cluster.fabric, &cluster.capacities, LedgerSettings::default()).expect("defaults");
+    let mut engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
+    assert_eq!(place(&mut engine, Nanos(0), task(0, 0, 1)), Err(Refusal::NoPolicy { kind: "tasks" }));
+}

@@ -1,0 +1,131 @@
+//! How long apps take to place: `choreo` and `leeward` on meshes, beside a greedy that looks at every path of every transfer;
+//! and one score of `utp` for a thousand candidates.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant;
+
+use leeward_fabric::{Bytes, Cluster, Cpus, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_placement::tasks::{self, AppRequest, Estimate, Task, Traffic, Transfer, completion};
+use leeward_placement::{Context, Explain, Pool};
+
+fn main() {
+    apps();
+    scores();
+}
+
+/// A hash for whatever is drawn.
+fn draw(of: u64) -> u64 {
+    let mut z = of.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn mesh(shape: &str, hosts: usize) -> Cluster {
+    let mut text = format!("shape: {shape}\ncpus: 4\nhosts:\n");
+    for host in 0..hosts {
+        let nic = format!(", nic: {{up: {}Mbps, down: 10Gbps}}", 300 + draw(host as u64) % 800);
+        text += &format!("  - {{name: h{host}{}}}\n", if shape == "hose" { &nic } else { "" });
+    }
+    if shape == "pipe" {
+        text += "pair: 1Gbps\n";
+    }
+    let mut cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
+    if shape == "pipe" {
+        for resource in cluster.fabric.all_resources() {
+            let rate = 300 + draw(u64::from(resource.0)) % 800;
+            cluster.capacities.set(resource, Load(rate as i64 * 1_000_000));
+        }
+    }
+    cluster
+}
+
+/// Tasks of 0.5 to 4 processors, each with about `degree` transfers, as many as fill half of the hosts.
+fn app(count: u32, degree: u32) -> AppRequest {
+    let task = |at| Task { cpus: Cpus(500 + draw(at) % 7 * 500), ..Task::default() };
+    let mut transfers = std::collections::BTreeMap::new();
+    for at in 0..u64::from(count * degree) {
+        let (from, to) =
+            ((draw(at) % u64::from(count)) as u32, (draw(at ^ 1 << 40) % u64::from(count)) as u32);
+        if from != to {
+            transfers.insert((from, to), Bytes(1_000_000 + draw(at ^ 2 << 40) % 1_000_000_000));
+        }
+    }
+    AppRequest {
+        tasks: (0..u64::from(count)).map(task).collect(),
+        transfers: transfers.into_iter().map(|((from, to), bytes)| Transfer { from, to, bytes }).collect(),
+        ..AppRequest::default()
+    }
+}
+
+fn apps() {
+    println!(
+        "{:>6} {:>6} {:>9} {:>8} {:>12} {:>12}",
+        "shape", "tasks", "transfers", "policy", "time", "completion"
+    );
+    for (shape, hosts, count, degree) in [
+        ("hose", 100, 100, 8),
+        ("pipe", 100, 100, 8),
+        ("hose", 1000, 1000, 8),
+        ("pipe", 1000, 1000, 8),
+        ("hose", 1000, 1000, 200),
+    ] {
+        let cluster = mesh(shape, hosts);
+        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+        let (ledger, pool) = (ledger.expect("defaults are right"), Pool::new(cluster.fabric.clone()));
+        let app = app(count, degree);
+        for name in ["random", "choreo", "leeward"] {
+            let policy = tasks::make(name, "").expect("a policy of the registry");
+            let mut scratch = Scratch::default();
+            let view = &mut ledger.view(Nanos(0), &mut scratch);
+            let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Off };
+            let begin = Instant::now();
+            let answer = policy.place(std::slice::from_ref(&app), &mut context).remove(0);
+            let time = begin.elapsed().as_secs_f64() * 1e3;
+            let hosts: Vec<HostId> = answer.expect("half of the room is free").choice;
+            let seconds = completion(context.view, &app.transfers, &hosts, Estimate::default()).seconds;
+            let transfers = app.transfers.len();
+            println!("{shape:>6} {count:>6} {transfers:>9} {name:>8} {time:>9.2} ms {seconds:>10.1} s");
+        }
+    }
+}
+
+fn scores() {
+    println!("\n{:>8} {:>7} {:>14} {:>10} {:>10}", "hosts", "sample", "policy", "p50", "p99");
+    for (racks, sample) in [(50, 1000), (250, 1000), (5000, 100)] {
+        let text =
+            format!("racks: {racks}\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\ncpus: 64\n");
+        let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
+        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+        let mut ledger = ledger.expect("defaults are right");
+        let sample_of = |resource: ResourceId| {
+            let capacity = cluster.capacities.get(resource).0 as u64;
+            let load = Load((capacity / 1000 * (draw(u64::from(resource.0)) % 900)) as i64);
+            Sample { resource, window: (Nanos(0), Nanos::SECOND), load, guaranteed: None }
+        };
+        let samples: Vec<Sample> = cluster.fabric.all_resources().map(sample_of).collect();
+        ledger.report(&samples, Nanos::SECOND);
+        let pool = Pool::new(cluster.fabric.clone());
+        for name in ["borg", "utp"] {
+            let policy = tasks::make(name, &format!("sample: {sample}")).expect("a policy of the registry");
+            let mut scratch = Scratch::default();
+            let mut times = Vec::new();
+            for id in 0..2000 {
+                let mut task = Task { cpus: Cpus(1000), ..Task::default() };
+                task.egress[1] = Traffic { mean_bps: 50_000_000, peak_bps: 200_000_000 };
+                let request = AppRequest { id, tasks: vec![task], ..AppRequest::default() };
+                let view = &mut ledger.view(Nanos::SECOND, &mut scratch);
+                let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Off };
+                let begin = Instant::now();
+                let answer = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
+                times.push(begin.elapsed().as_secs_f64() * 1e6);
+                answer.expect("there is room");
+            }
+            times.sort_unstable_by(f64::total_cmp);
+            let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+            println!("{:>8} {sample:>7} {name:>14} {p50:>7.1} us {p99:>7.1} us", racks * 20);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! `utp` for moves: the largest tolerant tasks first, until no link of a rack is hot (Hotspots section 5.1).
+//!
+//! A link is hot when it was so for a telemetry interval and still would be after the moves that were decided. Links
+//! are served from the hottest on; of a link's tasks the one with the most bandwidth in its direction leaves first, so
+//! that as few as can be leave. It goes where the proactive rule would put it, but never to a rack of which a link
+//! would then be loaded more than what is hot less `margin`. What is hot is a setting of the ledger, 75 % by default.
+//!
+//! What the paper leaves open: the margin, without which two racks near the threshold would exchange tasks; cooldowns
+//! and budgets are kept by whoever asks. Where a task finds no host, those that demand no less are not tried after it in
+//! the same round.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{DomainId, Fabric, HostId, Load, ResourceId};
+use leeward_ledger::{Owner, OwnerKind, Sign, Transaction};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
+use crate::policy::{setting_error, settings};
+use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, Traffic, streams};
+use crate::ties::Ties;
+use crate::{Basis, Constraints, Context, Decision, Made, Policy, Refusal, Registration};
+
+/// Settings of `utp` for moves.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReactiveSettings {
+    /// How far below the utilization of a hot link those of a rack must stay that a task is moved to. Default 0.05.
+    pub margin: f64,
+    /// How many hosts with room are looked at for a task. Default 100.
+    pub sample: u32,
+}
+
+impl Default for ReactiveSettings {
+    fn default() -> Self {
+        ReactiveSettings { margin: 0.05, sample: 100 }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Reactive {
+    name: &'static str,
+    settings: ReactiveSettings,
+}
+
+/// The same policy under a name of tasks' registry.
+macro_rules! registration {
+    ($name:literal) => {
+        Registration {
+            name: $name,
+            summary: "the largest tolerant tasks leave hot racks for cool ones",
+            source: "Hotspots (2024), section 5.1, the reactive part",
+            schema,
+            make: |text| make($name, text),
+        }
+    };
+}
+
+pub(super) const UTP_REACTIVE: Registration<MoveRequest> = registration!("utp-reactive");
+pub(super) const UTP: Registration<MoveRequest> = registration!("utp");
+pub(super) const LEEWARD: Registration<MoveRequest> = registration!("leeward");
+
+fn schema() -> serde_json::Value {
+    schemars::schema_for!(ReactiveSettings).to_value()
+}
+
+fn make(name: &'static str, text: &str) -> Made<MoveRequest> {
+    let read: ReactiveSettings = settings(name, text)?;
+    if !(0.0..=1.0).contains(&read.margin) {
+        return Err(setting_error(name, "margin", "expected a share from 0 to 1"));
+    }
+    if read.sample == 0 {
+        return Err(setting_error(name, "sample", "0: expected at least one host"));
+    }
+    Ok(Box::new(Reactive { name, settings: read }))
+}
+
+impl Reactive {
+    fn choose(&self, request: &MoveRequest, context: &mut Context<'_, '_>) -> Moves {
+        let mut hot: Vec<(f64, Side)> = Vec::new();
+        for rack in context.pool.fabric().all_racks() {
+            for side in Side::both(context.pool.fabric(), rack) {
+                let utilization = context.view.utilization_with(side.link, Load(0)).unwrap_or(0.0);
+                if context.view.hot_since(side.link).is_some() && utilization > context.view.hot_above() {
+                    hot.push((utilization, side));
+                }
+            }
+        }
+        let ties = Ties::new(context.seed, request.id);
+        let tie = |side: &Side| ties.rank(u64::from(side.link.0));
+        hot.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| tie(&a.1).cmp(&tie(&b.1))));
+        let budgets = request.budgets.iter().map(|budget| budget.moves).collect();
+        let gone = vec![false; request.running.len()];
+        let (taken, stuck, answer) = (Taken::default(), Vec::new(), Moves::default());
+        let mut by_rack: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
+        for (at, task) in (0..).zip(&request.running) {
+            by_rack.entry(context.pool.fabric().rack_of(task.host)).or_default().push(at);
+        }
+        let ranks = BorgSettings { sample: self.settings.sample, ..BorgSettings::default() };
+        let destination = Borg::below(ranks, context.view.hot_above() - self.settings.margin);
+        let mut turn = Turn { destination, request, context, by_rack, budgets, gone, taken, stuck, answer };
+        hot.iter().for_each(|(_, side)| turn.cool(*side));
+        turn.answer
+    }
+}
+
+impl Policy<MoveRequest> for Reactive {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn place(
+        &self,
+        batch: &[MoveRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Moves>, Refusal>> {
+        let decide = |request: &MoveRequest| {
+            let choice = self.choose(request, context);
+            let (fabric, now) = (context.pool.fabric(), context.view.now());
+            let arrivals = choice.moves.iter().flat_map(|one| {
+                let task = &request.running[one.at as usize];
+                let (egress, ingress) = (task.demand.egress_in_all(), task.demand.ingress_in_all());
+                streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
+            });
+            let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
+            let basis =
+                Basis { epoch: context.view.epoch(), oldest: None, policy: self.name, note: None, gap: None };
+            Ok(Decision { choice, change, basis, why: Vec::new() })
+        };
+        batch.iter().map(decide).collect()
+    }
+}
+
+/// One direction of a rack's link.
+#[derive(Clone, Copy)]
+struct Side {
+    rack: DomainId,
+    link: ResourceId,
+    outward: bool,
+}
+
+impl Side {
+    /// Both of a rack; none on a mesh.
+    fn both(fabric: &Fabric, rack: DomainId) -> impl Iterator<Item = Side> + use<> {
+        let links = [(fabric.out_of_domain(rack), true), (fabric.into_domain(rack), false)];
+        links.into_iter().filter_map(move |(link, outward)| link.map(|link| Side { rack, link, outward }))
+    }
+
+    /// What a task carries over it, in bit/s.
+    fn rate(self, task: &Running) -> u64 {
+        if self.outward { task.egress_bps } else { task.ingress_bps }
+    }
+}
+
+/// A request that is being answered.
+struct Turn<'t, 'a, 'l> {
+    /// The proactive rule, below what would be hot.
+    destination: Borg,
+    request: &'t MoveRequest,
+    context: &'t mut Context<'a, 'l>,
+    /// The tasks of each rack.
+    by_rack: BTreeMap<DomainId, Vec<u32>>,
+    /// Moves that each job can still bear.
+    budgets: Vec<u32>,
+    /// Tasks that were moved.
+    gone: Vec<bool>,
+    /// What they have of the hosts where they go.
+    taken: Taken,
+    /// What found no host: egress and ingress at their peak, processors, memory; and tags.
+    stuck: Vec<([u64; 4], u64)>,
+    answer: Moves,
+}
+
+impl Turn<'_, '_, '_> {
+    /// Moves tasks off one link until it is hot no more.
+    fn cool(&mut self, side: Side) {
+        let request = self.request;
+        let here = self.by_rack.get(&side.rack).map_or(&[][..], Vec::as_slice);
+        let here = here.iter().map(|&at| (at, &request.running[at as usize]));
+        let mut tasks: Vec<(u32, &Running)> =
+            here.filter(|(at, task)| side.rate(task) > 0 && !self.gone[*at as usize]).collect();
+        tasks.sort_by_key(|(_, task)| (std::cmp::Reverse(side.rate(task)), task.task));
+        let mut kept = Vec::new();
+        for (at, task) in tasks {
+            if !self.is_hot(side.link) {
+                return;
+            }
+            match self.leave(task, side) {
+                Ok(to) => {
+                    self.gone[at as usize] = true;
+                    self.answer.moves.push(Move { at, to, link: side.link });
+                }
+                Err(why) => kept.push(Kept { at, link: side.link, why }),
+            }
+        }
+        if self.is_hot(side.link) {
+            self.answer.kept.extend(kept);
+        }
+    }
+
+    fn is_hot(&self, link: ResourceId) -> bool {
+        let utilization = self.context.view.utilization_with(link, Load(0));
+        utilization.is_some_and(|utilization| utilization > self.context.view.hot_above())
+    }
+
+    /// Lets a task leave its rack, if it may and there is somewhere to go.
+    fn leave(&mut self, task: &Running, side: Side) -> Result<HostId, Stays> {
+        if !task.demand.tolerant {
+            return Err(Stays::Sensitive);
+        }
+        if task.cooling {
+            return Err(Stays::Cooling);
+        }
+        let budget = self.budgets[task.job as usize];
+        let left = budget.checked_sub(1).ok_or(Stays::Budget)?;
+        let to = self.elsewhere(task, side.rack).ok_or(Stays::NoHost)?;
+        self.budgets[task.job as usize] = left;
+        let (fabric, now) = (self.context.pool.fabric(), self.context.view.now());
+        let measured = |bps| Traffic { mean_bps: bps, peak_bps: bps };
+        let (egress, ingress) = (measured(task.egress_bps), measured(task.ingress_bps));
+        let leaves = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
+        let (egress, ingress) = (task.demand.egress_in_all(), task.demand.ingress_in_all());
+        let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
+        leaves.chain(comes).for_each(|entry| self.context.view.add(&entry));
+        Ok(to)
+    }
+
+    /// Where the proactive rule puts a task outside its rack, if that stays cool.
+    fn elsewhere(&mut self, task: &Running, rack: DomainId) -> Option<HostId> {
+        let Task { cpus, memory, .. } = task.demand;
+        let (egress, ingress) = (task.demand.egress_in_all(), task.demand.ingress_in_all());
+        let demand = [egress.peak_bps, ingress.peak_bps, cpus.0, memory.0];
+        let no_less = |(other, tags): &([u64; 4], u64)| {
+            *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours >= theirs)
+        };
+        if self.stuck.iter().any(no_less) {
+            return None;
+        }
+        let app = AppRequest {
+            id: self.request.id ^ task.task.app.rotate_left(32) ^ u64::from(task.task.index),
+            job: self.request.budgets[task.job as usize].job,
+            tasks: vec![task.demand],
+            transfers: Vec::new(),
+            constraints: Constraints {
+                excluded_domains: vec![rack],
+                tags: task.tags,
+                ..Constraints::default()
+            },
+        };
+        let (destination, taken) = (&self.destination, &mut self.taken);
+        match destination.assign_beside(&app, self.context, taken, &mut Vec::new()) {
+            Ok(hosts) => Some(hosts[0]),
+            Err(_) => {
+                self.stuck.push((demand, task.tags));
+                None
+            }
+        }
+    }
+}
+
+fn owner(task: &Running) -> Owner {
+    Owner { kind: OwnerKind::App, id: task.task.app }
+}

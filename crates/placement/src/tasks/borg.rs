@@ -1,0 +1,429 @@
+//! `borg` and its kin: a cell's scheduler, and UTP in it (Hotspots section 5.1).
+//!
+//! For each task a sample of hosts with room is drawn, and the best is taken by a vector of objectives in which the
+//! first that differs decides: fewest tasks of the job in the rack (spread), then balance, then fewest processors left
+//! (packing), then a seeded hash. Each is in steps, or what ranks lower would never decide.
+//!
+//! `borg` balances processors and memory. `utp-proactive` puts in place of that, and of nothing above it, how loaded the
+//! busier direction of the rack's link would be with the task: what telemetry shows, what is placed and not seen yet,
+//! and the task's peak demand. `utp` moves tasks from hot racks too ([`crate::moves`]); `utp-reactive` does only that.
+//!
+//! Borg's own vector is not published; this one has the objectives that the paper names. Nothing is overcommitted.
+
+use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::seats::{Seats, Taken};
+use super::{AppRequest, Assignment, Task, change};
+use crate::decision::sight;
+use crate::policy::{setting_error, settings};
+use crate::ties::{Draws, Ties};
+use crate::{
+    Candidate, Considered, Constraint, Context, Decision, Explain, Limit, Made, Objectives, Policy, Refusal,
+    Registration, Verdict,
+};
+
+/// Draws for each host of the sample before every host is looked at in turn.
+const DRAWS: u32 = 4;
+
+/// Settings of `borg` and `utp`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BorgSettings {
+    /// How many hosts with room are looked at for a task. Default 100.
+    pub sample: u32,
+    /// Shares of a load that count as equal, from 0.001 to 1. Default 0.02.
+    pub step: f64,
+}
+
+impl Default for BorgSettings {
+    fn default() -> Self {
+        BorgSettings { sample: 100, step: 0.02 }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Borg {
+    name: &'static str,
+    settings: BorgSettings,
+    /// Whether racks' links are balanced, and not hosts.
+    proactive: bool,
+    /// The most that a rack's links may be loaded with a task.
+    most: f64,
+}
+
+pub(super) const BORG: Registration<AppRequest> = Registration {
+    name: "borg",
+    summary: "the best of a sample of hosts: spread, then balance of hosts, then packing",
+    source: "Hotspots (2024), section 5.1: the scheduler that UTP changes",
+    schema,
+    make: |text| make("borg", false, text),
+};
+
+pub(super) const UTP_REACTIVE: Registration<AppRequest> = Registration {
+    name: "utp-reactive",
+    summary: "as borg; tasks are moved from hot racks",
+    source: "Hotspots (2024), section 5.1, the reactive part",
+    schema,
+    make: |text| make("utp-reactive", false, text),
+};
+
+pub(super) const UTP_PROACTIVE: Registration<AppRequest> = Registration {
+    name: "utp-proactive",
+    summary: "as borg, but with the balance of racks' links, the task's peak included",
+    source: "Hotspots (2024), section 5.1, the proactive part",
+    schema,
+    make: |text| make("utp-proactive", true, text),
+};
+
+pub(super) const UTP: Registration<AppRequest> = Registration {
+    name: "utp",
+    summary: "as utp-proactive, and tasks are moved from hot racks",
+    source: "Hotspots (2024), section 5.1",
+    schema,
+    make: |text| make("utp", true, text),
+};
+
+fn schema() -> serde_json::Value {
+    schemars::schema_for!(BorgSettings).to_value()
+}
+
+fn make(name: &'static str, proactive: bool, text: &str) -> Made<AppRequest> {
+    let read: BorgSettings = settings(name, text)?;
+    if read.sample == 0 {
+        return Err(setting_error(name, "sample", "0: expected at least one host"));
+    }
+    if !(0.001..=1.0).contains(&read.step) {
+        return Err(setting_error(name, "step", "expected a share from 0.001 to 1"));
+    }
+    Ok(Box::new(Borg { name, settings: read, proactive, most: f64::INFINITY }))
+}
+
+impl Borg {
+    /// UTP's proactive part.
+    pub(super) fn proactive(settings: BorgSettings) -> Borg {
+        Borg { name: "utp-proactive", settings, proactive: true, most: f64::INFINITY }
+    }
+
+    /// The same, but never to a rack whose links would be loaded more than `most`.
+    pub(crate) fn below(settings: BorgSettings, most: f64) -> Borg {
+        Borg { most, ..Borg::proactive(settings) }
+    }
+
+    /// Places the tasks of a request one after the other.
+    pub(crate) fn assign(
+        &self,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+        why: &mut Vec<Considered>,
+    ) -> Result<Assignment, Refusal> {
+        self.assign_beside(request, context, &mut Taken::default(), why)
+    }
+
+    /// The same where others have taken some of the room that the pool shows; what these tasks take is added.
+    pub(crate) fn assign_beside(
+        &self,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+        taken: &mut Taken,
+        why: &mut Vec<Considered>,
+    ) -> Result<Assignment, Refusal> {
+        let fabric = context.pool.fabric();
+        if self.proactive && fabric.all_racks().any(|rack| fabric.out_of_domain(rack).is_none()) {
+            return Err(Refusal::NoRackLinks);
+        }
+        let before = context.view.mark();
+        let mut seats = Seats::beside(context.pool, request, std::mem::take(taken));
+        let mut answer = Ok(());
+        for (at, task) in (0..).zip(&request.tasks) {
+            answer = self.place_task(at, request, &mut seats, context, why);
+            let Some(host) = seats.host_of(at) else { break };
+            if request.tasks.len() > 1 {
+                let entries = change::task_streams(fabric, request, task, host, context.view.now());
+                entries.for_each(|entry| context.view.add(&entry));
+            }
+        }
+        context.view.back_to(before);
+        let answer = answer.map(|()| seats.assignment());
+        *taken = seats.into_taken();
+        answer
+    }
+
+    fn place_task(
+        &self,
+        at: u32,
+        request: &AppRequest,
+        seats: &mut Seats<'_>,
+        context: &Context<'_, '_>,
+        why: &mut Vec<Considered>,
+    ) -> Result<(), Refusal> {
+        let id = request.id.wrapping_add(u64::from(at) << 40);
+        let ties = Ties::new(context.seed, id);
+        let in_racks = context.pool.racks_of(request.job);
+        let count = context.pool.fabric().rack_count();
+        let seen = Vec::with_capacity(count.min(self.settings.sample as usize));
+        let mut racks = Racks { policy: self, request, at, context, in_racks, seen, slots: vec![0; count] };
+        let explained = context.explain.limit() > 0;
+        let (mut best, mut ranked) = (None::<Rank>, Vec::new());
+        let mut newest = Nanos(0);
+        for host in self.sample(at, seats, context, &mut Draws::new(context.seed, id)) {
+            // Who cannot win is looked at no further, unless somebody wants to know why.
+            let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
+            let beat = beat.map(|((_, in_rack, steps, ..), _)| (in_rack, steps));
+            let Some(score) = racks.score(host, seats, beat) else { continue };
+            if let Some(seen) = score.unseen {
+                newest = newest.max(seen);
+            }
+            if score.unseen.is_none() && score.objectives.balance > self.most {
+                continue;
+            }
+            let steps = self.steps(score.objectives.balance);
+            let tie = ties.rank(u64::from(host.0));
+            let Objectives { in_rack, left, .. } = score.objectives;
+            let rank = ((score.unseen.is_some(), in_rack, steps, left, tie), host);
+            if best.is_none_or(|least| rank < least) {
+                best = Some(rank);
+            }
+            if explained {
+                ranked.push((rank, score));
+            }
+        }
+        let Some(((unseen, ..), chosen)) = best else {
+            // Tasks that could leave hot racks come by the thousand, and nobody asks what keeps each where it is.
+            let counted = self.most == f64::INFINITY;
+            let none = Refusal::NoHost { task: at, by_constraint: Vec::new() };
+            return Err(if counted { seats.no_host(at) } else { none });
+        };
+        if unseen {
+            return Err(Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) });
+        }
+        if explained {
+            ranked.sort_by_key(|(rank, _)| *rank);
+            ranked.dedup_by_key(|((_, host), _)| *host);
+            if context.explain != Explain::All {
+                // Hosts of a rack are much alike: the best of each rack says more.
+                let mut seen = std::collections::BTreeSet::new();
+                ranked.retain(|((_, host), _)| seen.insert(context.pool.fabric().rack_of(*host)));
+            }
+            let shown = ranked.iter().take(context.explain.limit());
+            why.extend(shown.map(|((_, host), score)| score.considered(*host, *host == chosen, context)));
+        }
+        seats.take(at, chosen);
+        Ok(())
+    }
+
+    /// A share of load in steps.
+    fn steps(&self, balance: f64) -> u64 {
+        (balance.clamp(0.0, 1e6) / self.settings.step) as u64
+    }
+
+    /// Hosts with room, drawn at random; all there are, if there are few.
+    fn sample(
+        &self,
+        task: u32,
+        seats: &Seats<'_>,
+        context: &Context<'_, '_>,
+        draws: &mut Draws,
+    ) -> Vec<HostId> {
+        let hosts = context.pool.fabric().host_count() as u32;
+        let wanted = self.settings.sample.min(hosts) as usize;
+        let mut found = Vec::with_capacity(wanted);
+        let may = |host: &HostId| seats.refuses(*host, task).is_none();
+        // In a small cluster a sample would meet some hosts twice and others never.
+        if wanted * 2 >= hosts as usize {
+            return context.pool.fabric().all_hosts().filter(may).collect();
+        }
+        let mut at = 0;
+        for _ in 0..self.settings.sample.saturating_mul(DRAWS) {
+            at = draws.below(hosts);
+            found.extend(Some(HostId(at)).filter(may));
+            if found.len() == wanted {
+                return found;
+            }
+        }
+        if found.is_empty() {
+            let turn = |i: u32| HostId(((u64::from(at) + u64::from(i)) % u64::from(hosts)) as u32);
+            found.extend((0..hosts).map(turn).filter(may).take(wanted));
+        }
+        found
+    }
+}
+
+impl Policy<AppRequest> for Borg {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn place(
+        &self,
+        batch: &[AppRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
+        change::one_by_one(self.name(), batch, context, |request, context, notes| {
+            self.assign(request, context, &mut notes.why)
+        })
+    }
+}
+
+/// What ranks a host, the first first: whether it cannot be seen, tasks of the job in its rack, steps of balance,
+/// processors left, and a hash; then the host, which no two share.
+type Rank = ((bool, u32, u64, u64, u64), HostId);
+
+/// What the hosts of a rack have in common for one task, found once for each rack.
+struct Racks<'c, 'a, 'l> {
+    policy: &'c Borg,
+    request: &'c AppRequest,
+    at: u32,
+    context: &'c Context<'a, 'l>,
+    /// How many tasks of the job each rack has.
+    in_racks: &'c [(DomainId, u32)],
+    seen: Vec<Common>,
+    /// For each rack, 1 + its position in `seen`, or 0.
+    slots: Vec<u32>,
+}
+
+/// Of one rack.
+#[derive(Clone, Copy)]
+struct Common {
+    in_rack: u32,
+    links: Busier,
+}
+
+/// What is known of the busier link of a rack, with the task.
+#[derive(Clone, Copy)]
+enum Busier {
+    /// It was not looked at yet.
+    Open,
+    /// It is busier than that of a rack that ranks as high otherwise.
+    Beaten,
+    /// It is this; none where links play no part.
+    Found(Option<Links>),
+}
+
+/// The busier link of a rack, with the task.
+#[derive(Clone, Copy)]
+struct Links {
+    limit: ResourceId,
+    utilization: f64,
+    /// Where it cannot be seen: until when it was.
+    unseen: Option<Nanos>,
+}
+
+/// What ranks one host.
+struct Score {
+    objectives: Objectives,
+    limit: Option<ResourceId>,
+    unseen: Option<Nanos>,
+}
+
+impl Racks<'_, '_, '_> {
+    /// What ranks a host; `None` if it ranks below `beat`, tasks of the job in the rack and steps of balance.
+    fn score(&mut self, host: HostId, seats: &Seats<'_>, beat: Option<(u32, u64)>) -> Option<Score> {
+        let Racks { policy, request, at, context, .. } = *self;
+        let (pool, fabric) = (context.pool, context.pool.fabric());
+        let (in_rack, links) = self.common(fabric.rack_of(host), seats, beat)?;
+        let task = &request.tasks[at as usize];
+        let used = |all: Option<u64>, left: Option<u64>| match (all, left) {
+            (Some(all), Some(left)) if all > 0 => 1.0 - left as f64 / all as f64,
+            _ => 0.0,
+        };
+        let taken = seats.taken(host);
+        let cpus = pool.cpus_left(host).map(|left| left.0.saturating_sub(taken.0.0 + task.cpus.0));
+        let balance = match links {
+            Some(links) if policy.proactive => links.utilization,
+            _ => {
+                let memory = pool.memory_left(host).map(|m| m.0.saturating_sub(taken.1.0 + task.memory.0));
+                used(fabric.cpus(host).map(|cpus| cpus.0), cpus)
+                    .max(used(fabric.memory(host).map(|memory| memory.0), memory))
+            }
+        };
+        Some(Score {
+            objectives: Objectives { task: at, in_rack, balance, left: cpus.unwrap_or(0) },
+            limit: links.map(|links| links.limit),
+            unseen: links.and_then(|links| links.unseen),
+        })
+    }
+
+    /// Tasks of the job in a rack, and its busier link; `None` if it ranks below `beat`.
+    fn common(
+        &mut self,
+        rack: DomainId,
+        seats: &Seats<'_>,
+        beat: Option<(u32, u64)>,
+    ) -> Option<(u32, Option<Links>)> {
+        let slot = &mut self.slots[rack.index()];
+        if *slot == 0 {
+            let before = self.in_racks.binary_search_by_key(&rack, |&(rack, _)| rack);
+            let in_rack = before.map_or(0, |at| self.in_racks[at].1) + seats.in_rack(rack);
+            let links = if self.policy.proactive { Busier::Open } else { Busier::Found(None) };
+            self.seen.push(Common { in_rack, links });
+            *slot = self.seen.len() as u32;
+        }
+        let common = &mut self.seen[*slot as usize - 1];
+        if beat.is_some_and(|(in_rack, _)| common.in_rack > in_rack) {
+            return None;
+        }
+        if matches!(common.links, Busier::Open) {
+            let same = beat.filter(|(in_rack, _)| common.in_rack == *in_rack);
+            let worse = |utilization| same.is_some_and(|(_, steps)| self.policy.steps(utilization) > steps);
+            let task = &self.request.tasks[self.at as usize];
+            common.links = busier(self.context, rack, task, worse);
+        }
+        match common.links {
+            Busier::Found(links) => Some((common.in_rack, links)),
+            Busier::Open | Busier::Beaten => None,
+        }
+    }
+}
+
+/// The busier direction of a rack's link, were the task there; beaten, if one of them is `worse` than another rack's.
+fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn(f64) -> bool) -> Busier {
+    let fabric = context.view.fabric();
+    let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));
+    let directions = [
+        (fabric.out_of_domain(rack), load(task.egress_in_all().peak_bps)),
+        (fabric.into_domain(rack), load(task.ingress_in_all().peak_bps)),
+    ];
+    let mut busier: Option<Links> = None;
+    for (link, extra) in directions {
+        let Some(limit) = link else { continue };
+        let links = match context.view.utilization_with(limit, extra) {
+            Some(utilization) => Links { limit, utilization, unseen: None },
+            None => {
+                let unseen = Some(context.view.measured_until(limit));
+                let utilization = f64::INFINITY;
+                if worse(utilization) {
+                    return Busier::Beaten;
+                }
+                return Busier::Found(Some(Links { limit, utilization, unseen }));
+            }
+        };
+        if worse(links.utilization) {
+            return Busier::Beaten;
+        }
+        if busier.is_none_or(|most| links.utilization > most.utilization) {
+            busier = Some(links);
+        }
+    }
+    Busier::Found(busier)
+}
+
+impl Score {
+    fn considered(&self, host: HostId, chosen: bool, context: &Context<'_, '_>) -> Considered {
+        let verdict = match self.unseen {
+            Some(_) => Verdict::Refused(Constraint::Unknown),
+            None if chosen => Verdict::Chosen,
+            None => Verdict::Outranked,
+        };
+        Considered {
+            candidate: Candidate::Host(host),
+            limit: self.limit.map(Limit::Resource),
+            value: None,
+            sight: self.limit.map(|link| sight(context.view, link)),
+            objectives: self.unseen.is_none().then_some(self.objectives),
+            verdict,
+        }
+    }
+}

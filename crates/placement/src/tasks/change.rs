@@ -1,0 +1,134 @@
+//! What the ledger learns of tasks that are placed, and the decision that says so.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{BITS_PER_BYTE, Bytes, Endpoint, Fabric, Hop, HostId, Nanos, ResourceId};
+use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction};
+
+use super::{AppRequest, Assignment, Task, Traffic};
+use crate::{Basis, Considered, Context, Decision, Refusal};
+
+/// Answers requests one after the other, each on what those before it will carry.
+pub(super) fn one_by_one(
+    policy: &'static str,
+    batch: &[AppRequest],
+    context: &mut Context<'_, '_>,
+    assign: impl Fn(&AppRequest, &mut Context<'_, '_>, &mut Notes) -> Result<Assignment, Refusal>,
+) -> Vec<Result<Decision<Assignment>, Refusal>> {
+    let mut answers = Vec::with_capacity(batch.len());
+    for (at, request) in batch.iter().enumerate() {
+        let mut notes = Notes::default();
+        let answer = assign(request, context, &mut notes);
+        let answer = answer.map(|hosts| decision(policy, request, hosts, notes, context));
+        if at + 1 < batch.len() {
+            let entries = answer.iter().flat_map(|decision| &decision.change.add);
+            entries.for_each(|entry| context.view.add(entry));
+        }
+        answers.push(answer);
+    }
+    answers
+}
+
+/// What a policy says of an answer besides the hosts.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// See [`Decision::why`].
+    pub why: Vec<Considered>,
+    /// See [`Basis::gap`].
+    pub gap: Option<f64>,
+}
+
+/// The decision to put tasks on these hosts.
+pub(super) fn decision(
+    policy: &'static str,
+    request: &AppRequest,
+    hosts: Assignment,
+    Notes { why, gap }: Notes,
+    context: &Context<'_, '_>,
+) -> Decision<Assignment> {
+    Decision {
+        change: change(context.pool.fabric(), request, &hosts, context.view.now()),
+        basis: Basis { epoch: context.view.epoch(), oldest: None, policy, note: None, gap },
+        why,
+        choice: hosts,
+    }
+}
+
+/// What the ledger learns of what a task sends out of its rack and receives from outside, which comes or leaves now.
+pub(crate) fn streams(
+    fabric: &Fabric,
+    owner: Owner,
+    egress: Traffic,
+    ingress: Traffic,
+    host: HostId,
+    sign: Sign,
+    now: Nanos,
+) -> impl Iterator<Item = Entry> + use<> {
+    let directions = [(egress, outward(fabric, host)), (ingress, inward(fabric, host))];
+    directions.into_iter().filter_map(move |(Traffic { mean_bps, peak_bps }, links)| {
+        let hops = links.into_iter().map(|resource| Hop { resource, work: BITS_PER_BYTE }).collect();
+        let demand = Demand::Stream { mean_bps, peak_bps };
+        let entry = Entry { owner, hops, demand, sign, fade: Fade::WithEstimator, starts: Some(now) };
+        (peak_bps.max(mean_bps) > 0).then_some(entry)
+    })
+}
+
+/// The same of a task of a request.
+pub(super) fn task_streams(
+    fabric: &Fabric,
+    request: &AppRequest,
+    task: &Task,
+    host: HostId,
+    now: Nanos,
+) -> impl Iterator<Item = Entry> + use<> {
+    let owner = Owner { kind: OwnerKind::App, id: request.id };
+    streams(fabric, owner, task.egress_in_all(), task.ingress_in_all(), host, Sign::Adds, now)
+}
+
+/// An entry for all transfers between two hosts, and one for each direction of a task's own traffic.
+fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Transaction {
+    let mut between = BTreeMap::<(HostId, HostId), (u64, u32)>::new();
+    for transfer in &request.transfers {
+        let (from, to) = (hosts[transfer.from as usize], hosts[transfer.to as usize]);
+        if from != to && transfer.bytes > Bytes(0) {
+            let (bytes, flows) = between.entry((from, to)).or_default();
+            *bytes = bytes.saturating_add(transfer.bytes.0);
+            *flows += 1;
+        }
+    }
+    let owner = Owner { kind: OwnerKind::App, id: request.id };
+    let mut add = Vec::with_capacity(between.len());
+    for ((from, to), (bytes, flows)) in between {
+        let mut hops = Vec::new();
+        fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut hops);
+        let demand = Demand::Elastic { bytes: Bytes(bytes), flows, cap_bps: None };
+        let (sign, fade) = (Sign::Adds, Fade::WithEstimator);
+        add.push(Entry { owner, hops, demand, sign, fade, starts: Some(now) });
+    }
+    for (task, &host) in request.tasks.iter().zip(hosts) {
+        add.extend(task_streams(fabric, request, task, host, now));
+    }
+    Transaction { add, ..Transaction::default() }
+}
+
+/// The links from a host out of all that it is in.
+fn outward(fabric: &Fabric, host: HostId) -> Vec<ResourceId> {
+    let mut links: Vec<ResourceId> = fabric.egress(host).into_iter().collect();
+    let mut domain = Some(fabric.rack_of(host));
+    while let Some(at) = domain {
+        links.extend(fabric.out_of_domain(at));
+        domain = fabric.parent(at);
+    }
+    links
+}
+
+/// The links into a host from outside of all that it is in.
+fn inward(fabric: &Fabric, host: HostId) -> Vec<ResourceId> {
+    let mut links: Vec<ResourceId> = fabric.ingress(host).into_iter().collect();
+    let mut domain = Some(fabric.rack_of(host));
+    while let Some(at) = domain {
+        links.extend(fabric.into_domain(at));
+        domain = fabric.parent(at);
+    }
+    links
+}

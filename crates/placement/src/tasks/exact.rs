@@ -1,0 +1,248 @@
+//! `choreo-exact`: the placement whose slowest link is fastest (Choreo appendix).
+//!
+//! The appendix's program, linearised: X_im is 1 if task i is on host m, y_imjn stands for X_im X_jn, and z, the time of
+//! the slowest link, is made small. Where the appendix has y <= X_im, y <= X_jn and one sum over all y, here for
+//! each i, j and m the y_imjn add up to X_im, and for each n to X_jn: the same whole solutions, but a tighter bound, so
+//! that fewer nodes are needed. For j < i the program uses y_jnim, an exchange that the printed objective forgets.
+//!
+//! The search begins from what `leeward` finds and ends after `nodes` nodes, never by a clock; where it was cut short,
+//! the decision says how much might still be gained.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
+use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::change::{self, Notes};
+use super::completion::completion;
+use super::rates::{Estimate, Rates, SLOWEST};
+use super::seats::Seats;
+use super::{AppRequest, Assignment, Leeward, LeewardSettings};
+use crate::policy::settings;
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// Variables that a program may have: more would not be solved, and would fill memory.
+const MOST_VARIABLES: usize = 500_000;
+
+/// Settings of `choreo-exact`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExactSettings {
+    /// Nodes of the search at most. Default 2000.
+    pub nodes: u32,
+    /// Whether on a hose mesh the links into hosts count too. Default false, as in the paper.
+    pub into_hosts: bool,
+    /// Whether flows alone are counted, C / (N + 1), whatever telemetry shows. Default false.
+    pub flows_only: bool,
+}
+
+impl Default for ExactSettings {
+    fn default() -> Self {
+        ExactSettings { nodes: 2000, into_hosts: false, flows_only: false }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    settings: ExactSettings,
+    first: Leeward,
+}
+
+pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+    name: "choreo-exact",
+    summary: "apps: the placement whose slowest link is fastest, by mixed-integer programming",
+    source: "LaCurts et al., Choreo (IMC 2013), appendix",
+    schema: || schemars::schema_for!(ExactSettings).to_value(),
+    make: |text| {
+        let settings: ExactSettings = settings("choreo-exact", text)?;
+        let ExactSettings { into_hosts, flows_only, .. } = settings;
+        let first = Leeward::new(LeewardSettings { into_hosts, flows_only, ..LeewardSettings::default() });
+        Ok(Box::new(Exact { settings, first }))
+    },
+};
+
+impl Exact {
+    fn assign(
+        &self,
+        request: &AppRequest,
+        context: &Context<'_, '_>,
+        notes: &mut Notes,
+    ) -> Result<Assignment, Refusal> {
+        let first = self.first.assign(request, context)?;
+        let ExactSettings { nodes, into_hosts, flows_only } = self.settings;
+        let estimate = Estimate { into_hosts, flows_only };
+        let seconds =
+            |hosts: &[HostId]| completion(context.view, &request.transfers, hosts, estimate).seconds;
+        let unit = seconds(&first);
+        // Nothing is faster than nothing; and where a link that must be used carries nothing, all is as slow.
+        if unit == 0.0 || !unit.is_finite() {
+            notes.gap = Some(0.0);
+            return Ok(first);
+        }
+        let model = Model::new(request, context, estimate, unit)?;
+        let start = model.values_of(&first);
+        let solution = match model.program.minimise(Limits { nodes }, Some(&start)) {
+            Ok(solution) => solution,
+            Err(SolverError::Limit { .. }) => {
+                notes.gap = Some(f64::INFINITY);
+                return Ok(first);
+            }
+            Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
+        };
+        notes.gap = Some(solution.gap);
+        let found = model.hosts_of(&solution);
+        // The solver's numbers are rounded; the placement it means is not.
+        Ok(if seconds(&found) <= unit { found } else { first })
+    }
+}
+
+impl Policy<AppRequest> for Exact {
+    fn name(&self) -> &'static str {
+        "choreo-exact"
+    }
+
+    fn place(
+        &self,
+        batch: &[AppRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
+        change::one_by_one(self.name(), batch, context, |request, context, notes| {
+            self.assign(request, context, notes)
+        })
+    }
+}
+
+/// Two tasks, the first before the second, and the bytes that go from one to the other and back.
+type Pair = ((u32, u32), (u64, u64));
+
+/// The program of one app.
+struct Model {
+    program: Program,
+    /// Hosts that any task may be on.
+    hosts: Vec<HostId>,
+    pairs: Vec<Pair>,
+    /// X: for each task, for each host.
+    on: Vec<Vec<Variable>>,
+}
+
+impl Model {
+    /// `unit` is the time in seconds that z counts in, so that the numbers are near 1.
+    fn new(
+        request: &AppRequest,
+        context: &Context<'_, '_>,
+        estimate: Estimate,
+        unit: f64,
+    ) -> Result<Model, Refusal> {
+        let seats = Seats::new(context.pool, request);
+        let open = |host: &HostId| seats.refuses_all(*host, &[]).is_none();
+        let hosts: Vec<HostId> = context.pool.fabric().all_hosts().filter(open).collect();
+        let mut bytes = BTreeMap::<(u32, u32), (u64, u64)>::new();
+        for transfer in request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
+            let (from, to) = (transfer.from, transfer.to);
+            let both = bytes.entry((from.min(to), from.max(to))).or_default();
+            let one = if from < to { &mut both.0 } else { &mut both.1 };
+            *one = one.saturating_add(transfer.bytes.0);
+        }
+        let variables = 1 + request.tasks.len() * hosts.len() + bytes.len() * hosts.len() * hosts.len();
+        if variables > MOST_VARIABLES {
+            return Err(Refusal::TooLarge { variables, most: MOST_VARIABLES });
+        }
+        let mut program = Program::new();
+        let slowest = program.add(1.0, 0.0..=f64::INFINITY);
+        let place = |_| hosts.iter().map(|_| program.add_whole(0.0, 0.0..=1.0)).collect::<Vec<Variable>>();
+        let on: Vec<Vec<Variable>> = request.tasks.iter().map(place).collect();
+        let mut model = Model { program, hosts, pairs: bytes.into_iter().collect(), on };
+        model.keep_to_room(request, context);
+        model.bound_links(context, estimate, slowest, unit);
+        Ok(model)
+    }
+
+    /// Every task is on one host, and no host has more than it has room for.
+    fn keep_to_room(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
+        for places in &self.on {
+            let once: Vec<_> = places.iter().map(|&place| (place, 1.0)).collect();
+            self.program.constrain(1.0..=1.0, &once);
+        }
+        for (at, &host) in self.hosts.iter().enumerate() {
+            let cpus = context.pool.cpus_left(host).map(|left| left.0 as f64);
+            let memory = context.pool.memory_left(host).map(|left| left.0 as f64);
+            let needs_cpus: Vec<f64> = request.tasks.iter().map(|task| task.cpus.0 as f64).collect();
+            let needs_memory: Vec<f64> = request.tasks.iter().map(|task| task.memory.0 as f64).collect();
+            for (left, needs) in [(cpus, needs_cpus), (memory, needs_memory)] {
+                let total: f64 = needs.iter().sum();
+                let Some(left) = left.filter(|&left| left < total) else { continue };
+                // As shares of what is left; a task that needs more than that is kept out.
+                let share = |need: f64| if left > 0.0 { need / left } else { f64::from(need > 0.0) * 2.0 };
+                let terms = self.on.iter().zip(&needs);
+                let terms: Vec<_> = terms.map(|(places, &need)| (places[at], share(need).min(2.0))).collect();
+                self.program.constrain(f64::NEG_INFINITY..=1.0, &terms);
+            }
+        }
+    }
+
+    /// y, what it stands for, and that no link takes longer than the slowest.
+    fn bound_links(&mut self, context: &Context<'_, '_>, estimate: Estimate, slowest: Variable, unit: f64) {
+        let mut rates = Rates::new(context.view, estimate);
+        let mut rows = BTreeMap::<ResourceId, Vec<(Variable, f64)>>::new();
+        for &((i, j), (there, back)) in &self.pairs {
+            let both: Vec<Vec<Variable>> = (self.hosts.iter())
+                .map(|_| self.hosts.iter().map(|_| self.program.add(0.0, 0.0..=1.0)).collect())
+                .collect();
+            for (at, (&on_i, &on_j)) in self.on[i as usize].iter().zip(&self.on[j as usize]).enumerate() {
+                let mut of_i: Vec<_> = both[at].iter().map(|&y| (y, 1.0)).collect();
+                of_i.push((on_i, -1.0));
+                self.program.constrain(0.0..=0.0, &of_i);
+                let mut of_j: Vec<_> = both.iter().map(|row| (row[at], 1.0)).collect();
+                of_j.push((on_j, -1.0));
+                self.program.constrain(0.0..=0.0, &of_j);
+            }
+            for (m, &host_m) in self.hosts.iter().enumerate() {
+                for (n, &host_n) in self.hosts.iter().enumerate() {
+                    for (from, to, bytes) in [(host_m, host_n, there), (host_n, host_m, back)] {
+                        for link in rates.path(from, to).to_vec() {
+                            let seconds = bytes as f64 * BITS_PER_BYTE / rates.of_link(link).max(SLOWEST);
+                            let row = rows.entry(link).or_default();
+                            match row.last_mut() {
+                                Some((last, sum)) if *last == both[m][n] => *sum += seconds / unit,
+                                _ if bytes > 0 => row.push((both[m][n], seconds / unit)),
+                                _ => {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for (_, mut row) in rows.into_iter().filter(|(_, row)| !row.is_empty()) {
+            row.push((slowest, -1.0));
+            self.program.constrain(f64::NEG_INFINITY..=0.0, &row);
+        }
+    }
+
+    /// The values of all variables for a placement, in the order in which they were added; z is 1, the unit.
+    fn values_of(&self, hosts: &[HostId]) -> Vec<f64> {
+        let is = |task: u32, host: HostId| f64::from(u8::from(hosts[task as usize] == host));
+        let mut values = vec![1.0];
+        for task in 0..hosts.len() as u32 {
+            values.extend(self.hosts.iter().map(|&host| is(task, host)));
+        }
+        for &((i, j), _) in &self.pairs {
+            for &m in &self.hosts {
+                values.extend(self.hosts.iter().map(|&n| is(i, m) * is(j, n)));
+            }
+        }
+        values
+    }
+
+    fn hosts_of(&self, solution: &Solution) -> Assignment {
+        let host = |places: &Vec<Variable>| {
+            let most = |a: &usize, b: &usize| {
+                solution.value(places[*a]).total_cmp(&solution.value(places[*b])).then(b.cmp(a))
+            };
+            self.hosts[(0..places.len()).max_by(most).expect("a placement was found, so there are hosts")]
+        };
+        self.on.iter().map(host).collect()
+    }
+}

@@ -1,0 +1,342 @@
+//! App files: tasks and their traffic matrix as people write them. `read` gives a request and the names in it.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::input::{
+    Files, InputError, Spanned, excerpt, one_line, read_square, read_text, read_yaml,
+};
+use leeward_fabric::{Bandwidth, Bytes, Cpus};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{AppRequest, Class, Task, Traffic, Transfer};
+
+/// Tasks of an app at most: a larger count is a slip of the pen.
+const MOST_TASKS: usize = 100_000;
+/// What a traffic matrix may carry in all.
+const MOST_BYTES: f64 = (1_u64 << 62) as f64;
+
+/// An app, or a job of tasks that do not talk to each other.
+#[derive(Clone, PartialEq, Debug)]
+pub struct App {
+    /// What people call it.
+    pub name: String,
+    /// The names of its tasks, in the order of the request.
+    pub names: Vec<String>,
+    /// The request, with number and job 0 and without constraints.
+    pub request: AppRequest,
+    /// How much moving its job can bear.
+    pub budget: BudgetFile,
+}
+
+/// An app: tasks, and what they send each other.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AppFile {
+    /// What people call it.
+    #[serde(default, deserialize_with = "one_line")]
+    pub name: Option<String>,
+    /// Its tasks, at least one.
+    #[schemars(with = "Vec<TaskFile>")]
+    pub tasks: Vec<Spanned<TaskFile>>,
+    /// What tasks send each other; or else `matrix`.
+    #[serde(default)]
+    #[schemars(with = "Vec<TransferFile>")]
+    pub transfers: Vec<Spanned<TransferFile>>,
+    /// A file with a square of bytes as CSV, without a header: a row and column for each task, in their order.
+    pub matrix: Option<String>,
+    /// How much moving it can bear.
+    #[serde(default)]
+    pub budget: BudgetFile,
+}
+
+/// A task, or `count` tasks alike.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskFile {
+    /// Its name.
+    pub name: String,
+    /// This many tasks like this one, with their numbers after the name.
+    pub count: Option<u32>,
+    /// Processors. Default 0.
+    #[serde(default)]
+    pub cpus: Cpus,
+    /// Memory. Default 0B.
+    #[serde(default)]
+    pub memory: Bytes,
+    /// What it sends out of its rack.
+    #[serde(default)]
+    pub egress: DirectionFile,
+    /// What it receives from outside its rack.
+    #[serde(default)]
+    pub ingress: DirectionFile,
+    /// Whether it may be moved. Default false.
+    #[serde(default)]
+    pub tolerant: bool,
+}
+
+/// What a task sends or receives: in the class `non_critical`, or by class.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DirectionFile {
+    /// In the mean; the peak if not given.
+    pub mean: Option<Bandwidth>,
+    /// At its peak; the mean if not given.
+    pub peak: Option<Bandwidth>,
+    /// Performance-critical traffic.
+    pub critical: Option<RateFile>,
+    /// Traffic that is not critical.
+    pub non_critical: Option<RateFile>,
+    /// Best effort.
+    pub best_effort: Option<RateFile>,
+}
+
+/// A rate: its mean, its peak, or both.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RateFile {
+    /// In the mean; the peak if not given.
+    pub mean: Option<Bandwidth>,
+    /// At its peak; the mean if not given.
+    pub peak: Option<Bandwidth>,
+}
+
+/// An element of the traffic matrix.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferFile {
+    /// The task that sends, or with a name of several tasks each of them.
+    pub from: String,
+    /// The task that receives, or each of several.
+    pub to: String,
+    /// How much, from each to each.
+    pub bytes: Bytes,
+}
+
+/// How much moving a job can bear; without limit where it says nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetFile {
+    /// Tasks that may be down at once.
+    pub down: Option<u32>,
+    /// Evictions in an hour.
+    pub evictions_per_hour: Option<u32>,
+}
+
+impl App {
+    /// Reads an app file; its matrix is looked up from the folder of `files`.
+    ///
+    /// # Errors
+    /// An [`InputError`] with file, line and field.
+    pub fn read(path: &str, files: &Files) -> Result<App, InputError> {
+        App::from_text(path, &read_text(path)?, files)
+    }
+
+    /// Puts a square of bytes in the place of what tasks send each other: a row for each sender, a column for each
+    /// receiver.
+    ///
+    /// # Errors
+    /// An [`InputError`] about `matrix`, which names what is wrong where.
+    pub fn set_matrix(&mut self, rows: &[Vec<f64>]) -> Result<(), InputError> {
+        let wrong = |message: String| Err(InputError::new("matrix", message));
+        let tasks = self.names.len();
+        if rows.len() != tasks {
+            return wrong(format!("{} rows, but there are {tasks} tasks", rows.len()));
+        }
+        let (mut transfers, mut total) = (Vec::new(), 0.0);
+        for (from, row) in rows.iter().enumerate() {
+            if row.len() != tasks {
+                return wrong(format!(
+                    "row {}: {} numbers in {tasks} rows: not a square",
+                    from + 1,
+                    row.len()
+                ));
+            }
+            for (to, &bytes) in row.iter().enumerate() {
+                total += bytes;
+                if !bytes.is_finite() || bytes < 0.0 || total > MOST_BYTES {
+                    return wrong(format!(
+                        "row {}, column {}: {bytes}: expected a number of bytes, not negative",
+                        from + 1,
+                        to + 1
+                    ));
+                }
+                if bytes >= 0.5 && from != to {
+                    let (from, to, bytes) = (from as u32, to as u32, Bytes(bytes.round() as u64));
+                    transfers.push(Transfer { from, to, bytes });
+                }
+            }
+        }
+        self.request.transfers = transfers;
+        Ok(())
+    }
+
+    /// The same from a text, with the name it has in errors.
+    pub fn from_text(path: &str, text: &str, files: &Files) -> Result<App, InputError> {
+        let file: AppFile = read_yaml(path, text)?;
+        Reader { path, groups: BTreeMap::new(), names: Vec::new(), tasks: Vec::new() }.read(file, files)
+    }
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    /// The tasks of each name, as positions.
+    groups: BTreeMap<String, std::ops::Range<u32>>,
+    names: Vec<String>,
+    tasks: Vec<Task>,
+}
+
+impl Reader<'_> {
+    fn read(mut self, file: AppFile, files: &Files) -> Result<App, InputError> {
+        if file.tasks.is_empty() {
+            return Err(InputError::new(self.path, "an empty list; expected at least one").in_field("tasks"));
+        }
+        for (at, task) in file.tasks.iter().enumerate() {
+            self.task(at, task)?;
+        }
+        let transfers = match &file.matrix {
+            Some(_) if !file.transfers.is_empty() => {
+                return Err(
+                    InputError::new(self.path, "give `transfers` or `matrix`, not both").in_field("matrix")
+                );
+            }
+            Some(matrix) => self.square(matrix, files)?,
+            None => self.transfers(&file.transfers)?,
+        };
+        let (name, budget) = (file.name.unwrap_or_else(|| "app".into()), file.budget);
+        let request = AppRequest { tasks: self.tasks, transfers, ..AppRequest::default() };
+        Ok(App { name, names: self.names, request, budget })
+    }
+
+    fn task(&mut self, at: usize, item: &Spanned<TaskFile>) -> Result<(), InputError> {
+        let file = &item.value;
+        let wrong = |field: &str, message: String| {
+            let error = InputError::new(self.path, message).in_field(format!("tasks[{at}].{field}"));
+            Err(error.at(item))
+        };
+        let count = file.count.unwrap_or(1);
+        if count == 0 || self.tasks.len() + count as usize > MOST_TASKS {
+            return wrong(
+                "count",
+                format!("{count}: expected at least 1, and at most {MOST_TASKS} tasks in all"),
+            );
+        }
+        let task = match file.demand() {
+            Ok(task) => task,
+            Err((field, message)) => return wrong(field, message),
+        };
+        let first = self.names.len() as u32;
+        for number in 0..count {
+            let numbered = file.count.map(|_| number.to_string()).unwrap_or_default();
+            self.names.push(format!("{}{numbered}", file.name));
+            self.tasks.push(task);
+        }
+        let names = self.names[first as usize..].to_vec();
+        let single = (0..).zip(&names).map(|(i, name)| (name.clone(), first + i..first + i + 1));
+        let group = (file.name.clone(), first..first + count);
+        for (name, tasks) in single.chain(file.count.map(|_| group)) {
+            if self.groups.insert(name.clone(), tasks).is_some() {
+                return wrong("name", format!("`{name}`: two tasks have this name"));
+            }
+        }
+        Ok(())
+    }
+
+    fn transfers(&self, items: &[Spanned<TransferFile>]) -> Result<Vec<Transfer>, InputError> {
+        let mut bytes = BTreeMap::<(u32, u32), u64>::new();
+        let mut total = 0.0;
+        for (at, item) in items.iter().enumerate() {
+            let wrong = |field: &str, message: String| {
+                let error = InputError::new(self.path, message).in_field(format!("transfers[{at}].{field}"));
+                error.at(item)
+            };
+            let tasks = |field: &str, name: &String| {
+                let known = self.groups.get(name).cloned();
+                known.ok_or_else(|| wrong(field, format!("`{}`: no task has this name", excerpt(name))))
+            };
+            let TransferFile { from, to, bytes: amount } = &item.value;
+            let (senders, receivers) = (tasks("from", from)?, tasks("to", to)?);
+            if senders == receivers && senders.len() == 1 {
+                return Err(wrong("to", format!("`{}`: a task sends nothing to itself", excerpt(to))));
+            }
+            for (from, to) in senders.flat_map(|from| receivers.clone().map(move |to| (from, to))) {
+                if from != to && bytes.insert((from, to), amount.0).is_some() {
+                    let [from, to] = [from, to].map(|task| &self.names[task as usize]);
+                    return Err(wrong("to", format!("what {from} sends to {to} is there twice")));
+                }
+                total += amount.0 as f64;
+            }
+            if total > MOST_BYTES || bytes.len() > 100 * MOST_TASKS {
+                return Err(wrong("bytes", "too much for one app".into()));
+            }
+        }
+        Ok(bytes.into_iter().map(|((from, to), bytes)| Transfer { from, to, bytes: Bytes(bytes) }).collect())
+    }
+
+    fn square(&self, name: &str, files: &Files) -> Result<Vec<Transfer>, InputError> {
+        let mut lines = files.open(name)?.lines();
+        let (mut transfers, mut total) = (Vec::new(), 0.0);
+        let tasks = self.tasks.len() as u64;
+        let rows = read_square(&mut lines, |line, from, to, bytes| {
+            total += bytes;
+            if total > MOST_BYTES {
+                return Err(line.error(&format!("column {}", to + 1), "too much for one app"));
+            }
+            if from.max(to) >= tasks {
+                let message =
+                    format!("row or column {} of the matrix, but there are {tasks} tasks", from.max(to) + 1);
+                return Err(line.error("columns", message));
+            }
+            // What a task sends to itself crosses nothing.
+            if bytes >= 0.5 && from != to {
+                let (from, to, bytes) = (from as u32, to as u32, Bytes(bytes.round() as u64));
+                transfers.push(Transfer { from, to, bytes });
+            }
+            Ok(())
+        })?;
+        if rows != tasks {
+            return Err(lines.error(format!("a matrix of {rows} rows, but there are {tasks} tasks")));
+        }
+        Ok(transfers)
+    }
+}
+
+impl TaskFile {
+    /// What it demands, or which field is wrong and how.
+    pub fn demand(&self) -> Result<Task, (&'static str, String)> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
+        if self.name.is_empty() || !self.name.chars().all(allowed) {
+            let name = excerpt(&self.name);
+            return Err(("name", format!("`{name}`: a name has letters, digits, `.`, `_` and `-` only")));
+        }
+        Ok(Task {
+            cpus: self.cpus,
+            memory: self.memory,
+            egress: self.egress.by_class().map_err(|message| ("egress", message))?,
+            ingress: self.ingress.by_class().map_err(|message| ("ingress", message))?,
+            tolerant: self.tolerant,
+        })
+    }
+}
+
+impl DirectionFile {
+    fn by_class(&self) -> Result<[Traffic; Class::COUNT], String> {
+        let DirectionFile { mean, peak, critical, non_critical, best_effort } = *self;
+        let plain = mean.is_some() || peak.is_some();
+        let classes = [critical, non_critical, best_effort];
+        if plain && classes.iter().any(Option::is_some) {
+            return Err("give `mean` and `peak`, or classes, not both".into());
+        }
+        let classes = if plain { [None, Some(RateFile { mean, peak }), None] } else { classes };
+        let mut by_class = [Traffic::default(); Class::COUNT];
+        for (into, rate) in by_class.iter_mut().zip(classes) {
+            let RateFile { mean, peak } = rate.unwrap_or_default();
+            let (mean, peak) = (mean.or(peak).unwrap_or_default(), peak.or(mean).unwrap_or_default());
+            if mean > peak {
+                return Err(format!("a mean of {mean} above the peak of {peak}"));
+            }
+            *into = Traffic { mean_bps: mean.0, peak_bps: peak.0 };
+        }
+        Ok(by_class)
+    }
+}

@@ -1,0 +1,48 @@
+//! `minimum-machines`: a host that the app uses already, if one has room; else a new one (Choreo section 6, the third
+//! baseline). Which of several is new is the first in an order that the seed and the request shuffle.
+
+use leeward_fabric::HostId;
+
+use super::seats::{Seats, shuffled};
+use super::{AppRequest, Assignment, change};
+use crate::policy::{NoSettings, settings};
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// The policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MinimumMachines;
+
+pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+    name: "minimum-machines",
+    summary: "a host that the app uses already if one has room, else a new one",
+    source: "LaCurts et al., Choreo (IMC 2013), section 6",
+    schema: || schemars::schema_for!(NoSettings).to_value(),
+    make: |text| settings("minimum-machines", text).map(|NoSettings {}| Box::new(MinimumMachines) as _),
+};
+
+impl Policy<AppRequest> for MinimumMachines {
+    fn name(&self) -> &'static str {
+        "minimum-machines"
+    }
+
+    fn place(
+        &self,
+        batch: &[AppRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
+        change::one_by_one(self.name(), batch, context, |request, context, _| assign(request, context))
+    }
+}
+
+fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
+    let mut seats = Seats::new(context.pool, request);
+    let order = shuffled(context.pool, context.seed, request.id);
+    let mut used = Vec::<HostId>::new();
+    for task in 0..request.tasks.len() as u32 {
+        let host = seats.take_first(task, used.iter().chain(&order).copied())?;
+        if !used.contains(&host) {
+            used.push(host);
+        }
+    }
+    Ok(seats.assignment())
+}

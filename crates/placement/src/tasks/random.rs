@@ -1,0 +1,53 @@
+//! `random`: any host with enough processors and memory, each as likely (Choreo section 6, the first baseline).
+
+use leeward_fabric::HostId;
+
+use super::seats::Seats;
+use super::{AppRequest, Assignment, change};
+use crate::policy::{NoSettings, settings};
+use crate::ties::Draws;
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// Draws before every host is looked at in turn.
+const DRAWS: u32 = 16;
+
+/// The policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Random;
+
+pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+    name: "random",
+    summary: "any host with room, each as likely",
+    source: "LaCurts et al., Choreo (IMC 2013), section 6",
+    schema: || schemars::schema_for!(NoSettings).to_value(),
+    make: |text| settings("random", text).map(|NoSettings {}| Box::new(Random) as _),
+};
+
+impl Policy<AppRequest> for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn place(
+        &self,
+        batch: &[AppRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
+        change::one_by_one(self.name(), batch, context, |request, context, _| assign(request, context))
+    }
+}
+
+fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
+    let mut seats = Seats::new(context.pool, request);
+    let mut draws = Draws::new(context.seed, request.id);
+    let hosts = context.pool.fabric().host_count() as u32;
+    for task in 0..request.tasks.len() as u32 {
+        let drawn = std::iter::repeat_with(|| HostId(draws.below(hosts))).take(DRAWS as usize);
+        let first = drawn.collect::<Vec<_>>();
+        // Hardly any may: look at all, from the last draw on.
+        let last = first.last().map_or(0, |host| host.0);
+        let turn = (0..hosts).map(|i| HostId(((u64::from(last) + u64::from(i)) % u64::from(hosts)) as u32));
+        seats.take_first(task, first.into_iter().chain(turn))?;
+    }
+    Ok(seats.assignment())
+}

@@ -1,0 +1,111 @@
+//! The rate that a transfer would get between two hosts: the least of what one more gets on each link of the path.
+//! Within a host it is infinite.
+//!
+//! Choreo (section 5) counts R (c + 1) / (c + 1 + placed), the measured rate shared with c flows of others and the
+//! transfers placed: in the ledger's words C / (N + 1). Where telemetry shows that more is left, more is counted, which
+//! is [`View::share`]; a link that fell silent carries nothing.
+
+use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos, ResourceId, ResourceKind, Shape};
+use leeward_ledger::View;
+
+/// Which links count, and how the rate of one more transfer on a link is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Estimate {
+    /// Whether on a hose mesh the links into hosts count too.
+    pub into_hosts: bool,
+    /// Whether flows alone are counted, C / (N + 1), whatever telemetry shows.
+    pub flows_only: bool,
+}
+
+/// What a link without capacity counts for in a search, in bit/s, so that times stay finite and fewer bytes there are
+/// better.
+pub(super) const SLOWEST: f64 = 1e-6;
+
+/// The rates on a view, with what a policy has placed on top of it.
+pub(super) struct Rates<'v, 'l> {
+    view: &'v View<'l>,
+    estimate: Estimate,
+    /// The rate of one more transfer on each link; NaN where nobody asked yet.
+    known: Vec<f64>,
+    /// Transfers placed on each link.
+    placed: Vec<u32>,
+    hops: Vec<Hop>,
+    path: Vec<ResourceId>,
+}
+
+impl<'v, 'l> Rates<'v, 'l> {
+    /// Nothing placed.
+    pub fn new(view: &'v View<'l>, estimate: Estimate) -> Rates<'v, 'l> {
+        let links = view.fabric().resource_count();
+        let (known, placed) = (vec![f64::NAN; links], vec![0; links]);
+        Rates { view, estimate, known, placed, hops: Vec::new(), path: Vec::new() }
+    }
+
+    /// What one more transfer from one host to another would get, in bit/s.
+    pub fn between(&mut self, from: HostId, to: HostId) -> f64 {
+        if from == to {
+            return f64::INFINITY;
+        }
+        if let Some(pair) = self.view.fabric().pair(from, to) {
+            return self.of_link(pair);
+        }
+        self.path(from, to);
+        (0..self.path.len()).map(|at| self.of_link(self.path[at])).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Counts a transfer from one host to another.
+    pub fn place(&mut self, from: HostId, to: HostId) {
+        self.path(from, to);
+        for link in &self.path {
+            self.placed[link.index()] += 1;
+            self.known[link.index()] = f64::NAN;
+        }
+    }
+
+    /// What any transfer out of a host can get at most, in bit/s, for an early end of a search.
+    pub fn bound(&mut self, from: HostId) -> f64 {
+        self.view.fabric().egress(from).map_or(f64::INFINITY, |link| self.of_link(link))
+    }
+
+    /// What one more transfer would get on a link, in bit/s.
+    pub fn of_link(&mut self, link: ResourceId) -> f64 {
+        let known = self.known[link.index()];
+        if !known.is_nan() {
+            return known;
+        }
+        let (view, own) = (self.view, self.placed[link.index()] + 1);
+        let rate = if self.estimate.flows_only {
+            view.capacity(link).0 as f64 / (view.flows(link).max(0.0) + f64::from(own))
+        } else if view.measured(link).is_none() && view.measured_until(link) > Nanos(0) {
+            0.0
+        } else {
+            view.share(link, own).0 as f64 / f64::from(own)
+        };
+        let rate = rate.max(0.0);
+        self.known[link.index()] = rate;
+        rate
+    }
+
+    /// The links that [`Rates::path`] found last.
+    pub fn last_path(&self) -> &[ResourceId] {
+        &self.path
+    }
+
+    /// The links between two hosts that count; none within a host.
+    pub fn path(&mut self, from: HostId, to: HostId) -> &[ResourceId] {
+        self.hops.clear();
+        self.path.clear();
+        let fabric: &Fabric = self.view.fabric();
+        if let Some(pair) = fabric.pair(from, to) {
+            self.path.push(pair);
+            return &self.path;
+        }
+        if from != to {
+            fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut self.hops);
+        }
+        let hose = fabric.shape() == Shape::Hose && !self.estimate.into_hosts;
+        let counts = |link: &ResourceId| !hose || fabric.kind(*link) != ResourceKind::HostIngress;
+        self.path.extend(self.hops.iter().map(|hop| hop.resource).filter(counts));
+        &self.path
+    }
+}

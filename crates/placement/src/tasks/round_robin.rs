@@ -1,0 +1,49 @@
+//! `round-robin`: the next host of the cluster file with enough processors and memory (Choreo section 6, the second
+//! baseline). Policies hold no state, so an app begins at a host that the seed and the request choose, and each of its
+//! tasks goes on after the last one's.
+
+use leeward_fabric::HostId;
+
+use super::seats::Seats;
+use super::{AppRequest, Assignment, change};
+use crate::policy::{NoSettings, settings};
+use crate::ties::Draws;
+use crate::{Context, Decision, Policy, Refusal, Registration};
+
+/// The policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundRobin;
+
+pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+    name: "round-robin",
+    summary: "the next host with room",
+    source: "LaCurts et al., Choreo (IMC 2013), section 6",
+    schema: || schemars::schema_for!(NoSettings).to_value(),
+    make: |text| settings("round-robin", text).map(|NoSettings {}| Box::new(RoundRobin) as _),
+};
+
+impl Policy<AppRequest> for RoundRobin {
+    fn name(&self) -> &'static str {
+        "round-robin"
+    }
+
+    fn place(
+        &self,
+        batch: &[AppRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
+        change::one_by_one(self.name(), batch, context, |request, context, _| assign(request, context))
+    }
+}
+
+fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
+    let mut seats = Seats::new(context.pool, request);
+    let hosts = context.pool.fabric().host_count() as u32;
+    let mut next = Draws::new(context.seed, request.id).below(hosts);
+    for task in 0..request.tasks.len() as u32 {
+        let turn = (0..hosts).map(|i| HostId(((u64::from(next) + u64::from(i)) % u64::from(hosts)) as u32));
+        let host = seats.take_first(task, turn)?;
+        next = (host.0 + 1) % hosts;
+    }
+    Ok(seats.assignment())
+}

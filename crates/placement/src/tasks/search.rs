@@ -1,0 +1,318 @@
+//! Local search for a placement of an app whose slowest link is as fast as can be.
+//!
+//! Better is a smaller time of the slowest link; among equals a smaller sum of the squares of all links' times, which
+//! lets the search walk over plateaus. Only what touches the slowest link can help, so only tasks whose transfers cross
+//! it are tried elsewhere.
+
+use leeward_fabric::{HostId, ResourceId};
+
+use super::completion::seconds;
+use super::rates::{Estimate, Rates, SLOWEST};
+use super::seats::{Seats, shuffled};
+use super::{AppRequest, Assignment};
+use crate::Context;
+use crate::ties::Draws;
+
+/// Tasks that are thrown elsewhere when the search begins anew.
+const THROWN: u32 = 3;
+/// Improvements smaller than this share are rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// When a search ends.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    /// New beginnings after the last improvement.
+    pub tries: u32,
+    /// Links looked at.
+    pub links: u64,
+}
+
+/// What is made small.
+#[derive(Clone, Copy)]
+struct Cost {
+    /// Time of the slowest link, in seconds.
+    slowest: f64,
+    /// Sum of the squares of all links' times.
+    squares: f64,
+}
+
+impl Cost {
+    fn beats(self, other: Cost) -> bool {
+        let less = |ours: f64, theirs: f64| ours < theirs - theirs.abs() * ROUNDING;
+        less(self.slowest, other.slowest)
+            || (self.slowest <= other.slowest && less(self.squares, other.squares))
+    }
+}
+
+/// A transfer as one of its ends sees it.
+struct Edge {
+    other: u32,
+    outgoing: bool,
+    bytes: u64,
+}
+
+/// One app, placed.
+struct Search<'a, 'l> {
+    request: &'a AppRequest,
+    rates: Rates<'a, 'l>,
+    edges: Vec<Vec<Edge>>,
+    /// Hosts that any task may be on, if it has room.
+    open: Vec<HostId>,
+    /// Processors and memory left, by host.
+    room: Vec<(u64, u64)>,
+    hosts: Assignment,
+    /// Bytes that cross each link, and those links that any ever crossed.
+    bytes: Vec<u64>,
+    crossed: Vec<ResourceId>,
+    known: Vec<bool>,
+    squares: f64,
+    looked: u64,
+}
+
+/// Improves a placement that keeps to the request; so does what it returns, and it is never worse.
+pub(super) fn improve(
+    request: &AppRequest,
+    context: &Context<'_, '_>,
+    estimate: Estimate,
+    first: Assignment,
+    effort: Effort,
+) -> Assignment {
+    if request.transfers.iter().all(|transfer| transfer.bytes.0 == 0) {
+        return first;
+    }
+    let mut search = Search::new(request, context, estimate, first);
+    let mut draws = Draws::new(context.seed, request.id ^ 0x5eed);
+    let mut cost = search.descend(effort.links);
+    let (mut best, mut best_cost) = (search.hosts.clone(), cost);
+    let mut failed = 0;
+    while failed < effort.tries && search.looked < effort.links && best_cost.slowest > 0.0 {
+        search.throw(&mut draws);
+        cost = search.descend(effort.links);
+        if cost.beats(best_cost) {
+            (best, best_cost, failed) = (search.hosts.clone(), cost, 0);
+        } else {
+            failed += 1;
+            search.go_to(&best);
+        }
+    }
+    best
+}
+
+impl<'a, 'l> Search<'a, 'l> {
+    fn new(
+        request: &'a AppRequest,
+        context: &'a Context<'_, 'l>,
+        estimate: Estimate,
+        hosts: Assignment,
+    ) -> Search<'a, 'l> {
+        let (pool, fabric) = (context.pool, context.pool.fabric());
+        let seats = Seats::new(pool, request);
+        let mut open = shuffled(pool, context.seed, request.id);
+        open.retain(|&host| seats.refuses_all(host, &[]).is_none());
+        let left = |host| {
+            let cpus = pool.cpus_left(host).map_or(u64::MAX, |cpus| cpus.0);
+            (cpus, pool.memory_left(host).map_or(u64::MAX, |memory| memory.0))
+        };
+        let mut edges: Vec<Vec<Edge>> = request.tasks.iter().map(|_| Vec::new()).collect();
+        for transfer in request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
+            let (from, to, bytes) = (transfer.from, transfer.to, transfer.bytes.0);
+            edges[from as usize].push(Edge { other: to, outgoing: true, bytes });
+            edges[to as usize].push(Edge { other: from, outgoing: false, bytes });
+        }
+        let links = fabric.resource_count();
+        let mut search = Search {
+            rates: Rates::new(context.view, estimate),
+            room: fabric.all_hosts().map(left).collect(),
+            bytes: vec![0; links],
+            known: vec![false; links],
+            crossed: Vec::new(),
+            squares: 0.0,
+            looked: 0,
+            request,
+            edges,
+            open,
+            hosts,
+        };
+        for task in 0..search.hosts.len() as u32 {
+            search.sit(task, search.hosts[task as usize]);
+        }
+        for transfer in &request.transfers {
+            let (from, to) = (search.host(transfer.from), search.host(transfer.to));
+            search.carry(from, to, transfer.bytes.0, true);
+        }
+        search
+    }
+
+    fn host(&self, task: u32) -> HostId {
+        self.hosts[task as usize]
+    }
+
+    /// Improves as long as something helps.
+    fn descend(&mut self, most: u64) -> Cost {
+        let (mut cost, mut slowest) = self.cost();
+        while self.looked < most && self.step(&mut cost, slowest) {
+            slowest = self.cost().1;
+        }
+        cost
+    }
+
+    /// Takes the first change that helps, of tasks whose transfers cross the slowest link.
+    fn step(&mut self, cost: &mut Cost, slowest: Option<ResourceId>) -> bool {
+        let Some(slowest) = slowest else { return false };
+        for task in self.crossing(slowest) {
+            let from = self.host(task);
+            for at in 0..self.open.len() {
+                let to = self.open[at];
+                if to != from && self.fits(task, to, None) && self.helps(&[(task, to)], cost) {
+                    return true;
+                }
+            }
+            for other in 0..self.hosts.len() as u32 {
+                let to = self.host(other);
+                let swap =
+                    to != from && self.fits(task, to, Some(other)) && self.fits(other, from, Some(task));
+                if swap && self.helps(&[(task, to), (other, from)], cost) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Tasks with a transfer over a link, those that bring the most bytes there first.
+    fn crossing(&mut self, link: ResourceId) -> Vec<u32> {
+        let mut brought = vec![0_u64; self.hosts.len()];
+        for transfer in &self.request.transfers {
+            let (from, to) = (self.hosts[transfer.from as usize], self.hosts[transfer.to as usize]);
+            if transfer.bytes.0 > 0 && self.rates.path(from, to).contains(&link) {
+                for end in [transfer.from, transfer.to] {
+                    let sum = &mut brought[end as usize];
+                    *sum = sum.saturating_add(transfer.bytes.0);
+                }
+            }
+        }
+        let mut tasks: Vec<u32> =
+            (0..brought.len() as u32).filter(|&task| brought[task as usize] > 0).collect();
+        tasks.sort_by_key(|&task| (std::cmp::Reverse(brought[task as usize]), task));
+        tasks
+    }
+
+    /// Whether a task has room on a host, once `leaving` has left it.
+    fn fits(&self, task: u32, host: HostId, leaving: Option<u32>) -> bool {
+        let (mut cpus, mut memory) = self.room[host.index()];
+        if let Some(leaving) = leaving.map(|leaving| &self.request.tasks[leaving as usize]) {
+            cpus = cpus.saturating_add(leaving.cpus.0);
+            memory = memory.saturating_add(leaving.memory.0);
+        }
+        let task = &self.request.tasks[task as usize];
+        task.cpus.0 <= cpus && task.memory.0 <= memory
+    }
+
+    /// Makes a change and keeps it if it helps.
+    fn helps(&mut self, change: &[(u32, HostId)], cost: &mut Cost) -> bool {
+        let squares = self.squares;
+        let before: Vec<(u32, HostId)> = change.iter().map(|&(task, _)| (task, self.host(task))).collect();
+        self.make(change);
+        let after = self.cost().0;
+        if after.beats(*cost) {
+            *cost = after;
+            return true;
+        }
+        self.make(&before);
+        self.squares = squares;
+        false
+    }
+
+    /// Throws a few tasks elsewhere, among them one that crosses the slowest link.
+    fn throw(&mut self, draws: &mut Draws) {
+        let (_, slowest) = self.cost();
+        let crossing = slowest.map(|link| self.crossing(link)).unwrap_or_default();
+        for round in 0..THROWN {
+            let task = match round {
+                0 if !crossing.is_empty() => crossing[draws.below(crossing.len() as u32) as usize],
+                _ => draws.below(self.hosts.len() as u32),
+            };
+            let to = self.open[draws.below(self.open.len() as u32) as usize];
+            if to != self.host(task) && self.fits(task, to, None) {
+                self.make(&[(task, to)]);
+            }
+        }
+    }
+
+    /// Puts every task where it is in another placement.
+    fn go_to(&mut self, hosts: &[HostId]) {
+        let away: Vec<(u32, HostId)> =
+            (0..).zip(hosts.iter().copied()).filter(|&(task, host)| self.host(task) != host).collect();
+        self.make(&away);
+    }
+
+    /// Moves tasks, all at once.
+    fn make(&mut self, change: &[(u32, HostId)]) {
+        for &(task, to) in change {
+            self.carry_all(task, false);
+            self.leave(task);
+            self.sit(task, to);
+            self.carry_all(task, true);
+        }
+    }
+
+    fn leave(&mut self, task: u32) {
+        let (host, needs) = (self.host(task), &self.request.tasks[task as usize]);
+        let room = &mut self.room[host.index()];
+        room.0 = room.0.wrapping_add(needs.cpus.0);
+        room.1 = room.1.wrapping_add(needs.memory.0);
+    }
+
+    fn sit(&mut self, task: u32, host: HostId) {
+        let needs = &self.request.tasks[task as usize];
+        let room = &mut self.room[host.index()];
+        // In a swap the first to come has room only once the other has left.
+        room.0 = room.0.wrapping_sub(needs.cpus.0);
+        room.1 = room.1.wrapping_sub(needs.memory.0);
+        self.hosts[task as usize] = host;
+    }
+
+    /// Adds or takes away all that a task sends and receives.
+    fn carry_all(&mut self, task: u32, add: bool) {
+        for at in 0..self.edges[task as usize].len() {
+            let Edge { other, outgoing, bytes } = self.edges[task as usize][at];
+            let (own, other) = (self.host(task), self.host(other));
+            let (from, to) = if outgoing { (own, other) } else { (other, own) };
+            self.carry(from, to, bytes, add);
+        }
+    }
+
+    fn carry(&mut self, from: HostId, to: HostId, bytes: u64, add: bool) {
+        if from == to {
+            return;
+        }
+        let path = self.rates.path(from, to).len();
+        for at in 0..path {
+            let link = self.rates.last_path()[at];
+            let rate = self.rates.of_link(link).max(SLOWEST);
+            let carried = &mut self.bytes[link.index()];
+            let before = seconds(*carried, rate);
+            *carried = if add { carried.wrapping_add(bytes) } else { carried.wrapping_sub(bytes) };
+            let after = seconds(*carried, rate);
+            self.squares += after * after - before * before;
+            if !std::mem::replace(&mut self.known[link.index()], true) {
+                self.crossed.push(link);
+            }
+        }
+        self.looked += path as u64;
+    }
+
+    /// The cost of the placement, and its slowest link.
+    fn cost(&mut self) -> (Cost, Option<ResourceId>) {
+        let mut slowest = (0.0, None);
+        for at in 0..self.crossed.len() {
+            let link = self.crossed[at];
+            let time = seconds(self.bytes[link.index()], self.rates.of_link(link).max(SLOWEST));
+            if time > slowest.0 {
+                slowest = (time, Some(link));
+            }
+        }
+        self.looked += self.crossed.len() as u64 / 8;
+        (Cost { slowest: slowest.0, squares: self.squares }, slowest.1)
+    }
+}

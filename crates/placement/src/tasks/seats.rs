@@ -1,0 +1,142 @@
+//! Which hosts have room for a task, given those of the request that are placed already.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
+
+use super::{AppRequest, Assignment, Task};
+use crate::decision::count_refusals;
+use crate::ties::Ties;
+use crate::{Constraint, Pool, Refusal};
+
+/// What tasks have of hosts beside what the pool knows.
+pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
+
+/// Room for the tasks of one request.
+pub(super) struct Seats<'a> {
+    pool: &'a Pool,
+    request: &'a AppRequest,
+    /// What tasks of the request have of hosts.
+    taken: Taken,
+    placed: Vec<Option<HostId>>,
+}
+
+impl<'a> Seats<'a> {
+    /// All of the pool's, none of them taken by the request.
+    pub fn new(pool: &'a Pool, request: &'a AppRequest) -> Seats<'a> {
+        Seats::beside(pool, request, Taken::default())
+    }
+
+    /// The same, where others have taken some of the pool's.
+    pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> Seats<'a> {
+        Seats { pool, request, taken, placed: vec![None; request.tasks.len()] }
+    }
+
+    /// Where a task is; `None` if it is not placed.
+    pub fn host_of(&self, task: u32) -> Option<HostId> {
+        self.placed[task as usize]
+    }
+
+    /// What tasks of the request have of a host.
+    pub fn taken(&self, host: HostId) -> (Cpus, Bytes) {
+        self.taken.get(&host).copied().unwrap_or_default()
+    }
+
+    /// How many tasks of the request are in a rack.
+    pub fn in_rack(&self, rack: DomainId) -> u32 {
+        // Single tasks come by the million.
+        if self.placed.len() < 2 {
+            return 0;
+        }
+        let fabric = self.pool.fabric();
+        self.placed.iter().flatten().filter(|&&host| fabric.rack_of(host) == rack).count() as u32
+    }
+
+    /// Why a host cannot take a task; `None` if it can.
+    pub fn refuses(&self, host: HostId, task: u32) -> Option<Constraint> {
+        self.refuses_all(host, &[task])
+    }
+
+    /// Why a host cannot take these tasks together; `None` if it can.
+    pub fn refuses_all(&self, host: HostId, tasks: &[u32]) -> Option<Constraint> {
+        let (fabric, constraints) = (self.pool.fabric(), &self.request.constraints);
+        if !self.pool.is_up(host) {
+            return Some(Constraint::Down);
+        }
+        if self.pool.is_draining(host) {
+            return Some(Constraint::Draining);
+        }
+        if constraints.exclude(fabric, fabric.rack_of(host)) {
+            return Some(Constraint::Excluded);
+        }
+        if let Some(refused) = constraints.refuse(fabric, host) {
+            return Some(refused);
+        }
+        let (mut cpus, mut memory) = self.taken(host);
+        for task in tasks.iter().map(|&task| self.task(task)) {
+            cpus.0 = cpus.0.saturating_add(task.cpus.0);
+            memory.0 = memory.0.saturating_add(task.memory.0);
+        }
+        if self.pool.cpus_left(host).is_some_and(|left| left < cpus) {
+            Some(Constraint::Cpus)
+        } else if self.pool.memory_left(host).is_some_and(|left| left < memory) {
+            Some(Constraint::Memory)
+        } else {
+            None
+        }
+    }
+
+    /// Puts a task on a host that does not refuse it.
+    pub fn take(&mut self, task: u32, host: HostId) {
+        debug_assert!(self.placed[task as usize].is_none(), "task {task} is placed already");
+        let Task { cpus, memory, .. } = *self.task(task);
+        let taken = self.taken.entry(host).or_default();
+        taken.0.0 = taken.0.0.saturating_add(cpus.0);
+        taken.1.0 = taken.1.0.saturating_add(memory.0);
+        self.placed[task as usize] = Some(host);
+    }
+
+    /// The first of `hosts` that can take a task, which is put there.
+    pub fn take_first(
+        &mut self,
+        task: u32,
+        hosts: impl IntoIterator<Item = HostId>,
+    ) -> Result<HostId, Refusal> {
+        match hosts.into_iter().find(|&host| self.refuses(host, task).is_none()) {
+            Some(host) => {
+                self.take(task, host);
+                Ok(host)
+            }
+            None => Err(self.no_host(task)),
+        }
+    }
+
+    /// Says that no host may take a task, and counts why.
+    pub fn no_host(&self, task: u32) -> Refusal {
+        let hosts = self.pool.fabric().all_hosts();
+        let by_constraint = count_refusals(hosts.filter_map(|host| self.refuses(host, task)));
+        Refusal::NoHost { task, by_constraint }
+    }
+
+    /// What is taken now.
+    pub fn into_taken(self) -> Taken {
+        self.taken
+    }
+
+    /// Where all tasks are. Every one is placed.
+    pub fn assignment(&self) -> Assignment {
+        self.placed.iter().map(|host| host.expect("every task is placed")).collect()
+    }
+
+    fn task(&self, task: u32) -> &'a Task {
+        &self.request.tasks[task as usize]
+    }
+}
+
+/// All hosts, in an order that depends on the seed and the request: the first of those that are equal wins.
+pub(super) fn shuffled(pool: &Pool, seed: u64, request: u64) -> Vec<HostId> {
+    let ties = Ties::new(seed, request);
+    let mut hosts: Vec<HostId> = pool.fabric().all_hosts().collect();
+    hosts.sort_by_cached_key(|host| (ties.rank(u64::from(host.0)), *host));
+    hosts
+}
