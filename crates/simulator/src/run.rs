@@ -8,6 +8,7 @@ use leeward_fabric::input::InputError;
 use leeward_ledger::SettingsError;
 use leeward_placement::PolicyError;
 
+use crate::cell;
 use crate::fluid::{self, FluidError};
 use crate::stage::record::Record;
 use crate::stage::scenario::{Arrivals, PolicySpec, Scenario};
@@ -127,7 +128,8 @@ fn run(
     arrivals: &Arrivals,
     progress: Progress<'_>,
 ) -> Result<Run, RunError> {
-    let record = fluid::run(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
+    let plant = if scenario.is_cell() { cell::run } else { fluid::run };
+    let record = plant(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
     let (policy, provenance) = (task.policy.clone(), arrivals.provenance.clone());
     Ok(Run { policy, seed: task.seed, provenance, record })
 }

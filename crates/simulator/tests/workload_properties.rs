@@ -96,7 +96,7 @@ fn workload() -> impl Strategy<Value = Workload> {
             flows.sort_by(|a, b| a.start.total_cmp(&b.start));
             rates.sort_by(|a, b| a.at.total_cmp(&b.at));
             files.sort_by(|a, b| a.start.total_cmp(&b.start));
-            Workload { flows, rates, files, jobs }
+            Workload { flows, rates, files, jobs, ..Workload::default() }
         },
     )
 }

@@ -51,6 +51,7 @@
 //! Nothing is kept of a flow that has finished. Sums that are kept by difference are added up afresh every so
 //! often, so that rounding errors do not grow with time.
 
+mod apps;
 mod cascade;
 mod clocks;
 mod completions;
@@ -63,13 +64,13 @@ mod handover;
 mod maxmin;
 mod members;
 mod network;
-mod outage;
 mod paths;
 mod plant;
 mod profiles;
 mod queue;
 mod watch;
 
+pub use apps::{AppArrival, AppRun, run_apps};
 pub use cascade::Effort;
 pub use error::FluidError;
 pub use flows::FlowId;

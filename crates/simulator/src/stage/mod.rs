@@ -8,6 +8,7 @@
 //!                             Record -> Summary, Comparison     what happened, and what it amounts to
 //! ```
 
+pub(crate) mod outage;
 pub mod random;
 pub mod record;
 pub mod scenario;

@@ -46,6 +46,8 @@ pub fn read(
         Source::Matrix(settings) => settings.read(text(&settings.file)?, cluster, seed, horizon),
         Source::Rates(settings) => settings.read(text(&settings.file)?, cluster, horizon),
         Source::Facebook(settings) => settings.generate(cluster, seed, horizon),
+        Source::Cell(settings) => settings.generate(cluster, seed, horizon),
+        Source::Tasks(settings) => settings.read(text(&settings.file)?, cluster, horizon),
     }
 }
 

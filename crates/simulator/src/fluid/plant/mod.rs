@@ -22,9 +22,9 @@ use leeward_ledger::{EntryId, Ledger, Sample};
 use leeward_placement::replicas;
 use leeward_placement::{Candidate, Explain, Note};
 
-use super::outage::Outages;
 use super::profiles::Profiles;
 use super::{FlowId, Network};
+use crate::stage::outage::Outages;
 use crate::stage::record::{Host, Job, LinkRecorder, Record};
 use crate::stage::scenario::{Event, PolicySpec, Scenario};
 use crate::stage::telemetry::Reporters;
@@ -269,6 +269,9 @@ impl<'a> Plant<'a> {
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
+                    Output::Answer(_, Answer::Tasks(_)) | Output::Advise(_) => {
+                        unreachable!("nothing is asked about tasks here")
+                    }
                 }
             }
         }

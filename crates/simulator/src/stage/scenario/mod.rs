@@ -14,8 +14,9 @@ use leeward_placement::replicas;
 use super::telemetry::Telemetry;
 use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
-/// The policies of a scenario that names none.
+/// The policies of a scenario that names none: for replicas, and for the tasks of a cell.
 const DEFAULT_POLICIES: [&str; 2] = ["uniform", "sinbad"];
+const DEFAULT_CELL_POLICIES: [&str; 2] = ["borg", "utp"];
 
 /// The longest run. Further on, nanoseconds are finer than the simulator's clock.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
@@ -149,15 +150,31 @@ impl Scenario {
             let message = "the cluster has a single one; `fault_domains: 0` allows copies in one";
             return Err(error("fault_domains", message.into()));
         }
-        let named = || DEFAULT_POLICIES.iter().map(|name| PolicySpec::named(name)).collect();
+        let cell = read.workloads.iter().any(|source| source.value.makes_tasks());
+        if let Some((i, other)) =
+            read.workloads.iter().enumerate().find(|(_, other)| cell && !other.value.makes_tasks())
+        {
+            let message = format!(
+                "`{}` beside tasks of a cell: a run has either tasks to place or files to write, with their background",
+                other.value.kind()
+            );
+            return Err(error(&format!("workloads[{i}]"), message).at(other));
+        }
+        let defaults = if cell { DEFAULT_CELL_POLICIES } else { DEFAULT_POLICIES };
+        let named = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
         let policies: Vec<PolicySpec> = read.policies.as_ref().map_or_else(named, |read| read.value.clone());
         if let Some(read) = &read.policies {
             let wrong = |message: String| Err(error("policies", message).at(read));
             if policies.is_empty() {
-                return wrong("an empty list; leave it out for uniform and sinbad".into());
+                return wrong(format!("an empty list; leave it out for {}", defaults.join(" and ")));
             }
             for (i, policy) in policies.iter().enumerate() {
-                if let Err(message) = replicas::make(&policy.name, &policy.settings) {
+                let made = if cell {
+                    crate::cell::make(policy).map(|_| ())
+                } else {
+                    replicas::make(&policy.name, &policy.settings).map(|_| ())
+                };
+                if let Err(message) = made {
                     return wrong(message.to_string());
                 }
                 if policies[..i].iter().any(|other| other.label == policy.label) {
@@ -199,6 +216,11 @@ impl Scenario {
     /// The same scenario, with something that reads tables in Parquet.
     pub fn reading_tables(self, read: ReadTable) -> Scenario {
         Scenario { inputs: Inputs { tables: Some(read), ..self.inputs }, ..self }
+    }
+
+    /// Whether tasks of a cell arrive, and nothing else.
+    pub fn is_cell(&self) -> bool {
+        self.sources.iter().any(Source::makes_tasks)
     }
 
     /// What arrives under a seed: the same for every policy.

@@ -1,10 +1,12 @@
 //! What a run amounts to, and how two runs on the same arrivals compare.
 
 mod comparison;
+mod tasks;
 
 pub use comparison::{Comparison, Group, Paired};
 use leeward_fabric::{Fabric, ResourceKind};
 use serde::Serialize;
+pub use tasks::TaskSummary;
 
 use super::record::{Block, File, Job, Link, Record};
 
@@ -50,6 +52,9 @@ pub struct Summary {
     pub rack_storage_cv: Option<f64>,
     /// The same by host.
     pub host_storage_cv: Option<f64>,
+    /// What the tasks of a cell come to; none of other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskSummary>,
 }
 
 /// The distribution of some durations, in seconds; all zero if there are none.
@@ -90,7 +95,7 @@ impl Times {
 }
 
 /// The `p` quantile of sorted values, linear between ranks.
-fn quantile(sorted: &[f64], p: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (above - below) * at.fract()
@@ -151,6 +156,7 @@ impl Summary {
             hot_share: hot_intervals as f64 / rack_intervals.max(1) as f64,
             rack_storage_cv: variation(&racks),
             host_storage_cv: variation(&stored),
+            tasks: TaskSummary::of(record, warmup),
         }
     }
 }

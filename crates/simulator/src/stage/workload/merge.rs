@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Load, ResourceId};
 
-use super::{RateChange, Workload};
+use super::{CellTask, RateChange, Workload};
 
 impl Workload {
     /// Adds `other`, all in order of time; of what starts at one time, what was here before comes first.
@@ -19,6 +19,14 @@ impl Workload {
             file
         }));
         self.files.sort_by(|a, b| a.start.total_cmp(&b.start));
+        let (jobs, kinds) = (self.cell_jobs.len() as u32, self.cell_kinds.len() as u32);
+        self.cell_jobs.extend(other.cell_jobs);
+        self.cell_kinds.extend(other.cell_kinds);
+        self.tasks.extend(other.tasks.into_iter().map(|task| {
+            let (job, kind) = (task.job + jobs, task.kind + kinds);
+            CellTask { job, kind, ..task }
+        }));
+        self.tasks.sort_by(|a, b| a.arrive.total_cmp(&b.arrive));
         let mut jobs: Vec<_> =
             (0..).zip(std::mem::take(&mut self.jobs).into_iter().chain(other.jobs)).collect();
         jobs.sort_by(|(_, a), (_, b)| a.start.total_cmp(&b.start));

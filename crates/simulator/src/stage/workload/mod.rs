@@ -12,12 +12,15 @@
 //! blocks            CSV, Parquet        writes
 //! flows, rates      CSV, Parquet        background
 //! matrix            CSV, Parquet pairs  background as flows or rates
+//! cell              generated           tasks of a cell, which a policy places
+//! tasks             CSV, Parquet        tasks of a cell
 //! ```
 //!
 //! A source is read whole or refused whole, with the file, line and field of what is wrong ([`leeward_fabric::input`]); what
 //! it drew depends on the seed alone ([`crate::stage::random`]); what it left out stands in its provenance line.
 
 mod blocks;
+mod cell;
 mod coflow;
 mod facebook;
 mod flows;
@@ -30,20 +33,25 @@ mod rates;
 mod settings;
 mod source;
 mod swim;
+mod tasks;
 
 pub use blocks::Blocks;
+pub use cell::{Cell, Constrained, UnknownPeak};
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares};
 pub use flows::{Flows, Numbers};
 pub use inputs::{Inputs, ReadTable};
+use leeward_engine::Availability;
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
+use leeward_placement::tasks::Task;
 pub use matrix::{Matrix, Order};
 pub use phases::Phases;
 pub use rates::Rates;
 pub use settings::{Coding, Factor, Share};
 pub use source::{Loaded, Source};
 pub use swim::Swim;
+pub use tasks::Tasks;
 
 /// Flows, files, fetches or rates of one source at most: what a wrong setting or a damaged file can make of memory.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
@@ -62,6 +70,55 @@ pub struct Workload {
     pub files: Vec<FileWrite>,
     /// Jobs that the files belong to, by start.
     pub jobs: Vec<Job>,
+    /// Tasks of a cell, by arrival.
+    pub tasks: Vec<CellTask>,
+    /// What tasks have in common.
+    pub cell_kinds: Vec<CellKind>,
+    /// Jobs that the tasks belong to.
+    pub cell_jobs: Vec<CellJob>,
+}
+
+/// A task of a cell: it arrives, is put on a host, runs, and leaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellTask {
+    /// When it arrives, in seconds.
+    pub arrive: f64,
+    /// How long it runs where nothing holds it up, in seconds.
+    pub duration: f64,
+    /// Its job, by position in [`Workload::cell_jobs`].
+    pub job: u32,
+    /// What it is like, by position in [`Workload::cell_kinds`].
+    pub kind: u32,
+    /// What it truly sends out of its rack in the mean, in bit/s.
+    pub egress_bps: u64,
+    /// What it truly receives from outside its rack in the mean, in bit/s.
+    pub ingress_bps: u64,
+}
+
+/// What tasks have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellKind {
+    /// What the scheduler is told that each demands.
+    pub told: Task,
+    /// Peak over mean of what each truly sends and receives; at least 1.
+    pub peak: f64,
+    /// How far the mean rises above itself over a day, and falls below, as a share.
+    pub day: f64,
+    /// The share of its work that waits for the network, if it is tolerant.
+    pub network_share: f64,
+    /// How long it is down when it is moved, in seconds.
+    pub restart: f64,
+}
+
+/// A job of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellJob {
+    /// What the source calls it.
+    pub name: String,
+    /// How much moving it can bear.
+    pub availability: Availability,
+    /// Tags that its tasks' hosts must have, as [`leeward_fabric::Fabric::tag_mask`] gives them.
+    pub tags: u64,
 }
 
 /// A background transfer.

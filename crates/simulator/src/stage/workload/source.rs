@@ -14,6 +14,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::blocks::{self, Blocks};
+use super::cell::Cell;
 use super::coflow::Coflow;
 use super::facebook::Facebook;
 use super::flows::{self, Flows};
@@ -22,6 +23,7 @@ use super::matrix::Matrix;
 use super::rates::{self, Rates};
 use super::settings::enough_hosts;
 use super::swim::Swim;
+use super::tasks::{self, Tasks};
 use super::{FileWrite, MOST_BLOCKS, Workload};
 
 /// Where a workload comes from.
@@ -42,9 +44,13 @@ pub enum Source {
     Rates(Rates),
     /// Background from a traffic matrix.
     Matrix(Matrix),
+    /// Generated: the tasks of a cell.
+    Cell(Cell),
+    /// The tasks of a cell from a list, CSV or Parquet.
+    Tasks(Tasks),
 }
 
-const KINDS: &[&str] = &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix"];
+const KINDS: &[&str] = &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "cell", "tasks"];
 
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -78,6 +84,8 @@ impl<'de> Visitor<'de> for SourceVisitor {
             "flows" => Source::Flows(map.next_value()?),
             "rates" => Source::Rates(map.next_value()?),
             "matrix" => Source::Matrix(map.next_value()?),
+            "cell" => Source::Cell(map.next_value::<Option<Cell>>()?.unwrap_or_default()),
+            "tasks" => Source::Tasks(map.next_value()?),
             other => {
                 let (other, kinds) = (excerpt(other), KINDS.join(", "));
                 return Err(de::Error::custom(format!(
@@ -144,6 +152,11 @@ impl Source {
                 let columns: Vec<&str> = settings.pairs.iter().flatten().map(String::as_str).collect();
                 settings.read(list(&settings.file, &columns)?, cluster, seed, horizon)
             }
+            Source::Cell(settings) => settings.generate(cluster, seed, horizon),
+            Source::Tasks(settings) => {
+                let columns = [&tasks::COLUMNS[..], &tasks::OPTIONAL].concat();
+                settings.read(list(&settings.file, &columns)?, cluster, horizon)
+            }
         }?;
         for file in &loaded.workload.files {
             self.check(file, cluster)?;
@@ -166,8 +179,13 @@ impl Source {
         Ok(())
     }
 
+    /// Whether it makes the tasks of a cell, and nothing else.
+    pub fn makes_tasks(&self) -> bool {
+        matches!(self, Source::Cell(_) | Source::Tasks(_))
+    }
+
     /// The key that names this kind of source.
-    fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Source::Facebook(_) => "facebook",
             Source::Coflow(_) => "coflow",
@@ -176,6 +194,8 @@ impl Source {
             Source::Flows(_) => "flows",
             Source::Rates(_) => "rates",
             Source::Matrix(_) => "matrix",
+            Source::Cell(_) => "cell",
+            Source::Tasks(_) => "tasks",
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What happened in a run, row by row. Times are seconds from its start; links are recorded up to the horizon, blocks
-//! until the last of them is written.
+//! until the last of them is written, tasks of a cell up to the horizon.
 
+mod cell;
+
+pub use cell::{CellInterval, CellTasks, Move, Task};
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
 
 /// Everything recorded of one run.
@@ -20,6 +23,12 @@ pub struct Record {
     pub hotspots: Vec<Hotspot>,
     /// What each host stores in the end.
     pub hosts: Vec<Host>,
+    /// Tasks of a cell, in the order in which they arrive.
+    pub tasks: Vec<Task>,
+    /// Tasks that were moved, in order of time.
+    pub moves: Vec<Move>,
+    /// What a cell's racks carry together, interval by interval.
+    pub cell: Vec<CellInterval>,
     /// Background flows that ended, and those that did not within the run.
     pub flows: (u64, u64),
     /// Samples that the ledger did not take in.
@@ -229,6 +238,12 @@ impl LinkRecorder {
         tiers.retain(|(_, links)| !links.is_empty());
         let count = fabric.resource_count();
         LinkRecorder { tiers, carried: vec![0.0; count], last: 0.0, hot, streaks: vec![None; count] }
+    }
+
+    /// The same recorder without the links of hosts, where a plant does not know what they carry.
+    pub fn without_hosts(mut self) -> LinkRecorder {
+        self.tiers.retain(|(kind, _)| !matches!(kind, ResourceKind::HostEgress | ResourceKind::HostIngress));
+        self
     }
 
     /// Ends an interval at `now`; `carried` says how much work a resource has carried so far. What an interval that

@@ -6,7 +6,7 @@ use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, ResourceId};
 
 /// True capacities, and what is down at the moment. What is down has no capacity until it is up again.
 #[derive(Debug)]
-pub(super) struct Outages {
+pub(crate) struct Outages {
     fabric: Arc<Fabric>,
     /// What each resource carries while it works.
     working: Capacities,

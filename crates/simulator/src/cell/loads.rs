@@ -1,0 +1,108 @@
+//! What the links of racks and pods are asked to carry, and what they do.
+
+use std::sync::Arc;
+
+use leeward_fabric::{Capacities, DomainId, Fabric, ResourceId};
+
+/// One direction of the link of a rack or pod.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    /// What tasks ask for, in bit/s; of a pod, what its racks' links would carry.
+    asked: i64,
+    /// What of that is carried, as a share: on this link alone.
+    own: f64,
+    /// On all links from here to the core.
+    share: f64,
+    /// What is carried, in bit/s.
+    load: f64,
+    /// Bits carried up to the beginning of the step.
+    work: f64,
+    /// Whether it was hot in the last step.
+    hot: bool,
+}
+
+/// All links of racks and pods.
+#[derive(Debug)]
+pub(super) struct Loads {
+    fabric: Arc<Fabric>,
+    /// The id of the first of them.
+    first: u32,
+    /// By link.
+    sides: Vec<Side>,
+    hot: f64,
+}
+
+/// Out of a rack, and into it.
+pub(super) type Rates = [i64; 2];
+
+impl Loads {
+    /// Nothing is carried. A link is hot above a utilization of `hot`.
+    pub fn new(fabric: Arc<Fabric>, hot: f64) -> Loads {
+        let first = fabric.out_of_domain(DomainId(0)).map_or(0, |link| link.0);
+        let side = Side { asked: 0, own: 1.0, share: 1.0, load: 0.0, work: 0.0, hot: false };
+        Loads { sides: vec![side; 2 * fabric.domain_count()], first, fabric, hot }
+    }
+
+    /// Tasks of a rack ask for so much more; or less, if it is negative.
+    pub fn ask(&mut self, rack: DomainId, more: Rates) {
+        for (side, more) in self.sides[2 * rack.index()..].iter_mut().zip(more) {
+            side.asked += more;
+        }
+    }
+
+    /// Finds what is carried of what is asked.
+    pub fn settle(&mut self, truth: &Capacities) {
+        let racks = 2 * self.fabric.rack_count();
+        let first = self.first;
+        let capacity = |at: usize| truth.get(ResourceId(first + at as u32)).0 as f64;
+        self.sides[racks..].iter_mut().for_each(|side| side.asked = 0);
+        for at in 0..self.sides.len() {
+            let side = &mut self.sides[at];
+            let asked = side.asked as f64;
+            side.own = if asked > capacity(at) { capacity(at) / asked } else { 1.0 };
+            (side.share, side.load) = (side.own, asked * side.own);
+            if let Some(pod) = self.pod(at).filter(|_| at < racks) {
+                self.sides[pod].asked += self.sides[at].load.round() as i64;
+            }
+        }
+        // What does not get through the pod's link does not cross the rack's either.
+        for at in 0..racks {
+            if let Some(pod) = self.pod(at) {
+                let through = self.sides[pod].own;
+                let side = &mut self.sides[at];
+                side.share *= through;
+                side.load *= through;
+            }
+        }
+    }
+
+    /// Lets time pass.
+    pub fn carry(&mut self, seconds: f64, truth: &Capacities) {
+        for (side, link) in self.sides.iter_mut().zip(self.first..) {
+            side.work += side.load * seconds;
+            side.hot = side.load > self.hot * truth.get(ResourceId(link)).0 as f64;
+        }
+    }
+
+    /// Bits that a link has carried, so many seconds into the step.
+    pub fn carried(&self, link: ResourceId, seconds: f64) -> f64 {
+        let side = link.0.checked_sub(self.first).and_then(|at| self.sides.get(at as usize));
+        side.map_or(0.0, |side| side.work + side.load * seconds)
+    }
+
+    /// Whether a link of a rack was hot in the last step.
+    pub fn is_hot(&self, rack: DomainId) -> bool {
+        self.sides[2 * rack.index()..][..2].iter().any(|side| side.hot)
+    }
+
+    /// What of the traffic of a rack's tasks is carried, as a share, out of it and into it.
+    pub fn shares(&self, rack: DomainId) -> [f64; 2] {
+        [0, 1].map(|direction| self.sides[2 * rack.index() + direction].share)
+    }
+
+    /// The same direction of the pod's link.
+    fn pod(&self, at: usize) -> Option<usize> {
+        let pod = self.fabric.parent(DomainId(at as u32 / 2))?;
+        Some(2 * pod.index() + at % 2)
+    }
+}

@@ -1,0 +1,148 @@
+//! Apps on the fluid network: each is placed when it arrives, all its transfers begin at once, and it ends with the
+//! last of them (Choreo section 6). Those that run are cross traffic to those that come: the engine counts their flows.
+//!
+//! There is no telemetry here: what a policy knows is what was placed, and what each link is believed to carry, which may
+//! not be what it does.
+
+use std::collections::HashMap;
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
+use leeward_placement::{Explain, Policy, Refusal};
+
+use super::{FlowId, Network};
+use crate::RunError;
+
+/// An app that arrives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AppArrival {
+    /// When, in seconds.
+    pub start: f64,
+    /// What is to be placed. Its number is replaced by its position.
+    pub request: AppRequest,
+}
+
+/// What became of an app.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AppRun {
+    /// Where its tasks were, or why nowhere.
+    pub placed: Result<Assignment, Refusal>,
+    /// When its last transfer should be over after so many seconds, by the model of [`completion`], with what ran when
+    /// it arrived. Zero where nothing crosses a link.
+    pub forecast: f64,
+    /// How much of the forecast might still be saved, by policies that know.
+    pub gap: Option<f64>,
+    /// How long it ran, in seconds; `None` if it was not placed, or a link on its way carries nothing.
+    pub seconds: Option<f64>,
+}
+
+/// Runs apps, sorted by their start, until the last has ended. The policy believes that links carry `believed`.
+///
+/// # Errors
+/// [`RunError::Input`] for an arrival before the one above it, or without a time; otherwise as the network says.
+pub fn run_apps(
+    cluster: &Cluster,
+    believed: &Capacities,
+    arrivals: &[AppArrival],
+    policy: Box<dyn Policy<AppRequest>>,
+    seed: u64,
+) -> Result<Vec<AppRun>, RunError> {
+    let sorted = arrivals.windows(2).all(|pair| pair[0].start <= pair[1].start);
+    if !sorted || arrivals.iter().any(|arrival| !arrival.start.is_finite() || arrival.start < 0.0) {
+        let message = "expected times from 0 on, in order";
+        return Err(leeward_fabric::input::InputError::new("apps", message).in_field("start").into());
+    }
+    let ledger = Ledger::new(cluster.fabric.clone(), believed, LedgerSettings::default())?;
+    let policies = Policies { tasks: Some(policy), ..Policies::default() };
+    let capacities: Vec<f64> = cluster.capacities.as_slice().iter().map(|c| c.0 as f64).collect();
+    let mut stage = Stage {
+        cluster,
+        engine: Engine::new(ledger, policies, seed, Explain::Off),
+        network: Network::new(&capacities)?,
+        app_of: HashMap::new(),
+        left: vec![0; arrivals.len()],
+        runs: Vec::with_capacity(arrivals.len()),
+    };
+    let mut finished = Vec::new();
+    loop {
+        let next = arrivals.get(stage.runs.len()).map_or(f64::INFINITY, |arrival| arrival.start);
+        let now = stage.network.next_completion().unwrap_or(f64::INFINITY).min(next);
+        if now == f64::INFINITY {
+            return Ok(stage.runs);
+        }
+        stage.network.advance(now, &mut finished)?;
+        for done in finished.drain(..) {
+            let app = stage.app_of.remove(&done.flow).expect("every flow is of an app");
+            stage.left[app] -= 1;
+            if stage.left[app] == 0 {
+                stage.end(app, done.at, done.at - arrivals[app].start);
+            }
+        }
+        while let Some(arrival) = arrivals.get(stage.runs.len()).filter(|arrival| arrival.start <= now) {
+            stage.begin(now, &arrival.request)?;
+        }
+    }
+}
+
+/// What runs.
+struct Stage<'a> {
+    cluster: &'a Cluster,
+    engine: Engine,
+    network: Network,
+    app_of: HashMap<FlowId, usize>,
+    /// Flows that each app still has.
+    left: Vec<usize>,
+    runs: Vec<AppRun>,
+}
+
+impl Stage<'_> {
+    fn begin(&mut self, now: f64, request: &AppRequest) -> Result<(), RunError> {
+        let app = self.runs.len();
+        let request = AppRequest { id: app as u64, job: app as u64, ..request.clone() };
+        let clock = Nanos::from_secs_f64(now);
+        let before = self.engine.ledger().clone();
+        let mut outputs = Vec::new();
+        self.engine.handle(clock, Input::Ask(request.id, Ask::Tasks(request.clone())), &mut outputs);
+        let answer = outputs.into_iter().find_map(|output| match output {
+            Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
+            _ => None,
+        });
+        let (hosts, gap) = match answer.expect("the engine answers about tasks at once") {
+            Ok(placed) => (placed.decision.choice, placed.decision.basis.gap),
+            Err(refusal) => {
+                self.runs.push(AppRun { placed: Err(refusal), forecast: 0.0, gap: None, seconds: None });
+                return Ok(());
+            }
+        };
+        let mut scratch = Scratch::default();
+        let view = before.view(clock, &mut scratch);
+        let forecast = completion(&view, &request.transfers, &hosts, Estimate::default()).seconds;
+        for transfer in request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
+            let (from, to) = (hosts[transfer.from as usize], hosts[transfer.to as usize]);
+            if from != to {
+                let flow = self.start(now, from, to, transfer.bytes.0 as f64)?;
+                self.app_of.insert(flow, app);
+                self.left[app] += 1;
+            }
+        }
+        self.runs.push(AppRun { placed: Ok(hosts), forecast, gap, seconds: None });
+        if self.left[app] == 0 {
+            self.end(app, now, 0.0);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, now: f64, from: HostId, to: HostId, bytes: f64) -> Result<FlowId, RunError> {
+        let mut hops = Vec::new();
+        self.cluster.fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut hops);
+        let class = u64::from(from.0) << 32 | u64::from(to.0);
+        Ok(self.network.start(now, &hops, bytes, 1.0, f64::INFINITY, Some(class))?)
+    }
+
+    fn end(&mut self, app: usize, now: f64, seconds: f64) {
+        self.runs[app].seconds = Some(seconds);
+        self.engine.handle(Nanos::from_secs_f64(now), Input::Ended(app as u64), &mut Vec::new());
+    }
+}

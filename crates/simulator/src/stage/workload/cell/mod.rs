@@ -1,0 +1,206 @@
+//! The generated tasks of a cell: what a cluster's scheduler is asked to place (Hotspots sections 3.2 and 5.1).
+//!
+//! Jobs of two classes come as Poisson processes, with as many tasks and processors that tasks have the share of the
+//! cluster's that is asked for. Services are sensitive to latency, run for days and may not be moved; batch jobs are
+//! tolerant and run for hours. A run begins in the middle of things: what would run at its start arrives then, with the
+//! rest of its time to go.
+//!
+//! What a task sends and receives grows with its processors. Bandwidth per processor is log-normal over jobs, with a tail
+//! more than ten times the median (Hotspots figure 7), and of such a size that all racks' uplinks together carry the
+//! share asked for. Over time each task's rate is drawn anew every few minutes, never above its peak
+//! ([`crate::cell`]), around a mean that swings over the day.
+//!
+//! The scheduler is told a mean and a peak by job, as a history of the job would show them: right, or off by a factor
+//! that is drawn for each job, or nothing of a job that is new.
+//!
+//! No cell's trace says both what tasks need and what they send; nothing here is fitted to more than the above.
+
+mod jobs;
+
+use std::num::NonZeroU32;
+
+use jobs::Model;
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::{Cluster, Nanos, Shape};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Factor, Share};
+use super::source::Loaded;
+use super::{MOST_RECORDS, Workload};
+
+/// The generated tasks of a cell.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cell {
+    /// Share of all hosts' processors that tasks ask for in the mean, above 0 to 0.95.
+    pub processors: Share,
+    /// Share of these that batch jobs have, which may be moved.
+    pub tolerant: Share,
+    /// What tasks send out of racks in the mean, as a share of what all uplinks together can carry; they receive as much.
+    /// At most 10.
+    pub network: Factor,
+    /// Deviation of the logarithm of bandwidth per processor over jobs, at most 3. At 1.2 the 99th percentile is 16 times
+    /// the median (Hotspots figure 7: more than ten times).
+    pub spread: Factor,
+    /// Peak over mean of a task's rate, 1 to 100; 1 is a steady rate.
+    pub peak: Factor,
+    /// How far rates rise above their mean over a day, and fall below it.
+    pub day: Share,
+    /// Tasks of a job at most, up to 10000; sizes are log-uniform. By default as many as need 2 % of the processors.
+    pub tasks_per_job: Option<NonZeroU32>,
+    /// Mean time that a service runs.
+    pub service: Nanos,
+    /// Mean time that a batch job's task runs, where nothing holds it up.
+    pub batch: Nanos,
+    /// How long a task is down when it is moved.
+    pub restart: Nanos,
+    /// Share of a job's tasks that may be down at once, but at least one of them.
+    pub down: Share,
+    /// Evictions in an hour, as a multiple of a job's tasks, but at least one.
+    pub evictions: Factor,
+    /// Deviation of the logarithm of what the scheduler is told over what is true, at most 3; 0 is right.
+    pub error: Factor,
+    /// Share of jobs that are new, so that the scheduler knows no peak.
+    pub unknown: Share,
+    /// What it takes the demand of these for.
+    pub unknown_peak: UnknownPeak,
+    /// Jobs that may not go anywhere; none if not given.
+    pub constrained: Option<Constrained>,
+}
+
+/// What stands for a peak that is not known (Hotspots section 5.1 leaves it open).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownPeak {
+    /// Nothing.
+    #[default]
+    Zero,
+    /// The job's mean.
+    Mean,
+}
+
+/// Jobs with the most bandwidth per processor demand a tag of their hosts (Hotspots section 3.4: workers kept off hosts
+/// with disk servers).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Constrained {
+    /// The tag.
+    pub tag: String,
+    /// Which share of all jobs, about.
+    pub share: Share,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        let factor = |number| Factor::new(number).expect("a default in range");
+        let share = |number| Share::new(number).expect("a default in range");
+        Cell {
+            processors: share(0.7),
+            tolerant: share(0.5),
+            network: factor(0.3),
+            spread: factor(1.2),
+            peak: factor(2.0),
+            day: share(0.3),
+            tasks_per_job: None,
+            service: Nanos(5 * 86_400 * Nanos::SECOND.0),
+            batch: Nanos(4 * 3600 * Nanos::SECOND.0),
+            restart: Nanos(60 * Nanos::SECOND.0),
+            down: share(0.1),
+            evictions: factor(0.5),
+            error: factor(0.0),
+            unknown: share(0.0),
+            unknown_peak: UnknownPeak::Zero,
+            constrained: None,
+        }
+    }
+}
+
+impl Cell {
+    /// Generates `horizon` seconds for `cluster`.
+    pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
+        self.check(horizon)?;
+        let tags = self.tags(cluster)?;
+        let model = Model::new(self, cluster, tags)?;
+        let expected = model.expected_tasks(horizon);
+        if expected > MOST_RECORDS as f64 {
+            let message = format!("{expected:.1e} tasks: more than {MOST_RECORDS}; let them run for longer");
+            return Err(wrong("batch", message));
+        }
+        let workload = model.generate(seed, horizon);
+        let Workload { tasks, cell_jobs, .. } = &workload;
+        let first = tasks.partition_point(|task| task.arrive <= 0.0);
+        let provenance = format!(
+            "cell, generated: {} tasks of {} jobs, {first} of them at the start; {:.0} of {:.0} processors asked for",
+            tasks.len(),
+            cell_jobs.len(),
+            model.asked(),
+            model.all_processors()
+        );
+        Ok(Loaded { workload, provenance })
+    }
+
+    fn check(&self, horizon: f64) -> Result<(), InputError> {
+        if !(horizon.is_finite() && horizon >= 0.0) {
+            return Err(wrong("horizon", format!("{horizon} s: must be finite and not negative")));
+        }
+        if !(0.001..=0.95).contains(&self.processors.get()) {
+            return Err(wrong("processors", format!("{}: expected 0.001 to 0.95", self.processors.get())));
+        }
+        for (field, value, least, most) in [
+            ("network", self.network, 0.0, 10.0),
+            ("spread", self.spread, 0.0, 3.0),
+            ("peak", self.peak, 1.0, 100.0),
+            ("evictions", self.evictions, 0.0, 1000.0),
+            ("error", self.error, 0.0, 3.0),
+        ] {
+            if !(least..=most).contains(&value.get()) {
+                return Err(wrong(field, format!("{}: expected {least} to {most}", value.get())));
+            }
+        }
+        for (field, time) in [("service", self.service), ("batch", self.batch)] {
+            if time < Nanos::SECOND || time > LONGEST {
+                return Err(wrong(field, format!("{time}: expected {} to {LONGEST}", Nanos::SECOND)));
+            }
+        }
+        if self.restart > LONGEST {
+            return Err(wrong("restart", format!("{}: expected at most {LONGEST}", self.restart)));
+        }
+        match self.tasks_per_job {
+            Some(most) if most.get() > 10_000 => {
+                Err(wrong("tasks_per_job", format!("{most}: expected 1 to 10000")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The tags that constrained jobs demand.
+    fn tags(&self, cluster: &Cluster) -> Result<u64, InputError> {
+        let Some(Constrained { tag, .. }) = &self.constrained else { return Ok(0) };
+        let unknown = || wrong("constrained.tag", format!("`{}`: no host has this tag", excerpt(tag)));
+        cluster.fabric.tag_mask(tag).ok_or_else(unknown)
+    }
+}
+
+/// The longest time in the settings.
+const LONGEST: Nanos = Nanos(366 * 86_400 * Nanos::SECOND.0);
+
+/// Refuses clusters that tasks cannot be generated for.
+fn check_cluster(cluster: &Cluster) -> Result<(), String> {
+    let fabric = &cluster.fabric;
+    if fabric.shape() != Shape::Tree {
+        return Err("this cluster is a mesh, whose racks have no links".into());
+    }
+    if let Some(host) = fabric.all_hosts().find(|&host| fabric.cpus(host).is_none()) {
+        return Err(format!("host {} of the cluster has no `cpus`", fabric.host_name(host)));
+    }
+    if fabric.all_hosts().all(|host| fabric.cpus(host).is_some_and(|cpus| cpus.0 == 0)) {
+        return Err("all hosts of the cluster have `cpus: 0`".into());
+    }
+    Ok(())
+}
+
+/// An error about the settings of this source.
+fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+    InputError::new("cell", message).in_field(field)
+}
