@@ -1,7 +1,8 @@
 """Leeward places work on the sheltered side of the network.
 
 A `Cluster` is what a cluster file describes: hosts, racks, pods, links and devices. `simulate` tries policies
-on a scenario, `place_replicas` decides for one block, `leeward.fluid` simulates flows. Tables are Arrow
+on a scenario, `place_replicas` decides for one block, `place_tasks` for an app, `migrate` which tasks leave
+hot racks; `leeward.fluid` simulates flows. Tables are Arrow
 tables. Input that is refused raises `InputError`, which says where it is wrong and what was expected.
 
     >>> import leeward
@@ -13,7 +14,7 @@ tables. Input that is refused raises `InputError`, which says where it is wrong 
 from leeward import fluid
 from leeward._native import Cluster, Run, Scenario, __version__
 from leeward.errors import InputError
-from leeward.placement import place_replicas, policies
+from leeward.placement import migrate, place_replicas, place_tasks, policies
 from leeward.simulation import read_scenario, simulate
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "Scenario",
     "__version__",
     "fluid",
+    "migrate",
     "place_replicas",
+    "place_tasks",
     "policies",
     "read_scenario",
     "simulate",

@@ -121,6 +121,10 @@ class Scenario:
     def hot(self) -> float:
         """The utilization over which a link is hot."""
 
+    @property
+    def kind(self) -> str:
+        """What its policies place: `replicas` or `tasks`."""
+
     def run(
         self,
         policies: list[str],
@@ -145,6 +149,10 @@ class Run:
     @property
     def hot(self) -> float:
         """The utilization over which a link is hot."""
+
+    @property
+    def kind(self) -> str:
+        """What its policies place: `replicas` or `tasks`."""
 
     @property
     def warmup_s(self) -> float:
@@ -189,6 +197,15 @@ class Run:
     def hosts(self) -> pyarrow.Table:
         """What each host stores in the end."""
 
+    def tasks(self) -> pyarrow.Table:
+        """The tasks of a cell: when each arrived, was placed and finished, where, how often it moved."""
+
+    def moves(self) -> pyarrow.Table:
+        """The moves of tasks, by time: from where to where, and off which hot link."""
+
+    def cell(self) -> pyarrow.Table:
+        """A cell by interval: hot racks, utilization of uplinks, tasks scheduled and moved."""
+
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(
     cluster: Cluster,
@@ -205,6 +222,33 @@ def place_replicas(
     seed: int = 1,
     explain: int = 0,
 ) -> dict[str, Any]: ...
+def place_tasks(
+    cluster: Cluster,
+    policy: str,
+    app: str | PathLike[str],
+    matrix: list[list[float]] | None = None,
+    telemetry: str | PathLike[str] | None = None,
+    exclude: list[str] = ...,
+    tags: list[str] = ...,
+    together: bool = True,
+    seed: int = 1,
+    explain: int = 0,
+) -> dict[str, Any]: ...
+def migrate(
+    cluster: Cluster,
+    policy: str,
+    running: str | PathLike[str],
+    telemetry: str | PathLike[str],
+    hot: float | None = None,
+    seed: int = 1,
+) -> dict[str, Any]: ...
+def simulate_apps(
+    cluster: Cluster,
+    policy: str,
+    apps: list[tuple[float, list[tuple[float, int]], list[tuple[int, int, int]]]],
+    seed: int = 1,
+    believed: Cluster | None = None,
+) -> list[dict[str, Any]]: ...
 def serve(
     cluster: Cluster, policy: str, listen: str, interval: str, seed: int, listening: Callable[[str], object]
 ) -> None: ...

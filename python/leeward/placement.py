@@ -1,6 +1,7 @@
-"""One decision at a time: where the copies of a block should go."""
+"""One decision at a time: where the copies of a block, or the tasks of an app, should go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -60,23 +61,142 @@ def place_replicas(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
+    with _of_argument(), of_policy("policy"):
+        return _native.place_replicas(
+            network,
+            policy,
+            size,
+            telemetry=telemetry,
+            writer=writer,
+            replicas=replicas,
+            fault_domains=fault_domains,
+            exclude=names(exclude),
+            tags=names(tags),
+            collocate=names(collocate),
+            max_imbalance=max_imbalance,
+            seed=seed,
+            explain=min(explain, ALL),
+        )
+
+
+def place_tasks(
+    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
+    app: str | PathLike[str],
+    *,
+    policy: str = "leeward",
+    matrix: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
+    telemetry: str | PathLike[str] | None = None,
+    exclude: Sequence[str] | str = (),
+    tags: Sequence[str] | str = (),
+    together: bool = True,
+    seed: int = 1,
+    explain: int = ALL,
+) -> dict[str, Any]:
+    """Chooses the hosts of the tasks of an app.
+
+    Args:
+        cluster: A `Cluster`, or anything that `Cluster(...)` takes.
+        app: An app file: tasks, and what they send each other.
+        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
+        matrix: The traffic matrix, in place of what the file says: bytes from each task to each, as an array
+            or rows, or the path of a NumPy file (`.npy`).
+        telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
+        exclude: Hosts, racks and pods that must have none of the tasks; a text is one name.
+        tags: Tags that hosts must have; a text is one.
+        together: Whether the tasks are an app that is placed whole or not at all. If not, each is decided by
+            itself, one after the other, as a scheduler's stream is; then nothing is sent between them.
+        seed: Seed of ties.
+        explain: How many candidates of each task to keep in `why`.
+
+    Returns:
+        `tasks` (each with its `host`, or None), `refused` (why not, or None), `completion_s` (when the last
+        transfer is over, by the model of Choreo's appendix), `transfers` (each with its hosts, the link that
+        limits it and when that is done), `gap` and `proven` (how much of the completion time might still be
+        saved, by policies that know), `why`, `policy`, `app` and `oldest_telemetry_s`.
+
+    Raises:
+        InputError: The cluster, the app, the telemetry or an argument is not right.
+    """
+    whole_number("seed", seed, 0, MOST_SEED)
+    whole_number("explain", explain, 0)
+    network = _native.Cluster(cluster)
+    with _of_argument(), of_policy("policy"):
+        return _native.place_tasks(
+            network,
+            policy,
+            app,
+            matrix=None if matrix is None else _rows(matrix),
+            telemetry=telemetry,
+            exclude=names(exclude),
+            tags=names(tags),
+            together=together,
+            seed=seed,
+            explain=min(explain, ALL),
+        )
+
+
+def migrate(
+    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
+    running: str | PathLike[str],
+    telemetry: str | PathLike[str],
+    *,
+    policy: str = "utp",
+    hot: float | None = None,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Decides which of the tasks that run should leave hot racks.
+
+    Args:
+        cluster: A `Cluster`, or anything that `Cluster(...)` takes.
+        running: A file of running tasks and what their jobs can bear.
+        telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was so in the last
+            window. Links it does not name are not seen.
+        policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
+        hot: The utilization above which a link is hot, a share from 0 to 1; by default 0.75.
+        seed: Seed of ties.
+
+    Returns:
+        `hot` (links that are hot, with their utilization, and with that after the moves), `moves` (in the
+        order in which they should be made), `kept` (tasks that stay on a link that stays hot, and why) and
+        `policy`.
+
+    Raises:
+        InputError: The cluster, a file or an argument is not right.
+    """
+    whole_number("seed", seed, 0, MOST_SEED)
+    if hot is not None and not 0 < hot <= 1:
+        raise InputError("hot", None, None, None, f"{hot}: expected a share above 0, to 1")
+    network = _native.Cluster(cluster)
+    with _of_argument(), of_policy("policy"):
+        return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed)
+
+
+def _rows(matrix: Any) -> list[list[float]]:
+    """A traffic matrix as rows of numbers."""
+    import numpy
+
+    if isinstance(matrix, str | PathLike):
+        try:
+            matrix = numpy.load(matrix, allow_pickle=False)
+        except FileNotFoundError:
+            raise InputError(str(matrix), None, None, None, "no such file") from None
+        except (OSError, ValueError, EOFError) as error:
+            message = f"not readable as a NumPy array: {error}"
+            raise InputError(str(matrix), None, None, None, message) from None
     try:
-        with of_policy("policy"):
-            return _native.place_replicas(
-                network,
-                policy,
-                size,
-                telemetry=telemetry,
-                writer=writer,
-                replicas=replicas,
-                fault_domains=fault_domains,
-                exclude=names(exclude),
-                tags=names(tags),
-                collocate=names(collocate),
-                max_imbalance=max_imbalance,
-                seed=seed,
-                explain=min(explain, ALL),
-            )
+        array = numpy.asarray(matrix, dtype=numpy.float64)
+    except (TypeError, ValueError):
+        array = numpy.zeros(0)
+    if array.ndim != 2:
+        raise InputError("matrix", None, None, None, "expected a square of numbers")
+    return array.tolist()  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _of_argument() -> Iterator[None]:
+    """Lets what is wrong with a field of a request be wrong with the argument of that name."""
+    try:
+        yield
     except InputError as error:
         if error.file != "request" or error.field is None or error.line is not None:
             raise

@@ -18,7 +18,7 @@ from leeward._native import Cluster, Run, Scenario
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 
-TABLES = ("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts")
+TABLES = ("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts", "tasks", "moves", "cell")
 """What the tables of a run are called."""
 
 
@@ -73,13 +73,17 @@ def simulate(
     if not chosen:
         raise InputError("policies", None, None, None, "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
-    check_policies(chosen)
+    check_policies(chosen, scenario.kind)
     with advised(), of_policy("policies"):
         return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
 
 
-def check_policies(policies: Sequence[str]) -> None:
-    """Checks that there are such policies, with such settings, by asking each where one block goes.
+def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
+    """Checks that there are such policies, with such settings, by asking each about next to nothing.
+
+    Args:
+        policies: With their settings.
+        kind: What they place: `replicas` or `tasks`.
 
     Raises:
         InputError: One is not right.
@@ -87,7 +91,10 @@ def check_policies(policies: Sequence[str]) -> None:
     cluster = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1})
     with of_policy("policies"):
         for policy in policies:
-            _native.place_replicas(cluster, policy, "1MiB")
+            if kind == "tasks":
+                _native.simulate_apps(cluster, policy, [])
+            else:
+                _native.place_replicas(cluster, policy, "1MiB")
 
 
 def duration(seconds: float) -> str:

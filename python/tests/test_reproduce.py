@@ -199,7 +199,7 @@ def test_the_command_prints_a_table_and_notes(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("choreo",), "error: PAPER: unknown paper `choreo`; there is: sinbad"),
+        (("etalon",), "error: PAPER: unknown paper `etalon`; there are: sinbad, choreo"),
         (("sinbad", "--figure", "3"), "error: --figure: unknown figure `3`; there are: 4, 5,"),
         (("sinbad", "--figure", "8", "--horizon", "5"), "error: --horizon: `5`: the unit is missing"),
         (("sinbad", "--figure", "12", "--horizon", "xx"), "error: --horizon: `xx`: "),
@@ -210,6 +210,7 @@ def test_the_command_prints_a_table_and_notes(run: Run) -> None:
         (("sinbad", "--figure", "12", "--horizon", "[1h]"), "error: --horizon: "),
         (("sinbad", "--out", ""), "error: Invalid value for '--out': expected a path"),
         (("sinbad", "--out", "afile"), "error: --out: `afile`: `afile` is no folder"),
+        (("choreo", "--horizon", "5min"), "error: --horizon: `5min`: apps run until they end"),
         (("sinbad", "--seeds", "0"), "error: Invalid value for '--seeds'"),
     ],
 )
@@ -375,3 +376,15 @@ def test_what_held_blocks_back_is_kept_no_longer_than_the_cells(
 def test_sweeps_that_share_a_folder_write_no_table_of_their_part_there(made: tuple[Path, list[Row]]) -> None:
     out, _ = made
     assert {path.name for path in (out / "sweeps" / "hour").iterdir()} == {"cells"}
+
+
+def test_choreo_is_reproduced_with_the_same_numbers_again(tmp_path: Path) -> None:
+    rows = reproduce("choreo", ["10a", "accuracy"], seeds=2, out=tmp_path / "out", jobs=2)
+    assert rows == reproduce("choreo", ["10a", "accuracy"], seeds=2, jobs=1)
+    assert {row.figure for row in rows} == {"10a", "accuracy"}
+    ours = {row.quantity: row.ours for row in rows}
+    said = "speed-up, mean: leeward, rates within {} % of what they are, against random"
+    assert (ours[said.format(0)] or 0) > (ours[said.format(50)] or 0) > 0
+    shares = [ours[f"apps that {what}: choreo against random"] or 0 for what in ("gain", "lose")]
+    assert 0 < sum(shares) <= 100
+    assert sorted(path.name for path in (tmp_path / "out" / "pictures").iterdir()) == ["10a.png", "10a.svg"]

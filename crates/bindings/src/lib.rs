@@ -17,6 +17,7 @@ mod schema;
 mod serve;
 mod simulation;
 mod tables;
+mod tasks;
 
 /// The extension module; its types are declared in `_native.pyi`.
 #[pyo3::pymodule]
@@ -37,6 +38,8 @@ mod _native {
     use crate::serve::serve;
     #[pymodule_export]
     use crate::simulation::{Run, Scenario};
+    #[pymodule_export]
+    use crate::tasks::{migrate, place_tasks, simulate_apps};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

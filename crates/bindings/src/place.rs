@@ -6,8 +6,8 @@ use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, read_loads};
-use leeward_placement::replicas::{self, Chain, Form, REGISTRY, ReplicaRequest};
-use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
+use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
+use leeward_placement::{Decision, Explain, Note, Reason, Refusal, Registration, Request, moves, tasks};
 use leeward_simulator::stage::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -19,16 +19,21 @@ use crate::simulation::as_python;
 /// Every policy there is, with the JSON schema of its settings.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let describe = |registration: &leeward_placement::Registration<ReplicaRequest>| {
-        json!({
-            "kind": <ReplicaRequest as leeward_placement::Request>::KIND,
-            "name": registration.name,
-            "summary": registration.summary,
-            "source": registration.source,
-            "settings": (registration.schema)(),
-        })
-    };
-    as_python(py, &REGISTRY.iter().map(describe).collect::<Vec<Value>>())
+    let all: Vec<Value> = (replicas::REGISTRY.iter().map(registered))
+        .chain(tasks::REGISTRY.iter().map(registered))
+        .chain(moves::REGISTRY.iter().map(registered))
+        .collect();
+    as_python(py, &all)
+}
+
+fn registered<Q: Request>(registration: &Registration<Q>) -> Value {
+    json!({
+        "kind": Q::KIND,
+        "name": registration.name,
+        "summary": registration.summary,
+        "source": registration.source,
+        "settings": (registration.schema)(),
+    })
 }
 
 /// Decides where the copies of one block go. Links that the telemetry file does not name are not seen.

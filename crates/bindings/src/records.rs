@@ -7,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Fabric, HostId};
-use leeward_simulator::stage::record::{Job, Record};
+use leeward_simulator::stage::record::{CellInterval, Job, Record, Task};
 use pyo3::prelude::*;
 
 use crate::cluster::{kind_name, table};
@@ -122,5 +122,58 @@ pub fn hosts(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("rack", texts(racks)),
         ("bytes", counts(hosts.iter().map(|h| h.bytes.0))),
         ("blocks", counts(hosts.iter().map(|h| h.blocks))),
+    ])
+}
+
+pub fn tasks(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let tasks = &record.tasks;
+    let host = |host: Option<HostId>| host.map(|host| fabric.host_name(host).to_owned());
+    let flags = |of: fn(&Task) -> bool| {
+        Arc::new(BooleanArray::from_iter(tasks.iter().map(|t| Some(of(t))))) as ArrayRef
+    };
+    table([
+        ("job", ids(tasks.iter().map(|t| Some(t.job)))),
+        ("arrived_s", times(tasks.iter().map(|t| t.arrived))),
+        ("duration_s", times(tasks.iter().map(|t| t.duration))),
+        ("placed_s", maybe_times(tasks.iter().map(|t| t.placed))),
+        ("finished_s", maybe_times(tasks.iter().map(|t| t.finished))),
+        ("host", Arc::new(StringArray::from_iter(tasks.iter().map(|t| host(t.host)))) as ArrayRef),
+        ("moves", ids(tasks.iter().map(|t| Some(t.moves)))),
+        ("refused", ids(tasks.iter().map(|t| Some(t.refused)))),
+        ("down_s", times(tasks.iter().map(|t| t.down))),
+        ("tolerant", flags(|t| t.tolerant)),
+        ("intensive", flags(|t| t.intensive)),
+    ])
+}
+
+pub fn moves(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let moves = &record.moves;
+    table([
+        ("time_s", times(moves.iter().map(|m| m.at))),
+        ("task", ids(moves.iter().map(|m| Some(m.task)))),
+        ("from", texts(moves.iter().map(|m| fabric.host_name(m.from)))),
+        ("to", texts(moves.iter().map(|m| fabric.host_name(m.to)))),
+        ("link", texts(moves.iter().map(|m| fabric.resource_name(m.link)))),
+    ])
+}
+
+pub fn cell(record: &Record) -> PyResult<ArrowTable> {
+    let cell = &record.cell;
+    let of = |number: fn(&CellInterval) -> u32| ids(cell.iter().map(|c| Some(number(c))));
+    table([
+        ("start_s", times(cell.iter().map(|c| c.start))),
+        ("length_s", times(cell.iter().map(|c| c.length))),
+        ("tors", of(|c| c.tors)),
+        ("hot_tors", of(|c| c.hot_tors)),
+        ("hot_uplinks", of(|c| c.hot_uplinks)),
+        ("tor_p98", times(cell.iter().map(|c| c.tor_p98))),
+        ("utilization", times(cell.iter().map(|c| c.utilization))),
+        ("scheduled", of(|c| c.tasks.scheduled)),
+        ("intensive", of(|c| c.tasks.intensive)),
+        ("intensive_on_hot", of(|c| c.tasks.intensive_on_hot)),
+        ("moved", of(|c| c.tasks.moved)),
+        ("running", of(|c| c.tasks.running)),
+        ("waiting", of(|c| c.tasks.waiting)),
+        ("processors", times(cell.iter().map(|c| c.tasks.processors))),
     ])
 }

@@ -1,6 +1,8 @@
 //! JSON schemas of the files that users write, from the types that read them.
 
 use leeward_fabric::cluster::ClusterFile;
+use leeward_placement::moves::FleetFile;
+use leeward_placement::tasks::AppFile;
 use leeward_simulator::stage::scenario::ScenarioFile;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -9,8 +11,12 @@ use schemars::{Schema, schema_for};
 /// A kind of file, and what makes its schema.
 type Entry = (&'static str, fn() -> Schema);
 
-const SCHEMAS: [Entry; 2] =
-    [("cluster", || schema_for!(ClusterFile)), ("scenario", || schema_for!(ScenarioFile))];
+const SCHEMAS: [Entry; 4] = [
+    ("cluster", || schema_for!(ClusterFile)),
+    ("scenario", || schema_for!(ScenarioFile)),
+    ("app", || schema_for!(AppFile)),
+    ("running", || schema_for!(FleetFile)),
+];
 
 /// The kinds of files there are schemas for.
 #[pyfunction]

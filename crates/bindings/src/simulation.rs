@@ -87,6 +87,12 @@ impl Scenario {
         self.inner.ledger.hot
     }
 
+    /// What its policies place: `replicas` or `tasks`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        if self.inner.is_cell() { "tasks" } else { "replicas" }
+    }
+
     /// Runs every policy under every seed, up to `jobs` at once. `progress(task, share)` is told how far each is.
     #[pyo3(signature = (policies, seeds, jobs = 1, progress = None))]
     fn run(
@@ -162,6 +168,11 @@ impl Run {
     }
 
     #[getter]
+    fn kind(&self) -> &'static str {
+        if self.scenario.is_cell() { "tasks" } else { "replicas" }
+    }
+
+    #[getter]
     fn warmup_s(&self) -> f64 {
         self.scenario.warmup.as_secs_f64()
     }
@@ -220,6 +231,18 @@ impl Run {
 
     fn hosts(&self) -> PyResult<ArrowTable> {
         records::hosts(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn tasks(&self) -> PyResult<ArrowTable> {
+        records::tasks(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn moves(&self) -> PyResult<ArrowTable> {
+        records::moves(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn cell(&self) -> PyResult<ArrowTable> {
+        records::cell(&self.inner.record)
     }
 }
 

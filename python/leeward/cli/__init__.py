@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from leeward import __version__
-from leeward.cli import cluster, data, demo, place, policies, reproduce, schema, serve, simulate
+from leeward.cli import cluster, data, demo, migrate, place, policies, reproduce, schema, serve, simulate
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -36,6 +36,7 @@ app = typer.Typer(
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
+app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
 app.command(
@@ -59,7 +60,7 @@ def leeward(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Decide where copies of blocks go, by what the network carries.
+    """Decide where copies of blocks and tasks go, by what the network carries.
 
     Simulate policies on a cluster of thousands of hosts, ask for one decision, or serve decisions over HTTP.
     """

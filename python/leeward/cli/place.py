@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import rate_text
+from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -152,3 +153,6 @@ def _load(reason: dict[str, Any]) -> tuple[str, str, str]:
 
 def _verdict(reason: dict[str, Any]) -> str:
     return ": ".join(part for part in (reason["verdict"], reason["because"]) if part)
+
+
+app.command("tasks", epilog=place_tasks.EXAMPLES)(place_tasks.tasks)

@@ -29,7 +29,7 @@ def policies(output: FormatOption = Format.table) -> None:
                 policy["kind"],
                 policy["summary"],
                 policy["source"],
-                ", ".join(policy["settings"]["properties"]),
+                ", ".join(policy["settings"].get("properties", {})),
             )
             for policy in known
         ],

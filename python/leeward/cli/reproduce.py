@@ -18,12 +18,15 @@ Examples:
   leeward reproduce sinbad                           all of it; killed and started again, it does what is left
   leeward reproduce sinbad --figure 8,10             two of its figures
   leeward reproduce sinbad --figure 12 -o json
+  leeward reproduce choreo                           placements of apps
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Which paper: sinbad.", show_default=False)],
+    paper: Annotated[
+        str, typer.Argument(metavar="PAPER", help="Which paper: sinbad or choreo.", show_default=False)
+    ],
     figure: Annotated[
         str | None,
         typer.Option(

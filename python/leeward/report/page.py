@@ -33,6 +33,10 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: 0.9rem; max-width: 3
 """
 
 
+WHAT = {"replicas": "copies of blocks", "tasks": "tasks"}
+"""What policies of a kind place, in words."""
+
+
 def write_page(path: str | PathLike[str], scenario: Scenario, runs: Sequence[Run]) -> None:
     """Writes the page; the first run is what the others are compared with.
 
@@ -63,7 +67,7 @@ def page(scenario: Scenario, runs: Sequence[Run]) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{escape(scenario.name)}: {escape(" against ".join(names))}</title><style>{CSS}</style></head><body>
-<h1>{escape(scenario.name)}: where copies of blocks go</h1>
+<h1>{escape(scenario.name)}: where {WHAT[scenario.kind]} go</h1>
 <p class="lead">{duration(scenario.horizon_s)}, simulated under each policy with seed {runs[0].seed}{counted}.
 Every policy saw the same arrivals.</p>
 <h2>What was simulated</h2>
@@ -99,6 +103,11 @@ def drawn(runs: Sequence[Run]) -> list[tuple[str, str, str]]:
         "The part of a line right of the mark is what operators call hotspots. The vertical axis is"
         " logarithmic."
     )
+    if runs[0].kind == "tasks":
+        return [
+            ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
+            ("How busy rack downlinks get", pictures.hot_links(runs), busy),
+        ]
     found = [
         ("The slow writes", pictures.write_times(runs), slow),
         ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),

@@ -30,6 +30,9 @@ UNWRITTEN = "not written"
 RETRIES = "placements refused or repeated"
 BLIND = "placed blindly (no telemetry)"
 
+TASKS = "tasks"
+"""What begins the names of the figures of a cell."""
+
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
 """Words for what went wrong, shown only if it did, and what results call it."""
 _OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "blocks"), ("  files", "files"))
@@ -44,6 +47,17 @@ _WORDS = {
     " interval",
 }
 
+
+HOT_RACKS = "hot racks, of racks and intervals"
+_CELL_WORDS = {
+    "hot": "a rack of which the uplink or downlink carries more than 75 % (or what the scenario says) in the"
+    " mean over an interval",
+    "98th percentile": "over racks in an interval, the mean over intervals; utilization: what uplinks carry"
+    " together over what they can",
+    "network-intensive": "the tenth of all tasks with the most bandwidth per processor; on hot racks: put, or"
+    " moved, where a link was hot in the interval before",
+    "stretch": "how many times as long as its work alone a tolerant task takes, from its first host on",
+}
 
 Show = Callable[[float], str]
 """Says a value with its unit."""
@@ -73,12 +87,30 @@ class Quantity:
     """Whether it is left out where there is nothing under every policy."""
 
 
-def quantities(policies: Sequence[str]) -> list[Quantity]:
+def quantities(policies: Sequence[str], cell: bool = False) -> list[Quantity]:
     """The lines of the comparison, in order.
 
     Args:
         policies: Those compared; the first is what the others are compared with.
+        cell: Whether tasks are placed, and not copies of blocks.
     """
+    if cell:
+        return [
+            Quantity("tasks that arrived", f"{TASKS}.count", count),
+            Quantity("wait for a host, mean", f"{TASKS}.wait_s.mean", seconds),
+            Quantity("never placed", f"{TASKS}.unplaced", count, only_if_any=True),
+            Quantity(HOT_RACKS, f"{TASKS}.hot_tor_share", percent, "difference"),
+            Quantity("98th percentile of uplinks", f"{TASKS}.tor_p98", percent, "difference"),
+            Quantity("utilization of all uplinks", f"{TASKS}.utilization", percent, "difference"),
+            Quantity("tasks moved, a day", f"{TASKS}.moves_per_day", count, "difference"),
+            Quantity("network-intensive tasks scheduled", f"{TASKS}.scheduled_intensive", count),
+            Quantity("  on hot racks", f"{TASKS}.intensive_on_hot", count, "difference"),
+            Quantity("stretch of tolerant tasks, mean", f"{TASKS}.stretch.mean", times, "ratio"),
+            Quantity("  95th percentile", f"{TASKS}.stretch.p95", times, "ratio"),
+            Quantity("  network-intensive, mean", f"{TASKS}.intensive_stretch.mean", times, "ratio"),
+            Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),
+            Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference"),
+        ]
     made = [
         Quantity(BLOCKS, "blocks", count),
         Quantity(BLOCK_TIME, "block_write_s.mean", seconds, "ratio"),
@@ -114,7 +146,8 @@ def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
     found = [flat(run.summary()) | other for run, other in zip(runs, others, strict=True)]
     rows = []
-    for quantity in quantities([run.policy for run in runs]):
+    cell = f"{TASKS}.count" in found[0]
+    for quantity in quantities([run.policy for run in runs], cell):
         values = [figures.get(quantity.figure) for figures in found]
         if any(values) or not quantity.only_if_any:
             rows.append(Row(quantity.words, tuple(cells(quantity, values))))
@@ -145,6 +178,8 @@ def shares(baseline: str) -> list[tuple[str, str]]:
 
 def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
     """The words of some rows, and what they mean."""
+    if any(row.quantity == HOT_RACKS for row in rows):
+        return list(_CELL_WORDS.items())
     words = list(_WORDS.items())
     if any(against(baseline) in row.quantity for row in rows):
         meaning = (

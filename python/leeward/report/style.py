@@ -25,6 +25,15 @@ COLOURS = {
     "ccp": "#b07d00",
     "rehdfs": "#7b3fa0",
     "leeward": "#c4411d",
+    "random": "#9a9a9a",
+    "round-robin": "#b3a369",
+    "minimum-machines": "#8c6d5a",
+    "choreo": "#1b7f79",
+    "choreo-exact": "#0f4d49",
+    "borg": "#5a6a7a",
+    "utp-reactive": "#e08e45",
+    "utp-proactive": "#5fb3bf",
+    "utp": "#00798c",
 }
 OTHER = "#2f7d32"
 """Of a policy that is not listed."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from leeward.report.style import COLOURS, SETTINGS
+from leeward.report.style import COLOURS
 from leeward.reproduce.rows import Row
 from leeward.reproduce.sinbad import analysis, imbalance, paper, storage, tasks
 from leeward.reproduce.sinbad.sweeps import (
@@ -237,25 +237,3 @@ def _panels(
         *shape, figsize=size, layout="constrained", squeeze=False, height_ratios=ratios
     )
     return fig, list(axes.flat)
-
-
-def saved(fig: "Figure") -> dict[str, bytes]:
-    """A picture as SVG and PNG, the same bytes for the same runs."""
-    from io import BytesIO
-
-    from matplotlib import pyplot
-
-    made = {}
-    for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-        out = BytesIO()
-        fig.savefig(out, format=kind, metadata=metadata, dpi=120)
-        made[kind] = out.getvalue()
-    pyplot.close(fig)
-    return made
-
-
-def settings() -> Any:
-    """The project's look, as a context."""
-    import matplotlib
-
-    return matplotlib.rc_context(SETTINGS | {"figure.constrained_layout.h_pad": 0.1})  # type: ignore[arg-type]

@@ -1,0 +1,332 @@
+//! `place_tasks`, `migrate` and `simulate_apps`: decisions about tasks, on a telemetry file and on a simulated network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed, Policies};
+use leeward_fabric::input::{Files, InputError};
+use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
+use leeward_placement::moves::{self, Fleet, Moves};
+use leeward_placement::tasks::{self, App, AppRequest, Assignment, Estimate, Task, Transfer, completion};
+use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
+use leeward_simulator::fluid::{AppArrival, run_apps};
+use leeward_simulator::stage::scenario::PolicySpec;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::errors::Refused;
+use crate::simulation::as_python;
+
+/// Decides where the tasks of an app go, together or one after the other. Links that the telemetry file does not name
+/// are not seen.
+#[pyfunction]
+#[pyo3(signature = (cluster, policy, app, matrix = None, telemetry = None, exclude = vec![], tags = vec![],
+    together = true, seed = 1, explain = 0))]
+#[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
+pub fn place_tasks(
+    py: Python<'_>,
+    cluster: &Bound<'_, Cluster>,
+    policy: &str,
+    app: PathBuf,
+    matrix: Option<Vec<Vec<f64>>>,
+    telemetry: Option<PathBuf>,
+    exclude: Vec<String>,
+    tags: Vec<String>,
+    together: bool,
+    seed: u64,
+    explain: u16,
+) -> PyResult<Py<PyAny>> {
+    let cluster = &cluster.get().inner;
+    let spec = spec(policy)?;
+    let policy = tasks::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
+    let decide = || -> Result<Value, InputError> {
+        let mut app = read_app(&app)?;
+        if let Some(matrix) = &matrix {
+            app.set_matrix(matrix)?;
+        }
+        app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
+        let (ledger, now) = ledger(cluster, telemetry.as_deref(), None)?;
+        let policies = Policies { tasks: Some(policy), ..Policies::default() };
+        let mut engine = Engine::new(ledger, policies, seed, explain);
+        let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
+        let answers = asked(&app.request, together)
+            .map(|request| (request.tasks.len(), ask(&mut engine, now, request)))
+            .collect::<Vec<_>>();
+        Ok(describe(&cluster.fabric, &spec.label, &app, answers, forecast))
+    };
+    as_python(py, &py.detach(decide).map_err(Refused)?)
+}
+
+/// Decides which of the tasks that run should leave hot racks, in what order, and which stay.
+#[pyfunction]
+#[pyo3(signature = (cluster, policy, running, telemetry, hot = None, seed = 1))]
+pub fn migrate(
+    py: Python<'_>,
+    cluster: &Bound<'_, Cluster>,
+    policy: &str,
+    running: PathBuf,
+    telemetry: PathBuf,
+    hot: Option<f64>,
+    seed: u64,
+) -> PyResult<Py<PyAny>> {
+    let cluster = &cluster.get().inner;
+    let fabric = &cluster.fabric;
+    let spec = spec(policy)?;
+    let policy = moves::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let decide = || -> Result<Value, InputError> {
+        let fleet = Fleet::read(&running.to_string_lossy(), fabric)?;
+        let (ledger, now) = ledger(cluster, Some(&telemetry), hot)?;
+        let mut pool = Pool::new(fabric.clone());
+        fleet.occupy(&mut pool);
+        let mut scratch = Scratch::default();
+        let view = &mut ledger.view(now, &mut scratch);
+        let mut context = Context { view, pool: &pool, seed, explain: Explain::Off };
+        let decided = policy.place(std::slice::from_ref(&fleet.request), &mut context).remove(0);
+        let moves = decided.map(|decision| decision.choice).unwrap_or_default();
+        let hot = fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
+        let hot = hot.flatten().filter(|&link| context.view.hot_since(link).is_some()).map(|link| {
+            let utilization = ledger.view(now, &mut Scratch::default()).utilization_with(link, Load(0));
+            let after = context.view.utilization_with(link, Load(0));
+            json!({ "link": fabric.resource_name(link), "utilization": utilization, "after": after })
+        });
+        Ok(describe_moves(fabric, &spec.label, &fleet, &moves, hot.collect()))
+    };
+    as_python(py, &py.detach(decide).map_err(Refused)?)
+}
+
+fn wrong(field: &str, message: String) -> Refused {
+    Refused(InputError::new("request", message).in_field(field))
+}
+
+fn spec(policy: &str) -> Result<PolicySpec, Refused> {
+    policy.parse().map_err(|message| wrong("policy", message))
+}
+
+fn read_app(path: &Path) -> Result<App, InputError> {
+    let base = path.parent().map(Path::to_owned).unwrap_or_default();
+    App::read(&path.to_string_lossy(), &Files { base, data: None })
+}
+
+/// A ledger that knows what a telemetry file says, and the time at the end of it.
+fn ledger(
+    cluster: &leeward_fabric::Cluster,
+    telemetry: Option<&Path>,
+    hot: Option<f64>,
+) -> Result<(Ledger, Nanos), InputError> {
+    // What a file says does not age.
+    let mut settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
+    settings.hot = hot.unwrap_or(settings.hot);
+    let interval = settings.interval;
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings);
+    let mut ledger = ledger.map_err(|error| InputError::new("ledger", error.to_string()))?;
+    let Some(path) = telemetry else { return Ok((ledger, Nanos(0))) };
+    let text = Files::default().open(&path.to_string_lossy())?;
+    let (samples, until) = read_loads(text, &cluster.fabric, interval)?;
+    ledger.report(&samples, until);
+    Ok((ledger, until))
+}
+
+/// What is asked: the app, or each of its tasks by itself as a scheduler would.
+fn asked(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest> + '_ {
+    let apart = app.tasks.iter().enumerate().map(|(at, task)| AppRequest {
+        id: at as u64,
+        tasks: vec![*task],
+        transfers: Vec::new(),
+        ..app.clone()
+    });
+    let whole = together.then(|| app.clone());
+    whole.into_iter().chain(apart.filter(move |_| !together))
+}
+
+fn ask(engine: &mut Engine, now: Nanos, request: AppRequest) -> Result<Placed<Assignment>, Refusal> {
+    let mut outputs = Vec::new();
+    engine.handle(now, Input::Ask(request.id, Ask::Tasks(request)), &mut outputs);
+    let answer = outputs.into_iter().find_map(|output| match output {
+        Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
+        _ => None,
+    });
+    answer.expect("the engine answers about tasks at once")
+}
+
+/// What is needed to say when an app's transfers are over: the network as it was before it was placed.
+struct Forecast {
+    ledger: Ledger,
+    now: Nanos,
+}
+
+impl Forecast {
+    /// Each transfer with what limits it.
+    fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId]) -> (Value, Value) {
+        let mut scratch = Scratch::default();
+        let view = self.ledger.view(self.now, &mut scratch);
+        let transfers = &app.request.transfers;
+        let completion = completion(&view, transfers, hosts, Estimate::default());
+        let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
+        let carried = transfers.iter().zip(&completion.transfers).map(|(transfer, carried)| {
+            let (from, to) = (transfer.from as usize, transfer.to as usize);
+            json!({
+                "from": app.names[from],
+                "to": app.names[to],
+                "bytes": transfer.bytes.0,
+                "from_host": fabric.host_name(hosts[from]),
+                "to_host": fabric.host_name(hosts[to]),
+                "limit": carried.limit.map(|link| fabric.resource_name(link)),
+                "seconds": finite(carried.seconds),
+            })
+        });
+        (json!(finite(completion.seconds)), carried.collect())
+    }
+}
+
+fn describe(
+    fabric: &Fabric,
+    policy: &str,
+    app: &App,
+    answers: Vec<(usize, Result<Placed<Assignment>, Refusal>)>,
+    forecast: Option<Forecast>,
+) -> Value {
+    let (mut placed, mut refused, mut why) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let (mut hosts, mut basis, mut first) = (Vec::new(), None::<Basis>, 0);
+    for (count, answer) in answers {
+        match answer {
+            Ok(Placed { decision, .. }) => {
+                for (at, &host) in (first..).zip(&decision.choice) {
+                    placed.insert(at, fabric.host_name(host));
+                }
+                for considered in &decision.why {
+                    let at = first + considered.objectives.map_or(0, |objectives| objectives.task as usize);
+                    why.push(json!({ "task": app.names[at], "reason": Reason::of(fabric, considered) }));
+                }
+                hosts.extend(decision.choice);
+                basis = basis.or(Some(decision.basis));
+            }
+            Err(refusal) => refused.push(named(&refusal, &app.names[first..])),
+        }
+        first += count;
+    }
+    let (seconds, transfers) = match forecast.filter(|_| refused.is_empty()) {
+        Some(forecast) => forecast.describe(fabric, app, &hosts),
+        None => (Value::Null, json!([])),
+    };
+    let gap = basis.and_then(|basis| basis.gap);
+    json!({
+        "app": app.name,
+        "policy": policy,
+        "tasks": (0..app.names.len())
+            .map(|at| json!({ "task": app.names[at], "host": placed.get(&at) }))
+            .collect::<Vec<_>>(),
+        "refused": (!refused.is_empty()).then_some(refused),
+        "completion_s": seconds,
+        "gap": gap.filter(|gap| gap.is_finite()),
+        "proven": gap.map(|gap| gap == 0.0),
+        "transfers": transfers,
+        "oldest_telemetry_s": basis.and_then(|basis| basis.oldest).map(Nanos::as_secs_f64),
+        "why": why,
+    })
+}
+
+/// A refusal with the names of tasks for their positions.
+fn named(refusal: &Refusal, names: &[String]) -> String {
+    match refusal {
+        Refusal::NoHost { task, .. } => {
+            let (number, name) = (format!("task {task} "), format!("task {} ", names[*task as usize]));
+            refusal.to_string().replacen(&number, &name, 1)
+        }
+        other => other.to_string(),
+    }
+}
+
+fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, hot: Vec<Value>) -> Value {
+    let task = |at: u32| &fleet.names[at as usize];
+    let from = |at: u32| fabric.host_name(fleet.request.running[at as usize].host);
+    let moved = moves.moves.iter().map(|one| {
+        let (to, link) = (fabric.host_name(one.to), fabric.resource_name(one.link));
+        json!({ "task": task(one.at), "from": from(one.at), "to": to, "link": link })
+    });
+    let kept = moves.kept.iter().map(|kept| {
+        let link = fabric.resource_name(kept.link);
+        json!({ "task": task(kept.at), "host": from(kept.at), "link": link, "because": kept.why.text() })
+    });
+    json!({
+        "policy": policy,
+        "hot": hot,
+        "moves": moved.collect::<Vec<_>>(),
+        "kept": kept.collect::<Vec<_>>(),
+    })
+}
+
+/// An app that arrives: when, what its tasks need (processors, bytes of memory), and what they send each other (from,
+/// to, bytes).
+type ArrivingApp = (f64, Vec<(f64, u64)>, Vec<(u32, u32, u64)>);
+
+/// Runs apps on the fluid network, each placed when it arrives.
+#[pyfunction]
+#[pyo3(signature = (cluster, policy, apps, seed = 1, believed = None))]
+pub fn simulate_apps(
+    py: Python<'_>,
+    cluster: &Bound<'_, Cluster>,
+    policy: &str,
+    apps: Vec<ArrivingApp>,
+    seed: u64,
+    believed: Option<&Bound<'_, Cluster>>,
+) -> PyResult<Py<PyAny>> {
+    let cluster = &cluster.get().inner;
+    let spec = spec(policy)?;
+    let policy = tasks::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let arrivals = apps.into_iter().enumerate().map(|(at, app)| arrival(at, app));
+    let arrivals = arrivals.collect::<Result<Vec<_>, _>>().map_err(Refused)?;
+    let believed = believed.map_or(cluster, |believed| &believed.get().inner);
+    if believed.fabric.resource_count() != cluster.fabric.resource_count() {
+        return Err(wrong("believed", "expected a cluster of the same hosts and links".into()).into());
+    }
+    let runs = py.detach(|| run_apps(cluster, &believed.capacities, &arrivals, policy, seed));
+    let runs = runs.map_err(|error| wrong("apps", error.to_string()))?;
+    let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
+    let described = runs.into_iter().zip(&arrivals).map(|(run, arrival)| {
+        let name = |&host: &HostId| cluster.fabric.host_name(host);
+        json!({
+            "start_s": arrival.start,
+            "hosts": run.placed.as_ref().ok().map(|hosts| hosts.iter().map(name).collect::<Vec<_>>()),
+            "refused": run.placed.as_ref().err().map(Refusal::to_string),
+            "forecast_s": finite(run.forecast),
+            "gap": run.gap.and_then(finite),
+            "seconds": run.seconds,
+        })
+    });
+    as_python(py, &described.collect::<Vec<_>>())
+}
+
+fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, InputError> {
+    let wrong = |message: String| Err(InputError::new("apps", message).in_field(format!("[{at}]")));
+    let tasks = needs.len() as u32;
+    let mut list = Vec::with_capacity(needs.len());
+    for (cpus, memory) in needs {
+        if !(0.0..=1e6).contains(&cpus) {
+            return wrong(format!("{cpus} processors: expected a number from 0 to 1000000"));
+        }
+        list.push(Task {
+            cpus: Cpus((cpus * 1000.0).round() as u64),
+            memory: Bytes(memory),
+            ..Task::default()
+        });
+    }
+    let mut seen = BTreeSet::new();
+    let mut total = 0_u64;
+    for &(from, to, bytes) in &sends {
+        total = total.saturating_add(bytes);
+        if from.max(to) >= tasks || from == to || !seen.insert((from, to)) || total > 1 << 62 {
+            return wrong(format!(
+                "transfer from {from} to {to}: expected two of {tasks} tasks, once, and a size"
+            ));
+        }
+    }
+    let transfer = |(from, to, bytes)| Transfer { from, to, bytes: Bytes(bytes) };
+    let transfers = sends.into_iter().map(transfer).collect();
+    if list.is_empty() {
+        return wrong("expected at least one task".into());
+    }
+    Ok(AppArrival { start, request: AppRequest { tasks: list, transfers, ..AppRequest::default() } })
+}

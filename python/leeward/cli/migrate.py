@@ -1,0 +1,84 @@
+"""`leeward migrate`: which tasks should leave which hot rack."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward.cli.cluster import read
+from leeward.cli.options import given_by, seed
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience
+
+EXAMPLES = """\b
+Examples:
+  leeward migrate --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/racks.csv \\
+      --running examples/apps/running.yaml
+  leeward migrate --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/racks.csv \\
+      --running examples/apps/running.yaml --hot 0.6 -o json
+"""
+
+
+def migrate(
+    cluster: Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)],
+    telemetry: Annotated[
+        str, typer.Option(metavar="FILE", help="What links carry, as CSV: link,load_bps.", show_default=False)
+    ],
+    running: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="Tasks that run, and what their jobs can bear.", show_default=False
+        ),
+    ],
+    policy: Annotated[
+        str, typer.Option(metavar="POLICY", help="A policy for moves, with settings after colons.")
+    ] = "utp",
+    hot: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Above which utilization a link is hot; by default 0.75.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
+    output: FormatOption = Format.table,
+) -> None:
+    """Say which tasks should leave hot racks.
+
+    In what order, and which stay and why. Nothing is moved.
+    """
+    from leeward.placement import migrate as decide
+
+    network = read(cluster)
+    with patience("deciding"), given_by(policy="--policy", hot="--hot"):
+        decision = decide(network, running, telemetry, policy=policy, hot=hot, seed=seed)
+    if output is Format.json:
+        print_json(decision)
+        return
+    if not decision["hot"]:
+        print("no link of a rack is hot", file=sys.stderr)
+        return
+    share = "{:.0f} %".format
+    print_table(
+        ("HOT LINK", "LOAD", "AFTER"),
+        "<>>",
+        [
+            (hot["link"], share(100 * hot["utilization"]), share(100 * hot["after"]))
+            for hot in decision["hot"]
+        ],
+    )
+    if decision["moves"]:
+        print()
+        print_table(
+            ("MOVE", "FROM", "TO", "OFF"),
+            "<<<<",
+            [(one["task"], one["from"], one["to"], one["link"]) for one in decision["moves"]],
+        )
+    if decision["kept"]:
+        print()
+        print_table(
+            ("KEPT", "HOST", "ON", "BECAUSE"),
+            "<<<<",
+            [(one["task"], one["host"], one["link"], one["because"]) for one in decision["kept"]],
+        )

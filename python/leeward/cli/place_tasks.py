@@ -1,0 +1,161 @@
+"""`leeward place tasks`: where the tasks of an app or a job go, and why."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leeward._native import bytes_text
+from leeward.cli.cluster import read
+from leeward.cli.options import given_by, seed
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience
+from leeward.report.rows import seconds
+
+EXAMPLES = """\b
+Examples:
+  leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml --explain
+  leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml \\
+      --policy choreo-exact -o json
+  leeward place tasks --cluster examples/clusters/racks.yaml --job examples/apps/indexer.yaml \\
+      --telemetry examples/telemetry/racks.csv --policy utp --explain
+
+An app is placed whole, by what its tasks send each other. The tasks of a job are decided one by one, by what
+each sends out of its rack and receives. The telemetry file is CSV with the columns link,load_bps.
+"""
+SHOWN = 8
+"""Candidates of each task in an explanation."""
+
+
+def tasks(
+    cluster: Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)],
+    app: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="App file: tasks and their traffic matrix.", show_default=False),
+    ] = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The same, but each task is decided by itself.", show_default=False
+        ),
+    ] = None,
+    matrix: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Traffic matrix as a NumPy file (.npy), in place of what the app file says.",
+            show_default=False,
+        ),
+    ] = None,
+    telemetry: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What links carry, as CSV; by default nothing is known."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A host, rack or pod that must have no task; repeatable."),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="A tag that hosts must have; repeatable.")
+    ] = None,
+    policy: Annotated[
+        str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
+    ] = "leeward",
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what limits each transfer, or what was considered.")
+    ] = False,
+    output: FormatOption = Format.table,
+) -> None:
+    """Choose the hosts of the tasks of an app or a job."""
+    from leeward.placement import place_tasks
+
+    chosen = app or job
+    if chosen is None or (app and job):
+        raise typer.BadParameter("expected one of the two", param_hint="--app, --job")
+    network = read(cluster)
+    with (
+        patience("deciding"),
+        given_by(tags="--tag", exclude="--exclude", matrix="--matrix", policy="--policy"),
+    ):
+        decision: dict[str, Any] = place_tasks(
+            network,
+            chosen,
+            policy=policy,
+            matrix=matrix,
+            telemetry=telemetry,
+            exclude=exclude or (),
+            tags=tag or (),
+            together=app is not None,
+            seed=seed,
+            explain=SHOWN if explain else 0,
+        )
+    if output is Format.json:
+        print_json(decision)
+    else:
+        placed = [(task["task"], task["host"] or "-") for task in decision["tasks"]]
+        if any(task["host"] for task in decision["tasks"]):
+            print_table(("TASK", "HOST"), "<<", placed)
+        if not decision["refused"]:
+            _print_completion(decision)
+        if explain:
+            _print_transfers(decision)
+            _print_reasons(decision)
+    for refusal in dict.fromkeys(decision["refused"] or ()):
+        print("error:", refusal, file=sys.stderr)
+    if decision["refused"]:
+        if "telemetry" in decision["refused"][0] and not telemetry:
+            print("hint: --telemetry FILE says what links carry", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _print_completion(decision: dict[str, Any]) -> None:
+    if not decision["transfers"]:
+        return
+    over = decision["completion_s"]
+    said = "never over: a link carries nothing" if over is None else f"over after {seconds(over)}"
+    if decision["proven"]:
+        said += ", and no placement is faster"
+    elif decision["gap"] is not None:
+        said += f"; {100 * decision['gap']:.1f} % of that might still be saved"
+    print(f"\ntransfers are {said}")
+
+
+def _print_transfers(decision: dict[str, Any]) -> None:
+    if not decision["transfers"]:
+        return
+    print()
+    print_table(
+        ("FROM", "TO", "BYTES", "LIMITED BY", "OVER AFTER"),
+        "<<><>",
+        [
+            (
+                f"{one['from']} ({one['from_host']})",
+                f"{one['to']} ({one['to_host']})",
+                bytes_text(one["bytes"]),
+                one["limit"] or "-",
+                "-" if one["seconds"] is None else seconds(one["seconds"]),
+            )
+            for one in decision["transfers"]
+        ],
+    )
+
+
+def _print_reasons(decision: dict[str, Any]) -> None:
+    if not decision["why"]:
+        return
+    print()
+    print_table(
+        ("TASK", "CANDIDATE", "OF ITS JOB IN RACK", "LOAD WITH IT", "LIMITED BY", "VERDICT"),
+        "<<>><<",
+        [(one["task"], *_reason(one["reason"])) for one in decision["why"]],
+    )
+
+
+def _reason(reason: dict[str, Any]) -> tuple[str, ...]:
+    objectives = reason.get("objectives")
+    in_rack = str(objectives["in_rack"]) if objectives else ""
+    load = f"{100 * objectives['balance']:.0f} %" if objectives else ""
+    verdict = ": ".join(part for part in (reason["verdict"], reason["because"]) if part)
+    return reason["candidate"], in_rack, load, reason["limit"] or "-", verdict

@@ -1,0 +1,5 @@
+"""Choreo: network-aware task placement for cloud applications (IMC 2013), its evaluation.
+
+Apps and networks are drawn by a seed (`world`), every placement of them is carried out on the fluid network
+(`experiments`), and what each takes is compared app by app (`comparison`).
+"""

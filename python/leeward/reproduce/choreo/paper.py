@@ -1,0 +1,23 @@
+"""What Choreo reports (section 6), each value once. Ranges are over its three baselines."""
+
+IMPROVED_AT_ONCE = 70.0
+"""Percent of apps that gain, figure 10a."""
+MEAN_AT_ONCE = (8.0, 14.0)
+MEDIAN_AT_ONCE = (7.0, 15.0)
+GAINERS_MEAN_AT_ONCE = (20.0, 27.0)
+GAINERS_MEDIAN_AT_ONCE = (13.0, 28.0)
+BEST_AT_ONCE = 61.0
+LOSERS_AT_ONCE = (8.0, 13.0)
+"""Median slow-down of those that lose."""
+
+IMPROVED_IN_SEQUENCE = (85.0, 90.0)
+MEAN_IN_SEQUENCE = (22.0, 43.0)
+MEDIAN_IN_SEQUENCE = (19.0, 51.0)
+GAINERS_MEAN_IN_SEQUENCE = (26.0, 47.0)
+GAINERS_MEDIAN_IN_SEQUENCE = (23.0, 53.0)
+BEST_IN_SEQUENCE = 79.0
+LOSERS_IN_SEQUENCE = 10.0
+
+GREEDY_OVER_EXACT = 13.0
+"""Percent by which greedy is slower than the best placement, median of 111 apps (section 5)."""
+EXACT_APPS = 111

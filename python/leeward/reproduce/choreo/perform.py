@@ -1,0 +1,77 @@
+"""Runs the experiments that figures of Choreo need, and makes their rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import InputError
+from leeward.reproduce import drawing, kept
+from leeward.reproduce.choreo import comparison, experiments, pictures
+from leeward.reproduce.choreo.experiments import Outcome
+from leeward.reproduce.rows import Row
+from leeward.simulation import runs_at_once
+
+__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper, or a section of its text."""
+
+    title: str
+    experiment: Callable[[int], Outcome]
+    """What is run under a seed."""
+    rows: Callable[[Sequence[Outcome]], list[Row]]
+    draw: Callable[[Sequence[Outcome]], Any] | None = None
+
+
+FIGURES = {
+    "10a": Figure("apps placed at once", experiments.at_once, comparison.rows_at_once, pictures.speed_ups),
+    "10b": Figure(
+        "apps placed in sequence", experiments.in_sequence, comparison.rows_in_sequence, pictures.speed_ups
+    ),
+    "exact": Figure("greedy and the best placement", experiments.exact, comparison.rows_exact),
+    "accuracy": Figure("how well rates are measured", experiments.accuracy, comparison.rows_accuracy),
+}
+"""By the names that `--figure` takes."""
+
+
+def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+    """How many runs the figures take."""
+    return len(chosen) * seeds
+
+
+def check_horizon(horizon: str) -> None:
+    """Apps run until they end.
+
+    Raises:
+        InputError: Always.
+    """
+    raise InputError("horizon", None, None, None, f"`{horizon}`: apps run until they end; leave it out")
+
+
+def make(
+    chosen: Mapping[str, Figure],
+    by: kept.Made,
+    jobs: int | None,
+    out: Path,
+    keep: bool,
+    progress: Callable[[float], object] | None,
+) -> list[Row]:
+    """Runs what figures need and makes their rows; see `leeward.reproduce.perform.reproduce`."""
+    import joblib
+
+    tasks = [(name, seed) for name in chosen for seed in range(1, by.seeds + 1)]
+    parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in chosen}
+    made = parallel(joblib.delayed(chosen[name].experiment)(seed) for name, seed in tasks)
+    for done, ((name, _), outcome) in enumerate(zip(tasks, made, strict=True), 1):
+        outcomes[name].append(outcome)
+        if progress:
+            progress(done / len(tasks))
+    for name, figure in chosen.items():
+        if keep and figure.draw:
+            drawing.write(out / kept.PICTURES, name, partial(figure.draw, outcomes[name]))
+    return [row for name in chosen for row in kept.marked(chosen[name].rows(outcomes[name]), by)]

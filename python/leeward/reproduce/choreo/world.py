@@ -1,0 +1,92 @@
+"""The networks and apps of Choreo's experiments, drawn by a seed.
+
+The paper's matrices are of HP Cloud and private, and EC2 of 2013 is gone. Networks have the rates that
+section 2.2 reports of it; apps have the tasks and processors of section 6.1 and traffic of the shapes that
+such apps have: a few transfers carry most of the bytes. Nothing is tuned to what the paper found.
+"""
+
+from dataclasses import dataclass
+
+import numpy
+
+from leeward import Cluster
+
+MACHINES = 10
+CORES = 4
+Tasks = list[tuple[float, int]]
+Transfers = list[tuple[int, int, int]]
+
+
+@dataclass(frozen=True)
+class App:
+    """Tasks (processors, memory) and what they send each other (from, to, bytes)."""
+
+    tasks: Tasks
+    transfers: Transfers
+
+
+def ec2(random: numpy.random.Generator) -> list[float]:
+    """The rates in Mb/s of ten machines: four fifths at 900 to 1,100, the others at 296 to 900."""
+    typical = random.normal(1000, 50, MACHINES).clip(900, 1100)
+    slow = random.uniform(296, 900, MACHINES)
+    rates = numpy.where(random.random(MACHINES) < 0.8, typical, slow)
+    return [float(rate) for rate in rates]
+
+
+def measured(random: numpy.random.Generator, rates: list[float], error: float) -> list[float]:
+    """Rates as they would be measured, each wrong by up to a share of it."""
+    return [float(rate * random.uniform(1 - error, 1 + error)) for rate in rates]
+
+
+def hose(rates: list[float]) -> Cluster:
+    """Machines that are limited at the source."""
+    hosts = [
+        {"name": f"vm{at}", "nic": {"up": f"{round(rate * 1e6)}bps", "down": "100Gbps"}}
+        for at, rate in enumerate(rates)
+    ]
+    return Cluster({"shape": "hose", "cpus": CORES, "hosts": hosts})
+
+
+def app(random: numpy.random.Generator) -> App:
+    """An app of three to six tasks of 0.5 to 4 cores (section 6.1), and a matrix of one of five shapes."""
+    count = int(random.integers(3, 7))
+    tasks = [(float(cores), 0) for cores in random.integers(1, 9, count) / 2]
+    pairs = _SHAPES[int(random.integers(len(_SHAPES)))](count)
+    # Lognormal with a wide spread: the largest transfer of an app is often most of it.
+    sizes = random.lognormal(numpy.log(1e9), 1.5, len(pairs))
+    return App(tasks, [(a, b, int(size)) for (a, b), size in zip(pairs, sizes, strict=True)])
+
+
+def _star(count: int) -> list[tuple[int, int]]:
+    return [(task, 0) for task in range(1, count)]
+
+
+def _scatter(count: int) -> list[tuple[int, int]]:
+    return [(0, task) for task in range(1, count)]
+
+
+def _chain(count: int) -> list[tuple[int, int]]:
+    return [(task, task + 1) for task in range(count - 1)]
+
+
+def _shuffle(count: int) -> list[tuple[int, int]]:
+    half = count // 2
+    return [(a, b) for a in range(half) for b in range(half, count)]
+
+
+def _all(count: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(count) for b in range(count) if a != b]
+
+
+_SHAPES = (_star, _scatter, _chain, _shuffle, _all)
+
+
+def joined(apps: list[App]) -> App:
+    """Apps as one: their matrices on the diagonal (section 6.2)."""
+    tasks: Tasks = []
+    transfers: Transfers = []
+    for one in apps:
+        first = len(tasks)
+        transfers += [(first + a, first + b, size) for a, b, size in one.transfers]
+        tasks += one.tasks
+    return App(tasks, transfers)

@@ -1,0 +1,48 @@
+"""Pictures of a reproduction as files: the same bytes for the same runs."""
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leeward.files import whole_file
+from leeward.report.style import SETTINGS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
+    """Writes a picture as SVG and PNG; where there is nothing to draw, one of an earlier call goes."""
+    pictures: dict[str, bytes] = {}
+    if draw:
+        with settings():
+            pictures = saved(draw())
+        folder.mkdir(parents=True, exist_ok=True)
+    for kind in ("svg", "png"):
+        path = folder / f"{name}.{kind}"
+        if kind not in pictures:
+            path.unlink(missing_ok=True)
+            continue
+        with whole_file(path) as temporary:
+            temporary.write_bytes(pictures[kind])
+
+
+def saved(fig: "Figure") -> dict[str, bytes]:
+    """A picture as SVG and PNG."""
+    from matplotlib import pyplot
+
+    made = {}
+    for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+        out = BytesIO()
+        fig.savefig(out, format=kind, metadata=metadata, dpi=120)
+        made[kind] = out.getvalue()
+    pyplot.close(fig)
+    return made
+
+
+def settings() -> Any:
+    """The project's look, as a context."""
+    import matplotlib
+
+    return matplotlib.rc_context(SETTINGS | {"figure.constrained_layout.h_pad": 0.1})  # type: ignore[arg-type]

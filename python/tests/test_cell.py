@@ -1,0 +1,80 @@
+"""Cells: a scheduler's tasks simulated, by the command and from Python."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyarrow import compute, parquet
+
+import leeward
+from leeward import InputError, sweep
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+CLUSTER = """\
+racks: 6
+hosts_per_rack: 8
+nic: 10Gbps
+rack_link: 10Gbps
+cpus: 16
+memory: 64GiB
+"""
+SCENARIO = """\
+cluster: cluster.yaml
+workloads: [{cell: {network: 0.65}}]
+policies: [borg, utp]
+telemetry: {interval: 30s}
+sample: 5min
+horizon: 6h
+warmup: 30min
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "cell.yaml").write_text(SCENARIO)
+    return tmp_path / "cell.yaml"
+
+
+def test_a_cell_is_compared_in_words_of_its_own(run: Run, scenario: Path) -> None:
+    shown = run("simulate", str(scenario), "--out", "out")
+    assert shown.returncode == 0, shown.stderr
+    lines = [line.strip() for line in shown.stdout.splitlines()]
+    assert lines[0].split() == ["borg", "utp"]
+    assert any(line.startswith("hot racks, of racks and intervals") for line in lines)
+    assert not any("block" in line for line in lines)
+    assert "stretch: how many times as long" in shown.stderr
+    out = scenario.parent / "out"
+    assert "where tasks go" in (out / "report.html").read_text()
+    runs = json.loads((out / "summary.json").read_text())["runs"]
+    tasks, moves = (parquet.read_table(out / "utp" / f"{name}.parquet") for name in ("tasks", "moves"))
+    assert compute.sum(tasks["moves"]).as_py() == len(moves) > 0
+    assert len(parquet.read_table(out / "borg" / "moves.parquet")) == 0
+    cell = parquet.read_table(out / "utp" / "cell.parquet")
+    counted = compute.greater_equal(cell["start_s"], 1800.0)
+    assert compute.sum(cell.filter(counted)["moved"]).as_py() == runs[1]["summary"]["tasks"]["moves"]
+
+
+def test_sweeps_of_cells_are_paired(scenario: Path) -> None:
+    cells = sweep.run(scenario, seeds=[1, 2])
+    found = {(row["policy"], row["quantity"]): row for row in sweep.summarize(cells).to_pylist()}
+    assert found["utp", "tasks.tor_p98"]["seeds"] == 2
+    assert found["utp", "tasks.count"]["difference"] == 0
+
+
+def test_policies_of_another_kind_are_refused_before_anything_runs(run: Run, scenario: Path) -> None:
+    shown = run("simulate", str(scenario), "--policy", "borg,sinbad")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: --policy: unknown policy `sinbad` for tasks; there are: random,")
+    with pytest.raises(InputError, match="step: expected a share"):
+        leeward.simulate(scenario, policies=["utp:step=7"])
+
+
+def test_tasks_and_files_do_not_go_together(run: Run, scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("[{cell", "[{facebook: {}}, {cell"))
+    shown = run("simulate", str(scenario))
+    assert shown.returncode == 2
+    assert "a run has either tasks to place or files to write" in shown.stderr
