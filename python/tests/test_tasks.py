@@ -90,6 +90,10 @@ def test_a_task_that_fits_nowhere_is_named_with_what_keeps_it_from_how_many_host
             "tasks: [{name: a}, {name: b}]\nmatrix: m.csv\n",
             "m.csv: 1 rows of 2 numbers: not a square; is the file complete?",
         ),
+        (
+            "tasks: [{name: a, count: 9999},{name: b, count: 999}]\ntransfers: [{from: a, to: b, bytes: 1B}]",
+            "app.yaml:2:13: transfers[0].to: more than 2000000 transfers in one app",
+        ),
         ("tasks: [{name: a, count: 0}]\n", "app.yaml:1:9: tasks[0].count: 0: expected at least 1"),
         ("tasks: [{name: a}]\nbudget: {down: -1}\n", "app.yaml:2:16: budget.down: "),
     ],

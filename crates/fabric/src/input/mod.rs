@@ -12,7 +12,7 @@ pub(crate) use scalar::{Scalar, scalars_by_text};
 pub(crate) use serde_saphyr::Location;
 pub use serde_saphyr::Spanned;
 pub use square::read_square;
-pub use table::{Row, Table};
+pub use table::{Row, Table, cells};
 pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::read_yaml;
 

@@ -59,7 +59,7 @@ impl<const N: usize> Table<N> {
 }
 
 /// The cells of a line, without the quotes that some programs put around them.
-pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
+pub fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|cell| {
         let cell = cell.trim();
         cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)

@@ -13,6 +13,8 @@ use super::{AppRequest, Class, Task, Traffic, Transfer};
 
 /// Tasks of an app at most: a larger count is a slip of the pen.
 const MOST_TASKS: usize = 100_000;
+/// Transfers of an app at most: names of several tasks stand for each pair of them.
+const MOST_TRANSFERS: usize = 2_000_000;
 /// What a traffic matrix may carry in all.
 const MOST_BYTES: f64 = (1_u64 << 62) as f64;
 
@@ -259,6 +261,10 @@ impl Reader<'_> {
             if senders == receivers && senders.len() == 1 {
                 return Err(wrong("to", format!("`{}`: a task sends nothing to itself", excerpt(to))));
             }
+            // Before they are made, so that a short hostile file costs no memory.
+            if bytes.len() + senders.len() * receivers.len() > MOST_TRANSFERS {
+                return Err(wrong("to", format!("more than {MOST_TRANSFERS} transfers in one app")));
+            }
             for (from, to) in senders.flat_map(|from| receivers.clone().map(move |to| (from, to))) {
                 if from != to && bytes.insert((from, to), amount.0).is_some() {
                     let [from, to] = [from, to].map(|task| &self.names[task as usize]);
@@ -266,7 +272,7 @@ impl Reader<'_> {
                 }
                 total += amount.0 as f64;
             }
-            if total > MOST_BYTES || bytes.len() > 100 * MOST_TASKS {
+            if total > MOST_BYTES {
                 return Err(wrong("bytes", "too much for one app".into()));
             }
         }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
 use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
 use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
 use leeward_placement::{Explain, Policy, Refusal};
 
@@ -102,7 +102,6 @@ impl Stage<'_> {
         let app = self.runs.len();
         let request = AppRequest { id: app as u64, job: app as u64, ..request.clone() };
         let clock = Nanos::from_secs_f64(now);
-        let before = self.engine.ledger().clone();
         let mut outputs = Vec::new();
         self.engine.handle(clock, Input::Ask(request.id, Ask::Tasks(request.clone())), &mut outputs);
         let answer = outputs.into_iter().find_map(|output| match output {
@@ -117,7 +116,8 @@ impl Stage<'_> {
             }
         };
         let mut scratch = Scratch::default();
-        let view = before.view(clock, &mut scratch);
+        let mut view = self.engine.ledger().view(clock, &mut scratch);
+        view.without(&Owner { kind: OwnerKind::App, id: request.id });
         let forecast = completion(&view, &request.transfers, &hosts, Estimate::default()).seconds;
         for transfer in request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
             let (from, to) = (hosts[transfer.from as usize], hosts[transfer.to as usize]);

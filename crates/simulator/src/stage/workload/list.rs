@@ -1,7 +1,7 @@
 //! Lists as CSV whose columns may be left out, or are named by a setting. (Where all columns are known beforehand, there
 //! is [`leeward_fabric::input::Table`]; the cells follow its rules.)
 
-use leeward_fabric::input::{InputError, Line, Lines, excerpt};
+use leeward_fabric::input::{InputError, Line, Lines, cells, excerpt};
 
 /// Where the wanted columns of a list are.
 pub(super) struct List<'a> {
@@ -56,12 +56,4 @@ impl<'a> List<'a> {
         }
         Err(line.error(self.names[0], format!("{width} cells, but the header has {}", self.width)))
     }
-}
-
-/// The cells of a line, without the quotes that some programs put around them.
-pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
-    line.split(',').map(|cell| {
-        let cell = cell.trim();
-        cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
-    })
 }

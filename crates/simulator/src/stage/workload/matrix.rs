@@ -10,13 +10,13 @@
 //! within one host or rack crosses nothing and is dropped. Rows and columns of zeros, as some files have them at the end,
 //! need no host.
 
-use leeward_fabric::input::{InputError, Line, Lines, Text};
+use leeward_fabric::input::{InputError, Line, Lines, Text, read_square};
 use leeward_fabric::{Bandwidth, Bytes, Cluster, DomainId, Endpoint, HostId, Load, Nanos, ResourceId};
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::list::{List, cells};
+use super::list::List;
 use super::settings::{Factor, amount, check_rack_links, whole_bytes};
 use super::source::Loaded;
 use super::{Flow, MOST_RECORDS, Numbers, RateChange, Workload};
@@ -142,27 +142,10 @@ impl Matrix {
     }
 
     fn square(&self, lines: &mut Lines, places: &[Endpoint]) -> Result<Entries, InputError> {
-        let (mut entries, mut row, mut width) = (Entries::default(), 0, 0);
-        while let Some(line) = lines.next_line()? {
-            let columns = cells(line.text).count();
-            width = if row == 0 { columns } else { width };
-            if columns != width {
-                let message = format!("{columns} numbers, but the first line has {width}");
-                return Err(line.error("columns", message));
-            }
-            if row == width {
-                return Err(line.error("rows", format!("more rows than the {width} columns: not a square")));
-            }
-            for (column, cell) in cells(line.text).enumerate() {
-                let amount = line.number(&format!("column {}", column + 1), "an amount", cell)?;
-                self.add(&mut entries, &line, (row as u64, column as u64), amount, places)?;
-            }
-            row += 1;
-        }
-        if row < width {
-            let message = format!("{row} rows of {width} numbers: not a square; is the file complete?");
-            return Err(lines.error(message));
-        }
+        let mut entries = Entries::default();
+        read_square(lines, |line, row, column, amount| {
+            self.add(&mut entries, line, (row, column), amount, places)
+        })?;
         Ok(entries)
     }
 
