@@ -13,7 +13,19 @@ from typing import Annotated
 import typer
 
 from leeward import __version__
-from leeward.cli import cluster, data, demo, migrate, place, policies, reproduce, schema, serve, simulate
+from leeward.cli import (
+    cluster,
+    data,
+    demo,
+    matrix,
+    migrate,
+    place,
+    policies,
+    reproduce,
+    schema,
+    serve,
+    simulate,
+)
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -36,6 +48,7 @@ app = typer.Typer(
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
+app.add_typer(matrix.app, name="matrix")
 app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)

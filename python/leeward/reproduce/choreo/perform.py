@@ -8,8 +8,7 @@ from typing import Any
 
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
-from leeward.reproduce.choreo import comparison, experiments, pictures
-from leeward.reproduce.choreo.experiments import Outcome
+from leeward.reproduce.choreo import comparison, experiments, pictures, predictor
 from leeward.reproduce.rows import Row
 from leeward.simulation import runs_at_once
 
@@ -21,10 +20,11 @@ class Figure:
     """A figure of the paper, or a section of its text."""
 
     title: str
-    experiment: Callable[[int], Outcome]
+    experiment: Callable[[int], Any]
     """What is run under a seed."""
-    rows: Callable[[Sequence[Outcome]], list[Row]]
-    draw: Callable[[Sequence[Outcome]], Any] | None = None
+    rows: Callable[[Sequence[Any]], list[Row]]
+    """Of what was run under all seeds."""
+    draw: Callable[[Sequence[Any]], Any] | None = None
 
 
 FIGURES = {
@@ -34,6 +34,9 @@ FIGURES = {
     ),
     "exact": Figure("greedy and the best placement", experiments.exact, comparison.rows_exact),
     "accuracy": Figure("how well rates are measured", experiments.accuracy, comparison.rows_accuracy),
+    "predictor": Figure(
+        "bytes of the next hour, predicted", predictor.generated, predictor.rows, predictor.draw
+    ),
 }
 """By the names that `--figure` takes."""
 
@@ -65,7 +68,7 @@ def make(
 
     tasks = [(name, seed) for name in chosen for seed in range(1, by.seeds + 1)]
     parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in chosen}
+    outcomes: dict[str, list[Any]] = {name: [] for name in chosen}
     made = parallel(joblib.delayed(chosen[name].experiment)(seed) for name, seed in tasks)
     for done, ((name, _), outcome) in enumerate(zip(tasks, made, strict=True), 1):
         outcomes[name].append(outcome)

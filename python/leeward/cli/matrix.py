@@ -1,0 +1,280 @@
+"""`leeward matrix`: what tasks will send each other next, and how far that can be trusted."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.options import given_by, listed, place
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience
+from leeward.errors import InputError
+from leeward.report.rows import percent
+
+if TYPE_CHECKING:
+    from leeward.matrix import Model, Prediction, Score, Series
+    from leeward.matrix.scoring import Figure
+
+EXAMPLES = """\b
+Examples:
+  leeward matrix predict examples/traffic/wordcount.csv --out next.npy
+  leeward matrix score examples/traffic/wordcount.csv
+"""
+PREDICT_EXAMPLES = """\b
+Examples:
+  leeward matrix predict examples/traffic/wordcount.csv
+  leeward matrix predict examples/traffic/wordcount.csv --interval 2h -o json
+  leeward matrix predict examples/traffic/wordcount.csv --out next.npy \\
+      --tasks split,map0,map1,map2,map3,reduce0,reduce1 && \\
+      leeward place tasks --cluster examples/clusters/tenant.yaml \\
+      --app examples/apps/wordcount.yaml --matrix next.npy
+
+A list is CSV or Parquet with the columns t_s,src,dst,bytes: 3600,map0,reduce1,2.5e9
+"""
+SCORE_EXAMPLES = """\b
+Examples:
+  leeward matrix score examples/traffic/wordcount.csv
+  leeward matrix score examples/traffic/wordcount.csv --train 0.5 -o json
+"""
+_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+SHOWN = 20
+"""Pairs in a table of a prediction."""
+_WORDS = (
+    ("wrong bytes", "sum of absolute errors over sum of bytes, of all pairs and hours"),
+    ("total", "relative error of the bytes of all pairs together, mean over hours"),
+    ("pairs", "relative error of pairs with traffic: median and 90th percentile, mean over hours"),
+    (
+        "above combination",
+        "wrong bytes less the combination's, in percentage points; above 0 is worse than it",
+    ),
+    ("in brackets", "95 % confidence interval, by bootstrap over runs of a quarter of a day"),
+)
+
+app = typer.Typer(rich_markup_mode=None)
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Matrices one after the other (.npy), or a list of transfers (CSV or Parquet).",
+        show_default=False,
+    ),
+]
+IntervalOption = Annotated[
+    str, typer.Option(metavar="TIME", help="Length of an interval, a whole part of a day: 1h, 30min.")
+]
+TasksOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="All tasks in the order of the app's, separated by commas; by default names sorted, and numbers"
+        " from 0 up.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback(epilog=EXAMPLES)
+def matrix() -> None:
+    """Predict traffic matrices from those of earlier hours.
+
+    By what each pair of tasks sent in the last hour and at the same time of earlier days, which Choreo's
+    section 2.1 finds to be good predictors.
+    """
+
+
+@app.command(epilog=PREDICT_EXAMPLES)
+def predict(
+    file: File,
+    interval: IntervalOption = "1h",
+    tasks: TasksOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Where the matrix goes, as a NumPy file (.npy) or a square of numbers (.csv).",
+            show_default=False,
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Predict the matrix of the next interval."""
+    from leeward.files import check_file
+    from leeward.matrix import predict as decide
+
+    if out is not None:
+        if out.suffix not in _WRITERS:
+            raise InputError("--out", None, None, None, f"`{out}`: expected a name that ends in .npy or .csv")
+        check_file(out, "--out")
+    series = _read(file, interval, tasks)
+    made = decide(series)
+    if output is Format.json:
+        print_json(_described(series, made.model) | {"matrix": made.matrix.tolist()})
+    else:
+        _print_prediction(series, made)
+    if out is not None:
+        _write(out, made.matrix)
+
+
+@app.command(epilog=SCORE_EXAMPLES)
+def score(
+    file: File,
+    train: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="The first part, which is learnt from; the rest is scored."),
+    ] = 0.7,
+    interval: IntervalOption = "1h",
+    tasks: TasksOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Say how wrong predictions are on later hours.
+
+    The first part of the file is learnt from, and each later interval predicted from what went before it.
+    Beside the combination stand the last hour alone, the time of day alone, and the mean of all the past.
+    """
+    from leeward.matrix import score as decide
+
+    series = _read(file, interval, tasks)
+    with patience("scoring"), given_by(train="--train", series=file):
+        made = decide(series, train)
+    if output is Format.json:
+        print_json(_scored(series, made))
+    else:
+        _print_score(made)
+
+
+def _read(file: str, interval: str, tasks: str | None) -> "Series":
+    from leeward.matrix import read
+
+    with patience("reading"), given_by(path="FILE", interval="--interval", tasks="--tasks"):
+        return read(file, interval, listed(tasks))
+
+
+def _described(series: "Series", model: "Model") -> dict[str, Any]:
+    """What both commands say for programs."""
+    shares = model.last_hour
+    return {
+        "tasks": list(series.tasks),
+        "interval_s": series.interval_s,
+        "intervals": series.intervals,
+        "pairs": len(series.pairs),
+        "model": {
+            "days": model.days,
+            "scope": model.scope,
+            "last_hour": float(shares.mean()) if len(shares) else None,
+            "learnt_intervals": model.learnt_hours,
+            "validation": model.validation,
+        },
+    }
+
+
+def _print_prediction(series: "Series", made: "Prediction") -> None:
+    before, after = series.bytes[-1], made.matrix[series.pairs[:, 0], series.pairs[:, 1]]
+    largest = sorted(range(len(after)), key=lambda at: (-after[at], at))
+    rows = [
+        (*(series.tasks[end] for end in series.pairs[at]), _bytes(before[at]), _bytes(after[at]))
+        for at in largest[:SHOWN]
+    ]
+    if len(largest) > SHOWN:
+        rest = largest[SHOWN:]
+        rows.append((f"{len(rest):,} more pairs", "", _bytes(before[rest].sum()), _bytes(after[rest].sum())))
+    rows.append(("all pairs", "", _bytes(before.sum()), _bytes(after.sum())))
+    print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
+    print(f"\n{_learnt(made.model)}", file=sys.stderr)
+
+
+def _learnt(model: "Model") -> str:
+    """How predictions are made, in a line."""
+    if not model.learnt_hours:
+        return "what comes is what was last: there is no whole day before to learn from"
+    shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
+    said = f"{percent(float(shares.mean()))} last interval, the rest the same time of {whose}"
+    said += (
+        ", one weight for all pairs" if model.scope == "all pairs" else ", in the mean of a weight for each"
+    )
+    if model.validation is not None:
+        said += f"; {percent(model.validation)} of bytes wrong in the rolling validation"
+    return said
+
+
+def _scored(series: "Series", made: "Score") -> dict[str, Any]:
+    """A score for programs."""
+    names = ("wrong_bytes", "total", "median", "p90", "above_combination")
+    rows = []
+    for one in made.scored:
+        row: dict[str, Any] = {"predictor": one.predictor}
+        for name in names:
+            figure: Figure = getattr(one, name)
+            low, high = figure.within or (None, None)
+            row |= {name: figure.value, f"{name}_low": low, f"{name}_high": high}
+        rows.append(row)
+    return _described(series, made.model) | {"learnt": made.learnt, "predictors": rows}
+
+
+def _print_score(made: "Score") -> None:
+    print_table(
+        (
+            "PREDICTOR",
+            "WRONG BYTES",
+            "TOTAL",
+            "PAIRS, MEDIAN",
+            "PAIRS, 90TH",
+            "ABOVE COMBINATION",
+        ),
+        "<>>>>>",
+        [
+            (
+                one.predictor,
+                *(_figure(figure) for figure in (one.wrong_bytes, one.total, one.median, one.p90)),
+                _figure(one.above_combination, " points") if at else "",
+            )
+            for at, one in enumerate(made.scored)
+        ],
+    )
+    held = made.intervals - made.learnt
+    said = f"{held} of {made.intervals} intervals scored, {made.pairs:,} pairs; {_learnt(made.model)}"
+    print(f"\n{said}", file=sys.stderr)
+    for word, meaning in _WORDS:
+        print(f"{word}: {meaning}", file=sys.stderr)
+
+
+def _figure(figure: "Figure", unit: str = " %") -> str:
+    said = f"{100 * figure.value:z.1f}{unit}"
+    if figure.within is None:
+        return said
+    low, high = (f"{100 * end:z.1f}" for end in figure.within)
+    return f"{said} ({low} to {high})"
+
+
+def _bytes(value: float) -> str:
+    """A number of bytes, rounded."""
+    for unit, size in _UNITS:
+        if value >= size:
+            return f"{value / size:,.2f}{unit}"
+    return f"{value:.2f}B"
+
+
+def _write(out: Path, made: Any) -> None:
+    from leeward.files import whole_file
+
+    with whole_file(out) as temporary:
+        _WRITERS[out.suffix](temporary, made)
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def _write_npy(path: Path, made: Any) -> None:
+    import numpy
+
+    with path.open("wb") as file:
+        numpy.save(file, made, allow_pickle=False)
+
+
+def _write_csv(path: Path, made: Any) -> None:
+    # The shortest text of a double reads back as the same.
+    lines = (",".join(map(repr, row)) for row in made.tolist())
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+_WRITERS = {".npy": _write_npy, ".csv": _write_csv}

@@ -1,0 +1,30 @@
+"""Predicts what the tasks of an app will send each other in the next hour, from what they sent before.
+
+Choreo places by a traffic matrix that was seen earlier, and finds in the matrices of a cloud provider that
+"data from the previous hour and the time-of-day are good predictors of the number of bytes transferred in
+the next hour" (section 2.1). It says neither how the two are combined nor how good they are. Here the
+prediction of a pair is a weighted mean of the two, whose weight is fitted (`predictor`) and whose error is
+measured on hours that the fit has not seen, beside that of each alone (`scoring`).
+
+    read (series, lists) -> Series -> predict -> Prediction: the next matrix
+                                   -> score   -> Score: the errors of all predictors, in one table
+"""
+
+from leeward.matrix.lists import read
+from leeward.matrix.predictor import Model, Prediction, predict
+from leeward.matrix.scoring import PREDICTORS, Figure, Score, Scored, score
+from leeward.matrix.series import Series, seconds
+
+__all__ = [
+    "PREDICTORS",
+    "Figure",
+    "Model",
+    "Prediction",
+    "Score",
+    "Scored",
+    "Series",
+    "predict",
+    "read",
+    "score",
+    "seconds",
+]

@@ -1,0 +1,234 @@
+"""Reads series of matrices from files: NumPy arrays, and lists of transfers as CSV or Parquet.
+
+What a file is, its content says and not its name. A list has a line for each transfer, in any order: lines of
+one pair in one interval are summed, so sorting would change nothing.
+"""
+
+import csv
+import gzip
+import math
+import re
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from io import BytesIO, TextIOWrapper
+from os import PathLike
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+import numpy
+
+from leeward.errors import InputError
+from leeward.matrix.series import (
+    LEAST_BYTES,
+    MOST_BYTES,
+    Series,
+    check_tasks,
+    check_values,
+    is_bytes,
+    natural,
+    ordered,
+    seconds,
+)
+
+COLUMNS = ("t_s", "src", "dst", "bytes")
+MOST_LINES = 10_000_000
+_LONGEST = 65_536
+"""Letters of a line."""
+_LATEST_S = 1e12
+"""Times are at most this far from 0, either way."""
+
+
+def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] | None = None) -> Series:
+    """Reads a series of traffic matrices.
+
+    Args:
+        path: A NumPy file of the shape (intervals, tasks, tasks), in bytes; or a list in CSV (plain or gzip)
+            or Parquet with the columns `t_s` (seconds), `src`, `dst` (names of tasks, or their numbers from
+            0) and `bytes`. Other columns are ignored. Lines may be in any order.
+        interval: The length of an interval, such as `1h` or `5min`. Lines of a list are summed to intervals
+            that begin at whole multiples of it. Between the first and the last, one without a line is of 0
+            bytes.
+        tasks: The names of the tasks in the order that matrices have, which must be that of the app's; also
+            those that never send. By default names are sorted (`map2` before `map10`), and numbers go up to
+            the greatest.
+
+    Raises:
+        InputError: The file cannot be read, or a line of it or another argument is not right.
+    """
+    length = seconds(interval)
+    order = None if tasks is None else ordered(tasks)
+    name = str(path)
+    if not name.strip():
+        raise _wrong("path", "expected a path, not an empty text")
+    try:
+        with Path(path).open("rb") as file:
+            magic = file.read(6)
+            file.seek(0)
+            if magic == b"\x93NUMPY":
+                return Series.of(_numpy(path), interval, order, name)
+            if magic.startswith(b"PAR1"):
+                return _list(_parquet(path), name, length, order)
+            opened = gzip.GzipFile(fileobj=file) if magic.startswith(b"\x1f\x8b") else file
+            return _list(cast("BinaryIO", opened), name, length, order)
+    except OSError as error:
+        if isinstance(error, gzip.BadGzipFile):
+            raise _wrong(name, f"not readable as gzip: {error}") from None
+        raise _wrong(name, "no such file" if isinstance(error, FileNotFoundError) else _why(error)) from None
+
+
+def _numpy(path: str | PathLike[str]) -> numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.generic]]:
+    try:
+        # Mapped, so that a header cannot ask for more than the file has.
+        return cast(
+            "numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.generic]]",
+            numpy.load(path, mmap_mode="r", allow_pickle=False),
+        )
+    except (ValueError, EOFError, TypeError, OverflowError, SyntaxError) as error:
+        raise _wrong(str(path), f"not readable as a NumPy array: {_first_line(error)}") from None
+
+
+def _parquet(path: str | PathLike[str]) -> IO[bytes]:
+    from leeward.tables import as_csv
+
+    try:
+        return BytesIO(as_csv(path, list(COLUMNS)))
+    except ValueError as error:
+        raise _wrong(str(path), str(error)) from None
+
+
+def _list(opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | None) -> Series:
+    """A list of transfers, summed."""
+    known: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    starts, sources, targets, sizes = array("q"), array("q"), array("q"), array("d")
+    with TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
+        for line, (time, source, target, size) in _lines(text, name):
+            starts.append(math.floor(_number(name, line, "t_s", time, "seconds") / length))
+            for column, tasks, task in (("src", sources, source), ("dst", targets, target)):
+                # Most lines name tasks that were named before.
+                if task not in seen:
+                    seen[task] = known.setdefault(_task(name, line, column, task), len(known))
+                    check_tasks(len(known), name)
+                tasks.append(seen[task])
+            sizes.append(_number(name, line, "bytes", size, "bytes"))
+    if not sizes:
+        raise _wrong(name, "no lines; expected at least one transfer")
+    names, places = _places(known, name, order)
+    first = min(starts)
+    intervals = max(starts) - first + 1
+    ends = places[numpy.array([sources, targets])].T
+    at = numpy.array(starts) - first
+    amounts = numpy.array(sizes)
+    some = amounts >= LEAST_BYTES
+    pairs, which = numpy.unique(ends[some], axis=0, return_inverse=True)
+    check_values(intervals, len(pairs), name)
+    cells = at[some] * len(pairs) + which.reshape(-1)
+    summed = numpy.bincount(cells, amounts[some], minlength=intervals * len(pairs))
+    values = summed.astype(numpy.float64).reshape(intervals, len(pairs))
+    if (values > MOST_BYTES).any():
+        over, pair = numpy.argwhere(values > MOST_BYTES)[0]
+        source, target = (names[end] for end in pairs[pair])
+        message = f"{source} to {target}, at {(first + int(over)) * length} s: more than {MOST_BYTES:g} bytes"
+        raise _wrong(name, message)
+    return Series(names, length, pairs.reshape(-1, 2), values)
+
+
+def _places(
+    known: dict[str, int], name: str, order: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]]:
+    """The names of all tasks in order, and the place in it of each that is known."""
+    if order is None and all(re.fullmatch(r"\d{1,18}", task, re.ASCII) for task in known):
+        check_tasks(max(map(int, known)) + 1, name)
+        order = tuple(str(number) for number in range(max(map(int, known)) + 1))
+        places = [int(task) for task in known]
+    else:
+        check_tasks(len(known), name)
+        order = tuple(sorted(known, key=lambda task: (natural(task), task))) if order is None else order
+        at = {task: place for place, task in enumerate(order)}
+        for task in known:
+            if task not in at:
+                raise _wrong(name, f"`{task}`: not one of the {len(order)} tasks that were named")
+        places = [at[task] for task in known]
+    return order, numpy.array(places, dtype=numpy.int64)
+
+
+def _lines(text: TextIOWrapper, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of `COLUMNS` in each line, with its number from 1."""
+    rows = csv.reader(_short(text, name), strict=True)
+    columns: list[int] | None = None
+    try:
+        for row in rows:
+            if not row:
+                continue
+            if columns is None:
+                columns = _columns([cell.strip() for cell in row], name)
+                width = len(row)
+                continue
+            if len(row) != width:
+                message = f"{len(row)} columns, but the header has {width}"
+                raise InputError(name, rows.line_num, None, None, message)
+            yield rows.line_num, [row[column].strip() for column in columns]
+    except csv.Error as error:
+        raise InputError(name, rows.line_num, None, None, f"not readable as CSV: {error}") from None
+    except UnicodeDecodeError:
+        # Text is decoded in pieces longer than a line.
+        raise _wrong(name, "not text in UTF-8") from None
+    except EOFError:
+        raise _wrong(name, "the gzip data ends in the middle: is the file cut off?") from None
+    except zlib.error as error:
+        raise _wrong(name, f"not readable as gzip: {error}") from None
+    if columns is None:
+        raise _wrong(name, f"empty; expected a header with the columns {', '.join(COLUMNS)}")
+
+
+def _short(text: TextIOWrapper, name: str) -> Iterator[str]:
+    """Lines, as far as they are short and not too many."""
+    number = 0
+    while line := text.readline(_LONGEST):
+        number += 1
+        if len(line) == _LONGEST and not line.endswith("\n"):
+            raise InputError(name, number, None, None, f"longer than {_LONGEST:,} letters")
+        if number > MOST_LINES + 1:
+            raise _wrong(name, f"more than {MOST_LINES:,} lines")
+        yield line
+
+
+def _columns(header: list[str], name: str) -> list[int]:
+    for wanted in COLUMNS:
+        if header.count(wanted) != 1:
+            there = "there twice" if wanted in header else f"missing; there are: {', '.join(header)}"
+            raise InputError(name, 1, None, wanted, f"this column is {there}"[:300])
+    return [header.index(wanted) for wanted in COLUMNS]
+
+
+def _number(name: str, line: int, column: str, text: str, what: str) -> float:
+    try:
+        value = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        value = math.nan
+    right = is_bytes(value) if what == "bytes" else abs(value) <= _LATEST_S
+    if not right:
+        bounds = f"0 to {MOST_BYTES:g}" if what == "bytes" else f"at most {_LATEST_S:g} either way"
+        raise InputError(name, line, None, column, f"`{text[:40]}`: expected {what}, {bounds}")
+    return value
+
+
+def _task(name: str, line: int, column: str, text: str) -> str:
+    if not text or not text.isprintable():
+        found = f"`{text[:40]!a}`" if text else "empty"
+        raise InputError(name, line, None, column, f"{found}; expected the name or number of a task")
+    # `07` and `7` are one number.
+    return str(int(text)) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else text
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _wrong(name: str, message: str) -> InputError:
+    return InputError(name, None, None, None, message)

@@ -1,0 +1,157 @@
+"""The predictor: a weighted mean of the last hour's bytes and of those at the same time of day.
+
+Of a pair that sent l in the last hour and d at the same time of day, w l + (1 - w) d is expected next, with
+w from 0 to 1 by least squares over the hours that are learnt from. That the two weights are not negative and
+add up to 1 keeps a prediction between l and d: it is finite, not negative, and exact where both are. Weights
+that need not add up to 1 did worse than the last hour alone, on hours that they were not fitted to.
+
+Four models are fitted: one weight for all pairs (errors of each count in proportion to its own size) or one
+for each pair, and the time of day as the mean of all earlier days or as the day before alone. The one with
+the least error in a rolling validation within the hours that are learnt from is used: each of these hours is
+predicted with what was fitted to the hours before it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy
+
+from leeward.arrays import Floats
+from leeward.matrix.past import Past, look_back
+from leeward.matrix.series import Series
+
+Days = Literal["earlier days", "day before"]
+Scope = Literal["all pairs", "each pair"]
+CANDIDATES: tuple[tuple[Days, Scope], ...] = (
+    ("earlier days", "all pairs"),
+    ("earlier days", "each pair"),
+    ("day before", "all pairs"),
+    ("day before", "each pair"),
+)
+"""In the order in which equally good ones are preferred."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """How the two are combined."""
+
+    days: Days
+    """Whose same time of day is meant."""
+    scope: Scope
+    """Whether a weight is that of all pairs."""
+    last_hour: Floats
+    """The weight w of the last hour for each pair, 0 to 1; that of the time of day is 1 - w."""
+    learnt_hours: int
+    """How many intervals with a known time of day were learnt from. Without one, w is 1."""
+    validation: float | None
+    """Sum of errors over sum of bytes in the rolling validation; None with nothing to validate on."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is expected to be sent in the interval after a series."""
+
+    tasks: tuple[str, ...]
+    """In the order of rows and columns."""
+    matrix: Floats
+    """Bytes from each task to each, shape (tasks, tasks); finite and not negative."""
+    model: Model
+
+
+def predict(series: Series) -> Prediction:
+    """Predicts the matrix of the interval after the last, by a model fitted to all of them.
+
+    A pair that never sent anything is expected to send nothing. One with no earlier day at this time of day
+    is expected to send what it sent in the last interval.
+    """
+    past = look_back(series.bytes, series.day)
+    model = fit(series.bytes, past, series.intervals, series.day)
+    return Prediction(series.tasks, series.square(combined(model, past)[-1]), model)
+
+
+def time_of_day(past: Past, days: Days) -> Floats:
+    """Bytes at the same time of day; those of the last interval where no such day is known."""
+    known = past.earlier_days if days == "earlier days" else past.day_before
+    return numpy.where(numpy.isnan(known), past.last, known)
+
+
+def combined(model: Model, past: Past) -> Floats:
+    """What a model predicts for each interval, shape (intervals + 1, pairs)."""
+    daily = time_of_day(past, model.days)
+    return _between(model.last_hour, past.last, daily)
+
+
+def fit(values: Floats, past: Past, until: int, day: int) -> Model:
+    """Chooses and fits a model.
+
+    Args:
+        values: Bytes, shape (intervals, pairs).
+        past: What was known before each interval.
+        until: How many intervals are learnt from; nothing of later ones is looked at.
+        day: How many intervals a day has.
+    """
+    # Of pairs that sent nothing yet nothing is learnt; without them sums do not depend on who sends later.
+    active = values[:until].any(axis=0)
+    learnt = values[:until, active]
+    seen = Past(*(of[:until, active] for of in (past.last, past.day_before, past.earlier_days, past.mean)))
+    models = [_fitted(learnt, seen, days, scope, day) for days, scope in CANDIDATES]
+    best = min(models, key=lambda model: numpy.inf if model.validation is None else model.validation)
+    weights = numpy.ones(values.shape[1])
+    if best.learnt_hours and best.scope == "all pairs":
+        # Also for pairs that come later.
+        weights[:] = best.last_hour[:1]
+    elif best.learnt_hours:
+        weights[:] = _shared(learnt, seen, best.days)[-1]
+        weights[active] = best.last_hour
+    return replace(best, last_hour=weights)
+
+
+def _fitted(learnt: Floats, past: Past, days: Days, scope: Scope, day: int) -> Model:
+    """A model of pairs that sent something, with its validation."""
+    daily = time_of_day(past, days)
+    rows = max(len(learnt) - day, 0) if learnt.size else 0
+    rolling = numpy.broadcast_to(_shared(learnt, past, days)[:, None], (len(learnt) + 1, learnt.shape[1]))
+    if scope == "each pair":
+        above, below = _sums(learnt, past.last, daily)
+        rolling = _quotients(above, below, rolling)
+    # A quarter of a day, at least, is learnt from before anything is validated.
+    first = day + max(day // 4, 1)
+    wrong = None
+    if first < len(learnt):
+        made = _between(rolling[first:-1], past.last[first:], daily[first:])
+        sent = float(learnt[first:].sum())
+        wrong = float(numpy.abs(made - learnt[first:]).sum()) / sent if sent > 0 else None
+    return Model(days, scope, rolling[-1].copy(), rows, wrong)
+
+
+def _shared(learnt: Floats, past: Past, days: Days) -> Floats:
+    """The weight of all pairs by what was learnt before each interval, and in the end."""
+    above, below = _sums(learnt, past.last, time_of_day(past, days))
+    # Each pair counts in proportion to its own mean, or the largest would decide for all.
+    size = (
+        numpy.vstack([past.mean, learnt.mean(axis=0)]) if len(learnt) else numpy.zeros((1, learnt.shape[1]))
+    )
+    size = numpy.where(size > 0, size, numpy.inf)
+    above, below = ((of / size / size).sum(axis=1) for of in (above, below))
+    return _quotients(above, below, numpy.ones(len(above)))
+
+
+def _sums(learnt: Floats, last: Floats, daily: Floats) -> Iterator[Floats]:
+    """The sums whose quotient is the best weight, over the intervals before each, and over all."""
+    apart = last - daily
+    for of in (apart * (learnt - daily), apart * apart):
+        yield numpy.vstack([numpy.zeros((1, learnt.shape[1])), numpy.cumsum(of, axis=0)])
+
+
+def _quotients(above: Floats, below: Floats, otherwise: Floats) -> Floats:
+    """Weights from 0 to 1; where the two were never apart, nothing can be learnt."""
+    made = numpy.array(otherwise)
+    numpy.divide(above, below, out=made, where=below > 0)
+    return numpy.clip(made, 0, 1, out=made)
+
+
+def _between(weight: Floats, last: Floats, daily: Floats) -> Floats:
+    # By rounding a mean of two could be outside of them.
+    made = weight * last + (1 - weight) * daily
+    return numpy.clip(made, numpy.minimum(last, daily), numpy.maximum(last, daily))

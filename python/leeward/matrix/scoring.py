@@ -1,0 +1,186 @@
+"""How wrong predictors are on hours that were not learnt from, one hour ahead.
+
+The model is fitted to the first part of a series. Every later interval is then predicted from the intervals
+before it, with the weights left as they are, and compared with what came. A pair that sends
+nothing in an interval has no relative error there, nor has an interval in which nothing is sent; what was
+predicted for them counts as wrong bytes.
+
+Confidence intervals are 95 % by bootstrap over time: runs of a quarter of a day are drawn from the scored
+hours, since neighbouring ones are wrong alike. All predictors are drawn together, so that they can be
+compared.
+"""
+
+from dataclasses import dataclass
+
+import numpy
+
+from leeward.arrays import Floats
+from leeward.errors import InputError
+from leeward.matrix.past import look_back
+from leeward.matrix.predictor import Model, combined, fit, time_of_day
+from leeward.matrix.series import Series
+
+COMBINATION = "combination"
+PREDICTORS = (COMBINATION, "last hour", "time of day", "mean of the past")
+"""The combination, and what it is compared with."""
+TRAIN = 0.7
+_RESAMPLES = 2_000
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An error, as a share."""
+
+    value: float
+    within: Interval | None
+    """Its 95 % interval; None where less than half a day is scored."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The errors of a predictor."""
+
+    predictor: str
+    """One of `PREDICTORS`."""
+    wrong_bytes: Figure
+    """Sum of absolute errors over the sum of bytes, of all pairs and intervals."""
+    total: Figure
+    """Relative error of the bytes of all pairs together, mean over intervals."""
+    median: Figure
+    """Median relative error over pairs with traffic, mean over intervals."""
+    p90: Figure
+    """The same, the 90th percentile over pairs."""
+    above_combination: Figure
+    """Its `wrong_bytes` less that of the combination; above 0 is worse than it."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """All predictors on the same intervals."""
+
+    intervals: int
+    """How many the series has."""
+    learnt: int
+    """How many of them, the first, were learnt from."""
+    pairs: int
+    """How many pairs sent anything."""
+    model: Model
+    scored: tuple[Scored, ...]
+    """By `PREDICTORS`."""
+
+
+def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
+    """Scores predictors on the later part of a series.
+
+    Args:
+        series: What was sent.
+        train: The share of its intervals that is learnt from, above 0 and below 1; rounded down, at least 1.
+        seed: Of the bootstrap.
+
+    Raises:
+        InputError: The share is none such, or nothing was sent in the intervals after it.
+    """
+    learnt = learnt_of(series, train)
+    model, made = held_out(series, learnt)
+    sent = series.bytes[learnt:]
+    if not sent.any():
+        message = (
+            f"nothing was sent in the {len(sent)} intervals after the first {learnt}: no error is relative"
+        )
+        raise InputError("series", None, None, None, message)
+    has = sent.any(axis=1)
+    columns = [sent.sum(axis=1), has, *(row for name in PREDICTORS for row in _errors(made[name], sent))]
+    by_interval = numpy.column_stack(columns).astype(numpy.float64)
+    found = _figures(by_interval.sum(axis=0))
+    again = _resampled(by_interval, max(series.day // 4, 1), seed)
+    scored = []
+    for at, name in enumerate(PREDICTORS):
+        above = float(found[at, 0] - found[0, 0])
+        figures = [Figure(float(value), None) for value in (*found[at], above)]
+        if again is not None:
+            spread = [*again[:, at].T, again[:, at, 0] - again[:, 0, 0]]
+            figures = [Figure(one.value, _interval(of)) for one, of in zip(figures, spread, strict=True)]
+        scored.append(Scored(name, *figures))
+    return Score(series.intervals, learnt, len(series.pairs), model, tuple(scored))
+
+
+def learnt_of(series: Series, train: float) -> int:
+    """How many intervals are learnt from.
+
+    Raises:
+        InputError: The share is not between 0 and 1, or the series has fewer than two intervals.
+    """
+    if not 0 < train < 1:
+        raise InputError("train", None, None, None, f"`{train}`: expected a share above 0 and below 1")
+    if series.intervals < 2:
+        message = f"{series.intervals} interval; expected at least two, one to learn from and one to score"
+        raise InputError("series", None, None, None, message)
+    # 0.7 of 10 is 7, whatever a double makes of it.
+    return min(max(int(series.intervals * train + 1e-9), 1), series.intervals - 1)
+
+
+def held_out(series: Series, learnt: int) -> tuple[Model, dict[str, Floats]]:
+    """What each predictor expects of the intervals after the first `learnt`, shape (intervals, pairs)."""
+    past = look_back(series.bytes, series.day)
+    model = fit(series.bytes, past, learnt, series.day)
+    made = {
+        COMBINATION: combined(model, past),
+        "last hour": past.last,
+        "time of day": time_of_day(past, model.days),
+        "mean of the past": past.mean,
+    }
+    return model, {name: predicted[learnt:-1] for name, predicted in made.items()}
+
+
+def _errors(predicted: Floats, sent: Floats) -> Floats:
+    """What is wrong in each interval: bytes, and relative errors of total and pairs; shape (4, intervals).
+
+    Relative errors are 0 where nothing was sent.
+    """
+    wrong = numpy.abs(predicted - sent)
+    sums = sent.sum(axis=1)
+    made = numpy.zeros((4, len(sent)))
+    made[0] = wrong.sum(axis=1)
+    numpy.divide(numpy.abs(predicted.sum(axis=1) - sums), sums, out=made[1], where=sums > 0)
+    for at in numpy.flatnonzero(sums > 0):
+        some = sent[at] > 0
+        made[2:, at] = numpy.quantile(wrong[at, some] / sent[at, some], (0.5, 0.9))
+    return made
+
+
+def _figures(sums: Floats) -> Floats:
+    """The four figures of each predictor, from sums over intervals; NaN where nothing was sent.
+
+    Args:
+        sums: Bytes, intervals in which any were sent, and the errors of each predictor, in the last axis.
+    """
+    sent, count, errors = sums[..., 0], sums[..., 1], sums[..., 2:].reshape(*sums.shape[:-1], -1, 4)
+    below = numpy.stack([sent, count, count, count], axis=-1)[..., None, :]
+    made: Floats = numpy.full(errors.shape, numpy.nan)
+    numpy.divide(errors, below, out=made, where=below > 0)
+    return made
+
+
+def _resampled(by_interval: Floats, run: int, seed: int) -> Floats | None:
+    """The figures of each resample; None where there are not two runs to draw from.
+
+    Args:
+        by_interval: What `_figures` takes sums of, shape (intervals, ...).
+        run: How many neighbouring intervals are drawn together.
+        seed: Of the draws.
+    """
+    count = len(by_interval)
+    if count < 2 * run:
+        return None
+    # Runs go round, so that the first and the last interval are drawn as often as others.
+    around = numpy.cumsum(numpy.vstack([0 * by_interval[:1], by_interval, by_interval[:run]]), axis=0)
+    runs = (around[run:] - around[:-run])[:count]
+    random = numpy.random.default_rng(seed)
+    drawn = [runs[random.integers(0, count, -(-count // run))].sum(axis=0) for _ in range(_RESAMPLES)]
+    return _figures(numpy.array(drawn))
+
+
+def _interval(resampled: Floats) -> Interval:
+    low, high = numpy.nanquantile(resampled, (0.025, 0.975))
+    return float(low), float(high)

@@ -1,0 +1,416 @@
+"""Series of traffic matrices: read, predicted, scored."""
+
+import gzip
+import json
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import astuple
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from hypothesis.extra.numpy import arrays
+from pyarrow import parquet
+
+from leeward.arrays import Floats
+from leeward.errors import InputError
+from leeward.matrix import PREDICTORS, Series, predict, read, score
+from leeward.matrix.past import look_back
+from leeward.matrix.scoring import held_out
+from leeward.reproduce import reproduce
+from leeward.reproduce.choreo import predictor
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+HEADER = "t_s,src,dst,bytes\n"
+
+# Six intervals of four hours a day, so that a few days are few numbers.
+INTERVAL, DAY = "4h", 6
+AMOUNTS = some.just(0.0) | some.floats(0, 1e18) | some.floats(1e-9, 10)
+
+
+@some.composite
+def series(draw: some.DrawFn, least: int = 1, most: int = 5 * DAY) -> Floats:
+    shape = (draw(some.integers(least, most)), 2, 2)
+    return numpy.asarray(draw(arrays(numpy.float64, shape, elements=AMOUNTS)))
+
+
+@given(series())
+def test_a_prediction_is_finite_and_between_the_least_and_the_most_that_the_pair_sent(sent: Floats) -> None:
+    made = predict(Series.of(sent, INTERVAL)).matrix
+    assert numpy.isfinite(made).all()
+    assert (made >= numpy.where(sent < 1e-9, 0, sent).min(axis=0)).all()
+    assert (made <= sent.max(axis=0)).all()
+
+
+@given(series())
+def test_the_same_series_gives_the_same_bits(sent: Floats) -> None:
+    first, second = (predict(Series.of(sent.copy(), INTERVAL)) for _ in range(2))
+    assert first.matrix.tobytes() == second.matrix.tobytes()
+
+
+@given(arrays(numpy.float64, (2, 2), elements=AMOUNTS), some.integers(1, 4 * DAY))
+def test_a_constant_series_is_predicted_exactly(each: Floats, intervals: int) -> None:
+    made = predict(Series.of(numpy.repeat(each[None], intervals, axis=0), INTERVAL)).matrix
+    assert made == pytest.approx(numpy.where(each < 1e-9, 0, each), rel=1e-9)
+
+
+@given(arrays(numpy.float64, (DAY, 2, 2), elements=some.floats(1, 1e12)), some.integers(2 * DAY, 5 * DAY))
+def test_a_periodic_series_is_predicted_exactly_once_it_has_come_round(day: Floats, intervals: int) -> None:
+    whole = numpy.tile(day, (6, 1, 1))
+    made = predict(Series.of(whole[:intervals], INTERVAL)).matrix
+    assert made == pytest.approx(whole[intervals], rel=1e-6)
+
+
+@given(series(least=2), some.data())
+def test_what_comes_later_changes_no_earlier_prediction(sent: Floats, data: some.DataObject) -> None:
+    learnt = data.draw(some.integers(1, len(sent) - 1))
+    from_here = data.draw(some.integers(learnt, len(sent) - 1))
+    other = sent.copy()
+    other[from_here:] = data.draw(arrays(numpy.float64, sent[from_here:].shape, elements=AMOUNTS))
+    for name in PREDICTORS:
+        seen = []
+        for one in (Series.of(sent, INTERVAL), Series.of(other, INTERVAL)):
+            # Up to the prediction of the first interval that differs.
+            rows = held_out(one, learnt)[1][name][: from_here - learnt + 1]
+            seen.append([one.square(row).tolist() for row in rows])
+        assert seen[0] == seen[1]
+
+
+@given(series(least=2))
+def test_every_figure_of_a_score_is_a_finite_number_in_its_interval_or_nothing_was_sent(
+    sent: Floats,
+) -> None:
+    try:
+        made = score(Series.of(sent, INTERVAL))
+    except InputError as error:
+        assert "nothing was sent" in str(error)  # noqa: PT017
+        return
+    for one in made.scored:
+        for value, within in astuple(one)[1:]:
+            assert math.isfinite(value)
+            assert within is None or (within[0] <= within[1] and all(map(math.isfinite, within)))
+    assert made.scored[0].above_combination.value == 0
+
+
+@given(series(least=DAY, most=3 * DAY), some.randoms(use_true_random=False))
+def test_the_order_of_lines_does_not_matter(sent: Floats, random: Any) -> None:
+    whole = numpy.floor(numpy.minimum(sent, 1e12))
+    lines = [
+        f"{14_400 * at + 60 * half},{a},{b},{int(whole[at, a, b] // 2 + half * (whole[at, a, b] % 2))}\n"
+        for at, a, b in numpy.ndindex(*whole.shape)
+        for half in (0, 1)
+    ]
+    lines += [f"{14_400 * at},1,0,0\n" for at in range(len(whole))]
+    random.shuffle(lines)
+    whole = whole // 2 * 2 + whole % 2
+    made = read_text(HEADER + "".join(lines), interval=INTERVAL)
+    assert made.intervals == len(whole)
+    assert [made.square(row).tolist() for row in made.bytes] == whole.tolist()
+
+
+def read_text(text: str | bytes, name: str = "list.csv", **options: Any) -> Series:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        try:
+            return read(path, **options)
+        except InputError as error:
+            # The folder has another name each time.
+            file = error.file.replace(f"{folder}/", "")
+            raise InputError(file, error.line, error.column, error.field, error.message) from None
+
+
+def test_a_pair_without_an_earlier_day_is_expected_to_send_what_it_sent_last() -> None:
+    sent = numpy.zeros((3 * DAY + 2, 2, 2))
+    sent[:, 0, 1] = 10 + numpy.arange(len(sent)) % DAY
+    sent[-2:, 1, 0] = 7, 9
+    made = predict(Series.of(sent, INTERVAL))
+    assert made.matrix == pytest.approx(numpy.array([[0, 12], [9, 0]]))
+    assert made.model.last_hour[0] == pytest.approx(0)
+    short = predict(Series.of(sent[: DAY - 1], INTERVAL))
+    assert (short.matrix[0, 1], short.model.learnt_hours, short.model.validation) == (14, 0, None)
+
+
+def test_days_before_the_first_traffic_of_a_pair_are_not_its_days() -> None:
+    values = numpy.array([[0.0], [0.0], [6.0], [0.0], [2.0], [4.0]])
+    past = look_back(values, 2)
+    assert past.last[:, 0].tolist() == [0, 0, 0, 6, 0, 2, 4]
+    nothing = [math.nan] * 4
+    assert past.day_before[:, 0].tolist() == pytest.approx([*nothing, 6, 0, 2], nan_ok=True)
+    assert past.earlier_days[:, 0].tolist() == pytest.approx([*nothing, 6, 0, 4], nan_ok=True)
+    assert past.mean[:, 0].tolist() == [0, 0, 0, 6, 3, 8 / 3, 3]
+
+
+def test_scores_are_those_worked_by_hand() -> None:
+    # Pair a sends 10, 20, 10, 40; pair b 0, 5, 5, 0. Two intervals are learnt from, which have no day before.
+    sent = numpy.zeros((4, 2, 2))
+    sent[:, 0, 1], sent[:, 1, 0] = (10, 20, 10, 40), (0, 5, 5, 0)
+    made = score(Series.of(sent, "4h"), train=0.5)
+    last = made.scored[1]
+    # Off by 10 and 0, then by 30 and 5, of 15 and 40 bytes.
+    assert last.wrong_bytes.value == pytest.approx(45 / 55)
+    assert last.total.value == pytest.approx((10 / 15 + 25 / 40) / 2)
+    assert last.median.value == pytest.approx(((1 + 0) / 2 + 30 / 40) / 2)
+    assert last.p90.value == pytest.approx((0.9 + 30 / 40) / 2)
+    assert (made.learnt, made.pairs) == (2, 2)
+    # The pair a had 15 in the mean, and b from its first traffic on 5; then 40 / 3 and 5.
+    past = made.scored[3]
+    assert past.wrong_bytes.value == pytest.approx((5 + 0 + (40 - 40 / 3) + 5) / 55)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_a_daily_cycle_and_deviations_that_last_the_combination_beats_either_alone(seed: int) -> None:
+    combination, last, daily, _ = predictor.generated(seed).scored
+    for alone in (last, daily):
+        assert alone.above_combination.within is not None
+        assert alone.above_combination.within[0] > 0
+        assert alone.wrong_bytes.value > combination.wrong_bytes.value
+
+
+def test_each_pair_has_a_weight_of_its_own_where_that_validates_better() -> None:
+    # One pair is what it was the day before, the other what it was in the last interval.
+    random = numpy.random.default_rng(1)
+    sent = numpy.zeros((20 * DAY, 2, 2))
+    sent[:, 0, 1] = numpy.tile(random.uniform(1, 9, DAY), 20)
+    sent[:, 1, 0] = numpy.repeat(random.uniform(1, 9, 2 * DAY), 10)
+    model = predict(Series.of(sent, INTERVAL)).model
+    assert model.scope == "each pair"
+    assert model.last_hour[0] == pytest.approx(0)
+    assert model.last_hour[1] > 0.8
+
+
+def test_names_are_sorted_naturally_and_numbers_have_no_gaps() -> None:
+    names = read_text(HEADER + "0,map10,reduce,1\n0,map2,reduce,2\n5,b,map2,1e9\n")
+    assert names.tasks == ("b", "map2", "map10", "reduce")
+    assert names.square(names.bytes[0])[1:3, 3].tolist() == [2, 1]
+    numbers = read_text(HEADER + "0,1,4,8\n3600,04,1,9\n")
+    assert numbers.tasks == ("0", "1", "2", "3", "4")
+    assert [float(numbers.square(row).sum()) for row in numbers.bytes] == [8, 9]
+    ordered = read_text(HEADER + "0,b,a,8\n", tasks=["a", "b", "idle"])
+    assert ordered.square(ordered.bytes[0]).tolist() == [[0, 0, 0], [8, 0, 0], [0, 0, 0]]
+
+
+def test_the_same_list_as_gzip_parquet_and_numpy_is_the_same_series() -> None:
+    text = "note," + HEADER + "".join(f'"x, y",{3600 * at},0,1,{at * 5}\n' for at in range(1, 30))
+    plain = read_text(text)
+    buffer = BytesIO()
+    columns = {"t_s": [3600.0 * at for at in range(1, 30)], "src": [0] * 29, "dst": [1] * 29}
+    parquet.write_table(pyarrow.table(columns | {"bytes": [5 * at for at in range(1, 30)]}), buffer)
+    square = BytesIO()
+    numpy.save(square, numpy.array([plain.square(row) for row in plain.bytes]))
+    for other in (gzip.compress(text.encode()), buffer.getvalue(), square.getvalue()):
+        made = read_text(other)
+        assert (made.tasks, made.interval_s) == (plain.tasks, plain.interval_s)
+        assert made.bytes.tolist() == plain.bytes.tolist()
+
+
+def npy(array: Any) -> bytes:
+    out = BytesIO()
+    numpy.save(out, array)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "list.csv: empty; expected a header with the columns t_s, src, dst, bytes"),
+        (HEADER, "list.csv: no lines; expected at least one transfer"),
+        ("t_s,src,dst\n", "list.csv:1: bytes: this column is missing; there are: t_s, src, dst"),
+        ("t_s,src,dst,bytes,src\n", "list.csv:1: src: this column is there twice"),
+        (HEADER + "0,a,b,-1\n", "list.csv:2: bytes: `-1`: expected bytes, 0 to 1e+18"),
+        (HEADER + "0,a,b,1\n\n0,a,b,nan\n", "list.csv:4: bytes: `nan`: expected bytes"),
+        (HEADER + "0,a,b,inf\n", "list.csv:2: bytes: `inf`: expected bytes"),
+        (HEADER + "0,a,b,1_0\n", "list.csv:2: bytes: `1_0`: expected bytes"),
+        (HEADER + "0,a,b,2e18\n", "list.csv:2: bytes: `2e18`: expected bytes"),
+        (HEADER + "noon,a,b,1\n", "list.csv:2: t_s: `noon`: expected seconds"),
+        (HEADER + "1e300,a,b,1\n", "list.csv:2: t_s: `1e300`: expected seconds"),
+        (HEADER + "0,,b,1\n", "list.csv:2: src: empty; expected the name or number of a task"),
+        (HEADER + "0,a,b\n", "list.csv:2: 3 columns, but the header has 4"),
+        (HEADER + '0,"a,b,1\n', "list.csv:2: not readable as CSV: "),
+        (HEADER + "0,a\0,b,1\n", "list.csv:2: src: `'a\\x00'`; expected the name"),
+        (HEADER + "0,0,99999999,1\n", "list.csv: 100,000,000 tasks: more than 5,000"),
+        (
+            HEADER + "0,a,b,1\n1e12,a,b,1\n",
+            "list.csv: 277,777,778 intervals of 1 pairs: more than 10,000,000",
+        ),
+        (HEADER + "0,a,b,1e18\n0,a,b,1e18\n", "list.csv: a to b, at 0 s: more than 1e+18 bytes"),
+        (HEADER + "0,a,b,1\n" + "x" * 70_000, "list.csv:3: longer than 65,536 letters"),
+        (HEADER.encode() + b"0,a,\xff,1\n", "list.csv: not text in UTF-8"),
+        (gzip.compress((HEADER + "0,a,b,1\n" * 999).encode())[:-20], "list.csv: the gzip data ends in the"),
+        (b"\x1f\x8b" + b"x" * 50, "list.csv: not readable as gzip: "),
+        (b"PAR1 no", "list.csv: not readable as a table: "),
+        (b"\x93NUMPY" + b"\xff" * 50, "list.csv: not readable as a NumPy array: "),
+        (npy(numpy.ones((9, 2, 2)))[:-8], "list.csv: not readable as a NumPy array: "),
+        (npy(numpy.array([[{}]])), "list.csv: not readable as a NumPy array: "),
+        (npy(numpy.ones((2, 2))), "list.csv: 2 x 2; expected intervals x tasks x tasks"),
+        (npy(numpy.ones((4, 2, 3))), "list.csv: 4 x 2 x 3; expected intervals x tasks x tasks"),
+        (npy(numpy.array(1.0)), "list.csv: a single number; expected"),
+        (npy(numpy.ones((4, 2, 2), dtype=complex)), "list.csv: an array of complex128; expected numbers"),
+        (npy(numpy.full((1, 2, 2), numpy.nan)), "list.csv: interval 0, row 0, column 0: nan: expected bytes"),
+        (npy(-numpy.ones((1, 2, 2))), "list.csv: interval 0, row 0, column 0: -1: expected bytes"),
+        (npy(numpy.zeros((1, 5_001, 5_001), dtype=bool)), "list.csv: an array of bool; expected numbers"),
+        (npy(numpy.zeros((1, 5_001, 5_001), dtype="i1")), "list.csv: 5,001 tasks: more than 5,000"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_place(text: str | bytes, error: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_text(text)
+    assert str(caught.value).startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"interval": "60"}, "interval: `60`: the unit is missing"),
+        ({"interval": "1 week"}, "interval: `1 week`: no time with a unit"),
+        ({"interval": "7h"}, "interval: `7h`: expected a whole part of a day"),
+        ({"interval": "1d"}, "interval: `1d`: expected a whole part of a day"),
+        ({"interval": "0s"}, "interval: `0s`: expected a whole part of a day"),
+        ({"interval": "1.5s"}, "interval: `1.5s`: expected whole seconds"),
+        ({"tasks": ["a", "a"]}, "tasks: `a` is there twice"),
+        ({"tasks": ["a", ""]}, "tasks: an empty name"),
+        ({"tasks": ["a"]}, "list.csv: `b`: not one of the 1 tasks that were named"),
+    ],
+)
+def test_wrong_arguments_are_named(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_text(HEADER + "0,a,b,1\n", **options)
+    assert str(caught.value).startswith(error)
+
+
+def test_what_cannot_be_scored_says_why() -> None:
+    sent = numpy.ones((10, 2, 2))
+    for train in (0.0, 1.0, math.nan):
+        with pytest.raises(InputError, match=r"^train: `.*`: expected a share above 0 and below 1"):
+            score(Series.of(sent), train)
+    with pytest.raises(InputError, match=r"^series: 1 interval; expected at least two"):
+        score(Series.of(sent[:1]))
+    sent[7:] = 0
+    with pytest.raises(InputError, match=r"nothing was sent in the 3 intervals after the first 7"):
+        score(Series.of(sent))
+    with pytest.raises(InputError, match=r"^tasks: 3 names, but the matrices are of 2 tasks"):
+        Series.of(sent, tasks=["a", "b", "c"])
+
+
+@pytest.fixture
+def transfers(tmp_path: Path) -> Path:
+    """Five days of an app of three tasks, whose hours come round."""
+    lines = [
+        f"{3600 * hour},{source},{target},{1e8 * (1 + hour % 24) * share:.0f}\n"
+        for hour in range(120)
+        for source, target, share in (("a", "b", 2), ("b", "c", 1))
+    ]
+    path = tmp_path / "transfers.csv"
+    path.write_text(HEADER + "".join(lines))
+    return path
+
+
+def test_the_command_writes_a_matrix_that_tasks_are_placed_by(run: Run, transfers: Path) -> None:
+    folder = transfers.parent
+    for name in ("next.npy", "next.csv"):
+        shown = run("matrix", "predict", "transfers.csv", "--tasks", "c,b,a", "--out", name)
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stderr.endswith(f"wrote {name}\n")
+    header, first, *_, last = shown.stdout.splitlines()
+    assert header.split() == ["FROM", "TO", "LAST", "NEXT"]
+    assert first.split() == ["a", "b", "4.80GB", "200.00MB"]
+    assert last.split() == ["all", "pairs", "7.20GB", "300.00MB"]
+    expected = numpy.array([[0, 0, 0], [1e8, 0, 0], [0, 2e8, 0]])
+    assert numpy.load(folder / "next.npy") == pytest.approx(expected)
+    assert (
+        numpy.loadtxt(folder / "next.csv", delimiter=",").tolist() == numpy.load(folder / "next.npy").tolist()
+    )
+    (folder / "app.yaml").write_text("tasks: [{name: c, cpus: 2}, {name: b, cpus: 2}, {name: a, cpus: 2}]\n")
+    (folder / "tenant.yaml").write_text("{shape: hose, nic: 800Mbps, hosts: 4, cpus: 2}\n")
+    options = ["--cluster", "tenant.yaml", "--app", "app.yaml", "--matrix", "next.npy", "-o", "json"]
+    placed = json.loads(run("place", "tasks", *options).stdout)
+    assert [(one["from"], one["to"], one["bytes"]) for one in placed["transfers"]] == [
+        ("b", "c", 100_000_000),
+        ("a", "b", 200_000_000),
+    ]
+
+
+def test_the_commands_print_for_programs_what_python_says(run: Run, transfers: Path) -> None:
+    known = read(transfers)
+    said = json.loads(run("matrix", "predict", "transfers.csv", "-o", "json").stdout)
+    assert said["matrix"] == predict(known).matrix.tolist()
+    assert (said["tasks"], said["intervals"], said["interval_s"]) == (["a", "b", "c"], 120, 3600)
+    said = json.loads(run("matrix", "score", "transfers.csv", "--train", "0.5", "-o", "json").stdout)
+    made = score(known, 0.5)
+    assert [row["predictor"] for row in said["predictors"]] == list(PREDICTORS)
+    assert said["learnt"] == made.learnt == 60
+    for row, one in zip(said["predictors"], made.scored, strict=True):
+        assert row["wrong_bytes"] == one.wrong_bytes.value
+        assert (row["total_low"], row["total_high"]) == one.total.within
+    shown = run("matrix", "score", "transfers.csv")
+    assert [line.split("  ")[0] for line in shown.stdout.splitlines()] == ["PREDICTOR", *PREDICTORS]
+    assert "36 of 120 intervals scored, 2 pairs" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("predict", "none.csv"), "error: none.csv: no such file"),
+        (("predict", ""), "error: FILE: expected a path"),
+        (("predict", "."), "error: .: Is a directory"),
+        (("predict", "transfers.csv", "--out", "next.txt"), "error: --out: `next.txt`: expected a name that"),
+        (
+            ("predict", "transfers.csv", "--out", "no/next.csv"),
+            "error: --out: `no/next.csv`: there is no folder",
+        ),
+        (("predict", "transfers.csv", "--interval", "5"), "error: --interval: `5`: the unit is missing"),
+        (("score", "transfers.csv", "--tasks", "a,b"), "error: transfers.csv: `c`: not one of the 2 tasks"),
+        (("score", "transfers.csv", "--tasks", "a,a"), "error: --tasks: `a` is there twice"),
+        (("score", "transfers.csv", "--train", "2"), "error: --train: `2.0`: expected a share"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_code_2_and_leaves_nothing(
+    run: Run, transfers: Path, arguments: tuple[str, ...], error: str
+) -> None:
+    shown = run("matrix", *arguments)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+    assert len(shown.stderr.splitlines()) == 1
+    assert [path.name for path in transfers.parent.iterdir()] == ["transfers.csv"]
+
+
+def test_the_figure_says_which_matrices_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
+    rows = reproduce("choreo", "predictor", seeds=2, out=tmp_path / "out", jobs=2)
+    assert rows == reproduce("choreo", "predictor", seeds=2, jobs=1)
+    absent = [row for row in rows if row.ours is None]
+    assert [row.note for row in absent] == [
+        f"not measured: there is no {predictor.ABILENE} in the folder of traces"
+    ]
+    above = {row.quantity: row.ci_low for row in rows if row.unit == "points"}
+    assert len(above) == len(PREDICTORS) - 1
+    assert sorted(path.name for path in (tmp_path / "out/pictures").iterdir()) == [
+        "predictor.png",
+        "predictor.svg",
+    ]
+    (tmp_path / predictor.ABILENE).parent.mkdir()
+    (tmp_path / predictor.ABILENE).write_bytes(gzip.compress(b"1 2 3\n"))
+    with pytest.raises(InputError, match=r"^data:abilene-tm/.*: expected lines of 144 numbers"):
+        reproduce("choreo", "predictor", seeds=1)
+
+
+def test_on_public_matrices_the_combination_beats_the_time_of_day_alone() -> None:
+    folder = os.environ.get("LEEWARD_DATA")
+    if not folder or not (Path(folder) / predictor.ABILENE).is_file():
+        pytest.skip(f"LEEWARD_DATA is not set to a folder with {predictor.ABILENE}")
+    made = predictor.abilene()
+    assert made is not None
+    assert (made.intervals, made.learnt, made.pairs) == (200, 140, 144)
+    daily = made.scored[2].above_combination
+    assert daily.within is not None
+    assert daily.within[0] > 0
