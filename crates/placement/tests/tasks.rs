@@ -285,7 +285,7 @@ proptest! {
     #[test]
     fn utp_gives_up_nothing_of_higher_rank_and_takes_the_rack_that_would_be_least_loaded(
         loads in prop::collection::vec(0_u32..100, 12), there in prop::collection::vec(0_u32..24, 0..8),
-        peak in 1_u64..500,
+        peak in 1_u64..500, spread in prop::sample::select(vec![0.0, 0.05, 0.3, 1.0]),
     ) {
         let mut world = cell(6);
         for &host in &there {
@@ -298,21 +298,25 @@ proptest! {
         };
         world.report(load);
         let task = sender(peak);
+        // Tasks of the job that make a step of spread, itself among them.
+        let step = (((there.len() + 1) as f64 * spread) as u32).max(1);
+        let settings = format!("{{step: 0.001, spread: {spread}}}");
         for policy in PROACTIVE {
-            let decision = world.decide(policy, "step: 0.001", &task).expect("there is room");
+            let decision = world.decide(policy, &settings, &task).expect("there is room");
             let chosen = decision.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
-            let least = decision.why.iter().map(in_rack).min().expect("hosts were looked at");
-            prop_assert_eq!(in_rack(chosen), least);
-            let borg = world.decide("borg", "", &task).expect("there is room");
+            let least = decision.why.iter().map(in_rack).min().expect("hosts were looked at") / step;
+            prop_assert_eq!(in_rack(chosen) / step, least);
+            let settings = format!("spread: {spread}");
+            let borg = world.decide("borg", &settings, &task).expect("there is room");
             let of_borg = borg.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
-            prop_assert_eq!(in_rack(of_borg), least);
+            prop_assert_eq!(in_rack(of_borg) / step, least);
             // Worked out again from the loads that were reported.
             let busier = |rack: u32| {
                 let up = f64::from(loads[2 * rack as usize]) / 100.0 + peak as f64 / 1000.0;
                 up.max(f64::from(loads[2 * rack as usize + 1]) / 100.0)
             };
             let racks = (0..6).filter(|&rack| {
-                there.iter().filter(|&&host| host / 4 == rack).count() as u32 == least
+                there.iter().filter(|&&host| host / 4 == rack).count() as u32 / step == least
             });
             let best = racks.map(busier).fold(f64::INFINITY, f64::min);
             let ours = busier(fabric.rack_of(decision.choice[0]).0);

@@ -2,7 +2,8 @@
 //!
 //! For each task a sample of hosts with room is drawn, and the best is taken by a vector of objectives in which the
 //! first that differs decides: fewest tasks of the job in the rack (spread), then balance, then fewest processors left
-//! (packing), then a seeded hash. Each is in steps, or what ranks lower would never decide.
+//! (packing), then a seeded hash. Spread and balance are in steps, or what ranks lower would never decide: racks that
+//! hold the same twentieth of a job's tasks are as good as each other.
 //!
 //! `borg` balances processors and memory. `utp-proactive` puts in place of that, and of nothing above it, how loaded the
 //! busier direction of the rack's link would be with the task: what telemetry shows, what is placed and not seen yet,
@@ -35,11 +36,13 @@ pub struct BorgSettings {
     pub sample: u32,
     /// Shares of a load that count as equal, from 0.001 to 1. Default 0.02.
     pub step: f64,
+    /// Shares of a job's tasks in a rack that count as equal, from 0 (each task counts) to 1. Default 0.05.
+    pub spread: f64,
 }
 
 impl Default for BorgSettings {
     fn default() -> Self {
-        BorgSettings { sample: 100, step: 0.02 }
+        BorgSettings { sample: 100, step: 0.02, spread: 0.05 }
     }
 }
 
@@ -97,6 +100,9 @@ fn make(name: &'static str, proactive: bool, text: &str) -> Made<AppRequest> {
     }
     if !(0.001..=1.0).contains(&read.step) {
         return Err(setting_error(name, "step", "expected a share from 0.001 to 1"));
+    }
+    if !(0.0..=1.0).contains(&read.spread) {
+        return Err(setting_error(name, "spread", "expected a share from 0 to 1"));
     }
     Ok(Box::new(Borg { name, settings: read, proactive, most: f64::INFINITY }))
 }
@@ -164,14 +170,16 @@ impl Borg {
         let in_racks = context.pool.racks_of(request.job);
         let count = context.pool.fabric().rack_count();
         let seen = Vec::with_capacity(count.min(self.settings.sample as usize));
-        let mut racks = Racks { policy: self, request, at, context, in_racks, seen, slots: vec![0; count] };
+        let spread_step = self.spread_step(in_racks, request);
+        let slots = vec![0; count];
+        let mut racks = Racks { policy: self, request, at, context, in_racks, spread_step, seen, slots };
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
         let mut newest = Nanos(0);
         for host in self.sample(at, seats, context, &mut Draws::new(context.seed, id)) {
             // Who cannot win is looked at no further, unless somebody wants to know why.
             let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
-            let beat = beat.map(|((_, in_rack, steps, ..), _)| (in_rack, steps));
+            let beat = beat.map(|((_, spread, steps, ..), _)| (spread, steps));
             let Some(score) = racks.score(host, seats, beat) else { continue };
             if let Some(seen) = score.unseen {
                 newest = newest.max(seen);
@@ -182,7 +190,7 @@ impl Borg {
             let steps = self.steps(score.objectives.balance);
             let tie = ties.rank(u64::from(host.0));
             let Objectives { in_rack, left, .. } = score.objectives;
-            let rank = ((score.unseen.is_some(), in_rack, steps, left, tie), host);
+            let rank = ((score.unseen.is_some(), in_rack / spread_step, steps, left, tie), host);
             if best.is_none_or(|least| rank < least) {
                 best = Some(rank);
             }
@@ -212,6 +220,13 @@ impl Borg {
         }
         seats.take(at, chosen);
         Ok(())
+    }
+
+    /// How many tasks of a request's job make a step of spread.
+    fn spread_step(&self, in_racks: &[(DomainId, u32)], request: &AppRequest) -> u32 {
+        let placed: u64 = in_racks.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
+        let all = placed + request.tasks.len() as u64;
+        (all as f64 * self.settings.spread).clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
     /// A share of load in steps.
@@ -267,7 +282,7 @@ impl Policy<AppRequest> for Borg {
     }
 }
 
-/// What ranks a host, the first first: whether it cannot be seen, tasks of the job in its rack, steps of balance,
+/// What ranks a host, the first first: whether it cannot be seen, steps of spread in its rack, steps of balance,
 /// processors left, and a hash; then the host, which no two share.
 type Rank = ((bool, u32, u64, u64, u64), HostId);
 
@@ -279,6 +294,8 @@ struct Racks<'c, 'a, 'l> {
     context: &'c Context<'a, 'l>,
     /// How many tasks of the job each rack has.
     in_racks: &'c [(DomainId, u32)],
+    /// So many of these make a step of spread.
+    spread_step: u32,
     seen: Vec<Common>,
     /// For each rack, 1 + its position in `seen`, or 0.
     slots: Vec<u32>,
@@ -319,7 +336,7 @@ struct Score {
 }
 
 impl Racks<'_, '_, '_> {
-    /// What ranks a host; `None` if it ranks below `beat`, tasks of the job in the rack and steps of balance.
+    /// What ranks a host; `None` if it ranks below `beat`, steps of spread and of balance.
     fn score(&mut self, host: HostId, seats: &Seats<'_>, beat: Option<(u32, u64)>) -> Option<Score> {
         let Racks { policy, request, at, context, .. } = *self;
         let (pool, fabric) = (context.pool, context.pool.fabric());
@@ -362,11 +379,12 @@ impl Racks<'_, '_, '_> {
             *slot = self.seen.len() as u32;
         }
         let common = &mut self.seen[*slot as usize - 1];
-        if beat.is_some_and(|(in_rack, _)| common.in_rack > in_rack) {
+        let spread = common.in_rack / self.spread_step;
+        if beat.is_some_and(|(least, _)| spread > least) {
             return None;
         }
         if matches!(common.links, Busier::Open) {
-            let same = beat.filter(|(in_rack, _)| common.in_rack == *in_rack);
+            let same = beat.filter(|(least, _)| spread == *least);
             let worse = |utilization| same.is_some_and(|(_, steps)| self.policy.steps(utilization) > steps);
             let task = &self.request.tasks[self.at as usize];
             common.links = busier(self.context, rack, task, worse);
