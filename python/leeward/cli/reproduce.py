@@ -19,13 +19,14 @@ Examples:
   leeward reproduce sinbad --figure 8,10             two of its figures
   leeward reproduce sinbad --figure 12 -o json
   leeward reproduce choreo                           placements of apps
+  leeward reproduce hotspots                         a cell's tasks, chunks, and incidents
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
 
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="Which paper: sinbad or choreo.", show_default=False)
+        str, typer.Argument(metavar="PAPER", help="Which paper: sinbad, choreo or hotspots.", show_default=False)
     ],
     figure: Annotated[
         str | None,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from leeward.errors import InputError, names, whole_number
 from leeward.reproduce import kept
 from leeward.reproduce.choreo import perform as choreo
+from leeward.reproduce.hotspots import perform as hotspots
 from leeward.reproduce.rows import Row
 from leeward.reproduce.sinbad import perform as sinbad
 from leeward.simulation import runs_at_once
@@ -26,7 +27,7 @@ class Titled(Protocol):
         """What it shows."""
 
 
-PAPERS: dict[str, Any] = {"sinbad": sinbad, "choreo": choreo}
+PAPERS: dict[str, Any] = {"sinbad": sinbad, "choreo": choreo, "hotspots": hotspots}
 """What can be reproduced."""
 
 

@@ -4,10 +4,7 @@ Each figure has its sweeps, its rows and its picture. What the paper's trace wou
 by what the paper says of it; nothing is tuned to what it found.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-from leeward.reproduce.rows import Row
+from leeward.reproduce.figures import Figure
 from leeward.reproduce.sinbad import (
     analysis,
     beyond,
@@ -19,18 +16,6 @@ from leeward.reproduce.sinbad import (
     storage,
     tasks,
 )
-from leeward.reproduce.sinbad.sweeps import Cells, Sweep
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the paper, a section of its text, or what it did not ask."""
-
-    title: str
-    sweeps: tuple[Sweep, ...]
-    rows: Callable[[Mapping[Sweep, Cells]], list[Row]]
-    draw: pictures.Draw | None = None
-
 
 FIGURES = {
     "4": Figure("tasks' share of time in writing", tasks.SWEEPS, tasks.rows, pictures.task_shares),

@@ -21,17 +21,8 @@ from pyarrow import compute
 from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, computed, measured
 from leeward.reproduce.sinbad.pairs import compared
-from leeward.reproduce.sinbad.sweeps import (
-    DISK_BPS,
-    HOUR,
-    OPT,
-    RACK_LINK_BPS,
-    WARMUP_S,
-    Cells,
-    Sweep,
-    policy,
-    short,
-)
+from leeward.reproduce.sinbad.sweeps import DISK_BPS, HOUR, OPT, RACK_LINK_BPS, WARMUP_S, policy, short
+from leeward.reproduce.sweeps import Cells, Sweep
 
 SWEEPS = (HOUR,)
 RACKS = 150

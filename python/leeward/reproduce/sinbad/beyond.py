@@ -20,11 +20,10 @@ from leeward.reproduce.sinbad.sweeps import (
     REMOTE_RACKS,
     TRACES,
     UNEVEN,
-    Cells,
-    Sweep,
     policy,
     short,
 )
+from leeward.reproduce.sweeps import Cells, Sweep
 
 REPORT_SWEEPS = (LOAD, DELAYS, LOSSES, LOSSES_SINBAD, NOISE)
 LARGE_SWEEPS = (LARGE,)

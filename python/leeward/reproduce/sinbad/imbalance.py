@@ -12,7 +12,8 @@ from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
 from leeward.reproduce.sinbad.pairs import differences
-from leeward.reproduce.sinbad.sweeps import HOUR, MACHINES, OPT, REMOTE_RACKS, Cells, Sweep, policy, short
+from leeward.reproduce.sinbad.sweeps import HOUR, MACHINES, OPT, REMOTE_RACKS, policy, short
+from leeward.reproduce.sweeps import Cells, Sweep
 
 INPUT_SWEEPS = (HOUR,)
 RACK_SWEEPS = (HOUR,)

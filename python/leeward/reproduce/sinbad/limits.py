@@ -25,11 +25,10 @@ from leeward.reproduce.sinbad.sweeps import (
     RACK_LINK_BPS,
     REMOTE_RACKS,
     WARMUP_S,
-    Cells,
-    Sweep,
     policy,
     short,
 )
+from leeward.reproduce.sweeps import Cells, Sweep
 from leeward.sweep.cell import SAME_WITHIN
 
 SWEEPS = (HOUR,)

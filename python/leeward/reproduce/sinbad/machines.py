@@ -15,14 +15,8 @@ from leeward.arrays import Floats, Mask
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
 from leeward.reproduce.sinbad.pairs import Jobs, job_pairs, quotient, quotients, ratios
-from leeward.reproduce.sinbad.sweeps import (
-    MACHINES,
-    MACHINES_APART,
-    MACHINES_LOAD,
-    MACHINES_MEMORY,
-    Cells,
-    Sweep,
-)
+from leeward.reproduce.sinbad.sweeps import MACHINES, MACHINES_APART, MACHINES_LOAD, MACHINES_MEMORY
+from leeward.reproduce.sweeps import Cells, Sweep
 
 SWEEPS = (MACHINES, MACHINES_APART)
 SIZE_SWEEPS = (MACHINES,)

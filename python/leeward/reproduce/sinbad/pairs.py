@@ -11,7 +11,8 @@ from typing import Any
 import numpy
 
 from leeward.arrays import Floats, Mask
-from leeward.reproduce.sinbad.sweeps import WARMUP_S, Cells
+from leeward.reproduce.sinbad.sweeps import WARMUP_S
+from leeward.reproduce.sweeps import Cells
 from leeward.sweep.cell import compare
 
 

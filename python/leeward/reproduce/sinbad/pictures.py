@@ -1,7 +1,7 @@
 """The pictures: ours with confidence intervals, and the paper's values drawn in."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -9,23 +9,13 @@ import numpy
 from leeward.report.style import COLOURS
 from leeward.reproduce.rows import Row
 from leeward.reproduce.sinbad import analysis, imbalance, paper, storage, tasks
-from leeward.reproduce.sinbad.sweeps import (
-    DAY_TABLES,
-    HOUR,
-    MACHINES,
-    OPT,
-    TASKS,
-    Cells,
-    Sweep,
-    policy,
-    short,
-)
+from leeward.reproduce.sinbad.sweeps import DAY_TABLES, HOUR, MACHINES, OPT, TASKS, policy, short
+from leeward.reproduce.sweeps import Cells, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Draw = Callable[[Mapping[Sweep, Cells], Sequence[Row]], "Figure"]
 PAPER = "#111111"
 """The paper's values, everywhere."""
 _REMOTE = re.compile(r", [12] remote$")

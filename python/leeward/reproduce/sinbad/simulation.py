@@ -20,11 +20,10 @@ from leeward.reproduce.sinbad.sweeps import (
     REMOTE_RACKS,
     SOURCES,
     WAITS_LONG,
-    Cells,
-    Sweep,
     policy,
     short,
 )
+from leeward.reproduce.sweeps import Cells, Sweep
 
 SWEEPS = (HOUR, JOBS)
 SOURCE_SWEEPS = (HOUR, SOURCES)

@@ -15,11 +15,10 @@ from leeward.reproduce.sinbad.sweeps import (
     MACHINES,
     OPT,
     REMOTE_RACKS,
-    Cells,
-    Sweep,
     policy,
     short,
 )
+from leeward.reproduce.sweeps import Cells, Sweep
 
 SWEEPS = (DAY_TABLES, DAY, DAY_FEW, HOUR)
 MACHINE_SWEEPS = (MACHINES,)

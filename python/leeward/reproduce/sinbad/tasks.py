@@ -11,7 +11,8 @@ import numpy
 from leeward.arrays import Floats
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
-from leeward.reproduce.sinbad.sweeps import TASKS, WARMUP_S, Cells, Sweep, policy
+from leeward.reproduce.sinbad.sweeps import TASKS, WARMUP_S, policy
+from leeward.reproduce.sweeps import Cells, Sweep
 
 SWEEPS = (TASKS,)
 _FETCHES = "a reducer fetches 4.6 bytes for each that it writes (table 2), at 1 Gb/s against a disk's 0.4"
