@@ -1,6 +1,6 @@
 //! The tasks that run, and what their jobs can still bear: what a policy for moves is told.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_ledger::EntryId;
@@ -13,82 +13,134 @@ const HOUR: Nanos = Nanos(3_600_000_000_000);
 
 /// A task that runs, or is being moved.
 pub(crate) struct Placed {
+    pub id: TaskId,
     pub host: HostId,
     pub job: u64,
     pub demand: Task,
     pub entries: Vec<EntryId>,
     /// Tags that its host must have.
-    pub tags: u64,
-    /// Whether it may be moved at all: transfers of its app bind it to where it is, and so do constraints that name hosts.
-    pub movable: bool,
+    tags: u64,
+    /// Whether it may be moved at all: it is tolerant, and neither transfers of its app nor constraints that name hosts
+    /// bind it to where it is.
+    movable: bool,
     moved: Option<Nanos>,
+    /// What it sends and receives, where that was told.
+    rates: Option<Rates>,
 }
 
 impl Placed {
     /// A task of a request, that was placed just now.
-    pub fn new(request: &AppRequest, demand: Task, host: HostId, entries: Vec<EntryId>) -> Placed {
-        let AppRequest { job, transfers, constraints, .. } = request;
-        let (job, tags) = (*job, constraints.tags);
-        let movable = transfers.is_empty() && constraints.only_tags();
-        Placed { host, job, demand, entries, tags, movable, moved: None }
+    pub fn new(
+        request: &AppRequest,
+        index: u32,
+        demand: Task,
+        host: HostId,
+        entries: Vec<EntryId>,
+    ) -> Placed {
+        let AppRequest { id: app, job, transfers, constraints, .. } = request;
+        let (id, job, tags) = (TaskId { app: *app, index }, *job, constraints.tags);
+        let movable = demand.tolerant && transfers.is_empty() && constraints.only_tags();
+        Placed { id, host, job, demand, entries, tags, movable, moved: None, rates: None }
+    }
+
+    /// What a policy for moves is told of it; `job` is the position of its job's budget.
+    fn running(&self, job: u32) -> Running {
+        let Placed { id: task, host, demand, tags, .. } = *self;
+        let Rates { egress_bps, ingress_bps } = self.rates.unwrap_or_else(|| Rates {
+            egress_bps: demand.egress_in_all().mean_bps,
+            ingress_bps: demand.ingress_in_all().mean_bps,
+        });
+        Running { task, host, job, demand, egress_bps, ingress_bps, tags, cooling: false }
     }
 }
 
-/// What is known of a task besides what was placed.
+/// Where a task stands among those of its rack.
 #[derive(Clone, Copy)]
-struct Seen {
+struct Place {
     rack: DomainId,
-    rates: Option<Rates>,
+    at: u32,
 }
 
 /// What is known of a job.
 #[derive(Default)]
 struct Job {
     availability: Availability,
+    /// How many tasks of it there are.
+    tasks: u32,
     /// Tasks that were moved and are not up again.
     down: BTreeSet<TaskId>,
     /// When tasks were evicted in the last hour.
     evictions: VecDeque<Nanos>,
+    /// The last round of moves in which it was asked about.
+    round: u64,
+    /// Its position among the budgets of that round, if it could bear moves then.
+    position: Option<u32>,
 }
 
-/// All tasks, and all jobs of which something was told or moved.
-#[derive(Default)]
+/// All tasks and their jobs. The maps are only looked up, never walked through.
 pub(crate) struct Cell {
-    /// In which rack each task is, and what it sends and receives, where that was told. Only looked up, never walked
-    /// through.
-    seen: HashMap<TaskId, Seen>,
-    /// The tasks, by rack: those of a hot rack are gone through after each report.
-    tasks: BTreeMap<(DomainId, TaskId), Placed>,
-    jobs: BTreeMap<u64, Job>,
+    places: HashMap<TaskId, Place>,
+    /// The tasks of each rack, side by side: those of a hot rack are gone through after each report.
+    racks: Vec<Vec<Placed>>,
+    /// Jobs with tasks, and those of which something was told.
+    jobs: HashMap<u64, Job>,
     /// Rounds of moves so far.
     rounds: u64,
 }
 
 impl Cell {
-    pub fn insert(&mut self, fabric: &Fabric, id: TaskId, placed: Placed) {
-        let rack = fabric.rack_of(placed.host);
-        self.seen.insert(id, Seen { rack, rates: None });
-        self.tasks.insert((rack, id), placed);
+    /// No task runs.
+    pub fn new(fabric: &Fabric) -> Cell {
+        let racks = (0..fabric.rack_count()).map(|_| Vec::new()).collect();
+        Cell { places: HashMap::new(), racks, jobs: HashMap::new(), rounds: 0 }
+    }
+
+    /// A task runs; one of the same id does not any more.
+    pub fn insert(&mut self, fabric: &Fabric, placed: Placed) {
+        self.remove(placed.id);
+        self.jobs.entry(placed.job).or_default().tasks += 1;
+        self.put(fabric, placed);
     }
 
     pub fn remove(&mut self, id: TaskId) -> Option<Placed> {
-        let Seen { rack, .. } = self.seen.remove(&id)?;
-        let placed = self.tasks.remove(&(rack, id))?;
+        let placed = self.take(id)?;
         if let Some(job) = self.jobs.get_mut(&placed.job) {
             job.down.remove(&id);
+            job.tasks -= 1;
+            if job.tasks == 0 && job.availability == Availability::default() && job.evictions.is_empty() {
+                self.jobs.remove(&placed.job);
+            }
+        }
+        Some(placed)
+    }
+
+    fn put(&mut self, fabric: &Fabric, placed: Placed) {
+        let rack = fabric.rack_of(placed.host);
+        let tasks = &mut self.racks[rack.index()];
+        self.places.insert(placed.id, Place { rack, at: tasks.len() as u32 });
+        tasks.push(placed);
+    }
+
+    fn take(&mut self, id: TaskId) -> Option<Placed> {
+        let Place { rack, at } = self.places.remove(&id)?;
+        let tasks = &mut self.racks[rack.index()];
+        let placed = tasks.swap_remove(at as usize);
+        if let Some(other) = tasks.get(at as usize) {
+            self.places.insert(other.id, Place { rack, at });
         }
         Some(placed)
     }
 
     pub fn get(&self, id: TaskId) -> Option<&Placed> {
-        self.tasks.get(&(self.seen.get(&id)?.rack, id))
+        let Place { rack, at } = self.places.get(&id)?;
+        self.racks[rack.index()].get(*at as usize)
     }
 
     /// The tasks of an app.
     pub fn of_app(&self, app: u64) -> Vec<TaskId> {
         // They are placed together and end together.
         let tasks = (0..).map(|index| TaskId { app, index });
-        tasks.take_while(|task| self.seen.contains_key(task)).collect()
+        tasks.take_while(|task| self.places.contains_key(task)).collect()
     }
 
     pub fn set_availability(&mut self, job: u64, availability: Availability) {
@@ -96,8 +148,8 @@ impl Cell {
     }
 
     pub fn set_rates(&mut self, id: TaskId, rates: Rates) {
-        if let Some(seen) = self.seen.get_mut(&id) {
-            seen.rates = Some(rates);
+        if let Some(&Place { rack, at }) = self.places.get(&id) {
+            self.racks[rack.index()][at as usize].rates = Some(rates);
         }
     }
 
@@ -119,47 +171,32 @@ impl Cell {
         entries: Vec<EntryId>,
         now: Nanos,
     ) -> Vec<EntryId> {
-        let rack = fabric.rack_of(to);
-        let seen = self.seen.get_mut(&id).expect("only tasks that run are moved");
-        let before = std::mem::replace(&mut seen.rack, rack);
-        let placed = self.tasks.remove(&(before, id)).expect("it is where it was put");
-        let placed = self.tasks.entry((rack, id)).or_insert(placed);
+        let mut placed = self.take(id).expect("only tasks that run are moved");
         (placed.host, placed.moved) = (to, Some(now));
         let job = self.jobs.entry(placed.job).or_default();
         job.down.insert(id);
         job.evictions.push_back(now);
-        std::mem::replace(&mut placed.entries, entries)
+        let left = std::mem::replace(&mut placed.entries, entries);
+        self.put(fabric, placed);
+        left
     }
 
-    /// What a policy for moves is told of the tasks in these racks, in the order of racks and tasks. Those that may not be
-    /// moved at all are left out.
+    /// What a policy for moves is told of the tasks in these racks: of those that may be moved now. Tasks that stay in
+    /// any case come by the thousand where racks stay hot.
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
-        let mut positions = BTreeMap::new();
-        let least = TaskId { app: 0, index: 0 };
-        let most = TaskId { app: u64::MAX, index: u32::MAX };
-        for &rack in racks {
-            let movable = |(_, placed): &(_, &Placed)| placed.demand.tolerant && placed.movable;
-            let range = self.tasks.range((rack, least)..=(rack, most));
-            for (&(_, task), placed) in range.filter(movable) {
-                let job = *positions.entry(placed.job).or_insert_with(|| {
-                    let moves = self.jobs.get_mut(&placed.job).map_or(u32::MAX, |job| job.left(now));
-                    request.budgets.push(Budget { job: placed.job, moves });
-                    request.budgets.len() as u32 - 1
-                });
-                let cooling = placed.moved.is_some_and(|at| now < at.plus(cooldown));
-                let demand = placed.demand;
-                let rates = self.seen.get(&task).and_then(|seen| seen.rates).unwrap_or(Rates {
-                    egress_bps: demand.egress_in_all().mean_bps,
-                    ingress_bps: demand.ingress_in_all().mean_bps,
-                });
-                let Rates { egress_bps, ingress_bps } = rates;
-                let host = placed.host;
-                let tags = placed.tags;
-                let running = Running { task, host, job, demand, egress_bps, ingress_bps, tags, cooling };
-                request.running.push(running);
+        let cool = |moved: Option<Nanos>| moved.is_none_or(|at| now >= at.plus(cooldown));
+        let tasks = racks.iter().flat_map(|rack| &self.racks[rack.index()]);
+        for placed in tasks.filter(|placed| placed.movable && cool(placed.moved)) {
+            let job = self.jobs.get_mut(&placed.job).expect("every task's job is known");
+            if job.round < self.rounds {
+                job.round = self.rounds;
+                let moves = job.left(now);
+                job.position = (moves > 0).then_some(request.budgets.len() as u32);
+                request.budgets.extend(job.position.map(|_| Budget { job: placed.job, moves }));
             }
+            request.running.extend(job.position.map(|position| placed.running(position)));
         }
         request
     }

@@ -51,7 +51,7 @@ impl Engine {
     /// An engine about the ledger's fabric, with all hosts open.
     pub fn new(ledger: Ledger, policies: impl Into<Policies>, seed: u64, explain: Explain) -> Engine {
         let pool = Pool::new(ledger.fabric().clone());
-        let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::default());
+        let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::new(pool.fabric()));
         let policies = policies.into();
         Engine { ledger, pool, policies, cell, queue, scratch, seed, explain, now: Nanos(0) }
     }
@@ -177,8 +177,8 @@ impl Engine {
                 kept.extend_from_slice(shared);
             }
             self.pool.occupy(host, request.job, task.cpus, task.memory);
-            let placed = cell::Placed::new(request, *task, host, kept);
-            self.cell.insert(self.pool.fabric(), TaskId { app: request.id, index }, placed);
+            let placed = cell::Placed::new(request, index, *task, host, kept);
+            self.cell.insert(self.pool.fabric(), placed);
         }
         Ok(Placed { decision, entries })
     }

@@ -20,7 +20,7 @@ use crate::{Policy, PolicyError, Registration, Request};
 pub struct MoveRequest {
     /// Tells requests apart, and seeds their ties.
     pub id: u64,
-    /// The tasks that run, at least those of racks with a hot link.
+    /// The tasks that run, in any order: at least those of racks with a hot link that may be moved now.
     pub running: Vec<Running>,
     /// What each job can still bear, by position.
     pub budgets: Vec<Budget>,

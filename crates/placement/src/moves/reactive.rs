@@ -9,7 +9,8 @@
 //! and budgets are kept by whoever asks. Where a task finds no host, those that demand no less are not tried after it in
 //! the same round.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, ResourceId};
 use leeward_ledger::{Owner, OwnerKind, Sign, Transaction};
@@ -82,8 +83,11 @@ impl Reactive {
         let mut hot: Vec<(f64, Side)> = Vec::new();
         for rack in context.pool.fabric().all_racks() {
             for side in Side::both(context.pool.fabric(), rack) {
+                if context.view.hot_since(side.link).is_none() {
+                    continue;
+                }
                 let utilization = context.view.utilization_with(side.link, Load(0)).unwrap_or(0.0);
-                if context.view.hot_since(side.link).is_some() && utilization > context.view.hot_above() {
+                if utilization > context.view.hot_above() {
                     hot.push((utilization, side));
                 }
             }
@@ -94,9 +98,9 @@ impl Reactive {
         let budgets = request.budgets.iter().map(|budget| budget.moves).collect();
         let gone = vec![false; request.running.len()];
         let (taken, stuck, answer) = (Taken::default(), Vec::new(), Moves::default());
-        let mut by_rack: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
+        let mut by_rack = vec![Vec::new(); context.pool.fabric().rack_count()];
         for (at, task) in (0..).zip(&request.running) {
-            by_rack.entry(context.pool.fabric().rack_of(task.host)).or_default().push(at);
+            by_rack[context.pool.fabric().rack_of(task.host).index()].push(at);
         }
         let ranks = BorgSettings { sample: self.settings.sample, ..BorgSettings::default() };
         let destination = Borg::below(ranks, context.view.hot_above() - self.settings.margin);
@@ -161,7 +165,7 @@ struct Turn<'t, 'a, 'l> {
     request: &'t MoveRequest,
     context: &'t mut Context<'a, 'l>,
     /// The tasks of each rack.
-    by_rack: BTreeMap<DomainId, Vec<u32>>,
+    by_rack: Vec<Vec<u32>>,
     /// Moves that each job can still bear.
     budgets: Vec<u32>,
     /// Tasks that were moved.
@@ -177,25 +181,26 @@ impl Turn<'_, '_, '_> {
     /// Moves tasks off one link until it is hot no more.
     fn cool(&mut self, side: Side) {
         let request = self.request;
-        let here = self.by_rack.get(&side.rack).map_or(&[][..], Vec::as_slice);
-        let here = here.iter().map(|&at| (at, &request.running[at as usize]));
-        let mut tasks: Vec<(u32, &Running)> =
-            here.filter(|(at, task)| side.rate(task) > 0 && !self.gone[*at as usize]).collect();
-        tasks.sort_by_key(|(_, task)| (std::cmp::Reverse(side.rate(task)), task.task));
+        let here = self.by_rack[side.rack.index()].iter().filter(|at| !self.gone[**at as usize]);
+        let ranked = here.map(|&at| {
+            let task = &request.running[at as usize];
+            (side.rate(task), Reverse(task.task), at)
+        });
+        // Most often the first few are enough, so the rest is not put in order.
+        let mut tasks: BinaryHeap<_> = ranked.filter(|(rate, ..)| *rate > 0).collect();
         let mut kept = Vec::new();
-        for (at, task) in tasks {
-            if !self.is_hot(side.link) {
-                return;
-            }
-            match self.leave(task, side) {
+        let mut hot = self.is_hot(side.link);
+        while hot && let Some((_, _, at)) = tasks.pop() {
+            match self.leave(&request.running[at as usize], side) {
                 Ok(to) => {
                     self.gone[at as usize] = true;
                     self.answer.moves.push(Move { at, to, link: side.link });
+                    hot = self.is_hot(side.link);
                 }
                 Err(why) => kept.push(Kept { at, link: side.link, why }),
             }
         }
-        if self.is_hot(side.link) {
+        if hot {
             self.answer.kept.extend(kept);
         }
     }

@@ -154,7 +154,7 @@ impl<'a> Plant<'a> {
             self.happen(now);
             self.read_counters(now);
             self.ask_all(now);
-            self.running.redraw(self.step, now.as_secs_f64(), self.workload, &mut self.loads);
+            self.running.redraw(self.step, now.as_secs_f64(), &mut self.loads);
             self.loads.settle(self.outages.truth());
             let next = now.plus(interval).min(horizon);
             while interval_end <= next {
@@ -162,7 +162,7 @@ impl<'a> Plant<'a> {
                 interval_end = interval_end.plus(sample);
             }
             let seconds = next.since(now).as_secs_f64();
-            self.running.slow_down(seconds, self.workload, &self.loads);
+            self.running.slow_down(seconds, &self.loads);
             self.loads.carry(seconds, self.outages.truth());
             (now, self.step) = (next, self.step + 1);
             if !progress(now.as_secs_f64() / horizon.as_secs_f64()) {
@@ -189,7 +189,7 @@ impl<'a> Plant<'a> {
         if restarts {
             self.stop_for_restart(now, task);
         } else {
-            self.running.set_up(task, self.step, seconds, self.workload, &mut self.loads);
+            self.running.set_up(task, self.step, seconds, &mut self.loads);
         }
         // A restart has put its end off.
         let ends = self.running.ends(task).unwrap_or(seconds + left);
@@ -225,7 +225,7 @@ impl<'a> Plant<'a> {
     fn restart_tasks(&mut self, now: Nanos) {
         for task in self.restarts.remove(&self.step).unwrap_or_default() {
             if self.running.is_down(task) {
-                self.running.set_up(task, self.step, now.as_secs_f64(), self.workload, &mut self.loads);
+                self.running.set_up(task, self.step, now.as_secs_f64(), &mut self.loads);
                 self.tell(now, Input::Up(TaskId { app: u64::from(task), index: 0 }));
             }
         }

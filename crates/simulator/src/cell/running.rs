@@ -4,7 +4,7 @@ use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 
 use super::loads::{Loads, Rates};
 use crate::stage::random::{Draws, Kind};
-use crate::stage::workload::Workload;
+use crate::stage::workload::{CellKind, Workload};
 
 const LEVEL: Kind = Kind::named("cell.level");
 
@@ -13,7 +13,7 @@ const LEVEL_SECONDS: f64 = 300.0;
 
 const DAY: f64 = 86_400.0;
 
-/// Where a task that is on no host is.
+/// The place of a task that is on no host.
 const NOWHERE: u32 = u32::MAX;
 
 /// What tasks' rates are at a time, as a multiple of their means.
@@ -32,6 +32,7 @@ impl Levels {
     }
 
     /// A task's at a step: from 0 to `peak`, 1 in the mean.
+    #[inline]
     fn level(&self, task: u32, step: u64, peak: f64) -> f64 {
         if peak <= 1.0 {
             return 1.0;
@@ -57,21 +58,29 @@ struct Placed {
     /// When it will be done, in seconds, if nothing holds it up.
     ends: f64,
     down: bool,
-    /// Its places among the tasks of its rack, and of its group.
+    tolerant: bool,
+    /// Its place among the tasks of its rack that are as tolerant.
     at_rack: u32,
-    at_group: u32,
+    /// What the engine was told that the network carries of its traffic, if anything, in bit/s.
+    told: Option<[u64; 2]>,
+    /// What it sends and receives in the mean, in bit/s, and what it is like: here, so that a rate is drawn from what lies
+    /// side by side.
+    means: [u64; 2],
+    peak: f64,
+    day: f64,
+    network_share: f64,
 }
 
 /// All tasks on hosts.
 #[derive(Debug)]
 pub(super) struct Running {
     levels: Levels,
-    placed: Vec<Placed>,
-    /// The place of each task in `placed`.
+    /// By group, those whose rates change at one step.
+    groups: Vec<Vec<Placed>>,
+    /// The place of each task in its group.
     place: Vec<u32>,
-    /// The tasks of each rack, and of each group.
-    racks: Vec<Vec<u32>>,
-    groups: Vec<Vec<u32>>,
+    /// The tasks of each rack: those that are not tolerant, and those that are.
+    racks: Vec<[Vec<u32>; 2]>,
     /// Thousandths of processors that they have, and that there are.
     cpus: (u64, u64),
 }
@@ -82,17 +91,16 @@ impl Running {
         let all = fabric.all_hosts().filter_map(|host| fabric.cpus(host)).map(|cpus| cpus.0).sum();
         Running {
             levels,
-            placed: Vec::new(),
-            place: vec![NOWHERE; tasks],
-            racks: vec![Vec::new(); fabric.rack_count()],
             groups: vec![Vec::new(); levels.steps as usize],
+            place: vec![NOWHERE; tasks],
+            racks: vec![[Vec::new(), Vec::new()]; fabric.rack_count()],
             cpus: (0, all),
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.placed.len()
+        self.groups.iter().map(Vec::len).sum()
     }
 
     /// Share of processors that they have; zero where hosts state none.
@@ -101,11 +109,11 @@ impl Running {
     }
 
     fn get(&self, task: u32) -> Option<&Placed> {
-        self.placed.get(self.place[task as usize] as usize)
+        self.groups[self.levels.group(task)].get(self.place[task as usize] as usize)
     }
 
     fn get_mut(&mut self, task: u32) -> &mut Placed {
-        &mut self.placed[self.place[task as usize] as usize]
+        &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize]
     }
 
     /// When a task will be done; `None` of one that is on no host.
@@ -118,28 +126,24 @@ impl Running {
         self.get(task).is_some_and(|placed| placed.down)
     }
 
-    /// The tolerant tasks of a rack with what of their traffic the network carries, in bit/s.
-    pub fn of_rack(
-        &self,
-        rack: DomainId,
-        workload: &Workload,
-        loads: &Loads,
-    ) -> impl Iterator<Item = (u32, [u64; 2])> {
+    /// Appends the tolerant tasks of a rack with what of their traffic the network carries, in bit/s, where that is not
+    /// what was told before.
+    pub fn news_of(&mut self, rack: DomainId, loads: &Loads, news: &mut Vec<(u32, [u64; 2])>) {
         let shares = loads.shares(rack);
-        let carried = move |rates: Rates| [0, 1].map(|at| (rates[at] as f64 * shares[at]).round() as u64);
-        let kind = |task: u32| &workload.cell_kinds[workload.tasks[task as usize].kind as usize];
-        let tolerant = move |task: &&u32| kind(**task).told.tolerant;
-        self.racks[rack.index()].iter().filter(tolerant).map(move |&task| {
-            let placed = self.get(task).expect("tasks of a rack are on hosts");
-            (task, carried(placed.rates))
-        })
+        for &task in &self.racks[rack.index()][1] {
+            let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
+            let carried = [0, 1].map(|at| (placed.rates[at] as f64 * shares[at]).round() as u64);
+            if placed.told.replace(carried) != Some(carried) {
+                news.push((task, carried));
+            }
+        }
     }
 
     /// The tasks of a host.
     pub fn of_host(&self, fabric: &Fabric, host: HostId) -> Vec<u32> {
         let there = |task: &u32| self.get(*task).is_some_and(|placed| placed.host == host);
-        let mut tasks: Vec<u32> =
-            self.racks[fabric.rack_of(host).index()].iter().copied().filter(there).collect();
+        let of_rack = self.racks[fabric.rack_of(host).index()].iter().flatten();
+        let mut tasks: Vec<u32> = of_rack.copied().filter(there).collect();
         tasks.sort_unstable();
         tasks
     }
@@ -150,12 +154,27 @@ impl Running {
     pub fn start(&mut self, fabric: &Fabric, task: u32, host: HostId, ends: f64, workload: &Workload) {
         debug_assert!(self.get(task).is_none(), "task {task} is on a host already");
         let rack = fabric.rack_of(host);
-        let (of_rack, of_group) = (&mut self.racks[rack.index()], &mut self.groups[self.levels.group(task)]);
-        let (at_rack, at_group) = (of_rack.len() as u32, of_group.len() as u32);
+        let demand = &workload.tasks[task as usize];
+        let CellKind { peak, day, network_share, told, .. } = workload.cell_kinds[demand.kind as usize];
+        let of_rack = &mut self.racks[rack.index()][usize::from(told.tolerant)];
+        let of_group = &mut self.groups[self.levels.group(task)];
+        self.place[task as usize] = of_group.len() as u32;
+        of_group.push(Placed {
+            task,
+            host,
+            rack,
+            rates: [0; 2],
+            ends,
+            down: true,
+            tolerant: told.tolerant,
+            at_rack: of_rack.len() as u32,
+            told: None,
+            means: [demand.egress_bps, demand.ingress_bps],
+            peak,
+            day,
+            network_share,
+        });
         of_rack.push(task);
-        of_group.push(task);
-        self.place[task as usize] = self.placed.len() as u32;
-        self.placed.push(Placed { task, host, rack, rates: [0; 2], ends, down: true, at_rack, at_group });
         self.cpus.0 += cpus(task, workload);
     }
 
@@ -165,13 +184,9 @@ impl Running {
         loads.ask(placed.rack, placed.rates.map(|rate| -rate));
         self.leave_rack(placed);
         let group = &mut self.groups[self.levels.group(task)];
-        group.swap_remove(placed.at_group as usize);
-        if let Some(&other) = group.get(placed.at_group as usize) {
-            self.get_mut(other).at_group = placed.at_group;
-        }
         let place = std::mem::replace(&mut self.place[task as usize], NOWHERE);
-        self.placed.swap_remove(place as usize);
-        if let Some(other) = self.placed.get(place as usize) {
+        group.swap_remove(place as usize);
+        if let Some(other) = group.get(place as usize) {
             self.place[other.task as usize] = place;
         }
         self.cpus.0 -= cpus(task, workload);
@@ -185,14 +200,15 @@ impl Running {
         self.leave_rack(placed);
         let rack = fabric.rack_of(to);
         loads.ask(rack, placed.rates);
-        let at_rack = self.racks[rack.index()].len() as u32;
-        self.racks[rack.index()].push(task);
+        let of_rack = &mut self.racks[rack.index()][usize::from(placed.tolerant)];
+        let at_rack = of_rack.len() as u32;
+        of_rack.push(task);
         let placed = self.get_mut(task);
         (placed.host, placed.rack, placed.at_rack) = (to, rack, at_rack);
     }
 
     fn leave_rack(&mut self, placed: Placed) {
-        let rack = &mut self.racks[placed.rack.index()];
+        let rack = &mut self.racks[placed.rack.index()][usize::from(placed.tolerant)];
         rack.swap_remove(placed.at_rack as usize);
         if let Some(&other) = rack.get(placed.at_rack as usize) {
             self.get_mut(other).at_rack = placed.at_rack;
@@ -209,51 +225,48 @@ impl Running {
     }
 
     /// A task that is down runs from this step on.
-    pub fn set_up(&mut self, task: u32, step: u64, now: f64, workload: &Workload, loads: &mut Loads) {
-        self.get_mut(task).down = false;
-        self.draw(task, step, swing(now), workload, loads);
+    pub fn set_up(&mut self, task: u32, step: u64, now: f64, loads: &mut Loads) {
+        let levels = self.levels;
+        let placed = self.get_mut(task);
+        placed.down = false;
+        placed.draw(&levels, step, swing(now), loads);
     }
 
     // ---- as time passes -------------------------------------------------------------------------------
 
     /// Draws the rates that change at a step.
-    pub fn redraw(&mut self, step: u64, now: f64, workload: &Workload, loads: &mut Loads) {
+    pub fn redraw(&mut self, step: u64, now: f64, loads: &mut Loads) {
         let (steps, swing) = (self.levels.steps, swing(now));
         let group = ((steps - step % steps) % steps) as usize;
-        for at in 0..self.groups[group].len() {
-            self.draw(self.groups[group][at], step, swing, workload, loads);
+        for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
+            placed.draw(&self.levels, step, swing, loads);
         }
-    }
-
-    fn draw(&mut self, task: u32, step: u64, swing: f64, workload: &Workload, loads: &mut Loads) {
-        let levels = self.levels;
-        let placed = self.get_mut(task);
-        if placed.down {
-            return;
-        }
-        let demand = &workload.tasks[task as usize];
-        let kind = &workload.cell_kinds[demand.kind as usize];
-        let factor = levels.level(task, step, kind.peak) * (1.0 + kind.day * swing);
-        let rates = [demand.egress_bps, demand.ingress_bps].map(|mean| (mean as f64 * factor + 0.5) as i64);
-        let before = std::mem::replace(&mut placed.rates, rates);
-        loads.ask(placed.rack, [rates[0] - before[0], rates[1] - before[1]]);
     }
 
     /// Lets tolerant tasks fall behind where the network carries less than they ask for.
-    pub fn slow_down(&mut self, seconds: f64, workload: &Workload, loads: &Loads) {
-        for (rack, tasks) in self.racks.iter().enumerate() {
+    pub fn slow_down(&mut self, seconds: f64, loads: &Loads) {
+        for (rack, [_, tasks]) in self.racks.iter().enumerate() {
             let shares = loads.shares(DomainId(rack as u32));
             if shares == [1.0; 2] {
                 continue;
             }
             for &task in tasks {
-                let phi = workload.cell_kinds[workload.tasks[task as usize].kind as usize].network_share;
-                let placed = &mut self.placed[self.place[task as usize] as usize];
-                let asks = placed.rates.into_iter().zip(shares).filter(|&(rate, _)| rate > 0);
-                let share = asks.map(|(_, share)| share).fold(1.0, f64::min);
-                placed.ends += seconds * (1.0 - speed(phi, share));
+                let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
+                let share = |at: usize| if placed.rates[at] > 0 { shares[at] } else { 1.0 };
+                let share = share(0).min(share(1));
+                placed.ends += seconds * (1.0 - speed(placed.network_share, share));
             }
         }
+    }
+}
+
+impl Placed {
+    /// Draws its rates for a step.
+    fn draw(&mut self, levels: &Levels, step: u64, swing: f64, loads: &mut Loads) {
+        let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * swing);
+        let rates = self.means.map(|mean| (mean as f64 * factor + 0.5) as i64);
+        let before = std::mem::replace(&mut self.rates, rates);
+        loads.ask(self.rack, [rates[0] - before[0], rates[1] - before[1]]);
     }
 }
 

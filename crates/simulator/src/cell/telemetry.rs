@@ -36,7 +36,7 @@ impl Plant<'_> {
     }
 
     /// Delivers a report, and does what the engine says to it. What tasks send is told before, of tolerant
-    /// ones in racks that the report shows hot.
+    /// ones in racks that the report shows hot, where it has changed.
     fn report(&mut self, now: Nanos, samples: &[Sample]) {
         if self.moves {
             let hot = |sample: &&Sample| {
@@ -49,12 +49,12 @@ impl Plant<'_> {
             let mut racks: Vec<DomainId> = hot.filter(is_rack).collect();
             racks.sort_unstable();
             racks.dedup();
-            let rates: Vec<(TaskId, Rates)> = (racks.iter())
-                .flat_map(|&rack| self.running.of_rack(rack, self.workload, &self.loads))
-                .map(|(task, [egress_bps, ingress_bps])| {
-                    (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
-                })
-                .collect();
+            let mut news = Vec::new();
+            racks.iter().for_each(|&rack| self.running.news_of(rack, &self.loads, &mut news));
+            let told = |(task, [egress_bps, ingress_bps]): (u32, [u64; 2])| {
+                (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
+            };
+            let rates: Vec<(TaskId, Rates)> = news.into_iter().map(told).collect();
             if !rates.is_empty() {
                 self.tell(now, Input::Rates(&rates));
             }
