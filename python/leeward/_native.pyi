@@ -206,6 +206,9 @@ class Run:
     def cell(self) -> pyarrow.Table:
         """A cell by interval: hot racks, utilization of uplinks, tasks scheduled and moved."""
 
+    def reads(self) -> pyarrow.Table:
+        """A row for each read of what was written, in the order in which they were asked for."""
+
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(
     cluster: Cluster,

@@ -18,7 +18,10 @@ from leeward._native import Cluster, Run, Scenario
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 
-TABLES = ("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts", "tasks", "moves", "cell")
+TABLES = (
+    *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
+    *("tasks", "moves", "cell", "reads"),
+)
 """What the tables of a run are called."""
 
 

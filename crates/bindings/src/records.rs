@@ -7,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Fabric, HostId};
-use leeward_simulator::stage::record::{CellInterval, Job, Record, Task};
+use leeward_simulator::stage::record::{CellInterval, Job, Read, Record, Task};
 use pyo3::prelude::*;
 
 use crate::cluster::{kind_name, table};
@@ -175,5 +175,35 @@ pub fn cell(record: &Record) -> PyResult<ArrowTable> {
         ("running", of(|c| c.tasks.running)),
         ("waiting", of(|c| c.tasks.waiting)),
         ("processors", times(cell.iter().map(|c| c.tasks.processors))),
+    ])
+}
+
+pub fn reads(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let reads = &record.reads;
+    let block = |read: &Read| &record.blocks[read.block as usize];
+    let flags = |of: fn(&Read) -> bool| {
+        Arc::new(BooleanArray::from_iter(reads.iter().map(|r| Some(of(r))))) as ArrayRef
+    };
+    let holders = reads.iter().map(|r| r.holder.map(|host| fabric.host_name(host)));
+    let mut chunks = ListBuilder::new(StringBuilder::new());
+    for read in reads {
+        read.chunks.iter().for_each(|&host| chunks.values().append_value(fabric.host_name(host)));
+        chunks.append(true);
+    }
+    table([
+        ("read", ids(reads.iter().map(|r| Some(r.number)))),
+        ("file", ids(reads.iter().map(|r| Some(block(r).file)))),
+        ("block", ids(reads.iter().map(|r| Some(block(r).index)))),
+        ("reader", texts(reads.iter().map(|r| fabric.host_name(r.reader)))),
+        ("holder", Arc::new(StringArray::from_iter(holders)) as ArrayRef),
+        ("chunks", Arc::new(chunks.finish()) as ArrayRef),
+        ("bytes", counts(reads.iter().map(|r| r.bytes.0))),
+        ("fetched", counts(reads.iter().map(|r| r.fetched().0))),
+        ("wasted", counts(reads.iter().map(|r| r.wasted.0))),
+        ("local", flags(Read::is_local)),
+        ("degraded", flags(Read::is_degraded)),
+        ("lost", flags(|r| r.lost)),
+        ("asked_s", times(reads.iter().map(|r| r.asked))),
+        ("finished_s", maybe_times(reads.iter().map(|r| r.finished))),
     ])
 }

@@ -244,6 +244,10 @@ impl Run {
     fn cell(&self) -> PyResult<ArrowTable> {
         records::cell(&self.inner.record)
     }
+
+    fn reads(&self) -> PyResult<ArrowTable> {
+        records::reads(&self.inner.record, &self.scenario.cluster.fabric)
+    }
 }
 
 /// A value as dictionaries, lists and numbers.

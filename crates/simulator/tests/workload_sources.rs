@@ -102,7 +102,7 @@ fn no_load_is_an_empty_workload() {
 fn the_schema_of_a_source_names_every_kind_and_the_defaults_are_valid() {
     let schema = schemars::schema_for!(Source);
     let text = format!("{schema:?}");
-    for kind in ["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix"] {
+    for kind in ["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "reads"] {
         assert!(text.contains(&format!("\"{kind}\"")), "{kind}");
     }
     assert!(Facebook::default().generate(&tree(3, 2), 0, 60.0).is_ok());

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from leeward.figures import BASELINE
-from leeward.report.rows import NONE, TASKS, Quantity, Row, against, quantities, seconds, times
+from leeward.report.rows import NONE, Quantity, Row, against, quantities, seconds, times
 
 _Figure = Literal["mean", "difference", "ratio"]
 
@@ -23,8 +23,7 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
     baseline = policies[0]
     found = {(row["policy"], row["quantity"]): row for row in summary}
     rows = []
-    cell = any(name == f"{TASKS}.count" for _, name in found)
-    for quantity in quantities(policies, cell):
+    for quantity in quantities(policies, {name for _, name in found}):
         of_policies = [found[policy, quantity.figure] for policy in policies]
         if quantity.only_if_any and not any(row["mean"] for row in of_policies):
             continue

@@ -4,7 +4,7 @@ The words are those of every table, on the terminal and on the page, of one seed
 what they mean.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,8 +30,13 @@ UNWRITTEN = "not written"
 RETRIES = "placements refused or repeated"
 BLIND = "placed blindly (no telemetry)"
 
+READ_TIME = "read time, mean"
+DEGRADED = "degraded reads"
+
 TASKS = "tasks"
 """What begins the names of the figures of a cell."""
+READS = "reads"
+"""What begins the names of the figures of reads."""
 
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
 """Words for what went wrong, shown only if it did, and what results call it."""
@@ -87,13 +92,15 @@ class Quantity:
     """Whether it is left out where there is nothing under every policy."""
 
 
-def quantities(policies: Sequence[str], cell: bool = False) -> list[Quantity]:
+def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Quantity]:
     """The lines of the comparison, in order.
 
     Args:
         policies: Those compared; the first is what the others are compared with.
-        cell: Whether tasks are placed, and not copies of blocks.
+        figures: The names of all figures there are, which say whether tasks are placed and not copies of
+            blocks, and whether there are reads.
     """
+    cell = f"{TASKS}.count" in figures
     if cell:
         return [
             Quantity("tasks that arrived", f"{TASKS}.count", count),
@@ -131,6 +138,8 @@ def quantities(policies: Sequence[str], cell: bool = False) -> list[Quantity]:
             made.append(Quantity(words, f"{BASELINE}.{writes}.factor", times))
         for words, share in shares(baseline):
             made.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent))
+    if f"{READS}.finished" in figures:
+        made += _reads(policies, figures)
     return [
         *made,
         Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),
@@ -141,13 +150,32 @@ def quantities(policies: Sequence[str], cell: bool = False) -> list[Quantity]:
     ]
 
 
+def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
+    """The lines about reads of what was written."""
+    made = [
+        Quantity("reads finished", f"{READS}.finished", count),
+        Quantity(READ_TIME, f"{READS}.time_s.mean", seconds, "ratio"),
+        Quantity("  median", f"{READS}.time_s.p50", seconds, "ratio"),
+        Quantity("  95th percentile", f"{READS}.time_s.p95", seconds, "ratio"),
+        Quantity("  99th percentile", f"{READS}.time_s.p99", seconds, "ratio"),
+        Quantity(DEGRADED, f"{READS}.degraded_share", percent, "difference", only_if_any=True),
+        Quantity("reads not finished", f"{READS}.unfinished", count, only_if_any=True),
+        Quantity("reads that no host could answer", f"{READS}.lost", count, only_if_any=True),
+        Quantity("reads before anything was written", f"{READS}.without_data", count, only_if_any=True),
+    ]
+    if len(policies) > 1 and f"{BASELINE}.{READS}.factor" in figures:
+        words = f"time of the same reads, {against(policies[0])}"
+        made.insert(5, Quantity(words, f"{BASELINE}.{READS}.factor", times))
+    return made
+
+
 def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     """Rows of the comparison of runs on the same arrivals; the first is what the others are compared with."""
     others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
     found = [flat(run.summary()) | other for run, other in zip(runs, others, strict=True)]
     rows = []
-    cell = f"{TASKS}.count" in found[0]
-    for quantity in quantities([run.policy for run in runs], cell):
+    names = set().union(*found)
+    for quantity in quantities([run.policy for run in runs], names):
         values = [figures.get(quantity.figure) for figures in found]
         if any(values) or not quantity.only_if_any:
             rows.append(Row(quantity.words, tuple(cells(quantity, values))))
@@ -189,6 +217,11 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
     shown = {row.quantity for row in rows}
     if UNWRITTEN in shown:
         words.append((UNWRITTEN, "blocks that were asked for and not on disk when the run ended"))
+    if READ_TIME in shown:
+        words.append(("read time", "from asking for a part of a block that is on disk to its last byte"))
+    if DEGRADED in shown:
+        meaning = "whose chunk did not come in time, so that others of its stripe were read in its place"
+        words.append((DEGRADED, meaning))
     if BLIND in shown:
         words.append((BLIND, "blocks that a policy left to the default one, because it could see no load"))
     return words

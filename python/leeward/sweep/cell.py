@@ -90,11 +90,11 @@ def writes(run: Run) -> pyarrow.Table:
     """The write times of a run.
 
     Returns:
-        A row for each block, file and job: `kind`; `number` and `block`, which name it in every run on the
-        same arrivals; `full`, whether it is a full block; `counted`, whether its file or job began after
-        the warm-up; `time_s`, null if it was not written.
+        A row for each block, file, job and read: `kind`; `number` and `block`, which name it in every run
+        on the same arrivals; `full`, whether it is a full block; `counted`, whether its file or job began,
+        or it was read, after the warm-up; `time_s`, null if it was not written, or not read.
     """
-    blocks, files, jobs = run.blocks(), run.files(), run.jobs()
+    blocks, files, jobs, reads = run.blocks(), run.files(), run.jobs(), run.reads()
     file_counted = files["start_s"].to_numpy() >= run.warmup_s
     rows = [
         (
@@ -106,11 +106,14 @@ def writes(run: Run) -> pyarrow.Table:
             _durations(blocks, "asked_s"),
         )
     ]
-    for kind, table in (("file", files), ("job", jobs)):
-        numbers = numpy.arange(len(table), dtype=numpy.uint32)
+    others = (("file", files, "start_s"), ("job", jobs, "start_s"), ("read", reads, "asked_s"))
+    for kind, table, start in others:
+        # Reads are numbered apart from their rows: which of them are made differs by policy.
+        rows_of = numpy.arange(len(table), dtype=numpy.uint32)
+        numbers = table["read"].to_numpy() if kind == "read" else rows_of
         none = numpy.zeros(len(table), dtype=numpy.uint32)
-        counted = table["start_s"].to_numpy() >= run.warmup_s
-        rows.append((kind, numbers, none, none.astype(bool), counted, _durations(table, "start_s")))
+        counted = table[start].to_numpy() >= run.warmup_s
+        rows.append((kind, numbers, none, none.astype(bool), counted, _durations(table, start)))
     kinds = numpy.concatenate([numpy.repeat(kind, len(numbers)) for kind, numbers, *_ in rows])
     number, block, full, counted, times = (
         numpy.concatenate([row[column] for row in rows]) for column in range(1, 6)
@@ -136,6 +139,8 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
     """
     parts = {"blocks": ("block", None), "full_blocks": ("block", True), "partial_blocks": ("block", False)}
     parts |= {"files": ("file", None), "jobs": ("job", None)}
+    if any("read" in table["kind"].combine_chunks().dictionary.to_pylist() for table in (ours, baseline)):
+        parts["reads"] = ("read", None)
     compared: dict[str, Any] = {
         name: _pairs(_of(ours, kind, full), _of(baseline, kind, None)) for name, (kind, full) in parts.items()
     }

@@ -42,7 +42,7 @@ pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
 /// Draws by number, for things that draw so often that a stream for each would cost more than what it is for: the
 /// `number`th draw of the `index`th thing of a kind, from 0 to 1. Splitmix64 (Steele, Lea, Flood: "Fast splittable
 /// pseudorandom number generators", 2014) over seed, kind, index and number.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws(u64);
 
 impl Draws {

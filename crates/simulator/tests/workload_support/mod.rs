@@ -48,6 +48,7 @@ pub fn read(
         Source::Facebook(settings) => settings.generate(cluster, seed, horizon),
         Source::Cell(settings) => settings.generate(cluster, seed, horizon),
         Source::Tasks(settings) => settings.read(text(&settings.file)?, cluster, horizon),
+        Source::Reads(settings) => settings.generate(cluster, seed, horizon),
     }
 }
 

@@ -53,7 +53,7 @@ impl Plant<'_> {
     }
 
     /// Blocks under way to a host that is down are placed again, elsewhere; those under way from one, and tasks that fetch
-    /// on one, are given up.
+    /// on one, are given up. Reads from one go on elsewhere.
     fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
         let dead = |block: &u32| {
             let record = &self.record.blocks[*block as usize];
@@ -72,6 +72,7 @@ impl Plant<'_> {
             self.undo(now, block, &copies, &entries);
             self.exclude(block, host);
         }
-        self.abandon_fetches(now)
+        self.abandon_fetches(now)?;
+        self.abandon_reads(now)
     }
 }

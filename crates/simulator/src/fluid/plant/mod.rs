@@ -3,13 +3,15 @@
 //! The plant owns what is true (capacities, demands, which hosts are up); the engine owns what is believed. A block is
 //! one flow along its whole chain, links and devices, so it moves at the rate of its slowest hop. A writer asks for
 //! the next block of a file when the last one is on disk, and for the first when its task has fetched what it needs; a
-//! fetch is a flow from host to host. Background is never moved: it competes as flows, or takes
+//! fetch is a flow from host to host, and a read one from a device to a host. Background is never moved: it competes as flows, or takes
 //! its rate off the top as profiles.
 //!
-//! Events at one time happen in this order: completions, changes of truth, reports, background, asks. After the
-//! horizon nothing new starts; files under way are finished, for at most as long again.
+//! Events at one time happen in this order: completions, changes of truth, reports, background, files, reads, asks. After
+//! the horizon nothing new starts; files and reads under way are finished, for at most as long again.
 
 mod events;
+mod reads;
+mod stored;
 mod tasks;
 mod writes;
 
@@ -54,6 +56,8 @@ enum Cargo {
     Block(u32),
     /// Something that the task of a file fetches.
     Fetch(u32),
+    /// A read, or a chunk for it.
+    Read(u32),
 }
 
 /// What happens at a time known beforehand.
@@ -82,11 +86,12 @@ pub struct Plant<'a> {
     fetching: BTreeMap<u32, Vec<FlowId>>,
     open: Vec<Open>,
     jobs: Vec<tasks::Left>,
+    reads: reads::Reads<'a>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
-    /// Blocks asked for or under way, and tasks that fetch.
+    /// Blocks asked for or under way, tasks that fetch, and reads.
     working: u64,
     /// Blocks that are to be asked for at the end of the turn.
     asks: Vec<u32>,
@@ -130,6 +135,7 @@ impl<'a> Plant<'a> {
             fetching: BTreeMap::new(),
             open: Vec::with_capacity(workload.files.len()),
             jobs: tasks::left(workload),
+            reads: reads::Reads::new(workload),
             pending: BTreeMap::new(),
             sequence: 0,
             outputs: Vec::new(),
@@ -165,12 +171,14 @@ impl<'a> Plant<'a> {
                 workload.rates.get(rates).map_or(f64::INFINITY, |rate| rate.at),
                 workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
                 workload.files.get(files).map_or(f64::INFINITY, |file| file.start),
+                self.reads.next_arrival(),
             ];
             // What is over at the horizon is left out; the rest goes on while a task does.
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let clocks = [Some(tick), self.wake, self.pending.first_key_value().map(|(key, _)| key.0)];
             let clocks = seconds(clocks.into_iter().flatten().min()).min(interval_end.as_secs_f64());
+            let clocks = clocks.min(self.reads.next_deadline(&self.record));
             let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
             let over = now > horizon && self.working == 0 && arrivals == f64::INFINITY;
             if over || now > 2.0 * horizon {
@@ -221,6 +229,7 @@ impl<'a> Plant<'a> {
                 self.open_file(now, file)?;
                 files += 1;
             }
+            self.make_reads(now)?;
             if self.wake.is_some_and(|at| at <= clock) {
                 self.wake = None;
                 self.tell(now, Input::Wake);
@@ -315,6 +324,7 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
     Record {
         jobs: workload.jobs.iter().map(job).collect(),
         hosts: vec![Host::default(); hosts],
+        reads_not_made: reads::not_made(workload),
         ..Record::default()
     }
 }

@@ -133,6 +133,7 @@ impl Plant<'_> {
         match self.cargo.remove(&done.flow) {
             Some(Cargo::Block(block)) => self.written(block, done),
             Some(Cargo::Fetch(file)) => self.fetched(file, done),
+            Some(Cargo::Read(read)) => self.read(read, done),
             None => self.record.flows.0 += 1,
         }
     }
@@ -156,12 +157,13 @@ impl Plant<'_> {
             stored.blocks += 1;
         }
         let file = record.file;
+        self.reads.written(file, block);
         self.next_block(done.at, file);
     }
 }
 
 /// The number of a block among all.
-fn id(block: &Block) -> u64 {
+pub(super) fn id(block: &Block) -> u64 {
     u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
 }
 
@@ -173,7 +175,7 @@ fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
 }
 
 /// What each host of a block stores: all of it, or a chunk.
-fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
+pub(super) fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
     match file.layout {
         Layout::Chain => block.bytes,
         Layout::Stripe { parity } => Bytes(block.bytes.0.div_ceil(u64::from(file.replicas - parity).max(1))),

@@ -2,9 +2,11 @@
 //! until the last of them is written, tasks of a cell up to the horizon.
 
 mod cell;
+mod reads;
 
 pub use cell::{CellInterval, CellTasks, Move, Task};
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
+pub use reads::{NotMade, Read};
 
 /// Everything recorded of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +31,10 @@ pub struct Record {
     pub moves: Vec<Move>,
     /// What a cell's racks carry together, interval by interval.
     pub cell: Vec<CellInterval>,
+    /// Reads, in the order in which they were asked for.
+    pub reads: Vec<Read>,
+    /// Reads that were not made; `None` without a source of reads.
+    pub reads_not_made: Option<NotMade>,
     /// Background flows that ended, and those that did not within the run.
     pub flows: (u64, u64),
     /// Samples that the ledger did not take in.

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::stage::record::{Block, File, Job, Record, WRITE_SHARES};
+use crate::stage::record::{Block, File, Job, Read, Record, WRITE_SHARES};
 
 /// How a run compares with a baseline.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -42,6 +42,9 @@ pub struct Comparison {
     pub by_write_share: Vec<Group>,
     /// Jobs by what they write.
     pub by_bytes: Vec<Group>,
+    /// Reads, each with the read that came up at the same time by the same host; none of runs without a source of reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Paired>,
     /// How far apart two times may be and count as the same, as a share of the baseline's.
     pub same_within: f64,
 }
@@ -177,6 +180,20 @@ fn writes_of_jobs(record: &Record) -> Vec<Option<f64>> {
     sums
 }
 
+/// The times of reads that were made in both runs, which each have them in the order of their numbers.
+fn read_pairs<'a>(
+    record: &'a Record,
+    baseline: &'a Record,
+    warmup: f64,
+) -> impl Iterator<Item = Pair> + use<'a> {
+    let mut before = baseline.reads.iter().peekable();
+    record.reads.iter().filter(move |read| read.asked >= warmup).map(move |read| {
+        while before.next_if(|other| other.number < read.number).is_some() {}
+        let same = before.next_if(|other| other.number == read.number);
+        (read.duration(), same.and_then(Read::duration))
+    })
+}
+
 impl Comparison {
     /// Compares a run with a baseline on the same arrivals; `warmup` in seconds.
     pub fn of(record: &Record, baseline: &Record, warmup: f64) -> Comparison {
@@ -207,6 +224,7 @@ impl Comparison {
             communication_by_bytes: by_bytes(&jobs),
             by_write_share: groups(&jobs, &WRITE_SHARES, |job| job.baseline.write_share()),
             by_bytes: groups(&jobs, &WRITE_SIZES, |job| job.ours.finished.map(|_| job.ours.bytes.0 as f64)),
+            reads: record.reads_not_made.map(|_| Paired::of(read_pairs(record, baseline, warmup))),
             same_within: SAME_WITHIN,
         }
     }

@@ -1,10 +1,12 @@
 //! What a run amounts to, and how two runs on the same arrivals compare.
 
 mod comparison;
+mod reads;
 mod tasks;
 
 pub use comparison::{Comparison, Group, Paired};
 use leeward_fabric::{Fabric, ResourceKind};
+pub use reads::ReadSummary;
 use serde::Serialize;
 pub use tasks::TaskSummary;
 
@@ -55,6 +57,9 @@ pub struct Summary {
     /// What the tasks of a cell come to; none of other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskSummary>,
+    /// What reads come to; none of runs without a source of reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<ReadSummary>,
 }
 
 /// The distribution of some durations, in seconds; all zero if there are none.
@@ -157,6 +162,7 @@ impl Summary {
             rack_storage_cv: variation(&racks),
             host_storage_cv: variation(&stored),
             tasks: TaskSummary::of(record, warmup),
+            reads: ReadSummary::of(record, warmup),
         }
     }
 }

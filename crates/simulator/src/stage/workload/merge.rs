@@ -19,6 +19,7 @@ impl Workload {
             file
         }));
         self.files.sort_by(|a, b| a.start.total_cmp(&b.start));
+        self.reads.extend(other.reads);
         let (jobs, kinds) = (self.cell_jobs.len() as u32, self.cell_kinds.len() as u32);
         self.cell_jobs.extend(other.cell_jobs);
         self.cell_kinds.extend(other.cell_kinds);

@@ -14,6 +14,7 @@
 //! matrix            CSV, Parquet pairs  background as flows or rates
 //! cell              generated           tasks of a cell, which a policy places
 //! tasks             CSV, Parquet        tasks of a cell
+//! reads             generated           reads of the blocks that were written
 //! ```
 //!
 //! A source is read whole or refused whole, with the file, line and field of what is wrong ([`leeward_fabric::input`]); what
@@ -30,6 +31,7 @@ mod matrix;
 mod merge;
 mod phases;
 mod rates;
+mod reads;
 mod settings;
 mod source;
 mod swim;
@@ -48,6 +50,7 @@ use leeward_placement::tasks::Task;
 pub use matrix::{Matrix, Order};
 pub use phases::Phases;
 pub use rates::Rates;
+pub use reads::{Degraded, ReadStream, Readers, Reads};
 pub use settings::{Coding, Factor, Share};
 pub use source::{Loaded, Source};
 pub use swim::Swim;
@@ -76,6 +79,8 @@ pub struct Workload {
     pub cell_kinds: Vec<CellKind>,
     /// Jobs that the tasks belong to.
     pub cell_jobs: Vec<CellJob>,
+    /// Reads of what was written, a stream for each source.
+    pub reads: Vec<ReadStream>,
 }
 
 /// A task of a cell: it arrives, is put on a host, runs, and leaves.

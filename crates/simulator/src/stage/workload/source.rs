@@ -21,6 +21,7 @@ use super::flows::{self, Flows};
 use super::inputs::Inputs;
 use super::matrix::Matrix;
 use super::rates::{self, Rates};
+use super::reads::Reads;
 use super::settings::enough_hosts;
 use super::swim::Swim;
 use super::tasks::{self, Tasks};
@@ -48,9 +49,12 @@ pub enum Source {
     Cell(Cell),
     /// The tasks of a cell from a list, CSV or Parquet.
     Tasks(Tasks),
+    /// Generated: reads of the blocks that were written.
+    Reads(Reads),
 }
 
-const KINDS: &[&str] = &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "cell", "tasks"];
+const KINDS: &[&str] =
+    &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "cell", "tasks", "reads"];
 
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -86,6 +90,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
             "matrix" => Source::Matrix(map.next_value()?),
             "cell" => Source::Cell(map.next_value::<Option<Cell>>()?.unwrap_or_default()),
             "tasks" => Source::Tasks(map.next_value()?),
+            "reads" => Source::Reads(map.next_value()?),
             other => {
                 let (other, kinds) = (excerpt(other), KINDS.join(", "));
                 return Err(de::Error::custom(format!(
@@ -157,6 +162,7 @@ impl Source {
                 let columns = [&tasks::COLUMNS[..], &tasks::OPTIONAL].concat();
                 settings.read(list(&settings.file, &columns)?, cluster, horizon)
             }
+            Source::Reads(settings) => settings.generate(cluster, seed, horizon),
         }?;
         for file in &loaded.workload.files {
             self.check(file, cluster)?;
@@ -196,6 +202,7 @@ impl Source {
             Source::Matrix(_) => "matrix",
             Source::Cell(_) => "cell",
             Source::Tasks(_) => "tasks",
+            Source::Reads(_) => "reads",
         }
     }
 }

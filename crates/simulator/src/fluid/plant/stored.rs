@@ -1,0 +1,125 @@
+//! Blocks that are on disk, in the order of files and of blocks in them: the same order under every policy, however
+//! fast each of them writes.
+
+/// Which blocks are there, to be found by their rank.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    /// Blocks of each file by number, which are written one after the other.
+    files: Vec<Vec<u32>>,
+    /// How many blocks the files of a range have: sums over files, binary indexed (Fenwick 1994).
+    sums: Vec<u32>,
+    count: usize,
+}
+
+impl Stored {
+    /// Room for so many files, of which none has a block.
+    pub fn new(files: usize) -> Stored {
+        Stored { files: vec![Vec::new(); files], sums: vec![0; files + 1], count: 0 }
+    }
+
+    /// How many blocks there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The next block of a file is on disk.
+    pub fn add(&mut self, file: u32, block: u32) {
+        self.files[file as usize].push(block);
+        self.count += 1;
+        let mut at = file as usize + 1;
+        while at < self.sums.len() {
+            self.sums[at] += 1;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// The block with so many before it, if there are more than so many.
+    pub fn at(&self, rank: usize) -> Option<u32> {
+        let (mut file, mut left) = (0, rank);
+        let mut step = self.files.len().checked_ilog2().map_or(0, |log| 1 << log);
+        while step > 0 {
+            if let Some(&sum) = self.sums.get(file + step).filter(|&&sum| sum as usize <= left) {
+                (file, left) = (file + step, left - sum as usize);
+            }
+            step /= 2;
+        }
+        self.files.get(file)?.get(left).copied()
+    }
+}
+
+/// Ranks by Zipf's law over as many things as there are at the time: the thing of rank r weighs (r + 1)^-exponent.
+#[derive(Debug)]
+pub(super) struct Zipf {
+    exponent: f64,
+    /// The weights of all ranks up to one, together.
+    sums: Vec<f64>,
+}
+
+impl Zipf {
+    /// The law with an exponent; at 0 all ranks weigh the same.
+    pub fn new(exponent: f64) -> Zipf {
+        Zipf { exponent, sums: Vec::new() }
+    }
+
+    /// The rank of a draw from 0 to 1 among `count` things, of which there is at least one.
+    pub fn rank(&mut self, count: usize, draw: f64) -> usize {
+        if self.exponent == 0.0 {
+            return ((draw * count as f64) as usize).min(count - 1);
+        }
+        let mut sum = self.sums.last().copied().unwrap_or(0.0);
+        for rank in self.sums.len()..count {
+            sum += ((rank + 1) as f64).powf(-self.exponent);
+            self.sums.push(sum);
+        }
+        let wanted = draw * self.sums[count - 1];
+        self.sums[..count].partition_point(|&sum| sum <= wanted).min(count - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn blocks_are_found_in_the_order_of_files_however_they_were_written(
+            (files, written) in (1usize..40).prop_flat_map(|files| {
+                (Just(files), prop::collection::vec(0..files as u32, 0..200))
+            }),
+        ) {
+            let mut stored = Stored::new(files);
+            let mut expected = Vec::new();
+            for (block, &file) in (0..).zip(&written) {
+                stored.add(file, block);
+                expected.push((file, block));
+            }
+            // Blocks of one file are numbered in the order of their writing.
+            expected.sort();
+            let found: Vec<Option<u32>> = (0..=written.len()).map(|rank| stored.at(rank)).collect();
+            let expected: Vec<Option<u32>> =
+                expected.into_iter().map(|(_, block)| Some(block)).chain([None]).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(stored.count(), written.len());
+        }
+    }
+
+    #[test]
+    fn ranks_follow_zipfs_law_while_things_are_added() {
+        for exponent in [0.0, 0.8, 1.0, 2.0] {
+            let mut zipf = Zipf::new(exponent);
+            for count in [1, 3, 10] {
+                let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
+                let all: f64 = weights.iter().sum();
+                let draws = 100_000;
+                let mut found = vec![0; count];
+                (0..draws).for_each(|i| found[zipf.rank(count, f64::from(i) / f64::from(draws))] += 1);
+                for (weight, found) in weights.iter().zip(found) {
+                    let share = f64::from(found) / f64::from(draws);
+                    assert!((share - weight / all).abs() < 1e-4, "{exponent}, {count}: {share}");
+                }
+            }
+        }
+    }
+}
