@@ -6,9 +6,10 @@ tuned to what it found.
 """
 
 from leeward.reproduce.figures import Figure
-from leeward.reproduce.hotspots import incidents, pictures, tasks
+from leeward.reproduce.hotspots import chunks, incidents, pictures, tasks
 
 FIGURES = {
+    "14": Figure("chunk requests by class of uplink", chunks.SWEEPS, chunks.rows, pictures.chunk_shares),
     "15": Figure(
         "hot ToRs of a fleet, before and after UTP", tasks.FLEET_SWEEPS, tasks.fleet_rows, pictures.fleet
     ),
@@ -22,7 +23,7 @@ FIGURES = {
     "objectives": Figure(
         "what UTP and the objectives above it cost", tasks.OBJECTIVES_SWEEPS, tasks.objectives_rows
     ),
-    "incidents": Figure("the incidents of section 3.4", incidents.CELL_SWEEPS, incidents.cell_rows),
+    "incidents": Figure("the incidents of section 3.4", incidents.SWEEPS, incidents.rows),
     "leeward": Figure("leeward against utp", tasks.LEEWARD_SWEEPS, tasks.leeward_rows),
 }
 """By the names that `--figure` takes."""

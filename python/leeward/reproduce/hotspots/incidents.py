@@ -4,6 +4,7 @@ The paper says what happened and by which factor something took longer, and noth
 racks are loaded as in the pilot cell (the first two) or as the files say; the factors are what comes of that.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -14,9 +15,12 @@ from leeward.arrays import Mask
 from leeward.reproduce.figures import Results
 from leeward.reproduce.hotspots import paper
 from leeward.reproduce.hotspots.sweeps import (
+    DEGRADED,
+    DEGRADED_NONE,
     HERDING,
     HERDING_NONE,
     IN_CELL,
+    REPLICATION,
     UPLINKS,
     UPLINKS_FILE,
     UPLINKS_TOLD,
@@ -26,20 +30,27 @@ from leeward.reproduce.hotspots.windows import run
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sweeps import Cells
 
-CELL_SWEEPS = (UPLINKS, UPLINKS_TOLD, UPLINKS_WHOLE, HERDING, HERDING_NONE)
+SWEEPS = (
+    *(UPLINKS, UPLINKS_TOLD, UPLINKS_WHOLE, HERDING, HERDING_NONE),
+    *(DEGRADED, DEGRADED_NONE, REPLICATION),
+)
 
 _DAY_S = 86_400.0
 _FROM_S, _UNTIL_S = _DAY_S, 2 * _DAY_S
 """Of the first incident."""
+_INCAST_S = (900.0, 960.0)
+"""Of the third."""
+_HOT_S = (600.0, 1200.0)
+"""Of the fourth."""
 _FLUID = "links are fluids, which slow nobody before they are full"
 
 Wanted = Callable[[Cells, str, int], Mask]
 """Which rows of the table `tasks` are looked at, under a policy and a seed."""
 
 
-def cell_rows(results: Results) -> list[Row]:
-    """The first two incidents: tasks of a cell."""
-    return _uplinks(results) + _herding(results)
+def rows(results: Results) -> list[Row]:
+    """The incidents in the order of the paper."""
+    return _uplinks(results) + _herding(results) + _degraded(results) + _replication(results)
 
 
 def _uplinks(results: Results) -> list[Row]:
@@ -77,6 +88,44 @@ def _herding(results: Results) -> list[Row]:
             said = f"constraint: ToRs hot outbound {words}, {policy}"
             made.append(measured("incidents", said, "%", values, None, note))
     return made
+
+
+def _degraded(results: Results) -> list[Row]:
+    made = []
+    for sweep, words in ((DEGRADED_NONE, "clients wait"), (DEGRADED, "clients degrade reads after 1 s")):
+        cells = results[sweep]
+        note = "the paper: significantly worse, without numbers" if sweep is DEGRADED else ""
+        times = [_read_time(cells, seed, _INCAST_S[0], math.inf) for seed in cells.seeds]
+        said = f"an incast of a minute, {words}: mean read time from then on"
+        made.append(measured("incidents", said, "s", times, None, note))
+        hot = [_hot_seconds(cells, seed, "clients:downlink") for seed in cells.seeds]
+        made.append(measured("incidents", f"an incast of a minute, {words}: downlink hot for", "s", hot))
+    return made
+
+
+def _replication(results: Results) -> list[Row]:
+    cells, (start, end) = results[REPLICATION], _HOT_S
+    values = [
+        _read_time(cells, seed, start, end) / _read_time(cells, seed, 0.0, start) for seed in cells.seeds
+    ]
+    note = "four fifths of the uplink are taken; what is left over what an SSD reads decides"
+    said = "hot storage ToR: time to read what is to be copied, over that before"
+    return [measured("incidents", said, "x", values, paper.REPLICATION_LATENCY, note)]
+
+
+def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:
+    """The mean time of reads asked for between two times, in seconds; zero without any."""
+    reads = cells.table("reads", "uniform", seed)
+    asked = reads["asked_s"].to_numpy()
+    times = reads["finished_s"].to_numpy(zero_copy_only=False) - asked
+    found = times[(asked >= start) & (asked < end) & numpy.isfinite(times)]
+    return float(found.mean()) if len(found) else 0.0
+
+
+def _hot_seconds(cells: Cells, seed: int, link: str) -> float:
+    """For how long a link was hot."""
+    spots = cells.table("hotspots", "uniform", seed).to_pylist()
+    return math.fsum(spot["end_s"] - spot["start_s"] for spot in spots if spot["link"] == link)
 
 
 def _factors(cells: Cells, base: Cells, policy: str, wanted: Wanted) -> list[float]:

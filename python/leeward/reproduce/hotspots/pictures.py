@@ -9,7 +9,10 @@ from leeward.arrays import Floats
 from leeward.report.style import COLOURS, OTHER
 from leeward.reproduce.figures import Results
 from leeward.reproduce.hotspots import paper
-from leeward.reproduce.hotspots.sweeps import FLEET, FLEET_LOADS, PILOT
+from leeward.reproduce.hotspots.chunks import BUCKET, BUCKETS, KINDS
+from leeward.reproduce.hotspots.chunks import shares as shares_of
+from leeward.reproduce.hotspots.requests import CLASSES
+from leeward.reproduce.hotspots.sweeps import CHUNKS, FLEET, FLEET_LOADS, PILOT
 from leeward.reproduce.hotspots.tasks import Pairs, windows
 from leeward.reproduce.rows import Row
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DAY_HOURS = 24
+_CLASS = ("#2a9d5c", "#b9b9b9", "#c8553d")
+"""Colours of High, Medium and Low."""
 _LINES = (("p98", "-", "98th percentile of ToRs"), ("utilization", "--", "all uplinks"))
 
 
@@ -49,6 +54,29 @@ def moves(results: Results, _: Sequence[Row]) -> "Figure":
     pairs = windows(results[PILOT], "utp-reactive", "utp")
     words = ("tasks moved (figure 17)", "network-intensive tasks put on hot ToRs (figure 18)")
     return _normalized(pairs, ("moves", "violations"), words, ("utp-reactive", "utp"))
+
+
+def chunk_shares(results: Results, _: Sequence[Row]) -> "Figure":
+    """Figure 14: a bar for each bucket of 5 %, before CCP and with it."""
+    from matplotlib import pyplot
+
+    cells, policies = results[CHUNKS], ("uniform", "ccp")
+    fig, panels = pyplot.subplots(2, 2, figsize=(8.6, 5.0), sharex=True, sharey=True, layout="constrained")
+    middles = 100 * BUCKET * (numpy.arange(BUCKETS) + 0.5)
+    for row, policy in zip(panels, policies, strict=True):
+        for axes, kind in zip(row, KINDS, strict=True):
+            shares = numpy.nan_to_num(shares_of(cells, policy, kind))
+            bottom = numpy.zeros(BUCKETS)
+            for at, name in enumerate(CLASSES):
+                axes.bar(middles, shares[:, at], 4.4, bottom, color=_CLASS[at], label=f"{name}-Uplink")
+                bottom += shares[:, at]
+            axes.set_title(f"{kind}, {policy}", fontsize=9)
+    for axes in panels[1]:
+        axes.set_xlabel("utilization of the ToR, %")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("requests, %")
+    panels[0, 0].legend(loc="lower left", fontsize=8)
+    return fig
 
 
 def _normalized(

@@ -65,6 +65,33 @@ HERDING_NONE = Sweep(
 )
 """With the constraint, and without it."""
 
+STORAGE = HERE / "clusters" / "storage.yaml"
+CHUNKS_LOADS = ("12Gbps", "24Gbps", "36Gbps")
+"""Of reads: 21, 42 and 63 percent of all storage racks' uplinks."""
+CHUNKS = Sweep(
+    "chunks",
+    HERE / "chunks.yaml",
+    ("uniform", "ccp", "leeward"),
+    axis="workloads[1].reads.rate",
+    values=CHUNKS_LOADS,
+    tables=True,
+    whole=True,
+    most_seeds=5,
+)
+"""Chunks on racks with uneven uplinks (figure 14)."""
+DEGRADED = Sweep("degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, whole=True)
+DEGRADED_NONE = Sweep(
+    "degraded-none",
+    INCIDENTS / "degraded-reads.yaml",
+    ("uniform",),
+    fixed=(("workloads[1].reads.degraded", "null"),),
+    tables=True,
+    whole=True,
+)
+"""An incast with degraded reads, and without."""
+REPLICATION = Sweep("replication", INCIDENTS / "hot-storage-tor.yaml", ("uniform",), tables=True, whole=True)
+"""A hot storage ToR for ten minutes."""
+
 
 def check_horizon(horizon: str) -> None:
     """Checks that a cell's runs can be that long.
