@@ -7,6 +7,7 @@ use leeward_ledger::EntryId;
 use leeward_placement::moves::{Budget, MoveRequest, Running};
 use leeward_placement::tasks::{AppRequest, Task, TaskId};
 
+use crate::history::History;
 use crate::message::{Availability, Rates};
 
 const HOUR: Nanos = Nanos(3_600_000_000_000);
@@ -16,6 +17,7 @@ pub(crate) struct Placed {
     pub id: TaskId,
     pub host: HostId,
     pub job: u64,
+    /// What it was stated to demand.
     pub demand: Task,
     pub entries: Vec<EntryId>,
     /// Tags that its host must have.
@@ -26,6 +28,8 @@ pub(crate) struct Placed {
     moved: Option<Nanos>,
     /// What it sends and receives, where that was told.
     rates: Option<Rates>,
+    /// When that last counted towards the history of its job.
+    counted: Option<Nanos>,
 }
 
 impl Placed {
@@ -40,7 +44,7 @@ impl Placed {
         let AppRequest { id: app, job, transfers, constraints, .. } = request;
         let (id, job, tags) = (TaskId { app: *app, index }, *job, constraints.tags);
         let movable = demand.tolerant && transfers.is_empty() && constraints.only_tags();
-        Placed { id, host, job, demand, entries, tags, movable, moved: None, rates: None }
+        Placed { id, host, job, demand, entries, tags, movable, moved: None, rates: None, counted: None }
     }
 
     /// What a policy for moves is told of it; `job` is the position of its job's budget.
@@ -147,10 +151,16 @@ impl Cell {
         self.jobs.entry(job).or_default().availability = availability;
     }
 
-    pub fn set_rates(&mut self, id: TaskId, rates: Rates) {
-        if let Some(&Place { rack, at }) = self.places.get(&id) {
-            self.racks[rack.index()][at as usize].rates = Some(rates);
-        }
+    /// What a task sends and receives from now on. Returns its job if that counts towards the job's history.
+    pub fn set_rates(&mut self, id: TaskId, rates: Rates, now: Nanos) -> Option<u64> {
+        let &Place { rack, at } = self.places.get(&id)?;
+        let placed = &mut self.racks[rack.index()][at as usize];
+        placed.rates = Some(rates);
+        let counts = History::counts(placed.counted, now);
+        counts.then(|| {
+            placed.counted = Some(now);
+            placed.job
+        })
     }
 
     /// A task that was moved runs again.

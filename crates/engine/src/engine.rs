@@ -6,11 +6,12 @@ use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, Scratch};
 use leeward_placement::moves::MoveRequest;
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
+use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Traffic};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 use crate::cell::{self, Cell};
-use crate::message::{Advice, Answer, Ask, Input, Output, Placed};
+use crate::history::{History, HistorySettings, raised};
+use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
 
 /// Who decides what. Asks of a kind that nobody decides are refused.
 #[derive(Default)]
@@ -23,6 +24,8 @@ pub struct Policies {
     pub moves: Option<Box<dyn Policy<MoveRequest>>>,
     /// For how long a task that was moved stays. Zero where nothing is moved.
     pub cooldown: Nanos,
+    /// How demands of tasks are estimated from what tasks of their jobs were seen to send; `None` takes what is stated.
+    pub history: Option<HistorySettings>,
 }
 
 impl From<Box<dyn Policy<ReplicaRequest>>> for Policies {
@@ -39,6 +42,7 @@ pub struct Engine {
     pool: Pool,
     policies: Policies,
     cell: Cell,
+    history: Option<History>,
     /// Requests that wait to be decided together, by the time they are due.
     queue: BTreeMap<Nanos, Vec<(u64, ReplicaRequest)>>,
     scratch: Scratch,
@@ -53,7 +57,8 @@ impl Engine {
         let pool = Pool::new(ledger.fabric().clone());
         let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::new(pool.fabric()));
         let policies = policies.into();
-        Engine { ledger, pool, policies, cell, queue, scratch, seed, explain, now: Nanos(0) }
+        let history = policies.history.map(History::new);
+        Engine { ledger, pool, policies, cell, history, queue, scratch, seed, explain, now: Nanos(0) }
     }
 
     /// What is known of load.
@@ -81,12 +86,12 @@ impl Engine {
             }
             Input::Ask(ask, Ask::Replicas(request)) => self.ask(ask, request, out),
             Input::Ask(ask, Ask::Tasks(request)) => {
-                let answer = self.place_tasks(&request);
+                let answer = self.place_tasks(request);
                 out.push(Output::Answer(ask, Answer::Tasks(answer)));
             }
             Input::Ended(app) => self.end(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
-            Input::Rates(rates) => rates.iter().for_each(|&(task, rates)| self.cell.set_rates(task, rates)),
+            Input::Rates(rates) => self.note(rates),
             Input::Up(task) => self.cell.is_up(task),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
@@ -156,14 +161,31 @@ impl Engine {
 
     // ---- tasks ----------------------------------------------------------------------------------------
 
-    fn place_tasks(&mut self, request: &AppRequest) -> Result<Placed<Assignment>, Refusal> {
+    /// What tasks send and receive now.
+    fn note(&mut self, rates: &[(TaskId, Rates)]) {
+        for &(task, rates) in rates {
+            let counts = self.cell.set_rates(task, rates, self.now);
+            if let Some((history, job)) = self.history.as_mut().zip(counts) {
+                history.note(job, rates, self.now);
+            }
+        }
+    }
+
+    fn place_tasks(&mut self, mut request: AppRequest) -> Result<Placed<Assignment>, Refusal> {
         let Some(policy) = &self.policies.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
+        // What is seen of the job by the time a task is moved may be another thing, so what is stated is kept.
+        let stated = self.history.as_ref().map(|history| {
+            let seen = history.estimate(request.job, self.now);
+            let demands = request.tasks.iter().map(|&task| raised(task, seen)).collect();
+            std::mem::replace(&mut request.tasks, demands)
+        });
+        let stated = stated.as_deref();
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let mut decision = policy.place(std::slice::from_ref(request), &mut context).remove(0)?;
+        let mut decision = policy.place(std::slice::from_ref(&request), &mut context).remove(0)?;
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
         // Those of transfers belong to the app, and end with it; they are kept by its first task.
@@ -177,7 +199,8 @@ impl Engine {
                 kept.extend_from_slice(shared);
             }
             self.pool.occupy(host, request.job, task.cpus, task.memory);
-            let placed = cell::Placed::new(request, index, *task, host, kept);
+            let demand = stated.map_or(*task, |stated| stated[index as usize]);
+            let placed = cell::Placed::new(&request, index, demand, host, kept);
             self.cell.insert(self.pool.fabric(), placed);
         }
         Ok(Placed { decision, entries })
@@ -207,7 +230,14 @@ impl Engine {
         if racks.is_empty() {
             return;
         }
-        let request = self.cell.request(&racks, self.policies.cooldown, self.now);
+        let mut request = self.cell.request(&racks, self.policies.cooldown, self.now);
+        if let Some(history) = &self.history {
+            let seen = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
+            let seen: Vec<[Traffic; 2]> = seen.collect();
+            for running in &mut request.running {
+                running.demand = raised(running.demand, seen[running.job as usize]);
+            }
+        }
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
         let decided = policy.place(std::slice::from_ref(&request), &mut context).remove(0);

@@ -11,7 +11,9 @@
 
 mod cell;
 mod engine;
+mod history;
 mod message;
 
 pub use engine::{Engine, Policies};
+pub use history::HistorySettings;
 pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates};

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use leeward_engine::{Advice, Answer, Ask, Availability, Engine, Input, Output, Policies, Rates};
+use leeward_engine::{
+    Advice, Answer, Ask, Availability, Engine, HistorySettings, Input, Output, Policies, Rates,
+};
 use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample};
+use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
 use leeward_placement::{Explain, Refusal, moves, tasks};
 use proptest::prelude::*;
@@ -14,6 +16,10 @@ const MBPS: u64 = 1_000_000;
 
 /// Racks of four hosts with 4 processors and links of 1 Gb/s.
 fn engine(racks: u32, policy: &str, cooldown: Nanos) -> Engine {
+    engine_with(racks, policy, cooldown, None)
+}
+
+fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<HistorySettings>) -> Engine {
     let text = format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 4\n");
     let cluster = Cluster::from_text("test", &text).expect("the test writes a right cluster");
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
@@ -22,6 +28,7 @@ fn engine(racks: u32, policy: &str, cooldown: Nanos) -> Engine {
         tasks: Some(tasks::make(policy, "").expect("a policy of the registry")),
         moves: moves::make(policy, "").ok(),
         cooldown,
+        history,
         ..Policies::default()
     };
     Engine::new(ledger, policies, 7, Explain::Off)
@@ -157,6 +164,43 @@ fn the_property_above_sees_moves() {
     let moves = churn(&rates, None, None).expect("it holds");
     assert!(moves > 5, "{moves}");
     assert_eq!(churn(&rates, Some(0), None).expect("it holds"), 0);
+}
+
+/// What the uplink of a host's rack is expected to carry, in Mb/s.
+fn expected_above(engine: &Engine, host: HostId, now: Nanos) -> f64 {
+    let fabric = engine.ledger().fabric();
+    let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
+    let mut scratch = Scratch::default();
+    let utilization = engine.ledger().view(now, &mut scratch).utilization_with(link, Load(0));
+    utilization.expect("it was reported") * 1000.0
+}
+
+#[test]
+fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_within_the_window() {
+    let history = HistorySettings { window: Nanos(INTERVAL.0 * 80), percentile: 1.0 };
+    for (history, stated, round, least, most) in [
+        (None, 0, 42, 0.0, 0.0),
+        (Some(history), 0, 42, 400.0, 425.0),
+        (Some(history), 300, 42, 400.0, 425.0),
+        (Some(history), 500, 42, 500.0, 500.0),
+        (Some(history), 0, 82, 0.0, 0.0),
+    ] {
+        let mut engine = engine_with(3, "utp-proactive", Nanos(0), history);
+        interval(&mut engine, &BTreeMap::new(), at(1));
+        place(&mut engine, at(1), task(0, 5, 0)).expect("there is room");
+        place(&mut engine, at(1), task(1, 6, 0)).expect("there is room");
+        interval(&mut engine, &BTreeMap::from([(0, 400), (1, 100)]), at(2));
+        for app in [0, 1] {
+            engine.handle(at(2), Input::Ended(app), &mut Vec::new());
+        }
+        // Forty reports later nothing of them is left but their history.
+        for round in 3..=round {
+            interval(&mut engine, &BTreeMap::new(), at(round));
+        }
+        let host = place(&mut engine, at(round), task(2, 5, stated)).expect("there is room");
+        let expected = expected_above(&engine, host, at(round));
+        assert!((least - 1.0..=most + 1.0).contains(&expected), "{stated} stated: {expected}");
+    }
 }
 
 #[test]

@@ -267,6 +267,23 @@ fn utp_has_fewer_hot_racks_than_the_scheduler_it_changes() {
 }
 
 #[test]
+fn peaks_that_nobody_knows_make_fewer_racks_hot_where_they_are_taken_from_history() {
+    let hot = |more: &str, seed: u64| {
+        let text = format!(
+            "workloads: [{{cell: {{network: 0.5, spread: 1.5, peak: 3, batch: 1h, unknown: 1{more}}}}}]\n\
+             telemetry: {{interval: 30s}}\nhorizon: 8h\nwarmup: 1h\nsample: 5min\nseed: {seed}\n"
+        );
+        let scenario = cell_support::uneven("history", &text);
+        summary(&run(&scenario, "utp"), 3600.0).hot_tor_intervals
+    };
+    let seeds = 1..=8;
+    let all = |more: &str| seeds.clone().map(|seed| hot(more, seed)).collect::<Vec<_>>();
+    let (zero, history) = (all(", unknown_peak: zero"), all(", history: {}"));
+    let sum = |hot: &[u64]| hot.iter().sum::<u64>();
+    assert!(sum(&history) < sum(&zero), "{zero:?} without, {history:?} with");
+}
+
+#[test]
 fn settings_reach_the_policy_for_tasks_and_that_for_moves() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
     let scenario = eight("settings", halved);

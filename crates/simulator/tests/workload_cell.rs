@@ -147,6 +147,8 @@ fn settings_that_suit_no_cluster_or_not_this_one_are_refused_by_name() {
         ("{cell: {spread: 4}}", &whole),
         ("{cell: {peak: 0.5}}", &whole),
         ("{cell: {batch: 0s}}", &whole),
+        ("{cell: {history: {window: 1min}}}", &whole),
+        ("{cell: {history: {percentile: 0}}}", &whole),
         ("{cell: {restart: 1000d}}", &whole),
         ("{cell: {tasks_per_job: 20000}}", &whole),
         ("{cell: {constrained: {tag: ssd, share: 0.1}}}", &whole),

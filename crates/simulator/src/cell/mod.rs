@@ -108,7 +108,8 @@ impl<'a> Plant<'a> {
         let interval = scenario.telemetry.interval;
         let cooldown = Nanos(interval.0.saturating_mul(COOLDOWN));
         let has_moves = moves.is_some();
-        let policies = Policies { tasks: Some(tasks), moves, cooldown, ..Policies::default() };
+        let history = workload.history;
+        let policies = Policies { tasks: Some(tasks), moves, cooldown, history, ..Policies::default() };
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let levels = Levels::new(seed, interval);
         Ok(Plant {
@@ -152,6 +153,7 @@ impl<'a> Plant<'a> {
             }
             self.restart_tasks(now);
             self.happen(now);
+            self.tell_rates(now);
             self.read_counters(now);
             self.ask_all(now);
             self.running.redraw(self.step, now.as_secs_f64(), &mut self.loads);

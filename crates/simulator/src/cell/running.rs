@@ -41,6 +41,11 @@ impl Levels {
         peak * (1.0 - (1.0 - u).powf(1.0 / (peak - 1.0)))
     }
 
+    /// The group whose rates change at a step.
+    fn changing(&self, step: u64) -> usize {
+        ((self.steps - step % self.steps) % self.steps) as usize
+    }
+
     /// In which group tasks are whose rates change at one step.
     fn group(&self, task: u32) -> usize {
         (u64::from(task) % self.steps) as usize
@@ -132,10 +137,21 @@ impl Running {
         let shares = loads.shares(rack);
         for &task in &self.racks[rack.index()][1] {
             let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
-            let carried = [0, 1].map(|at| (placed.rates[at] as f64 * shares[at]).round() as u64);
+            let carried = placed.carried(shares);
             if placed.told.replace(carried) != Some(carried) {
                 news.push((task, carried));
             }
+        }
+    }
+
+    /// Appends all tasks that run and whose rates change at this step with what of their traffic the network carried, in
+    /// bit/s: each task once for each of its rates.
+    pub fn seen_at(&mut self, step: u64, loads: &Loads, seen: &mut Vec<(u32, [u64; 2])>) {
+        let group = self.levels.changing(step);
+        for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
+            let carried = placed.carried(loads.shares(placed.rack));
+            placed.told = Some(carried);
+            seen.push((placed.task, carried));
         }
     }
 
@@ -236,8 +252,7 @@ impl Running {
 
     /// Draws the rates that change at a step.
     pub fn redraw(&mut self, step: u64, now: f64, loads: &mut Loads) {
-        let (steps, swing) = (self.levels.steps, swing(now));
-        let group = ((steps - step % steps) % steps) as usize;
+        let (group, swing) = (self.levels.changing(step), swing(now));
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
             placed.draw(&self.levels, step, swing, loads);
         }
@@ -261,6 +276,11 @@ impl Running {
 }
 
 impl Placed {
+    /// What of its traffic the network carries, of which it carries such shares.
+    fn carried(&self, shares: [f64; 2]) -> [u64; 2] {
+        [0, 1].map(|at| (self.rates[at] as f64 * shares[at]).round() as u64)
+    }
+
     /// Draws its rates for a step.
     fn draw(&mut self, levels: &Levels, step: u64, swing: f64, loads: &mut Loads) {
         let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * swing);

@@ -51,13 +51,7 @@ impl Plant<'_> {
             racks.dedup();
             let mut news = Vec::new();
             racks.iter().for_each(|&rack| self.running.news_of(rack, &self.loads, &mut news));
-            let told = |(task, [egress_bps, ingress_bps]): (u32, [u64; 2])| {
-                (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
-            };
-            let rates: Vec<(TaskId, Rates)> = news.into_iter().map(told).collect();
-            if !rates.is_empty() {
-                self.tell(now, Input::Rates(&rates));
-            }
+            self.tell_all(now, &news);
         }
         self.tell(now, Input::Report(samples));
         for output in std::mem::take(&mut self.outputs) {
@@ -66,6 +60,26 @@ impl Plant<'_> {
                 Output::Advise(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
                 Output::Answer(..) | Output::WakeAt(_) => {}
             }
+        }
+    }
+
+    /// Tells what tasks sent whose rates change now, if demands are estimated from it: whatever the telemetry of links
+    /// shows, hosts know what their own tasks send.
+    pub(super) fn tell_rates(&mut self, now: Nanos) {
+        if self.workload.history.is_some() {
+            let mut seen = Vec::new();
+            self.running.seen_at(self.step, &self.loads, &mut seen);
+            self.tell_all(now, &seen);
+        }
+    }
+
+    fn tell_all(&mut self, now: Nanos, tasks: &[(u32, [u64; 2])]) {
+        let told = |&(task, [egress_bps, ingress_bps]): &(u32, [u64; 2])| {
+            (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
+        };
+        let rates: Vec<(TaskId, Rates)> = tasks.iter().map(told).collect();
+        if !rates.is_empty() {
+            self.tell(now, Input::Rates(&rates));
         }
     }
 

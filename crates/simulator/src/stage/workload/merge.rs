@@ -23,6 +23,7 @@ impl Workload {
         let (jobs, kinds) = (self.cell_jobs.len() as u32, self.cell_kinds.len() as u32);
         self.cell_jobs.extend(other.cell_jobs);
         self.cell_kinds.extend(other.cell_kinds);
+        self.history = self.history.or(other.history);
         self.tasks.extend(other.tasks.into_iter().map(|task| {
             let (job, kind) = (task.job + jobs, task.kind + kinds);
             CellTask { job, kind, ..task }

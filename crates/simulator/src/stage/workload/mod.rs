@@ -38,12 +38,12 @@ mod swim;
 mod tasks;
 
 pub use blocks::Blocks;
-pub use cell::{Cell, Constrained, UnknownPeak};
+pub use cell::{Cell, Constrained, History, UnknownPeak};
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares};
 pub use flows::{Flows, Numbers};
 pub use inputs::{Inputs, ReadTable};
-use leeward_engine::Availability;
+use leeward_engine::{Availability, HistorySettings};
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
 use leeward_placement::tasks::Task;
@@ -81,6 +81,8 @@ pub struct Workload {
     pub cell_jobs: Vec<CellJob>,
     /// Reads of what was written, a stream for each source.
     pub reads: Vec<ReadStream>,
+    /// How the scheduler estimates what tasks of a cell demand, if it does.
+    pub history: Option<HistorySettings>,
 }
 
 /// A task of a cell: it arrives, is put on a host, runs, and leaves.

@@ -20,6 +20,7 @@ mod jobs;
 use std::num::NonZeroU32;
 
 use jobs::Model;
+use leeward_engine::HistorySettings;
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Cluster, Nanos, Shape};
 use schemars::JsonSchema;
@@ -65,6 +66,9 @@ pub struct Cell {
     pub unknown: Share,
     /// What it takes the demand of these for.
     pub unknown_peak: UnknownPeak,
+    /// Estimates demands from what tasks of the job were seen to send; not if not given. Of several sources the first that
+    /// says so counts, for the tasks of all.
+    pub history: Option<History>,
     /// Jobs that may not go anywhere; none if not given.
     pub constrained: Option<Constrained>,
 }
@@ -78,6 +82,24 @@ pub enum UnknownPeak {
     Zero,
     /// The job's mean.
     Mean,
+}
+
+/// Demands from what was seen (Hotspots section 5.1): a percentile over a window of what tasks of the job sent, where that
+/// is more than the scheduler is told. Both numbers are ours.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct History {
+    /// How long what was seen counts, at least 5min.
+    pub window: Nanos,
+    /// The percentile that stands for the peak, as a share above 0.
+    pub percentile: Share,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        let percentile = Share::new(0.98).expect("a default in range");
+        History { window: Nanos(86_400 * Nanos::SECOND.0), percentile }
+    }
 }
 
 /// Jobs with the most bandwidth per processor demand a tag of their hosts (Hotspots section 3.4: workers kept off hosts
@@ -111,6 +133,7 @@ impl Default for Cell {
             error: factor(0.0),
             unknown: share(0.0),
             unknown_peak: UnknownPeak::Zero,
+            history: None,
             constrained: None,
         }
     }
@@ -127,7 +150,11 @@ impl Cell {
             let message = format!("{expected:.1e} tasks: more than {MOST_RECORDS}; let them run for longer");
             return Err(wrong("batch", message));
         }
-        let workload = model.generate(seed, horizon);
+        let history = self
+            .history
+            .as_ref()
+            .map(|history| HistorySettings { window: history.window, percentile: history.percentile.get() });
+        let workload = Workload { history, ..model.generate(seed, horizon) };
         let Workload { tasks, cell_jobs, .. } = &workload;
         let first = tasks.partition_point(|task| task.arrive <= 0.0);
         let provenance = format!(
@@ -166,6 +193,15 @@ impl Cell {
         if self.restart > LONGEST {
             return Err(wrong("restart", format!("{}: expected at most {LONGEST}", self.restart)));
         }
+        if let Some(History { window, percentile }) = &self.history {
+            if *window < SHORTEST || *window > LONGEST {
+                let message = format!("{window}: expected {SHORTEST} to {LONGEST}");
+                return Err(wrong("history.window", message));
+            }
+            if percentile.get() <= 0.0 {
+                return Err(wrong("history.percentile", "0: expected a share above 0"));
+            }
+        }
         match self.tasks_per_job {
             Some(most) if most.get() > 10_000 => {
                 Err(wrong("tasks_per_job", format!("{most}: expected 1 to 10000")))
@@ -181,6 +217,9 @@ impl Cell {
         cluster.fabric.tag_mask(tag).ok_or_else(unknown)
     }
 }
+
+/// The shortest window of a history: what tasks send is told that often.
+const SHORTEST: Nanos = Nanos(300 * Nanos::SECOND.0);
 
 /// The longest time in the settings.
 const LONGEST: Nanos = Nanos(366 * 86_400 * Nanos::SECOND.0);

@@ -1,0 +1,230 @@
+//! What the tasks of jobs were seen to send and receive, and what a task of such a job is taken to demand for it
+//! (Hotspots section 5.1: demands are estimated from history).
+//!
+//! Time is cut into eighths of the window. For each eighth and job there is a histogram of rates for each direction,
+//! whose steps are a sixteenth of their rate, so that memory is bounded whatever is told; what leaves the window leaves with its
+//! eighth. An estimate is a percentile over the eighths of the last window, the one that goes on included: the upper
+//! end of its step, so never below what was seen. A task counts once in five minutes, however often it is told: else
+//! those of hot racks, which are told more often, would count for more.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use leeward_fabric::Nanos;
+use leeward_placement::tasks::{Class, Task, Traffic};
+
+use crate::message::Rates;
+
+/// How peaks are estimated from what tasks were seen to send.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct HistorySettings {
+    /// How long what was seen counts.
+    pub window: Nanos,
+    /// The percentile that stands for the peak, as a share.
+    pub percentile: f64,
+}
+
+/// How often a task counts.
+const EVERY: Nanos = Nanos(300 * Nanos::SECOND.0);
+
+/// Parts of a window.
+const PARTS: u64 = 8;
+
+/// Bits of a rate, after the first, that tell steps apart.
+const BITS: u32 = 4;
+
+/// All jobs with tasks that were seen within the window.
+pub(crate) struct History {
+    settings: HistorySettings,
+    jobs: BTreeMap<u64, VecDeque<Part>>,
+    /// The part in which jobs were last looked through for those that nobody has seen for a window.
+    swept: u64,
+}
+
+/// What was seen of a job in a part of the window.
+struct Part {
+    number: u64,
+    egress: Seen,
+    ingress: Seen,
+}
+
+/// Rates of one direction.
+#[derive(Default)]
+struct Seen {
+    sum: u128,
+    /// How many of each step.
+    steps: BTreeMap<u16, u64>,
+}
+
+impl History {
+    pub fn new(settings: HistorySettings) -> History {
+        History { settings, jobs: BTreeMap::new(), swept: 0 }
+    }
+
+    /// Whether a task counts that counted last at `before`.
+    pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
+        before.is_none_or(|before| now >= before.plus(EVERY))
+    }
+
+    /// A task of a job sends and receives this.
+    pub fn note(&mut self, job: u64, rates: Rates, now: Nanos) {
+        let number = self.part(now);
+        if number > self.swept {
+            self.swept = number;
+            self.jobs.retain(|_, parts| parts.back().is_some_and(|part| part.number + PARTS > number));
+        }
+        let parts = self.jobs.entry(job).or_default();
+        while parts.front().is_some_and(|part| part.number + PARTS <= number) {
+            parts.pop_front();
+        }
+        if parts.back().is_none_or(|part| part.number < number) {
+            parts.push_back(Part { number, egress: Seen::default(), ingress: Seen::default() });
+        }
+        if let Some(part) = parts.back_mut() {
+            part.egress.note(rates.egress_bps);
+            part.ingress.note(rates.ingress_bps);
+        }
+    }
+
+    /// What a task of a job sends and receives as far as was seen; nothing if none was.
+    pub fn estimate(&self, job: u64, now: Nanos) -> [Traffic; 2] {
+        let number = self.part(now);
+        let parts = self.jobs.get(&job).into_iter().flatten();
+        let parts = || parts.clone().filter(|part| part.number + PARTS > number);
+        let percentile = self.settings.percentile;
+        [
+            traffic(parts().map(|part| &part.egress), percentile),
+            traffic(parts().map(|part| &part.ingress), percentile),
+        ]
+    }
+
+    fn part(&self, now: Nanos) -> u64 {
+        now.0 / (self.settings.window.0 / PARTS).max(1)
+    }
+}
+
+/// What a task is taken to demand: what is stated, or where it is more what was seen of its job, out of its rack and into
+/// it. What is more counts as best effort.
+pub(crate) fn raised(stated: Task, [egress, ingress]: [Traffic; 2]) -> Task {
+    let mut task = stated;
+    let directions = [
+        (&mut task.egress, stated.egress_in_all(), egress),
+        (&mut task.ingress, stated.ingress_in_all(), ingress),
+    ];
+    for (classes, stated, seen) in directions {
+        let rest = &mut classes[Class::BestEffort as usize];
+        rest.mean_bps = rest.mean_bps.saturating_add(seen.mean_bps.saturating_sub(stated.mean_bps));
+        rest.peak_bps = rest.peak_bps.saturating_add(seen.peak_bps.saturating_sub(stated.peak_bps));
+    }
+    task
+}
+
+impl Seen {
+    fn note(&mut self, bps: u64) {
+        self.sum += u128::from(bps);
+        *self.steps.entry(step(bps)).or_default() += 1;
+    }
+}
+
+/// The mean of what was seen, and the percentile.
+fn traffic<'a>(seen: impl Iterator<Item = &'a Seen>, percentile: f64) -> Traffic {
+    let (mut sum, mut steps) = (0_u128, BTreeMap::<u16, u64>::new());
+    for part in seen {
+        sum += part.sum;
+        part.steps.iter().for_each(|(&step, count)| *steps.entry(step).or_default() += count);
+    }
+    let count: u64 = steps.values().sum();
+    if count == 0 {
+        return Traffic::default();
+    }
+    // The nearest rank.
+    let mut left = ((percentile * count as f64).ceil() as u64).clamp(1, count);
+    let found = steps.iter().find(|(_, count)| {
+        let within = left <= **count;
+        left = left.saturating_sub(**count);
+        within
+    });
+    let mean_bps = (sum / u128::from(count)) as u64;
+    let peak_bps = found.map_or(0, |(&step, _)| upper_end(step)).max(mean_bps);
+    Traffic { mean_bps, peak_bps }
+}
+
+/// The step of a rate: each rate below 16 bit/s is one, and from there on there are 16 to each power of two.
+fn step(bps: u64) -> u16 {
+    let shift = bps.checked_ilog2().unwrap_or(0).saturating_sub(BITS);
+    ((shift << BITS) + (bps >> shift) as u32) as u16
+}
+
+/// The highest rate of a step.
+fn upper_end(step: u16) -> u64 {
+    let shift = (u32::from(step) >> BITS).saturating_sub(1);
+    let first = u128::from(u32::from(step) - (shift << BITS));
+    u64::try_from(((first + 1) << shift) - 1).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WINDOW: u64 = 8_000;
+
+    proptest! {
+        #[test]
+        fn a_step_ends_at_most_a_sixteenth_above_its_rates(bps in any::<u64>(), bits in 0_u32..64) {
+            let bps = bps >> bits;
+            let end = upper_end(step(bps));
+            prop_assert!(end >= bps && end - bps <= bps / 16, "{bps} {end}");
+        }
+
+        #[test]
+        fn an_estimate_is_the_percentile_of_what_was_seen_within_the_window_and_counts_nothing_older(
+            told in prop::collection::vec((0_u64..3_000, 0_u64..3, 0_u64..1_000_000), 1..200),
+            percentile in 0.01_f64..=1.0, later in 0_u64..9_000,
+        ) {
+            let mut history = History::new(HistorySettings { window: Nanos(WINDOW), percentile });
+            let (mut now, mut seen) = (0, Vec::new());
+            for (after, job, bps) in told {
+                now += after;
+                history.note(job, Rates { egress_bps: bps, ingress_bps: 2 * bps }, Nanos(now));
+                seen.push((now, job, bps));
+            }
+            now += later;
+            // The eighth that goes on, and the seven before it: all within the window.
+            let since = (now / 1000).saturating_sub(7) * 1000;
+            prop_assert!(now - since < WINDOW);
+            for job in 0..3 {
+                let counted = seen.iter().filter(|(at, of, _)| *at >= since && *of == job);
+                let mut rates: Vec<u64> = counted.map(|(.., bps)| *bps).collect();
+                rates.sort_unstable();
+                let [egress, ingress] = history.estimate(job, Nanos(now));
+                if rates.is_empty() {
+                    prop_assert_eq!([egress, ingress], [Traffic::default(); 2]);
+                    continue;
+                }
+                let mean = rates.iter().sum::<u64>() / rates.len() as u64;
+                prop_assert_eq!(egress.mean_bps, mean);
+                let rank = ((percentile * rates.len() as f64).ceil() as usize).max(1);
+                let exact = rates[rank - 1];
+                prop_assert!(egress.peak_bps >= exact);
+                prop_assert!(egress.peak_bps <= (exact + exact / 16).max(mean));
+                prop_assert!(ingress.peak_bps >= 2 * exact);
+            }
+        }
+
+        #[test]
+        fn a_raised_demand_is_what_is_stated_or_seen_whichever_is_more(
+            stated in 0_u64..1000, seen in 0_u64..1000,
+        ) {
+            let settings = HistorySettings { window: Nanos(WINDOW), percentile: 1.0 };
+            let mut history = History::new(settings);
+            let mut task = Task::default();
+            task.egress[0] = Traffic { mean_bps: stated / 2, peak_bps: stated };
+            prop_assert_eq!(raised(task, history.estimate(5, Nanos(0))), task);
+            history.note(5, Rates { egress_bps: seen, ingress_bps: 0 }, Nanos(0));
+            let raised = raised(task, history.estimate(5, Nanos(0))).egress_in_all();
+            prop_assert_eq!(raised.mean_bps, seen.max(stated / 2));
+            prop_assert_eq!(raised.peak_bps, upper_end(step(seen)).max(stated));
+        }
+    }
+}
