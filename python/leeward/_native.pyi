@@ -209,6 +209,12 @@ class Run:
     def reads(self) -> pyarrow.Table:
         """A row for each read of what was written, in the order in which they were asked for."""
 
+    def apps(self) -> pyarrow.Table:
+        """The apps: when each arrived, was placed and finished, where, what it sent, how it moved."""
+
+    def migrations(self) -> pyarrow.Table:
+        """Migrations of apps, by time: what was predicted of staying, of moving and of its cost."""
+
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(
     cluster: Cluster,
@@ -228,8 +234,12 @@ def place_replicas(
 def place_tasks(
     cluster: Cluster,
     policy: str,
-    app: str | PathLike[str],
+    app: str | PathLike[str] | None = None,
     matrix: list[list[float]] | None = None,
+    square: str | None = None,
+    cpus: str | None = None,
+    memory: str | None = None,
+    data: str | PathLike[str] | None = None,
     telemetry: str | PathLike[str] | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,

@@ -1,11 +1,13 @@
 """One decision at a time: where the copies of a block, or the tasks of an app, should go."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
 from leeward import _native
+from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import of_policy
 
@@ -81,10 +83,12 @@ def place_replicas(
 
 def place_tasks(
     cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
-    app: str | PathLike[str],
+    app: str | PathLike[str] | None = None,
     *,
     policy: str = "leeward",
     matrix: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
+    cpus: str | None = None,
+    memory: str | None = None,
     telemetry: str | PathLike[str] | None = None,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
@@ -96,10 +100,14 @@ def place_tasks(
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        app: An app file: tasks, and what they send each other.
+        app: An app file: tasks, and what they send each other. Without one the app is the `matrix` alone: as
+            many tasks as it has rows, `task0`, `task1` and so on.
         policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
         matrix: The traffic matrix, in place of what the file says: bytes from each task to each, as an array
-            or rows, or the path of a NumPy file (`.npy`).
+            or rows, or as a file: a NumPy file (`.npy`), or a square of numbers as CSV without a header,
+            by its path or as `data:NAME/FILE` below the folder of traces.
+        cpus: Processors of each task of a matrix alone, such as `2` or `500m`; by default 1.
+        memory: Memory of each, such as `4GiB`; by default none.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
         exclude: Hosts, racks and pods that must have none of the tasks; a text is one name.
         tags: Tags that hosts must have; a text is one.
@@ -120,12 +128,19 @@ def place_tasks(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    with _of_argument(), of_policy("policy"):
+    square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
+    if square is not None and square.endswith(".npy"):
+        square = None
+    with _of_argument(), of_policy("policy"), advised():
         return _native.place_tasks(
             network,
             policy,
             app,
-            matrix=None if matrix is None else _rows(matrix),
+            matrix=None if matrix is None or square is not None else _rows(matrix),
+            square=square,
+            cpus=cpus,
+            memory=memory,
+            data=found(),
             telemetry=telemetry,
             exclude=names(exclude),
             tags=names(tags),

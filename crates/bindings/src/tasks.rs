@@ -20,17 +20,21 @@ use crate::errors::Refused;
 use crate::simulation::as_python;
 
 /// Decides where the tasks of an app go, together or one after the other. Links that the telemetry file does not name
-/// are not seen.
+/// are not seen. A matrix without an app file is an app of tasks alike, of `cpus` and `memory` each.
 #[pyfunction]
-#[pyo3(signature = (cluster, policy, app, matrix = None, telemetry = None, exclude = vec![], tags = vec![],
-    together = true, seed = 1, explain = 0))]
+#[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
+    data = None, telemetry = None, exclude = vec![], tags = vec![], together = true, seed = 1, explain = 0))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
     policy: &str,
-    app: PathBuf,
+    app: Option<PathBuf>,
     matrix: Option<Vec<Vec<f64>>>,
+    square: Option<String>,
+    cpus: Option<String>,
+    memory: Option<String>,
+    data: Option<PathBuf>,
     telemetry: Option<PathBuf>,
     exclude: Vec<String>,
     tags: Vec<String>,
@@ -43,9 +47,25 @@ pub fn place_tasks(
     let policy = tasks::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let decide = || -> Result<Value, InputError> {
-        let mut app = read_app(&app)?;
+        let files = Files { base: PathBuf::new(), data };
+        let mut app = match (&app, &matrix, &square) {
+            (Some(_), ..) if cpus.is_some() || memory.is_some() => {
+                let field = if cpus.is_some() { "cpus" } else { "memory" };
+                let message = "the app file says it; it goes with a matrix alone";
+                return Err(InputError::new("request", message).in_field(field));
+            }
+            (Some(app), ..) => read_app(app)?,
+            (None, Some(matrix), _) => App::from_rows(matrix, alike(cpus, memory)?)?,
+            (None, None, Some(square)) => App::from_square(square, &files, alike(cpus, memory)?)?,
+            (None, None, None) => {
+                let message = "expected an app file, a matrix, or both";
+                return Err(InputError::new("request", message).in_field("app"));
+            }
+        };
         if let Some(matrix) = &matrix {
             app.set_matrix(matrix)?;
+        } else if let Some(square) = &square {
+            app.set_square(square, &files)?;
         }
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
         let (ledger, now) = ledger(cluster, telemetry.as_deref(), None)?;
@@ -103,6 +123,16 @@ fn wrong(field: &str, message: String) -> Refused {
 
 fn spec(policy: &str) -> Result<PolicySpec, Refused> {
     policy.parse().map_err(|message| wrong("policy", message))
+}
+
+/// A task of a matrix that comes without an app file.
+fn alike(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputError> {
+    let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
+    let cpus =
+        cpus.map_or(Ok(Cpus(1000)), |text| text.parse().map_err(|error| wrong("cpus", format!("{error}"))))?;
+    let memory = memory
+        .map_or(Ok(Bytes(0)), |text| text.parse().map_err(|error| wrong("memory", format!("{error}"))))?;
+    Ok(Task { cpus, memory, ..Task::default() })
 }
 
 fn read_app(path: &Path) -> Result<App, InputError> {

@@ -1,7 +1,6 @@
 """`leeward place tasks`: where the tasks of an app or a job go, and why."""
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ Examples:
   leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml --explain
   leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml \\
       --policy choreo-exact -o json
+  leeward place tasks --cluster examples/clusters/tenant.yaml --matrix examples/apps/stencil.csv --cpus 2
   leeward place tasks --cluster examples/clusters/racks.yaml --job examples/apps/indexer.yaml \\
       --telemetry examples/telemetry/racks.csv --policy utp --explain
 
@@ -41,12 +41,21 @@ def tasks(
         ),
     ] = None,
     matrix: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE",
-            help="Traffic matrix as a NumPy file (.npy), in place of what the app file says.",
+            help="Traffic matrix as CSV (a square of bytes without a header) or NumPy file (.npy), in place"
+            " of what the app file says; without an app file, an app of as many tasks as it has rows.",
             show_default=False,
         ),
+    ] = None,
+    cpus: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Processors of each task of a matrix alone; by default 1."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory of each task of a matrix alone; by default none."),
     ] = None,
     telemetry: Annotated[
         str | None,
@@ -72,22 +81,31 @@ def tasks(
     from leeward.placement import place_tasks
 
     chosen = app or job
-    if chosen is None or (app and job):
-        raise typer.BadParameter("expected one of the two", param_hint="--app, --job")
+    if (chosen is None and matrix is None) or (app and job):
+        raise typer.BadParameter("expected one of the three", param_hint="--app, --job, --matrix")
     network = read(cluster)
     with (
         patience("deciding"),
-        given_by(tags="--tag", exclude="--exclude", matrix="--matrix", policy="--policy"),
+        given_by(
+            tags="--tag",
+            exclude="--exclude",
+            matrix="--matrix",
+            cpus="--cpus",
+            memory="--memory",
+            policy="--policy",
+        ),
     ):
         decision: dict[str, Any] = place_tasks(
             network,
             chosen,
             policy=policy,
             matrix=matrix,
+            cpus=cpus,
+            memory=memory,
             telemetry=telemetry,
             exclude=exclude or (),
             tags=tag or (),
-            together=app is not None,
+            together=job is None,
             seed=seed,
             explain=SHOWN if explain else 0,
         )

@@ -28,27 +28,28 @@ impl Files {
     /// Opens a file by its name in a scenario: a path from the base folder (an absolute one stands for itself), or
     /// `data:NAME/FILE` below the data folder.
     pub fn open(&self, name: &str) -> Result<Text, InputError> {
-        let path = match name.strip_prefix("data:") {
-            None => self.base.join(name),
-            Some(below) => {
-                let Some(data) = &self.data else {
-                    let message = "the folder of traces is not known; set LEEWARD_DATA to it";
-                    return Err(InputError::new(name, message));
-                };
-                let plain = |part| matches!(part, std::path::Component::Normal(_));
-                if below.is_empty() || !Path::new(below).components().all(plain) {
-                    let message = "expected `data:` and a path below the data folder, without `..`";
-                    return Err(InputError::new(name, message));
-                }
-                data.join(below)
-            }
-        };
+        let path = self.path(name)?;
         let file = File::open(&path).map_err(|error| {
             let found =
                 if path == Path::new(name) { String::new() } else { format!(" ({})", path.display()) };
             InputError::new(name, reason(&error) + &found)
         })?;
         Text::new(name, BufReader::new(file))
+    }
+
+    /// Where a file is that is called this; see [`Files::open`]. Nothing is said of whether it is there.
+    pub fn path(&self, name: &str) -> Result<PathBuf, InputError> {
+        let Some(below) = name.strip_prefix("data:") else { return Ok(self.base.join(name)) };
+        let Some(data) = &self.data else {
+            let message = "the folder of traces is not known; set LEEWARD_DATA to it";
+            return Err(InputError::new(name, message));
+        };
+        let plain = |part| matches!(part, std::path::Component::Normal(_));
+        if below.is_empty() || !Path::new(below).components().all(plain) {
+            let message = "expected `data:` and a path below the data folder, without `..`";
+            return Err(InputError::new(name, message));
+        }
+        Ok(data.join(below))
     }
 }
 

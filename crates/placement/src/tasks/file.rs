@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::{
-    Files, InputError, Spanned, excerpt, one_line, read_square, read_text, read_yaml,
-};
+use leeward_fabric::input::{Files, InputError, Spanned, excerpt, one_line, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Bytes, Cpus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{AppRequest, Class, Task, Traffic, Transfer};
+use super::{AppRequest, Class, Task, Traffic, Transfer, square};
 
 /// Tasks of an app at most: a larger count is a slip of the pen.
-const MOST_TASKS: usize = 100_000;
+pub(super) const MOST_TASKS: usize = 100_000;
 /// Transfers of an app at most: names of several tasks stand for each pair of them.
-const MOST_TRANSFERS: usize = 2_000_000;
+pub(super) const MOST_TRANSFERS: usize = 2_000_000;
 /// What a traffic matrix may carry in all.
-const MOST_BYTES: f64 = (1_u64 << 62) as f64;
+pub(super) const MOST_BYTES: f64 = (1_u64 << 62) as f64;
 
 /// An app, or a job of tasks that do not talk to each other.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,45 +132,6 @@ impl App {
         App::from_text(path, &read_text(path)?, files)
     }
 
-    /// Puts a square of bytes in the place of what tasks send each other: a row for each sender, a column for each
-    /// receiver.
-    ///
-    /// # Errors
-    /// An [`InputError`] about `matrix`, which names what is wrong where.
-    pub fn set_matrix(&mut self, rows: &[Vec<f64>]) -> Result<(), InputError> {
-        let wrong = |message: String| Err(InputError::new("matrix", message));
-        let tasks = self.names.len();
-        if rows.len() != tasks {
-            return wrong(format!("{} rows, but there are {tasks} tasks", rows.len()));
-        }
-        let (mut transfers, mut total) = (Vec::new(), 0.0);
-        for (from, row) in rows.iter().enumerate() {
-            if row.len() != tasks {
-                return wrong(format!(
-                    "row {}: {} numbers in {tasks} rows: not a square",
-                    from + 1,
-                    row.len()
-                ));
-            }
-            for (to, &bytes) in row.iter().enumerate() {
-                total += bytes;
-                if !bytes.is_finite() || bytes < 0.0 || total > MOST_BYTES {
-                    return wrong(format!(
-                        "row {}, column {}: {bytes}: expected a number of bytes, not negative",
-                        from + 1,
-                        to + 1
-                    ));
-                }
-                if bytes >= 0.5 && from != to {
-                    let (from, to, bytes) = (from as u32, to as u32, Bytes(bytes.round() as u64));
-                    transfers.push(Transfer { from, to, bytes });
-                }
-            }
-        }
-        self.request.transfers = transfers;
-        Ok(())
-    }
-
     /// The same from a text, with the name it has in errors.
     pub fn from_text(path: &str, text: &str, files: &Files) -> Result<App, InputError> {
         let file: AppFile = read_yaml(path, text)?;
@@ -202,7 +161,7 @@ impl Reader<'_> {
                     InputError::new(self.path, "give `transfers` or `matrix`, not both").in_field("matrix")
                 );
             }
-            Some(matrix) => self.square(matrix, files)?,
+            Some(matrix) => square::read(matrix, files, Some(self.tasks.len()))?.1,
             None => self.transfers(&file.transfers)?,
         };
         let (name, budget) = (file.name.unwrap_or_else(|| "app".into()), file.budget);
@@ -277,33 +236,6 @@ impl Reader<'_> {
             }
         }
         Ok(bytes.into_iter().map(|((from, to), bytes)| Transfer { from, to, bytes: Bytes(bytes) }).collect())
-    }
-
-    fn square(&self, name: &str, files: &Files) -> Result<Vec<Transfer>, InputError> {
-        let mut lines = files.open(name)?.lines();
-        let (mut transfers, mut total) = (Vec::new(), 0.0);
-        let tasks = self.tasks.len() as u64;
-        let rows = read_square(&mut lines, |line, from, to, bytes| {
-            total += bytes;
-            if total > MOST_BYTES {
-                return Err(line.error(&format!("column {}", to + 1), "too much for one app"));
-            }
-            if from.max(to) >= tasks {
-                let message =
-                    format!("row or column {} of the matrix, but there are {tasks} tasks", from.max(to) + 1);
-                return Err(line.error("columns", message));
-            }
-            // What a task sends to itself crosses nothing.
-            if bytes >= 0.5 && from != to {
-                let (from, to, bytes) = (from as u32, to as u32, Bytes(bytes.round() as u64));
-                transfers.push(Transfer { from, to, bytes });
-            }
-            Ok(())
-        })?;
-        if rows != tasks {
-            return Err(lines.error(format!("a matrix of {rows} rows, but there are {tasks} tasks")));
-        }
-        Ok(transfers)
     }
 }
 

@@ -17,6 +17,7 @@ mod rates;
 mod round_robin;
 mod search;
 mod seats;
+mod square;
 
 use leeward_fabric::{Bytes, Cpus, HostId};
 
