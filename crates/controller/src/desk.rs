@@ -248,7 +248,7 @@ impl<R> Desk<R> {
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => discarded = samples,
                 // The desk has a policy for replicas alone, and asks about nothing else.
-                Output::Answer(_, Answer::Tasks(_)) | Output::Advise(_) => {}
+                Output::Answer(_, Answer::Tasks(_) | Answer::Again(_)) | Output::Advise(_) => {}
             }
         }
         self.outputs = outputs;

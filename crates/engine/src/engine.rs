@@ -1,12 +1,14 @@
 //! The engine itself.
 
+mod again;
+
 use std::collections::BTreeMap;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, Scratch};
 use leeward_placement::moves::MoveRequest;
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Traffic};
+use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 use crate::cell::{self, Cell};
@@ -88,6 +90,13 @@ impl Engine {
             Input::Ask(ask, Ask::Tasks(request)) => {
                 let answer = self.place_tasks(request);
                 out.push(Output::Answer(ask, Answer::Tasks(answer)));
+            }
+            Input::Ask(ask, Ask::Again(left, worth)) => {
+                let answer = self.place_again(&left, worth);
+                out.push(Output::Answer(ask, Answer::Again(answer)));
+            }
+            Input::CrossTraffic(seen) => {
+                seen.iter().for_each(|&(resource, flows)| self.ledger.cross_traffic(resource, flows, now));
             }
             Input::Ended(app) => self.end(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
@@ -181,11 +190,21 @@ impl Engine {
             let demands = request.tasks.iter().map(|&task| raised(task, seen)).collect();
             std::mem::replace(&mut request.tasks, demands)
         });
-        let stated = stated.as_deref();
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let mut decision = policy.place(std::slice::from_ref(&request), &mut context).remove(0)?;
+        let decision = policy.place(std::slice::from_ref(&request), &mut context).remove(0)?;
+        Ok(self.settle(&request, stated.as_deref(), decision))
+    }
+
+    /// Commits what was decided of an app, whose tasks are on their hosts from now on. `stated` is what its tasks
+    /// demand by themselves, where that is not what they were placed by.
+    fn settle(
+        &mut self,
+        request: &AppRequest,
+        stated: Option<&[Task]>,
+        mut decision: Decision<Assignment>,
+    ) -> Placed<Assignment> {
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
         // Those of transfers belong to the app, and end with it; they are kept by its first task.
@@ -200,10 +219,10 @@ impl Engine {
             }
             self.pool.occupy(host, request.job, task.cpus, task.memory);
             let demand = stated.map_or(*task, |stated| stated[index as usize]);
-            let placed = cell::Placed::new(&request, index, demand, host, kept);
+            let placed = cell::Placed::new(request, index, demand, host, kept);
             self.cell.insert(self.pool.fabric(), placed);
         }
-        Ok(Placed { decision, entries })
+        Placed { decision, entries }
     }
 
     fn end(&mut self, app: u64) {

@@ -16,4 +16,4 @@ mod message;
 
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
-pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates};
+pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates, Replaced};

@@ -3,7 +3,7 @@
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Discarded, EntryId, Sample};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
+use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Worth};
 use leeward_placement::{Decision, Refusal};
 
 /// What happened.
@@ -27,6 +27,9 @@ pub enum Input<'a> {
     Stored(HostId, Bytes),
     /// A host stores this much less: what was to be written there never was, or is gone.
     Unstored(HostId, Bytes),
+    /// How much traffic of others there is on resources, as so many flows that always have something to send (Choreo
+    /// section 3.2).
+    CrossTraffic(&'a [(ResourceId, f64)]),
     /// An app ended, with all its tasks.
     Ended(u64),
     /// What a job can bear, from now on.
@@ -64,6 +67,8 @@ pub enum Ask {
     Replicas(ReplicaRequest),
     /// Where do these tasks go?
     Tasks(AppRequest),
+    /// Should an app that runs go on elsewhere? It is asked for with all its tasks and what they have still to send.
+    Again(AppRequest, Worth),
 }
 
 /// What the plant is to do.
@@ -87,6 +92,8 @@ pub enum Answer {
     Replicas(Result<Placed<Chain>, Refusal>),
     /// The tasks go there, or nowhere.
     Tasks(Result<Placed<Assignment>, Refusal>),
+    /// The app goes there, if that is worth it, or stays because the policy would put it nowhere.
+    Again(Result<Replaced, Refusal>),
 }
 
 /// A task is to be moved.
@@ -109,4 +116,18 @@ pub struct Placed<C> {
     pub decision: Decision<C>,
     /// The entries committed for it, to be released when its work ends.
     pub entries: Vec<EntryId>,
+}
+
+/// An app that was placed once more. Times are predictions in seconds, infinite where a link carries nothing; see
+/// [`leeward_placement::tasks::Again`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Replaced {
+    /// Where it goes; `None` if it stays. It is in the ledger there already, and its former entries are released.
+    pub placed: Option<Placed<Assignment>>,
+    /// When the rest is over where it was.
+    pub stays: f64,
+    /// When the rest is over where it would go, without the cost.
+    pub moves: f64,
+    /// How long going there takes.
+    pub cost: f64,
 }

@@ -4,6 +4,7 @@
 //! demand (Hotspots section 5.1); a tenant asks for an app, tasks that come together with a traffic matrix (Choreo
 //! section 5). A policy answers with a host for each task, or refuses all of them.
 
+mod again;
 mod borg;
 mod change;
 mod choreo;
@@ -21,6 +22,7 @@ mod square;
 
 use leeward_fabric::{Bytes, Cpus, HostId};
 
+pub use again::{Again, Worth, again};
 pub use borg::{Borg, BorgSettings};
 pub(crate) use change::streams;
 pub use choreo::{Choreo, ChoreoSettings, Ties};

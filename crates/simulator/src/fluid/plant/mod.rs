@@ -278,7 +278,7 @@ impl<'a> Plant<'a> {
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
-                    Output::Answer(_, Answer::Tasks(_)) | Output::Advise(_) => {
+                    Output::Answer(_, Answer::Tasks(_) | Answer::Again(_)) | Output::Advise(_) => {
                         unreachable!("nothing is asked about tasks here")
                     }
                 }
@@ -330,7 +330,7 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
 }
 
 /// A number for a host, rack or pod; background flows between the same two share one entry of the network.
-fn class_of(endpoint: Endpoint) -> Option<u64> {
+pub(super) fn class_of(endpoint: Endpoint) -> Option<u64> {
     match endpoint {
         Endpoint::Host(host) => Some(u64::from(host.0) << 1),
         Endpoint::Domain(domain) => Some(u64::from(domain.0) << 1 | 1),

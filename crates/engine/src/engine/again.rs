@@ -1,0 +1,42 @@
+//! Apps that run, placed once more (Choreo section 2.4).
+
+use leeward_fabric::HostId;
+use leeward_placement::tasks::{self, AppRequest, TaskId, Worth};
+use leeward_placement::{Context, Refusal, Request};
+
+use super::Engine;
+use crate::message::Replaced;
+
+impl Engine {
+    /// Places what is left of an app once more, and moves it if that is worth it. An app that does not run with these
+    /// tasks stays.
+    pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Replaced, Refusal> {
+        let Some(policy) = &self.policies.tasks else {
+            return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
+        };
+        let host = |index| self.cell.get(TaskId { app: left.id, index }).map(|placed| placed.host);
+        let hosts: Option<Vec<HostId>> = (0..left.tasks.len() as u32).map(host).collect();
+        let Some(hosts) = hosts else {
+            return Ok(Replaced { placed: None, stays: 0.0, moves: 0.0, cost: 0.0 });
+        };
+        // Its own tasks are in its way no more than its own load.
+        for (task, &host) in left.tasks.iter().zip(&hosts) {
+            self.pool.vacate(host, left.job, task.cpus, task.memory);
+        }
+        let view = &mut self.ledger.view(self.now, &mut self.scratch);
+        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        let mut context = Context { view, pool, seed, explain };
+        let again = tasks::again(policy.as_ref(), left, &hosts, worth.pause, &mut context);
+        for (task, &host) in left.tasks.iter().zip(&hosts) {
+            self.pool.occupy(host, left.job, task.cpus, task.memory);
+        }
+        let again = again?;
+        let is_worth = again.is_worth(worth.margin);
+        let (stays, moves, cost) = (again.stays, again.moves, again.cost);
+        let placed = is_worth.then(|| {
+            self.end(left.id);
+            self.settle(left, None, again.decision)
+        });
+        Ok(Replaced { placed, stays, moves, cost })
+    }
+}

@@ -1,0 +1,114 @@
+//! Apps placed again through the engine: the ledger and the pool are as if they had been placed there at first.
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies, Replaced};
+use leeward_fabric::{Bytes, Cluster, Cpus, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_placement::tasks::{AppRequest, Task, Transfer, Worth};
+use leeward_placement::{Explain, Refusal, tasks};
+use proptest::prelude::*;
+
+const WORTH: Worth = Worth { pause: Nanos(1_000_000_000), margin: 0.1 };
+
+fn engine(policy: &str) -> Engine {
+    let text = "shape: hose\nhosts: 6\nnic: 800Mbps\ncpus: 2\n";
+    let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let tasks = Some(tasks::make(policy, "").expect("a policy of the registry"));
+    let policies = Policies { tasks, ..Policies::default() };
+    Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Off)
+}
+
+fn app(id: u64, transfers: &[(u32, u32, u64)]) -> AppRequest {
+    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
+    let tasks = vec![Task { cpus: Cpus(1000), ..Task::default() }; 3];
+    AppRequest {
+        id,
+        job: id,
+        tasks,
+        transfers: transfers.iter().map(transfer).collect(),
+        ..AppRequest::default()
+    }
+}
+
+fn answer(engine: &mut Engine, at: u64, ask: Ask) -> Answer {
+    let mut out = Vec::new();
+    engine.handle(Nanos(at), Input::Ask(0, ask), &mut out);
+    let answers = out.into_iter().filter_map(|output| match output {
+        Output::Answer(_, answer) => Some(answer),
+        _ => None,
+    });
+    answers.last().expect("an ask is answered")
+}
+
+fn place(engine: &mut Engine, at: u64, request: AppRequest) -> Result<Vec<HostId>, Refusal> {
+    match answer(engine, at, Ask::Tasks(request)) {
+        Answer::Tasks(answer) => answer.map(|placed| placed.decision.choice),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn again(engine: &mut Engine, at: u64, left: AppRequest) -> Result<Replaced, Refusal> {
+    match answer(engine, at, Ask::Again(left, WORTH)) {
+        Answer::Again(answer) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Processors left on each host, and flows on each link.
+fn books(engine: &Engine, at: u64) -> (Vec<Option<Cpus>>, Vec<f64>) {
+    let mut scratch = Scratch::default();
+    let view = engine.ledger().view(Nanos(at), &mut scratch);
+    let links = (0..engine.ledger().fabric().resource_count() as u32).map(ResourceId);
+    let hosts = engine.ledger().fabric().all_hosts();
+    (hosts.map(|host| engine.pool().cpus_left(host)).collect(), links.map(|link| view.flows(link)).collect())
+}
+
+#[test]
+fn an_app_that_does_not_run_stays() {
+    let mut engine = engine("choreo");
+    let stays = again(&mut engine, 1, app(9, &[(0, 1, 10)])).expect("a policy is there");
+    assert_eq!(stays.placed, None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_books_hold_an_app_where_it_is_and_nothing_once_it_has_ended(
+        transfers in prop::collection::btree_map((0_u32..3, 0_u32..3), 1_u64..2000, 1..6),
+        policy in prop::sample::select(vec!["random", "choreo", "leeward", "minimum-machines"]),
+        changes in prop::collection::vec((0_u32..6, 0_i64..800), 1..8), other in any::<bool>(),
+    ) {
+        let mut engine = engine(policy);
+        let empty = books(&engine, 0);
+        let transfers: Vec<_> = transfers.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
+        let request = app(1, &transfers);
+        if other {
+            place(&mut engine, 1, app(2, &[(0, 1, 500), (1, 2, 100)])).expect("there is room");
+        }
+        let mut hosts = place(&mut engine, 1, request.clone()).expect("there is room");
+        for (at, (host, mbps)) in (2..).zip(changes) {
+            let link = engine.ledger().fabric().egress(HostId(host)).expect("a hose");
+            engine.handle(Nanos(at), Input::Believe(link, Load(mbps * 1_000_000)), &mut Vec::new());
+            let before = books(&engine, at);
+            let made = again(&mut engine, at, request.clone()).expect("there is room where it is");
+            match made.placed {
+                None => prop_assert_eq!(books(&engine, at), before),
+                Some(placed) => {
+                    prop_assert!(made.cost + made.moves < (1.0 - WORTH.margin) * made.stays);
+                    hosts = placed.decision.choice;
+                    for (index, &host) in (0..).zip(&hosts) {
+                        let task = leeward_placement::tasks::TaskId { app: 1, index };
+                        prop_assert_eq!(engine.host_of(task), Some(host));
+                    }
+                    let used: u64 = books(&engine, at).0.iter().flatten().map(|cpus| 2000 - cpus.0).sum();
+                    prop_assert_eq!(used, 3000 * (1 + u64::from(other)));
+                }
+            }
+        }
+        engine.handle(Nanos(100), Input::Ended(1), &mut Vec::new());
+        engine.handle(Nanos(100), Input::Ended(2), &mut Vec::new());
+        prop_assert_eq!(books(&engine, 100), empty);
+        prop_assert_eq!(hosts.len(), 3);
+    }
+}
