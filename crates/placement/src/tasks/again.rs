@@ -10,7 +10,8 @@
 //! moves if  cost + (the rest, on the new hosts)  <  (1 - margin) * (the rest, where it is)
 //! ```
 //!
-//! A task that has nothing more to send or receive stays where it is, if the others leave it room. So what is predicted gets shorter with every migration, by `margin` at least, costs included: two placements that are
+//! A task that has nothing more to send or receive stays where it is, if the others leave it room; and in apps that are not
+//! too large so does every other by whose move the rest would be over no earlier. So what is predicted gets shorter with every migration, by `margin` at least, costs included: two placements that are
 //! about as good are not exchanged for each other again and again.
 
 use leeward_fabric::{HostId, Nanos};
@@ -19,6 +20,10 @@ use leeward_ledger::{Owner, OwnerKind};
 use super::seats::Seats;
 use super::{AppRequest, Assignment, Estimate, Transfer, change, completion};
 use crate::{Context, Decision, Policy, Pool, Refusal};
+
+/// Apps with more tasks or transfers than these go where the policy says: every task would have to be looked at by itself.
+const MOST_TASKS: usize = 256;
+const MOST_TRANSFERS: usize = 20_000;
 
 /// What a migration costs besides carrying memory, and what it must save.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,30 +72,26 @@ pub fn again(
     let mark = context.view.mark();
     let decision = policy.place(std::slice::from_ref(left), context).remove(0)?;
     context.view.back_to(mark);
-    let decision = match stay_put(left, hosts, &decision.choice, context.pool) {
-        Some(choice) if choice != decision.choice => {
-            let notes = change::Notes { why: decision.why, gap: decision.basis.gap };
-            change::decision(decision.basis.policy, left, choice, notes, context)
-        }
-        _ => decision,
-    };
-    let (view, estimate) = (&*context.view, Estimate::default());
-    let next = &decision.choice;
-    let over = |on: &[HostId]| completion(view, &left.transfers, on, estimate).seconds;
+    let estimate = Estimate::default();
+    let over = |on: &[HostId]| completion(context.view, &left.transfers, on, estimate).seconds;
+    let next = stay_put(left, hosts, &decision.choice, context.pool);
+    let next = next.unwrap_or_else(|| decision.choice.clone());
+    let next = go_back(left, hosts, next, context.pool, over);
     // Each task is an end where it is, and another where it goes.
     let tasks = left.tasks.len() as u32;
     let moving = (0..tasks).filter(|&task| hosts[task as usize] != next[task as usize]);
     let memory = |task: u32| left.tasks[task as usize].memory;
     let carried: Vec<Transfer> =
         moving.map(|task| Transfer { from: task, to: tasks + task, bytes: memory(task) }).collect();
-    let carrying = completion(view, &carried, &[hosts, next].concat(), estimate).seconds;
-    Ok(Again {
-        stays: over(hosts),
-        moves: over(next),
-        cost: pause.as_secs_f64() + carrying,
-        moved: carried.len() as u32,
-        decision,
-    })
+    let carrying = completion(context.view, &carried, &[hosts, &next].concat(), estimate).seconds;
+    let (stays, moves) = (over(hosts), over(&next));
+    let decision = if next == decision.choice {
+        decision
+    } else {
+        let notes = change::Notes { why: decision.why, gap: decision.basis.gap };
+        change::decision(decision.basis.policy, left, next, notes, context)
+    };
+    Ok(Again { stays, moves, cost: pause.as_secs_f64() + carrying, moved: carried.len() as u32, decision })
 }
 
 /// `next`, but tasks that have nothing more to send or receive stay on `hosts` where there is room for them beside those
@@ -110,4 +111,33 @@ fn stay_put(left: &AppRequest, hosts: &[HostId], next: &[HostId], pool: &Pool) -
         seats.take_first(task, [hosts[task as usize], next[task as usize]]).ok()?;
     }
     Some(seats.assignment())
+}
+
+/// Sends tasks of `next` back to where they are, one after the other, where they have room and the rest is `over` no later.
+fn go_back(
+    left: &AppRequest,
+    hosts: &[HostId],
+    mut next: Assignment,
+    pool: &Pool,
+    over: impl Fn(&[HostId]) -> f64,
+) -> Assignment {
+    if next.len() > MOST_TASKS || left.transfers.len() > MOST_TRANSFERS {
+        return next;
+    }
+    let mut best = over(&next);
+    for task in 0..next.len() {
+        let there = std::mem::replace(&mut next[task], hosts[task]);
+        let mut seats = Seats::new(pool, left);
+        for (other, &host) in (0..).zip(&next).filter(|&(other, _)| other != task as u32) {
+            seats.take(other, host);
+        }
+        let has_room = there != hosts[task] && seats.refuses(hosts[task], task as u32).is_none();
+        let seconds = if has_room { over(&next) } else { f64::INFINITY };
+        if has_room && seconds <= best {
+            best = seconds;
+        } else {
+            next[task] = there;
+        }
+    }
+    next
 }
