@@ -21,6 +21,7 @@ from leeward.errors import MOST_SEED, InputError, names, whole_number
 TABLES = (
     *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
     *("tasks", "moves", "cell", "reads"),
+    *("apps", "migrations"),
 )
 """What the tables of a run are called."""
 

@@ -86,6 +86,7 @@ def test_a_simulation_repeats_to_the_last_bit(scenario: Path) -> None:
 TABLES = (
     *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
     *("tasks", "moves", "cell", "reads"),
+    *("apps", "migrations"),
 )
 
 

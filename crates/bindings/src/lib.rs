@@ -4,6 +4,7 @@
 //! types and back. Tables cross the border as Arrow, without copies where their types allow. What users import,
 //! with its documentation and types, is the Python package around this module.
 
+mod app_records;
 mod cluster;
 mod columns;
 mod describe;

@@ -14,23 +14,23 @@ use crate::cluster::{kind_name, table};
 
 pub type ArrowTable = PyArrowType<Table>;
 
-fn times(values: impl Iterator<Item = f64>) -> ArrayRef {
+pub fn times(values: impl Iterator<Item = f64>) -> ArrayRef {
     Arc::new(Float64Array::from_iter_values(values))
 }
 
-fn maybe_times(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
+pub fn maybe_times(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
     Arc::new(Float64Array::from_iter(values))
 }
 
-fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+pub fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(values))
 }
 
-fn ids(values: impl Iterator<Item = Option<u32>>) -> ArrayRef {
+pub fn ids(values: impl Iterator<Item = Option<u32>>) -> ArrayRef {
     Arc::new(UInt32Array::from_iter(values))
 }
 
-fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
+pub fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 

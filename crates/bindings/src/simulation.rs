@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
+use crate::app_records;
 use crate::errors::Refused;
 use crate::records::{self, ArrowTable};
 use crate::tables;
@@ -90,7 +91,7 @@ impl Scenario {
     /// What its policies place: `replicas` or `tasks`.
     #[getter]
     fn kind(&self) -> &'static str {
-        if self.inner.is_cell() { "tasks" } else { "replicas" }
+        self.inner.kind().of_policies()
     }
 
     /// Runs every policy under every seed, up to `jobs` at once. `progress(task, share)` is told how far each is.
@@ -169,7 +170,7 @@ impl Run {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        if self.scenario.is_cell() { "tasks" } else { "replicas" }
+        self.scenario.kind().of_policies()
     }
 
     #[getter]
@@ -247,6 +248,14 @@ impl Run {
 
     fn reads(&self) -> PyResult<ArrowTable> {
         records::reads(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn apps(&self) -> PyResult<ArrowTable> {
+        app_records::apps(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    fn migrations(&self) -> PyResult<ArrowTable> {
+        app_records::migrations(&self.inner.record)
     }
 }
 

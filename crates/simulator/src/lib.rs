@@ -1,7 +1,7 @@
 //! Simulated plants, and the stage they share.
 //!
 //! [`stage`] is what every plant has in common: scenarios, workloads, telemetry, records. [`fluid`] carries a scenario's
-//! arrivals at exact max-min rates. [`cell`] places a stream of tasks and moves them. A run is one thread and depends on its scenario, policy and seed alone; runs are
+//! files or apps at exact max-min rates. [`cell`] places a stream of tasks and moves them. A run is one thread and depends on its scenario, policy and seed alone; runs are
 //! independent of each other, so [`run_all`] may do several at once and gives the same results.
 
 pub mod cell;

@@ -11,7 +11,7 @@ use leeward_placement::PolicyError;
 use crate::cell;
 use crate::fluid::{self, FluidError};
 use crate::stage::record::Record;
-use crate::stage::scenario::{Arrivals, PolicySpec, Scenario};
+use crate::stage::scenario::{Arrivals, Kind, PolicySpec, Scenario};
 
 /// Told now and then what share of a run is done; answers whether to go on.
 pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
@@ -128,7 +128,11 @@ fn run(
     arrivals: &Arrivals,
     progress: Progress<'_>,
 ) -> Result<Run, RunError> {
-    let plant = if scenario.is_cell() { cell::run } else { fluid::run };
+    let plant = match scenario.kind() {
+        Kind::Replicas => fluid::run,
+        Kind::Cell => cell::run,
+        Kind::Apps => fluid::run_tenant,
+    };
     let record = plant(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
     let (policy, provenance) = (task.policy.clone(), arrivals.provenance.clone());
     Ok(Run { policy, seed: task.seed, provenance, record })

@@ -26,7 +26,8 @@ Examples:
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="Which paper: sinbad, choreo or hotspots.", show_default=False)
+        str,
+        typer.Argument(metavar="PAPER", help="Which paper: sinbad, choreo or hotspots.", show_default=False),
     ],
     figure: Annotated[
         str | None,

@@ -103,6 +103,15 @@ def drawn(runs: Sequence[Run]) -> list[tuple[str, str, str]]:
         "The part of a line right of the mark is what operators call hotspots. The vertical axis is"
         " logarithmic."
     )
+    if len(runs[0].apps()):
+        took = (
+            "How many apps take longer than a time, from their arrival on: lower and further left is better."
+        )
+        return [
+            ("The slow apps", pictures.app_times(runs), took),
+            ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
+            ("How busy rack downlinks get", pictures.hot_links(runs), busy),
+        ][: 3 if len(runs[0].links()) else 1]
     if runs[0].kind == "tasks":
         return [
             ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),

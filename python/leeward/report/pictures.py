@@ -40,6 +40,25 @@ def write_times(runs: Sequence[Run]) -> str:
     return figure(draw)
 
 
+def app_times(runs: Sequence[Run]) -> str:
+    """How many apps take longer than a time, from their arrival on."""
+
+    def draw(axes: "Axes") -> None:
+        for run, style in zip(runs, styled(runs), strict=True):
+            apps = run.apps()
+            arrived = apps["arrived_s"].to_numpy()
+            took = apps["finished_s"].to_numpy(zero_copy_only=False) - arrived
+            took = numpy.sort(took[(arrived >= run.warmup_s) & numpy.isfinite(took)])
+            longer = 100 * (1 - numpy.arange(len(took)) / max(len(took), 1))
+            axes.step(took, longer, where="post", label=run.policy, **style)
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 100)
+        axes.set_xlabel("time from arrival to last transfer, s")
+        axes.set_ylabel("apps that take longer, %")
+
+    return figure(draw)
+
+
 def gains(runs: Sequence[Run]) -> str:
     """How much faster each full block is written than under the first policy."""
 

@@ -38,6 +38,9 @@ TASKS = "tasks"
 READS = "reads"
 """What begins the names of the figures of reads."""
 
+APPS = "apps"
+"""The same for the figures of apps."""
+
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
 """Words for what went wrong, shown only if it did, and what results call it."""
 _OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "blocks"), ("  files", "files"))
@@ -62,6 +65,14 @@ _CELL_WORDS = {
     "network-intensive": "the tenth of all tasks with the most bandwidth per processor; on hot racks: put, or"
     " moved, where a link was hot in the interval before",
     "stretch": "how many times as long as its work alone a tolerant task takes, from its first host on",
+}
+
+APP_TIME = "time from arrival to last transfer, mean"
+_APP_WORDS = {
+    "run time": "from its hosts to an app's last transfer; all transfers begin together, when it is placed",
+    "forecast": "what the model said of the run time when the app was placed; of apps that ran undisturbed",
+    "across the network": "what tasks on different hosts sent each other, of all that tasks sent",
+    "Cv": _WORDS["Cv"],
 }
 
 Show = Callable[[float], str]
@@ -97,9 +108,11 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
 
     Args:
         policies: Those compared; the first is what the others are compared with.
-        figures: The names of all figures there are, which say whether tasks are placed and not copies of
-            blocks, and whether there are reads.
+        figures: The names of all figures there are, which say whether tasks or apps are placed and not copies
+            of blocks, and whether there are reads.
     """
+    if f"{APPS}.count" in figures:
+        return _of_apps(policies)
     cell = f"{TASKS}.count" in figures
     if cell:
         return [
@@ -169,6 +182,39 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     return made
 
 
+def _of_apps(policies: Sequence[str]) -> list[Quantity]:
+    """The lines of the comparison where apps are placed."""
+    made = [
+        Quantity("apps that arrived", f"{APPS}.count", count),
+        Quantity("ended", f"{APPS}.finished", count),
+        Quantity("never placed", f"{APPS}.unplaced", count, only_if_any=True),
+        Quantity("had to wait for hosts", f"{APPS}.waited", count, only_if_any=True),
+        Quantity("wait for hosts, mean", f"{APPS}.wait_s.mean", seconds, only_if_any=True),
+        Quantity(APP_TIME, f"{APPS}.completion_s.mean", seconds, "ratio"),
+        Quantity("run time, mean", f"{APPS}.run_s.mean", seconds, "ratio"),
+        Quantity("  median", f"{APPS}.run_s.p50", seconds, "ratio"),
+        Quantity("  95th percentile", f"{APPS}.run_s.p95", seconds, "ratio"),
+    ]
+    if len(policies) > 1:
+        baseline = policies[0]
+        made.append(
+            Quantity(f"time of the same apps, {against(baseline)}", f"{BASELINE}.{APPS}.factor", times)
+        )
+        for words, share in shares(baseline, "apps"):
+            made.append(Quantity(words, f"{BASELINE}.{APPS}.{share}", percent))
+    return [
+        *made,
+        Quantity("hosts of an app, mean", f"{APPS}.hosts", number),
+        Quantity("bytes across the network", f"{APPS}.network_share", percent, "difference"),
+        Quantity("error of the forecast, mean", f"{APPS}.forecast_error", percent),
+        Quantity("migrations", f"{APPS}.migrations", count, only_if_any=True),
+        Quantity("  tasks moved", f"{APPS}.tasks_moved", count, only_if_any=True),
+        Quantity("begun anew after a failure", f"{APPS}.restarts", count, only_if_any=True),
+        Quantity(UPLINKS, "rack_uplink_cv", number, "difference", only_if_any=True),
+        Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference", only_if_any=True),
+    ]
+
+
 def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     """Rows of the comparison of runs on the same arrivals; the first is what the others are compared with."""
     others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
@@ -194,10 +240,10 @@ def against(baseline: str) -> str:
     return f"{baseline} / this"
 
 
-def shares(baseline: str) -> list[tuple[str, str]]:
-    """Words for the shares of full blocks that are faster, slower and so on, and what results call them."""
+def shares(baseline: str, things: str = "full blocks") -> list[tuple[str, str]]:
+    """Words for the shares of things that are faster, slower and so on, and what results call them."""
     return [
-        (f"full blocks faster than {baseline}", "faster"),
+        (f"{things} faster than {baseline}", "faster"),
         ("  the same (within 1 %)", "same"),
         ("  slower", "slower"),
         ("  in half the time or less", "twice_as_fast"),
@@ -208,6 +254,8 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
     """The words of some rows, and what they mean."""
     if any(row.quantity == HOT_RACKS for row in rows):
         return list(_CELL_WORDS.items())
+    if any(row.quantity == APP_TIME for row in rows):
+        return list(_APP_WORDS.items())
     words = list(_WORDS.items())
     if any(against(baseline) in row.quantity for row in rows):
         meaning = (

@@ -90,9 +90,9 @@ def writes(run: Run) -> pyarrow.Table:
     """The write times of a run.
 
     Returns:
-        A row for each block, file, job and read: `kind`; `number` and `block`, which name it in every run
-        on the same arrivals; `full`, whether it is a full block; `counted`, whether its file or job began,
-        or it was read, after the warm-up; `time_s`, null if it was not written, or not read.
+        A row for each block, file, job, read and app: `kind`; `number` and `block`, which name it in every
+        run on the same arrivals; `full`, whether it is a full block; `counted`, whether it, or its file,
+        began after the warm-up; `time_s`, null if it did not end.
     """
     blocks, files, jobs, reads = run.blocks(), run.files(), run.jobs(), run.reads()
     file_counted = files["start_s"].to_numpy() >= run.warmup_s
@@ -114,6 +114,12 @@ def writes(run: Run) -> pyarrow.Table:
         none = numpy.zeros(len(table), dtype=numpy.uint32)
         counted = table[start].to_numpy() >= run.warmup_s
         rows.append((kind, numbers, none, none.astype(bool), counted, _durations(table, start)))
+    apps = run.apps()
+    if len(apps):
+        numbers = numpy.arange(len(apps), dtype=numpy.uint32)
+        none = numpy.zeros(len(apps), dtype=numpy.uint32)
+        counted = apps["arrived_s"].to_numpy() >= run.warmup_s
+        rows.append(("app", numbers, none, none.astype(bool), counted, _durations(apps, "arrived_s")))
     kinds = numpy.concatenate([numpy.repeat(kind, len(numbers)) for kind, numbers, *_ in rows])
     number, block, full, counted, times = (
         numpy.concatenate([row[column] for row in rows]) for column in range(1, 6)
@@ -141,6 +147,8 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
     parts |= {"files": ("file", None), "jobs": ("job", None)}
     if any("read" in table["kind"].combine_chunks().dictionary.to_pylist() for table in (ours, baseline)):
         parts["reads"] = ("read", None)
+    if "app" in ours["kind"].combine_chunks().dictionary.to_pylist():
+        parts |= {"apps": ("app", None)}
     compared: dict[str, Any] = {
         name: _pairs(_of(ours, kind, full), _of(baseline, kind, None)) for name, (kind, full) in parts.items()
     }

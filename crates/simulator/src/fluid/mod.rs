@@ -1,7 +1,8 @@
 //! The fluid simulator: flows through a network at exact max-min fair rates.
 //!
 //! ```text
-//! run          a scenario on the simulated network (the plant)
+//! run          a scenario's files on the simulated network (the plant)
+//! run_tenant   a scenario's apps on it
 //! Network      flows in time: start, cancel, advance, what was carried
 //!   Clocks     virtual time: who finishes when
 //!     Completions, Crowds   the earliest prediction; the flows of one class
@@ -68,6 +69,7 @@ mod paths;
 mod plant;
 mod profiles;
 mod queue;
+mod tenant;
 mod watch;
 
 pub use apps::{AppArrival, AppRun, run_apps};
@@ -77,3 +79,4 @@ pub use flows::FlowId;
 pub use maxmin::{EntryId, Limit, MaxMin};
 pub use network::{Finished, Network};
 pub use plant::run;
+pub use tenant::run as run_tenant;

@@ -49,6 +49,7 @@ pub fn read(
         Source::Cell(settings) => settings.generate(cluster, seed, horizon),
         Source::Tasks(settings) => settings.read(text(&settings.file)?, cluster, horizon),
         Source::Reads(settings) => settings.generate(cluster, seed, horizon),
+        Source::App(_) => unreachable!("it may be of two files, which lie in a folder"),
     }
 }
 

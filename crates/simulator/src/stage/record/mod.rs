@@ -1,9 +1,11 @@
 //! What happened in a run, row by row. Times are seconds from its start; links are recorded up to the horizon, blocks
 //! until the last of them is written, tasks of a cell up to the horizon.
 
+mod app;
 mod cell;
 mod reads;
 
+pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
 pub use reads::{NotMade, Read};
@@ -35,6 +37,10 @@ pub struct Record {
     pub reads: Vec<Read>,
     /// Reads that were not made; `None` without a source of reads.
     pub reads_not_made: Option<NotMade>,
+    /// Apps, in the order in which they arrive.
+    pub apps: Vec<App>,
+    /// Apps that moved while they ran, in order of time.
+    pub migrations: Vec<Migration>,
     /// Background flows that ended, and those that did not within the run.
     pub flows: (u64, u64),
     /// Samples that the ledger did not take in.

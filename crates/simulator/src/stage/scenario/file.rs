@@ -42,6 +42,9 @@ pub struct ScenarioFile {
     #[serde(default)]
     #[schemars(with = "Vec<EventFile>")]
     pub events: Vec<Spanned<EventFile>>,
+    /// When apps that run are placed again, and what moving them costs. Default never.
+    #[schemars(with = "Option<MigrationFile>")]
+    pub migration: Option<Spanned<MigrationFile>>,
     /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or none
     /// where a block has one copy.
     #[schemars(with = "Option<u8>")]
@@ -64,6 +67,36 @@ pub struct ScenarioFile {
     /// Seed of everything random. Default 1.
     #[serde(default = "first")]
     pub seed: u64,
+}
+
+/// Re-placement of apps that run (Choreo section 2.4).
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MigrationFile {
+    /// How often all apps that run are placed again.
+    pub every: Nanos,
+    /// For how long an app stands still when it moves, once the memory of its tasks is carried. Default 10s.
+    #[serde(default = "ten")]
+    pub pause: Nanos,
+    /// The share of the time left that moving must save, costs included. Default 0.1.
+    #[serde(default = "tenth")]
+    pub margin: Share,
+}
+
+impl MigrationFile {
+    /// What is wrong with these settings: the field, and what was expected.
+    pub(super) fn check(&self, horizon: Nanos) -> Result<(), (&'static str, String)> {
+        const MOST: u64 = 1_000_000;
+        if self.every.0 == 0 || horizon.0 / self.every.0 > MOST {
+            let message =
+                format!("{}: expected a positive time, and at most {MOST} of them in a run", self.every);
+            return Err(("every", message));
+        }
+        if self.pause > horizon {
+            return Err(("pause", format!("{}: expected at most the horizon of {horizon}", self.pause)));
+        }
+        Ok(())
+    }
 }
 
 /// Something that happens at a time: exactly one of `host`, `rack` and `link` is given.
@@ -202,8 +235,16 @@ fn hour() -> Spanned<Nanos> {
     nowhere(Nanos(3_600_000_000_000))
 }
 
+fn ten() -> Nanos {
+    Nanos(10_000_000_000)
+}
+
 fn ten_seconds() -> Spanned<Nanos> {
-    nowhere(Nanos(10_000_000_000))
+    nowhere(ten())
+}
+
+fn tenth() -> Share {
+    Share::new(0.1).expect("a share")
 }
 
 /// The default of what the file does not mention.

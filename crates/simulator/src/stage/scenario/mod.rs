@@ -1,22 +1,19 @@
 //! Scenarios: one cluster, some workloads, what happens, and the policies to try, ready to run.
 
 mod file;
+mod kind;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use file::{EventFile, HostState, PolicySpec, ScenarioFile};
+pub use file::{EventFile, HostState, MigrationFile, PolicySpec, ScenarioFile};
+pub use kind::Kind;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::replicas;
 
 use super::telemetry::Telemetry;
 use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
-
-/// The policies of a scenario that names none: for replicas, and for the tasks of a cell.
-const DEFAULT_POLICIES: [&str; 2] = ["uniform", "sinbad"];
-const DEFAULT_CELL_POLICIES: [&str; 2] = ["borg", "utp"];
 
 /// The longest run. Further on, nanoseconds are finer than the simulator's clock.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
@@ -39,6 +36,8 @@ pub struct Scenario {
     pub ledger: LedgerSettings,
     /// What happens, by time.
     pub events: Vec<Event>,
+    /// When apps that run are placed again; never if `None`.
+    pub migration: Option<MigrationFile>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
     /// How much more of its room, as a share, a host may fill than the mean.
@@ -51,6 +50,7 @@ pub struct Scenario {
     pub sample: Nanos,
     /// Seed of everything random, unless a run is given another.
     pub seed: u64,
+    kind: Kind,
     sources: Vec<Source>,
     inputs: Inputs,
 }
@@ -138,6 +138,8 @@ impl Scenario {
         }
         let ledger = ledger(&read.ledger.value, &telemetry.value)
             .map_err(|(field, message)| error(&field, message).at(&read.ledger))?;
+        let kind = Kind::of(read.workloads.iter().map(|source| &source.value))
+            .map_err(|(i, message)| error(&format!("workloads[{i}]"), message).at(&read.workloads[i]))?;
         if let Some(wanted) = &read.fault_domains {
             let (domains, value) = (cluster.fabric.fault_domain_count(), wanted.value);
             if usize::from(value) >= domains {
@@ -146,21 +148,27 @@ impl Scenario {
                 );
                 return Err(error("fault_domains", message).at(wanted));
             }
-        } else if cluster.fabric.fault_domain_count() == 1 {
+        } else if kind != Kind::Apps && cluster.fabric.fault_domain_count() == 1 {
             let message = "the cluster has a single one; `fault_domains: 0` allows copies in one";
             return Err(error("fault_domains", message.into()));
         }
-        let cell = read.workloads.iter().any(|source| source.value.makes_tasks());
-        if let Some((i, other)) =
-            read.workloads.iter().enumerate().find(|(_, other)| cell && !other.value.makes_tasks())
-        {
-            let message = format!(
-                "`{}` beside tasks of a cell: a run has either tasks to place or files to write, with their background",
-                other.value.kind()
-            );
-            return Err(error(&format!("workloads[{i}]"), message).at(other));
+        if kind == Kind::Apps && (read.fault_domains.is_some() || read.max_imbalance.is_some()) {
+            let field = if read.fault_domains.is_some() { "fault_domains" } else { "max_imbalance" };
+            return Err(error(field, "about copies of blocks, and apps have none; leave it out".into()));
         }
-        let defaults = if cell { DEFAULT_CELL_POLICIES } else { DEFAULT_POLICIES };
+        let migration = match &read.migration {
+            Some(read) if kind != Kind::Apps => {
+                let message = "only apps migrate: there is no `app` among the workloads";
+                return Err(error("migration", message.into()).at(read));
+            }
+            Some(read) => {
+                let wrong = |(field, message)| error(&format!("migration.{field}"), message).at(read);
+                read.value.check(horizon).map_err(wrong)?;
+                Some(read.value.clone())
+            }
+            None => None,
+        };
+        let defaults = kind.default_policies();
         let named = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
         let policies: Vec<PolicySpec> = read.policies.as_ref().map_or_else(named, |read| read.value.clone());
         if let Some(read) = &read.policies {
@@ -169,11 +177,7 @@ impl Scenario {
                 return wrong(format!("an empty list; leave it out for {}", defaults.join(" and ")));
             }
             for (i, policy) in policies.iter().enumerate() {
-                let made = if cell {
-                    crate::cell::make(policy).map(|_| ())
-                } else {
-                    replicas::make(&policy.name, &policy.settings).map(|_| ())
-                };
+                let made = kind.check(policy);
                 if let Err(message) = made {
                     return wrong(message.to_string());
                 }
@@ -199,6 +203,8 @@ impl Scenario {
             telemetry: read.telemetry.value,
             ledger,
             events,
+            migration,
+            kind,
             fault_domains: read.fault_domains.map(|wanted| wanted.value),
             max_imbalance: read.max_imbalance.map(Share::get),
             horizon,
@@ -218,9 +224,9 @@ impl Scenario {
         Scenario { inputs: Inputs { tables: Some(read), ..self.inputs }, ..self }
     }
 
-    /// Whether tasks of a cell arrive, and nothing else.
-    pub fn is_cell(&self) -> bool {
-        self.sources.iter().any(Source::makes_tasks)
+    /// What its policies place.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// What arrives under a seed: the same for every policy.

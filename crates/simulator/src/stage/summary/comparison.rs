@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::stage::record::{Block, File, Job, Read, Record, WRITE_SHARES};
+use crate::stage::record::{App, Block, File, Job, Read, Record, WRITE_SHARES};
 
 /// How a run compares with a baseline.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -45,6 +45,9 @@ pub struct Comparison {
     /// Reads, each with the read that came up at the same time by the same host; none of runs without a source of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<Paired>,
+    /// Apps, from arrival to the last transfer; none of other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apps: Option<Paired>,
     /// How far apart two times may be and count as the same, as a share of the baseline's.
     pub same_within: f64,
 }
@@ -225,6 +228,11 @@ impl Comparison {
             by_write_share: groups(&jobs, &WRITE_SHARES, |job| job.baseline.write_share()),
             by_bytes: groups(&jobs, &WRITE_SIZES, |job| job.ours.finished.map(|_| job.ours.bytes.0 as f64)),
             reads: record.reads_not_made.map(|_| Paired::of(read_pairs(record, baseline, warmup))),
+            apps: (!record.apps.is_empty()).then(|| {
+                let pairs = record.apps.iter().zip(&baseline.apps);
+                let counted = pairs.filter(|(app, _)| app.arrived >= warmup);
+                Paired::of(counted.map(|(ours, theirs)| (App::duration(ours), App::duration(theirs))))
+            }),
             same_within: SAME_WITHIN,
         }
     }

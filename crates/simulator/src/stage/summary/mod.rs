@@ -1,9 +1,11 @@
 //! What a run amounts to, and how two runs on the same arrivals compare.
 
+mod apps;
 mod comparison;
 mod reads;
 mod tasks;
 
+pub use apps::AppSummary;
 pub use comparison::{Comparison, Group, Paired};
 use leeward_fabric::{Fabric, ResourceKind};
 pub use reads::ReadSummary;
@@ -60,6 +62,9 @@ pub struct Summary {
     /// What reads come to; none of runs without a source of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<ReadSummary>,
+    /// What apps come to; none of other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apps: Option<AppSummary>,
 }
 
 /// The distribution of some durations, in seconds; all zero if there are none.
@@ -163,6 +168,7 @@ impl Summary {
             host_storage_cv: variation(&stored),
             tasks: TaskSummary::of(record, warmup),
             reads: ReadSummary::of(record, warmup),
+            apps: AppSummary::of(record, warmup),
         }
     }
 }

@@ -29,6 +29,8 @@ impl Workload {
             CellTask { job, kind, ..task }
         }));
         self.tasks.sort_by(|a, b| a.arrive.total_cmp(&b.arrive));
+        self.apps.extend(other.apps);
+        self.apps.sort_by(|a, b| a.arrive.total_cmp(&b.arrive));
         let mut jobs: Vec<_> =
             (0..).zip(std::mem::take(&mut self.jobs).into_iter().chain(other.jobs)).collect();
         jobs.sort_by(|(_, a), (_, b)| a.start.total_cmp(&b.start));

@@ -15,11 +15,13 @@
 //! cell              generated           tasks of a cell, which a policy places
 //! tasks             CSV, Parquet        tasks of a cell
 //! reads             generated           reads of the blocks that were written
+//! app               app file, CSV       apps, which a policy places
 //! ```
 //!
 //! A source is read whole or refused whole, with the file, line and field of what is wrong ([`leeward_fabric::input`]); what
 //! it drew depends on the seed alone ([`crate::stage::random`]); what it left out stands in its provenance line.
 
+mod app;
 mod blocks;
 mod cell;
 mod coflow;
@@ -37,16 +39,19 @@ mod source;
 mod swim;
 mod tasks;
 
+pub use app::App;
 pub use blocks::Blocks;
 pub use cell::{Cell, Constrained, History, UnknownPeak};
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares};
 pub use flows::{Flows, Numbers};
 pub use inputs::{Inputs, ReadTable};
+use std::sync::Arc;
+
 use leeward_engine::{Availability, HistorySettings};
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
-use leeward_placement::tasks::Task;
+use leeward_placement::tasks::{AppRequest, Task};
 pub use matrix::{Matrix, Order};
 pub use phases::Phases;
 pub use rates::Rates;
@@ -83,6 +88,19 @@ pub struct Workload {
     pub reads: Vec<ReadStream>,
     /// How the scheduler estimates what tasks of a cell demand, if it does.
     pub history: Option<HistorySettings>,
+    /// Apps, by arrival.
+    pub apps: Vec<AppArrival>,
+}
+
+/// An app that arrives: it is placed, sends what its matrix says, all at once, and ends with the last transfer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppArrival {
+    /// When it arrives, in seconds.
+    pub arrive: f64,
+    /// What results call it.
+    pub name: String,
+    /// Its tasks and transfers. Its number and job are given by the plant.
+    pub request: Arc<AppRequest>,
 }
 
 /// A task of a cell: it arrives, is put on a host, runs, and leaves.

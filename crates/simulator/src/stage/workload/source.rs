@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::app::App;
 use super::blocks::{self, Blocks};
 use super::cell::Cell;
 use super::coflow::Coflow;
@@ -51,10 +52,12 @@ pub enum Source {
     Tasks(Tasks),
     /// Generated: reads of the blocks that were written.
     Reads(Reads),
+    /// Apps: tasks with a traffic matrix.
+    App(App),
 }
 
 const KINDS: &[&str] =
-    &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "cell", "tasks", "reads"];
+    &["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "cell", "tasks", "reads", "app"];
 
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -91,6 +94,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
             "cell" => Source::Cell(map.next_value::<Option<Cell>>()?.unwrap_or_default()),
             "tasks" => Source::Tasks(map.next_value()?),
             "reads" => Source::Reads(map.next_value()?),
+            "app" => Source::App(map.next_value()?),
             other => {
                 let (other, kinds) = (excerpt(other), KINDS.join(", "));
                 return Err(de::Error::custom(format!(
@@ -163,6 +167,7 @@ impl Source {
                 settings.read(list(&settings.file, &columns)?, cluster, horizon)
             }
             Source::Reads(settings) => settings.generate(cluster, seed, horizon),
+            Source::App(settings) => settings.read(inputs, horizon),
         }?;
         for file in &loaded.workload.files {
             self.check(file, cluster)?;
@@ -190,6 +195,16 @@ impl Source {
         matches!(self, Source::Cell(_) | Source::Tasks(_))
     }
 
+    /// Whether it makes apps, and nothing else.
+    pub fn makes_apps(&self) -> bool {
+        matches!(self, Source::App(_))
+    }
+
+    /// Whether it makes background, and nothing else.
+    pub fn is_background(&self) -> bool {
+        matches!(self, Source::Coflow(_) | Source::Flows(_) | Source::Rates(_) | Source::Matrix(_))
+    }
+
     /// The key that names this kind of source.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -203,6 +218,7 @@ impl Source {
             Source::Cell(_) => "cell",
             Source::Tasks(_) => "tasks",
             Source::Reads(_) => "reads",
+            Source::App(_) => "app",
         }
     }
 }

@@ -1,0 +1,98 @@
+//! Cross traffic: what links carry that is not of the apps (Choreo section 3.2).
+//!
+//! The paper sends a bulk transfer along a path that could carry c1, sees c2, and takes the rest for c = c1 / c2 - 1 flows that
+//! always have something to send. Here nothing is sent: hosts know what their own apps sent, and counters show what links
+//! carried. The difference F is others' traffic; one more flow would see C - F of the capacity C, and so
+//!
+//! ```text
+//! c = C / (C - F) - 1
+//! ```
+//!
+//! F is smoothed as the ledger smooths what it measures. Where F is nearly all of C, counters cannot tell one flow that takes
+//! all it gets from many, and c is at most 99.
+
+use leeward_engine::Input;
+use leeward_fabric::{Endpoint, HostId, ResourceId};
+use leeward_ledger::{Sample, Scratch};
+
+use super::Plant;
+use super::apps::Stage;
+use crate::fluid::FlowId;
+
+/// The share of a capacity that one more flow sees at least.
+const LEAST: f64 = 0.01;
+
+/// What apps brought to links, and what others did.
+pub(super) struct Cross {
+    /// Work that flows of apps have brought to each resource, as far as it was counted.
+    own: Vec<f64>,
+    /// The same at the last reading of counters.
+    last: Vec<f64>,
+    /// F, in native units per second; NaN before the first report.
+    others: Vec<f64>,
+}
+
+impl Cross {
+    pub fn new(resources: usize) -> Cross {
+        let (own, last) = (vec![0.0; resources], vec![0.0; resources]);
+        Cross { own, last, others: vec![f64::NAN; resources] }
+    }
+}
+
+impl Plant<'_> {
+    /// Counts what a flow of an app has carried so far, if `left` bytes of it are left.
+    pub(super) fn count(&mut self, flow: FlowId, left: f64) {
+        let Some(cargo) = self.cargo.get_mut(&flow) else { return };
+        let carried = (cargo.bytes - left).max(cargo.counted);
+        let more = carried - std::mem::replace(&mut cargo.counted, carried);
+        let (from, to): (HostId, HostId) = cargo.ends;
+        self.hops.clear();
+        self.fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut self.hops);
+        for hop in &self.hops {
+            self.cross.own[hop.resource.index()] += more * hop.work;
+        }
+    }
+
+    /// Counts what all flows of apps have carried so far.
+    fn count_all(&mut self, now: f64) {
+        let flows = self.running.values().flat_map(|running| match &running.stage {
+            Stage::Sends(flows) | Stage::Moves(flows) => flows.values().copied().collect(),
+            Stage::Pauses(_) => Vec::new(),
+        });
+        let flows: Vec<FlowId> = flows.collect();
+        for flow in flows {
+            if let Some(left) = self.network.remaining(flow, now) {
+                self.count(flow, left);
+            }
+        }
+    }
+
+    /// What apps brought to each resource since this was last asked, in native units per second over `seconds`.
+    pub(super) fn own_rates(&mut self, now: f64, seconds: f64) -> Vec<f64> {
+        self.count_all(now);
+        let Cross { own, last, .. } = &mut self.cross;
+        let rates = own.iter().zip(last.iter()).map(|(now, before)| (now - before) / seconds.max(1e-9));
+        let rates = rates.collect();
+        last.clone_from(own);
+        rates
+    }
+
+    /// Takes in what others carried in the windows of a report, and tells the engine.
+    pub(super) fn see_others(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
+        let alpha = self.scenario.ledger.alpha;
+        let mut scratch = Scratch::default();
+        let view = self.engine.ledger().view(leeward_fabric::Nanos::from_secs_f64(now), &mut scratch);
+        let mut seen: Vec<(ResourceId, f64)> = Vec::with_capacity(samples.len());
+        for (sample, own) in samples.iter().zip(own) {
+            // Counters are whole numbers; what rounding leaves is nobody's traffic.
+            let others = sample.load.0 as f64 - own;
+            let others = if others > 1.0 { others } else { 0.0 };
+            let smooth = &mut self.cross.others[sample.resource.index()];
+            *smooth = if smooth.is_nan() { others } else { (1.0 - alpha) * *smooth + alpha * others };
+            let capacity = view.capacity(sample.resource).0 as f64;
+            let left = (capacity - *smooth).max(LEAST * capacity);
+            seen.push((sample.resource, if capacity > 0.0 { capacity / left - 1.0 } else { 0.0 }));
+        }
+        self.tell(now, Input::CrossTraffic(&seen));
+    }
+}

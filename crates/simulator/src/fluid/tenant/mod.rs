@@ -1,0 +1,312 @@
+//! The tenant's plant: apps that arrive, are placed whole, and send what their matrices say over a [`Network`], beside
+//! background that placement does not move (Choreo sections 2.3, 2.4 and 6.3).
+//!
+//! All transfers of an app begin when it is placed, each as a flow from host to host, and it ends with the last of them.
+//! What a task sends to one on its own host takes no time. The engine sees the network by telemetry alone, and knows
+//! what it placed: apps that run are cross traffic to those that come, and so is what links carry besides (`cross`). An app that fits nowhere waits and is asked for
+//! again when another ends.
+//!
+//! With `migration` every app that runs is placed again every so often. One that goes elsewhere stops sending; the memory
+//! of each task that moves is carried over the network, as a flow; after a pause the rest of its matrix goes on from
+//! there. The room on its former hosts is free at once.
+//!
+//! Events at one time happen in this order: completions, changes of truth, late reports and ends of pauses, recording,
+//! reports, background, arrivals, apps that wait, re-placement. After the horizon nothing new arrives; what runs or waits
+//! goes on, for at most as long again.
+
+mod apps;
+mod cross;
+mod events;
+mod moves;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos};
+use leeward_ledger::{Ledger, Sample};
+use leeward_placement::{Candidate, Explain, tasks};
+
+use super::plant::class_of;
+use super::profiles::Profiles;
+use super::{FlowId, Network};
+use crate::stage::outage::Outages;
+use crate::stage::record::{App, Host, LinkRecorder, Record};
+use crate::stage::scenario::{Event, PolicySpec, Scenario};
+use crate::stage::telemetry::Reporters;
+use crate::stage::workload::{AppArrival, Workload};
+use crate::{Progress, RunError};
+use apps::Running;
+use cross::Cross;
+
+/// What a flow carries for an app: a transfer, or the memory of a task that moves.
+struct Cargo {
+    app: u32,
+    /// The position of the transfer, or of the task.
+    part: u32,
+    ends: (HostId, HostId),
+    /// What it carries in all, and what of that was counted, in bytes.
+    bytes: f64,
+    counted: f64,
+}
+
+/// What happens at a time known beforehand.
+enum Pending {
+    /// A report, and beside each sample what apps carried of it.
+    Samples(Vec<Sample>, Vec<f64>),
+    Event(Event),
+    /// The pause of an app is over.
+    Resume(u32),
+}
+
+/// One run.
+struct Plant<'a> {
+    scenario: &'a Scenario,
+    fabric: Arc<Fabric>,
+    workload: &'a Workload,
+    network: Network,
+    engine: Engine,
+    outages: Outages,
+    profiles: Profiles,
+    reporters: Reporters,
+    links: LinkRecorder,
+    record: Record,
+    /// What a flow carries; flows that are not here are background. Only looked up, never walked through.
+    cargo: HashMap<FlowId, Cargo>,
+    cross: Cross,
+    running: BTreeMap<u32, Running>,
+    /// Apps that have no hosts, and whether that is because the policy could not see enough.
+    waiting: BTreeMap<u32, bool>,
+    /// Whether there is room that was not there when apps began to wait, and whether there are new reports.
+    freed: bool,
+    reported: bool,
+    /// Hosts that were found to be down, which nobody told.
+    dead: BTreeSet<HostId>,
+    pending: BTreeMap<(Nanos, u64), Pending>,
+    sequence: u64,
+    hops: Vec<Hop>,
+}
+
+/// Runs one policy of a scenario on its apps. `progress` is called every so often with the share of the run that is done;
+/// `false` from it ends the run.
+pub fn run(
+    scenario: &Scenario,
+    workload: &Workload,
+    policy: &PolicySpec,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<Record, RunError> {
+    Plant::new(scenario, workload, policy, seed)?.run(progress)
+}
+
+impl<'a> Plant<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        workload: &'a Workload,
+        policy: &PolicySpec,
+        seed: u64,
+    ) -> Result<Plant<'a>, RunError> {
+        let fabric = scenario.cluster.fabric.clone();
+        let truth = scenario.cluster.capacities.clone();
+        let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
+        let tasks = Some(tasks::make(&policy.name, &policy.settings)?);
+        let policies = Policies { tasks, ..Policies::default() };
+        let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
+        let record = Record {
+            apps: workload.apps.iter().map(app_record).collect(),
+            hosts: vec![Host::default(); fabric.host_count()],
+            ..Record::default()
+        };
+        let mut plant = Plant {
+            network: Network::new(&capacities)?.observed(),
+            engine: Engine::new(ledger, policies, seed, Explain::Off),
+            reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
+            links: LinkRecorder::new(&fabric, scenario.ledger.hot),
+            outages: Outages::new(fabric.clone(), truth),
+            profiles: Profiles::new(fabric.resource_count()),
+            cargo: HashMap::new(),
+            cross: Cross::new(fabric.resource_count()),
+            running: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            freed: false,
+            reported: false,
+            dead: BTreeSet::new(),
+            pending: BTreeMap::new(),
+            sequence: 0,
+            hops: Vec::new(),
+            record,
+            scenario,
+            fabric,
+            workload,
+        };
+        for event in &scenario.events {
+            plant.at(event.at, Pending::Event(*event));
+        }
+        Ok(plant)
+    }
+
+    fn at(&mut self, at: Nanos, pending: Pending) {
+        self.sequence += 1;
+        self.pending.insert((at, self.sequence), pending);
+    }
+
+    fn run(mut self, progress: Progress<'_>) -> Result<Record, RunError> {
+        let workload = self.workload;
+        let horizon = self.scenario.horizon.as_secs_f64();
+        let (interval, sample) = (self.reporters.interval(), self.scenario.sample);
+        let (mut tick, mut interval_end) = (interval, sample);
+        let every = self.scenario.migration.as_ref().map(|migration| migration.every);
+        let mut again = every;
+        let (mut rates, mut flows, mut apps) = (0, 0, 0);
+        let mut finished = Vec::new();
+        loop {
+            let arrivals = [
+                workload.rates.get(rates).map_or(f64::INFINITY, |rate| rate.at),
+                workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
+                workload.apps.get(apps).map_or(f64::INFINITY, |app| app.arrive),
+            ];
+            // What is over at the horizon is left out; the rest goes on while an app does.
+            let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
+            let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
+            let pending = self.pending.first_key_value().map(|(key, _)| key.0);
+            let clocks = [Some(tick), Some(interval_end), again, pending].into_iter().flatten().min();
+            let clocks = clocks.map_or(f64::INFINITY, Nanos::as_secs_f64);
+            let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
+            let over = now > horizon && self.running.is_empty() && arrivals == f64::INFINITY;
+            if over || now > 2.0 * horizon {
+                break;
+            }
+            self.network.advance(now, &mut finished)?;
+            for done in finished.drain(..) {
+                self.finished(done)?;
+            }
+            let clock = Nanos::from_secs_f64(now);
+            while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
+                let at = entry.key().0;
+                match entry.remove() {
+                    Pending::Event(event) => self.happen(now, event)?,
+                    Pending::Samples(samples, own) => self.report(now, &samples, &own),
+                    Pending::Resume(app) => self.resume(now, app, at)?,
+                }
+            }
+            if interval_end <= clock {
+                if now <= horizon {
+                    self.record_interval(now);
+                }
+                interval_end = interval_end.plus(sample);
+            }
+            if tick <= clock {
+                self.read_counters(now, tick);
+                tick = tick.plus(interval);
+                if !progress((now / horizon).min(1.0)) {
+                    return Err(RunError::Stopped);
+                }
+            }
+            while let Some(rate) =
+                workload.rates.get(rates).filter(|rate| rate.at <= now && rate.at < horizon)
+            {
+                let offered = rate.rate.0.max(0) as f64;
+                self.network.set_background(now, rate.resource, offered)?;
+                self.profiles.offer(now, rate.resource, offered, self.outages.truth());
+                rates += 1;
+            }
+            while let Some(flow) =
+                workload.flows.get(flows).filter(|flow| flow.start <= now && flow.start < horizon)
+            {
+                self.start_flow(now, flow.from, flow.to, flow.bytes.0 as f64)?;
+                flows += 1;
+            }
+            while workload.apps.get(apps).is_some_and(|app| app.arrive <= now && app.arrive < horizon) {
+                self.ask(now, apps as u32)?;
+                apps += 1;
+            }
+            self.ask_waiting(now)?;
+            if again.is_some_and(|at| at <= clock) {
+                again = again.zip(every).map(|(at, every)| at.plus(every));
+                self.place_again(now)?;
+                // Who left made room.
+                self.ask_waiting(now)?;
+            }
+        }
+        self.links.finish(&mut self.record);
+        self.record.flows.1 = flows as u64 - self.record.flows.0;
+        Ok(self.record)
+    }
+
+    /// Starts a flow; those between the same two ends share an entry of the network.
+    fn start_flow(&mut self, now: f64, from: Endpoint, to: Endpoint, bytes: f64) -> Result<FlowId, RunError> {
+        self.hops.clear();
+        self.fabric.path(&[from, to], &mut self.hops);
+        let class = class_of(from).zip(class_of(to)).map(|(from, to)| from << 32 | to);
+        Ok(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?)
+    }
+
+    // ---- the engine -----------------------------------------------------------------------------------
+
+    fn tell(&mut self, now: f64, input: Input<'_>) {
+        self.handle(now, input);
+    }
+
+    /// Asks, and returns the answer.
+    fn answer(&mut self, now: f64, ask: Ask) -> Answer {
+        self.handle(now, Input::Ask(0, ask)).expect("the engine answers about tasks at once")
+    }
+
+    fn handle(&mut self, now: f64, input: Input<'_>) -> Option<Answer> {
+        let (mut outputs, mut answer) = (Vec::new(), None);
+        self.engine.handle(Nanos::from_secs_f64(now), input, &mut outputs);
+        for output in outputs {
+            match output {
+                Output::Discarded(discarded) => self.record.discarded += discarded.all(),
+                Output::Answer(_, answered) => answer = Some(answered),
+                // The ledger advances with whatever the engine hears next; and nothing is moved but on an ask.
+                Output::WakeAt(_) | Output::Advise(_) => {}
+            }
+        }
+        answer
+    }
+
+    // ---- what is seen ---------------------------------------------------------------------------------
+
+    fn report(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
+        self.tell(now, Input::Report(samples));
+        self.see_others(now, samples, own);
+        self.reported = true;
+    }
+
+    fn read_counters(&mut self, now: f64, tick: Nanos) {
+        let own = self.own_rates(now, self.reporters.interval().as_secs_f64());
+        let (network, profiles, outages) = (&self.network, &self.profiles, &self.outages);
+        let carried = |r| network.carried(r, now) + profiles.carried(r, now);
+        let sent = self.reporters.read(tick, carried, |at| match at {
+            Candidate::Host(host) => outages.is_up(host),
+            Candidate::Domain(domain) => outages.is_domain_up(domain),
+        });
+        for (arrives, samples) in sent {
+            let own: Vec<f64> = samples.iter().map(|sample| own[sample.resource.index()]).collect();
+            if arrives <= tick {
+                self.report(now, &samples, &own);
+            } else {
+                self.at(arrives, Pending::Samples(samples, own));
+            }
+        }
+    }
+
+    fn record_interval(&mut self, now: f64) {
+        let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
+        let carried = |r| network.carried(r, now) + profiles.carried(r, now);
+        self.links.interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
+    }
+}
+
+/// An app, before anything has happened to it.
+fn app_record(arrival: &AppArrival) -> App {
+    let request = &arrival.request;
+    App {
+        name: arrival.name.clone(),
+        arrived: arrival.arrive,
+        tasks: request.tasks.len() as u32,
+        bytes: request.transfers.iter().map(|transfer| transfer.bytes.0).sum(),
+        ..App::default()
+    }
+}

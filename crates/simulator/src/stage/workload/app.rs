@@ -1,0 +1,146 @@
+//! Apps that arrive: tasks with a traffic matrix, which a policy places together (Choreo sections 2 and 6).
+//!
+//! An app is an app file, or a bare matrix: a square of bytes as CSV, each row of it a task. One source is one app, once
+//! or again `every` so often; several sources make apps of several kinds.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+
+use leeward_fabric::input::{InputError, one_line, read_text};
+use leeward_fabric::{Bytes, Cpus, Nanos};
+use leeward_placement::tasks::{App as AppTasks, AppRequest, Task, Transfer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::inputs::Inputs;
+use super::settings::{Factor, amount, whole_bytes};
+use super::source::Loaded;
+use super::{AppArrival, MOST_RECORDS, Workload};
+
+/// Apps that a policy places when they arrive.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// An app file: a path from the scenario's folder, or `data:NAME/FILE`. Or else `matrix`.
+    pub file: Option<String>,
+    /// A square of bytes as CSV without a header, by the same kind of name: an app of as many tasks as it has rows.
+    pub matrix: Option<String>,
+    /// What results call it; by default as its file does. Of several, each has its number after it.
+    #[serde(default, deserialize_with = "one_line")]
+    pub name: Option<String>,
+    /// Processors of each task of a `matrix`. Default 1.
+    pub cpus: Option<Cpus>,
+    /// Memory of each task of a `matrix`. Default 0B.
+    pub memory: Option<Bytes>,
+    /// Factor on the bytes of each transfer.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+    /// When it arrives, or the first of them. Default 0s.
+    #[serde(default)]
+    pub at: Nanos,
+    /// How often one arrives; without it all arrive at once.
+    pub every: Option<Nanos>,
+    /// How many arrive; by default one, or with `every` as many as the run has time for.
+    pub count: Option<NonZeroU32>,
+}
+
+impl App {
+    /// Reads the app, and lets it arrive within `horizon` seconds.
+    pub fn read(&self, inputs: &Inputs, horizon: f64) -> Result<Loaded, InputError> {
+        if self.every == Some(Nanos(0)) {
+            return Err(wrong("every", "0s: must be positive; without `every` all arrive at once"));
+        }
+        let (file, mut app) = self.tasks(inputs)?;
+        for (at, task) in app.request.tasks.iter().enumerate() {
+            if task.entries() > 0 {
+                let message = format!(
+                    "{}: `egress` and `ingress` go to no task, and nothing would carry them; leave them out",
+                    app.names[at]
+                );
+                return Err(InputError::new(file, message).in_field(format!("tasks[{at}]")));
+            }
+        }
+        let scaled = |transfer: &Transfer| {
+            let bytes = whole_bytes(transfer.bytes.0 as f64 * self.scale.get());
+            let too_much = || wrong("scale", format!("{}: more than any app sends", self.scale.get()));
+            Ok(Transfer { bytes: Bytes(bytes.ok_or_else(too_much)?), ..*transfer })
+        };
+        let transfers: Result<Vec<Transfer>, InputError> = app.request.transfers.iter().map(scaled).collect();
+        app.request.transfers = transfers?;
+        let total: u128 = app.request.transfers.iter().map(|transfer| u128::from(transfer.bytes.0)).sum();
+        if total > MOST_BYTES {
+            return Err(wrong("scale", format!("{}: more than any app sends", self.scale.get())));
+        }
+        let arrivals = self.arrivals(app.request.transfers.len(), horizon)?;
+        let provenance = format!(
+            "app {file}: {} of {} tasks and {} transfers of {}",
+            arrivals.len(),
+            app.request.tasks.len(),
+            app.request.transfers.len(),
+            amount(total)
+        );
+        let name = self.name.as_ref().unwrap_or(&app.name);
+        let request = Arc::new(AppRequest { ..app.request });
+        let several = arrivals.len() > 1;
+        let apps = arrivals.into_iter().enumerate().map(|(number, arrive)| AppArrival {
+            arrive,
+            name: if several { format!("{name}/{number}") } else { name.clone() },
+            request: request.clone(),
+        });
+        let workload = Workload { apps: apps.collect(), ..Workload::default() };
+        Ok(Loaded { workload, provenance })
+    }
+
+    /// The app, and the name of its file.
+    fn tasks(&self, inputs: &Inputs) -> Result<(&str, AppTasks), InputError> {
+        let of_matrix = [("cpus", self.cpus.is_some()), ("memory", self.memory.is_some())];
+        match (&self.file, &self.matrix) {
+            (Some(file), None) => {
+                if let Some((field, _)) = of_matrix.iter().find(|(_, given)| *given) {
+                    return Err(wrong(field, "the app file says it; it goes with `matrix`"));
+                }
+                // What is wrong with the name is said here, and its matrix is looked up from its own folder.
+                inputs.files.open(file)?;
+                let path = inputs.files.path(file)?;
+                let base = path.parent().unwrap_or(Path::new("")).to_owned();
+                let files = leeward_fabric::input::Files { base, ..inputs.files.clone() };
+                let text = read_text(&path.to_string_lossy())?;
+                Ok((file, AppTasks::from_text(file, &text, &files)?))
+            }
+            (None, Some(matrix)) => {
+                let cpus = self.cpus.unwrap_or(Cpus(1000));
+                let task = Task { cpus, memory: self.memory.unwrap_or_default(), ..Task::default() };
+                Ok((matrix, AppTasks::from_square(matrix, &inputs.files, task)?))
+            }
+            _ => Err(wrong("file", "expected one of `file` and `matrix`")),
+        }
+    }
+
+    /// When they arrive, in seconds.
+    fn arrivals(&self, transfers: usize, horizon: f64) -> Result<Vec<f64>, InputError> {
+        let (first, count) = (self.at.as_secs_f64(), self.count.map(NonZeroU32::get));
+        let gap = self.every.map_or(0.0, Nanos::as_secs_f64);
+        let fit = match self.every {
+            _ if first >= horizon => 0.0,
+            Some(_) => ((horizon - first) / gap).ceil(),
+            None => f64::INFINITY,
+        };
+        let wanted = count.map_or(if self.every.is_some() { f64::INFINITY } else { 1.0 }, f64::from);
+        let count = fit.min(wanted);
+        if count * (transfers.max(1) as f64) > MOST_RECORDS as f64 {
+            let field = if self.every.is_some() { "every" } else { "count" };
+            return Err(wrong(field, format!("more than {MOST_RECORDS} transfers in all")));
+        }
+        let at = |number: u32| first + f64::from(number) * gap;
+        Ok((0..count as u32).map(at).filter(|&at| at < horizon).collect())
+    }
+}
+
+/// What an app may send in all.
+const MOST_BYTES: u128 = 1 << 62;
+
+/// An error about the settings of this source.
+fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+    InputError::new("app", message).in_field(field)
+}
