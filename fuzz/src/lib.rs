@@ -30,7 +30,11 @@ pub fn read(source: &Source, bytes: &[u8]) {
         Source::Flows(settings) => settings.read(text, &CLUSTER, HORIZON),
         Source::Matrix(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
         Source::Rates(settings) => settings.read(text, &CLUSTER, HORIZON),
+        Source::Tasks(settings) => settings.read(text, &CLUSTER, HORIZON),
         Source::Facebook(settings) => settings.generate(&CLUSTER, 1, HORIZON),
+        Source::Cell(settings) => settings.generate(&CLUSTER, 1, HORIZON),
+        Source::Reads(settings) => settings.generate(&CLUSTER, 1, HORIZON),
+        Source::App(_) => unreachable!("app files and squares have targets of their own"),
     });
     check(&read);
 }

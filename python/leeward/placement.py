@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from leeward import _native
+from leeward.age import MAX_AGE, check_age
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import of_policy
@@ -21,6 +22,7 @@ def place_replicas(
     *,
     policy: str = "sinbad",
     telemetry: str | PathLike[str] | None = None,
+    max_age: str = MAX_AGE,
     writer: str | None = None,
     replicas: int = 3,
     fault_domains: int | None = None,
@@ -38,6 +40,8 @@ def place_replicas(
         size: Size of the block, such as `256MiB`.
         policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
+        max_age: How old the newest line of `telemetry` may be, where it has a column `t_s` of seconds since
+            1970.
         writer: The host that writes; none if it is outside the cluster.
         replicas: Copies, the writer's included: 1 to 255.
         fault_domains: Fault domains besides the first copy's that must hold one, 0 to 255; by default 1, and
@@ -63,6 +67,8 @@ def place_replicas(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
+    if telemetry is not None:
+        check_age(telemetry, max_age)
     with _of_argument(), of_policy("policy"):
         return _native.place_replicas(
             network,
@@ -90,6 +96,7 @@ def place_tasks(
     cpus: str | None = None,
     memory: str | None = None,
     telemetry: str | PathLike[str] | None = None,
+    max_age: str = MAX_AGE,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
     together: bool = True,
@@ -109,6 +116,8 @@ def place_tasks(
         cpus: Processors of each task of a matrix alone, such as `2` or `500m`; by default 1.
         memory: Memory of each, such as `4GiB`; by default none.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
+        max_age: How old the newest line of `telemetry` may be, where it has a column `t_s` of seconds since
+            1970.
         exclude: Hosts, racks and pods that must have none of the tasks; a text is one name.
         tags: Tags that hosts must have; a text is one.
         together: Whether the tasks are an app that is placed whole or not at all. If not, each is decided by
@@ -128,6 +137,8 @@ def place_tasks(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
+    if telemetry is not None:
+        check_age(telemetry, max_age)
     square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
     if square is not None and square.endswith(".npy"):
         square = None
@@ -155,6 +166,7 @@ def migrate(
     running: str | PathLike[str],
     telemetry: str | PathLike[str],
     *,
+    max_age: str = MAX_AGE,
     policy: str = "utp",
     hot: float | None = None,
     seed: int = 1,
@@ -166,6 +178,8 @@ def migrate(
         running: A file of running tasks and what their jobs can bear.
         telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was so in the last
             window. Links it does not name are not seen.
+        max_age: How old the newest line of `telemetry` may be, where it has a column `t_s` of seconds since
+            1970.
         policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
         hot: The utilization above which a link is hot, a share from 0 to 1; by default 0.75.
         seed: Seed of ties.
@@ -182,6 +196,7 @@ def migrate(
     if hot is not None and not 0 < hot <= 1:
         raise InputError("hot", None, None, None, f"{hot}: expected a share above 0, to 1")
     network = _native.Cluster(cluster)
+    check_age(telemetry, max_age)
     with _of_argument(), of_policy("policy"):
         return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed)
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import leeward
 from leeward import InputError, _native
+from leeward.age import check_age
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -181,3 +183,57 @@ def test_apps_run_until_their_last_transfer_is_over() -> None:
     assert (first["seconds"], first["forecast_s"], first["refused"]) == (1.0, 1.0, None)
     with pytest.raises(InputError, match="expected two of 2 tasks"):
         _native.simulate_apps(cluster, "choreo", [(0.0, [(1.0, 0)] * 2, [(0, 5, 1)])])
+
+
+def test_stale_telemetry_is_refused_by_every_decision_and_says_how_old_it_is(
+    run: Run, tmp_path: Path
+) -> None:
+    lines = (EXAMPLES / "telemetry" / "racks.csv").read_text().splitlines()
+    stamped = tmp_path / "loads.csv"
+    times = [f"{time.time() - age:.0f}" for age in (7200 + len(lines) - numpy.arange(len(lines) - 1))]
+    stamped.write_text("\n".join([f"{lines[0]},t_s", *map(",".join, zip(lines[1:], times, strict=True))]))
+    cluster = ["--cluster", str(EXAMPLES / "clusters" / "racks.yaml"), "--telemetry", str(stamped)]
+    job = ["--job", str(EXAMPLES / "apps" / "indexer.yaml"), "--policy", "utp"]
+    commands = (
+        ["place", "tasks", *cluster, *job],
+        ["place", "replicas", *cluster, "--size", "256MiB"],
+        ["migrate", *cluster, "--running", str(EXAMPLES / "apps" / "running.yaml")],
+    )
+    for command in commands:
+        refused = run(*command)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(f"error: {stamped}: t_s: stale: the newest line was measured 2 h")
+        assert len(refused.stderr.splitlines()) <= 2
+        allowed = run(*command, "--max-age", "3h")
+        assert "stale" not in allowed.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "max_age", "message"),
+    [
+        ("link,load_bps,t_s\nr0:uplink,1,100", "5min", "t_s: stale: the newest line was measured 15 min ago"),
+        (
+            "link,load_bps,t_s\nr0:uplink,1,5000",
+            "5min",
+            "t_s: the newest line was measured 1 h 7 min from now",
+        ),
+        ("link,load_bps,t_s\nr0:uplink,1,soon", "5min", "t_s: expected seconds since 1970 in every line"),
+        ("link,load_bps,t_s\nr0:uplink,1,", "5min", "t_s: expected seconds since 1970 in every line"),
+        ("link,load_bps,t_s\nr0:uplink,1,inf", "5min", "t_s: expected seconds since 1970 in every line"),
+        ("link,load_bps,t_s\nr0:uplink,1,990", "now", "max_age: "),
+    ],
+)
+def test_ages_of_telemetry_that_are_not_right(tmp_path: Path, text: str, max_age: str, message: str) -> None:
+    path = tmp_path / "loads.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        check_age(path, max_age, now_s=1000.0)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["link,load_bps\nr0:uplink,1", "", "link,load_bps,t_s\nr0:uplink,1,950"])
+def test_telemetry_without_times_or_with_new_ones_is_taken(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "loads.csv"
+    path.write_text(text)
+    check_age(path, now_s=1000.0)
+    check_age(tmp_path / "none.csv", now_s=1000.0)

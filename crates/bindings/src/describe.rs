@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use leeward_fabric::input::InputError;
 use leeward_fabric::{
-    Bandwidth, Bytes, Capacities, Cluster, Fabric, HostId, ResourceId, ResourceKind, Shape,
+    Bandwidth, Bytes, Capacities, Cluster, Fabric, HostId, Nanos, ResourceId, ResourceKind, Shape,
 };
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::cluster::kind_name;
+use crate::errors::Refused;
 
 /// What a cluster consists of. Links and devices that are alike are one line.
 #[derive(Serialize)]
@@ -128,4 +130,11 @@ pub fn rate_text(bps: u64) -> String {
 #[pyfunction]
 pub fn bytes_text(bytes: u64) -> String {
     Bytes(bytes).to_string()
+}
+
+/// A time as cluster files write it, such as `5min`, in seconds.
+#[pyfunction]
+pub fn seconds(text: &str) -> Result<f64, Refused> {
+    let time: Nanos = text.parse().map_err(|error| InputError::new("time", format!("{error}")))?;
+    Ok(time.as_secs_f64())
 }

@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]
-    use crate::describe::{bytes_text, rate_text};
+    use crate::describe::{bytes_text, rate_text, seconds};
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -30,6 +31,10 @@ def migrate(
             metavar="FILE", help="Tasks that run, and what their jobs can bear.", show_default=False
         ),
     ],
+    max_age: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How old telemetry may be whose lines say when (column t_s)."),
+    ] = MAX_AGE,
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="A policy for moves, with settings after colons.")
     ] = "utp",
@@ -51,8 +56,8 @@ def migrate(
     from leeward.placement import migrate as decide
 
     network = read(cluster)
-    with patience("deciding"), given_by(policy="--policy", hot="--hot"):
-        decision = decide(network, running, telemetry, policy=policy, hot=hot, seed=seed)
+    with patience("deciding"), given_by(policy="--policy", hot="--hot", max_age="--max-age"):
+        decision = decide(network, running, telemetry, max_age=max_age, policy=policy, hot=hot, seed=seed)
     if output is Format.json:
         print_json(decision)
         return

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import rate_text
+from leeward.age import MAX_AGE
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed, whole
@@ -50,6 +51,10 @@ def replicas(
         str | None,
         typer.Option(metavar="FILE", help="What links carry, as CSV; by default nothing is known."),
     ] = None,
+    max_age: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How old telemetry may be whose lines say when (column t_s)."),
+    ] = MAX_AGE,
     writer: Annotated[
         str | None, typer.Option(metavar="HOST", help="The host that writes; by default it is outside.")
     ] = None,
@@ -99,13 +104,19 @@ def replicas(
     flags = ("size", "writer", "replicas", "exclude", "collocate", "policy")
     with (
         patience("deciding"),
-        given_by(tags="--tag", max_imbalance="--max-imbalance", **{flag: f"--{flag}" for flag in flags}),
+        given_by(
+            tags="--tag",
+            max_age="--max-age",
+            max_imbalance="--max-imbalance",
+            **{flag: f"--{flag}" for flag in flags},
+        ),
     ):
         decision: dict[str, Any] = place_replicas(
             network,
             size,
             policy=policy,
             telemetry=telemetry,
+            max_age=max_age,
             writer=writer,
             replicas=replicas,
             fault_domains=fault_domains,

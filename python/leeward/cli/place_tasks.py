@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import bytes_text
+from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -61,6 +62,10 @@ def tasks(
         str | None,
         typer.Option(metavar="FILE", help="What links carry, as CSV; by default nothing is known."),
     ] = None,
+    max_age: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How old telemetry may be whose lines say when (column t_s)."),
+    ] = MAX_AGE,
     exclude: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A host, rack or pod that must have no task; repeatable."),
@@ -88,6 +93,7 @@ def tasks(
         patience("deciding"),
         given_by(
             tags="--tag",
+            max_age="--max-age",
             exclude="--exclude",
             matrix="--matrix",
             cpus="--cpus",
@@ -103,6 +109,7 @@ def tasks(
             cpus=cpus,
             memory=memory,
             telemetry=telemetry,
+            max_age=max_age,
             exclude=exclude or (),
             tags=tag or (),
             together=job is None,

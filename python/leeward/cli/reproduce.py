@@ -27,7 +27,7 @@ Examples:
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="Which paper: sinbad, choreo or hotspots.", show_default=False),
+        typer.Argument(metavar="PAPER", help="sinbad, choreo or hotspots.", show_default=False),
     ],
     figure: Annotated[
         str | None,
