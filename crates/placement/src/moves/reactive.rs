@@ -258,6 +258,11 @@ impl Turn<'_, '_, '_> {
         match destination.assign_beside(&app, self.context, taken, &mut Vec::new()) {
             Ok(hosts) => Some(hosts[0]),
             Err(_) => {
+                // One that demands more says nothing that this one does not.
+                let more = |(other, tags): &([u64; 4], u64)| {
+                    *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
+                };
+                self.stuck.retain(|known| !more(known));
                 self.stuck.push((demand, task.tags));
                 None
             }

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! A task that has nothing more to send or receive stays where it is, if the others leave it room; and in apps that are not
-//! too large so does every other by whose move the rest would be over no earlier. So what is predicted gets shorter with every migration, by `margin` at least, costs included: two placements that are
-//! about as good are not exchanged for each other again and again.
+//! too large so does every other by whose move the rest would be over no earlier. So what is predicted gets shorter with
+//! every migration, by `margin` at least, costs included: two placements that are about as good are not exchanged for
+//! each other again and again.
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
