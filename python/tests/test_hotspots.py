@@ -39,8 +39,8 @@ def table(hot: list[int], intensive: list[int], on_hot: list[int], moved: list[i
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     """A slice of the reproduction: one seed, two windows of an hour."""
     out = tmp_path_factory.mktemp("hotspots")
-    made = reproduce("hotspots", ["3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
-    assert (out / "pictures" / "3.svg").is_file()
+    made = reproduce("hotspots", ["table-3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
+    assert (out / "pictures" / "table-3.svg").is_file()
     return made
 
 
@@ -139,7 +139,7 @@ def test_examples_of_incidents_are_those_that_are_measured() -> None:
 
 
 def test_every_figure_has_a_title_and_sweeps() -> None:
-    assert {"15", "2", "3", "incidents", "leeward"} <= set(FIGURES)
+    assert {"14", "15", "table-2", "table-3", "incidents", "leeward"} <= set(FIGURES)
     for figure in FIGURES.values():
         assert figure.title
         assert figure.sweeps

@@ -13,8 +13,10 @@ FIGURES = {
     "15": Figure(
         "hot ToRs of a fleet, before and after UTP", tasks.FLEET_SWEEPS, tasks.fleet_rows, pictures.fleet
     ),
-    "2": Figure("table 2 and figure 16: one cell", tasks.PILOT_SWEEPS, tasks.pilot_rows, pictures.pilot),
-    "3": Figure(
+    "table-2": Figure(
+        "table 2 and figure 16: one cell", tasks.PILOT_SWEEPS, tasks.pilot_rows, pictures.pilot
+    ),
+    "table-3": Figure(
         "table 3, figures 17 and 18: with and without the proactive part",
         tasks.MOVES_SWEEPS,
         tasks.moves_rows,

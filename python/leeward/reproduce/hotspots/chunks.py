@@ -39,7 +39,7 @@ def shares(cells: Cells, policy: str, kind: str) -> Floats:
 
 
 def rows(results: Results) -> list[Row]:
-    """Figure 14, before and after CCP, and what CCP does to hot ToRs and to reads."""
+    """Figure 14, before and after CCP, and what CCP does to hot ToRs and to stored bytes."""
     cells, made = results[CHUNKS], []
     for policy in ("uniform", "ccp", "leeward"):
         for kind, find in KINDS.items():
@@ -65,5 +65,5 @@ def rows(results: Results) -> list[Row]:
 def _pooled(cells: Cells, policy: str, seed: int, find: Callable[..., Requests]) -> Requests:
     """The requests under all loads."""
     found = [find(cells, STORAGE, policy, seed, load) for load in CHUNKS_LOADS]
-    columns = [(one.utilization, one.kind, one.seconds) for one in found]
+    columns = [(one.utilization, one.kind) for one in found]
     return Requests(*(numpy.concatenate(several) for several in zip(*columns, strict=True)))

@@ -31,8 +31,6 @@ class Requests:
     """Of the link, 0 to 1."""
     kind: Ints
     """Position of the rack's class in `CLASSES`."""
-    seconds: Floats
-    """How long each took."""
 
 
 @lru_cache
@@ -101,7 +99,7 @@ def _requests(
         later = numpy.minimum(begin + more, numpy.maximum(end, begin))
         highest = numpy.maximum(highest, load[racks, later])
     kind = numpy.array(list(of.values()))[racks]
-    return Requests(highest, kind, (finished - asked)[wanted])
+    return Requests(highest, kind)
 
 
 def _rack(host: str) -> str:
