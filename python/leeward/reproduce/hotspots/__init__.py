@@ -14,10 +14,10 @@ FIGURES = {
         "hot ToRs of a fleet, before and after UTP", tasks.FLEET_SWEEPS, tasks.fleet_rows, pictures.fleet
     ),
     "table-2": Figure(
-        "table 2 and figure 16: one cell", tasks.PILOT_SWEEPS, tasks.pilot_rows, pictures.pilot
+        "one cell before and after UTP (figure 16 too)", tasks.PILOT_SWEEPS, tasks.pilot_rows, pictures.pilot
     ),
     "table-3": Figure(
-        "table 3, figures 17 and 18: with and without the proactive part",
+        "with and without the proactive part (figures 17, 18)",
         tasks.MOVES_SWEEPS,
         tasks.moves_rows,
         pictures.moves,
