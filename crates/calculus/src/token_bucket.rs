@@ -27,6 +27,12 @@ impl TokenBucket {
         }
     }
 
+    /// A bucket of numbers that are known to be finite and not negative.
+    pub(crate) fn raw(rate: f64, burst: f64) -> TokenBucket {
+        debug_assert!(rate.is_finite() && burst.is_finite() && rate >= 0.0 && burst >= 0.0);
+        TokenBucket { rate, burst }
+    }
+
     /// Work per second.
     pub fn rate(&self) -> f64 {
         self.rate

@@ -1,0 +1,155 @@
+//! Arrival curves: the least of several token buckets.
+
+use crate::token_bucket::TokenBucket;
+
+/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t seconds,
+/// ends included, at most alpha(t) of work arrives.
+///
+/// Its buckets are in order of falling rate and rising burst, and each is the least of all for some t.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ArrivalCurve {
+    buckets: Vec<TokenBucket>,
+}
+
+impl From<TokenBucket> for ArrivalCurve {
+    fn from(bucket: TokenBucket) -> ArrivalCurve {
+        ArrivalCurve { buckets: vec![bucket] }
+    }
+}
+
+impl ArrivalCurve {
+    /// No arrivals at all.
+    pub fn zero() -> ArrivalCurve {
+        TokenBucket::raw(0.0, 0.0).into()
+    }
+
+    /// The least of `buckets`; none if there are none, because without a bucket nothing is limited. Buckets that are
+    /// nowhere the least are left out.
+    pub fn new(buckets: &[TokenBucket]) -> Option<ArrivalCurve> {
+        let mut sorted = buckets.to_vec();
+        sorted.sort_by(|a, b| b.rate().total_cmp(&a.rate()).then(b.burst().total_cmp(&a.burst())));
+        let mut least: Vec<TokenBucket> = Vec::new();
+        for bucket in sorted {
+            while let Some(&last) = least.last() {
+                let useless = bucket.burst() <= last.burst()
+                    || least.len() > 1 && meet(last, bucket) <= meet(least[least.len() - 2], last);
+                if !useless {
+                    break;
+                }
+                least.pop();
+            }
+            least.push(bucket);
+        }
+        (!least.is_empty()).then_some(ArrivalCurve { buckets: least })
+    }
+
+    /// The buckets, in order of falling rate and rising burst.
+    pub fn buckets(&self) -> &[TokenBucket] {
+        &self.buckets
+    }
+
+    /// The most work within `seconds`: alpha(t).
+    pub fn arrivals(&self, seconds: f64) -> f64 {
+        crate::arrivals(&self.buckets, seconds)
+    }
+
+    /// The rate in the long run: that of the last bucket.
+    pub fn rate(&self) -> f64 {
+        self.last().rate()
+    }
+
+    /// The most work at once: alpha(0).
+    pub fn burst(&self) -> f64 {
+        self.buckets[0].burst()
+    }
+
+    /// Where one bucket takes over from another, with the first at 0: (seconds, work).
+    pub fn vertices(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        std::iter::once((0.0, self.burst())).chain(self.buckets.windows(2).map(|pair| {
+            let seconds = meet(pair[0], pair[1]);
+            (seconds, pair[1].arrivals(seconds))
+        }))
+    }
+
+    /// The least burst of a bucket of `rate` that lets all these arrivals pass at once: the r-b curve of the
+    /// arrival curve, sup over t of alpha(t) - r t. None for a rate below the long-run rate, and for one that is no number.
+    pub fn burst_at(&self, rate: f64) -> Option<f64> {
+        let enough = rate >= self.rate() && rate.is_finite();
+        enough.then(|| self.vertices().map(|(t, work)| work - rate * t).fold(self.burst(), f64::max))
+    }
+
+    /// What both together may send.
+    pub fn plus(&self, other: &ArrivalCurve) -> ArrivalCurve {
+        let (mut a, mut b) = (self.buckets.as_slice(), other.buckets.as_slice());
+        let mut buckets = Vec::with_capacity(a.len() + b.len());
+        loop {
+            // Each piece of the sum is the sum of two buckets, so rates and bursts add up without a difference.
+            buckets.push(TokenBucket::raw(a[0].rate() + b[0].rate(), a[0].burst() + b[0].burst()));
+            let ends = |of: &[TokenBucket]| if of.len() > 1 { meet(of[0], of[1]) } else { f64::INFINITY };
+            let (first, second) = (ends(a), ends(b));
+            if first.min(second) == f64::INFINITY {
+                return ArrivalCurve { buckets };
+            }
+            if first <= second {
+                a = &a[1..];
+            }
+            if second <= first {
+                b = &b[1..];
+            }
+        }
+    }
+
+    fn last(&self) -> TokenBucket {
+        self.buckets[self.buckets.len() - 1]
+    }
+}
+
+/// When a bucket of a lower rate and larger burst takes over from one before it.
+fn meet(before: TokenBucket, after: TokenBucket) -> f64 {
+    (after.burst() - before.burst()) / (before.rate() - after.rate())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(rate: f64, burst: f64) -> TokenBucket {
+        TokenBucket::new(rate, burst).unwrap()
+    }
+
+    #[test]
+    fn buckets_that_are_nowhere_the_least_are_left_out() {
+        let curve = ArrivalCurve::new(&[
+            bucket(1.0, 9.0),
+            bucket(10.0, 1.0),
+            bucket(9.9, 8.0),
+            bucket(10.0, 2.0),
+            bucket(1.0, 11.0),
+        ]);
+        assert_eq!(curve.unwrap().buckets(), [bucket(10.0, 1.0), bucket(1.0, 9.0)]);
+        assert_eq!(ArrivalCurve::new(&[]), None);
+    }
+
+    #[test]
+    fn a_sum_is_the_sum_at_every_time() {
+        let a = ArrivalCurve::new(&[bucket(10.0, 1.0), bucket(2.0, 5.0), bucket(0.0, 20.0)]).unwrap();
+        let b = ArrivalCurve::new(&[bucket(7.0, 0.0), bucket(1.0, 3.0)]).unwrap();
+        let sum = a.plus(&b);
+        for step in 0..200 {
+            let t = f64::from(step) / 10.0;
+            assert!((sum.arrivals(t) - a.arrivals(t) - b.arrivals(t)).abs() < 1e-12, "at {t}");
+        }
+        assert_eq!(sum.plus(&ArrivalCurve::zero()), sum);
+    }
+
+    #[test]
+    fn the_burst_at_a_rate_is_the_least_that_covers_the_curve() {
+        let curve = ArrivalCurve::new(&[bucket(10.0, 1.0), bucket(2.0, 5.0)]).unwrap();
+        assert_eq!(curve.burst_at(2.0), Some(5.0));
+        assert_eq!(curve.burst_at(6.0), Some(3.0));
+        assert_eq!(curve.burst_at(11.0), Some(1.0));
+        for none in [1.9, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(curve.burst_at(none), None);
+        }
+    }
+}

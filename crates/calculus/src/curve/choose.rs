@@ -1,0 +1,49 @@
+//! Ways to choose one bucket of a curve, each workload by itself: what WorkloadCompactor is compared with (SLO section 5.3.1).
+
+use super::error::CurveError;
+use super::rb::RbCurve;
+use crate::token_bucket::TokenBucket;
+
+impl RbCurve {
+    /// Effective bandwidth: the least rate at which a shaper that lets no burst pass delays no request by more than `deadline`
+    /// seconds, sup over t of alpha(t) / (t + deadline). The bucket that goes with it has burst 0. For one stage, the deadline
+    /// is the SLO.
+    ///
+    /// # Errors
+    /// A deadline that is not above 0 or not finite.
+    pub fn effective_bandwidth(&self, deadline: f64) -> Result<f64, CurveError> {
+        if !deadline.is_finite() || deadline <= 0.0 {
+            return Err(CurveError::Deadline(deadline));
+        }
+        // The supremum is at a vertex of alpha, or in the limit, where it is the mean.
+        let rates = self.intervals().map(|interval| interval.work / (interval.seconds + deadline));
+        let rate = rates.fold(self.floor(), f64::max);
+        if rate.is_finite() { Ok(rate) } else { Err(CurveError::Deadline(deadline)) }
+    }
+
+    /// Knee of the curve: the bucket of the least r + b on the normalised curve. Dividing both by a capacity does not move it,
+    /// so it is the same on any scale of work; it is where the curve falls by a second of work a second of rate. Of several
+    /// the one of the lowest rate; never below the mean.
+    pub fn knee(&self) -> TokenBucket {
+        let candidates = self.vertices().map(|bucket| bucket.rate().max(self.floor()));
+        let buckets = candidates.map(|rate| TokenBucket::raw(rate, self.burst_from(rate)));
+        // Rates fall, so the last of the least is that of the lowest rate.
+        let least = buckets.min_by(|a, b| {
+            (a.rate() + a.burst()).total_cmp(&(b.rate() + b.burst())).then(a.rate().total_cmp(&b.rate()))
+        });
+        least.expect("a curve has a vertex")
+    }
+
+    /// `multiple` times the mean rate, with the burst of the curve at that rate: k x average.
+    ///
+    /// # Errors
+    /// A multiple below 1 or not finite; a trace without a mean rate.
+    pub fn at_mean(&self, multiple: f64) -> Result<TokenBucket, CurveError> {
+        let mean = self.mean_rate().ok_or(CurveError::NoMean)?;
+        let rate = multiple * mean;
+        if !rate.is_finite() || multiple < 1.0 {
+            return Err(CurveError::Multiple(multiple));
+        }
+        Ok(TokenBucket::raw(rate, self.burst_from(rate)))
+    }
+}

@@ -1,0 +1,148 @@
+//! The most work in an interval of each length, as far as it matters for some rate: from arrivals, one after another.
+//!
+//! Before arrival i the work is C(i-1), after arrival j it is C(j); what comes from i to j within t_j - t_i is a difference
+//! of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i <= j, so
+//! only the upper hull of these differences counts. Between an earlier and a later half, every i meets every j, and the hull
+//! of those differences comes from the hulls of the two halves in linear time. Then each half is solved in the same way,
+//! unless what is found already covers all that it could give. O(n log n) hull steps in all, and far fewer as a rule.
+//!
+//! Arrivals are taken in by blocks, so a long trace needs little memory: one block, the lower hull of the points
+//! before it, and what is found so far. The hulls of a trace of a million requests have tens to hundreds of points.
+
+use super::hull::{Growing, Hull, Point, differences, lower_hull, rising_hull};
+
+/// Arrivals solved at once, at least: as many as the hull before them has points, if that is more. What is found does not
+/// depend on it; 1024 keeps a block in the cache.
+const BLOCK: usize = 1024;
+
+/// All work of one moment, and the work of all moments before, and with it.
+struct Moment {
+    at: f64,
+    work: f64,
+    before: f64,
+    after: f64,
+}
+
+/// Takes in moments in order of time and keeps their envelope.
+#[derive(Default)]
+pub(crate) struct Envelope {
+    block: Vec<Moment>,
+    before: Vec<Point>,
+    envelope: Growing,
+    total: Sum,
+}
+
+/// A sum whose rounding does not grow with the number of terms (Neumaier).
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    high: f64,
+    low: f64,
+}
+
+impl Moment {
+    fn start(&self) -> Point {
+        Point { x: self.at, y: self.before }
+    }
+
+    fn end(&self) -> Point {
+        Point { x: self.at, y: self.after }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, term: f64) {
+        let sum = self.high + term;
+        self.low += if self.high >= term { (self.high - sum) + term } else { (term - sum) + self.high };
+        self.high = sum;
+    }
+
+    fn value(self) -> f64 {
+        self.high + self.low
+    }
+}
+
+impl Envelope {
+    /// Adds `work` at `at`, which is not before the last.
+    pub fn push(&mut self, at: f64, work: f64) {
+        if work == 0.0 {
+            return;
+        }
+        let before = self.total.value();
+        self.total.add(work);
+        let after = self.total.value();
+        match self.block.last_mut() {
+            Some(last) if last.at == at => {
+                last.work += work;
+                last.after = after;
+            }
+            _ => {
+                if self.block.len() >= BLOCK.max(self.before.len()) {
+                    self.fold();
+                }
+                self.block.push(Moment { at, work, before, after });
+            }
+        }
+    }
+
+    /// All work so far.
+    pub fn total(&self) -> f64 {
+        self.total.value()
+    }
+
+    /// The hull of (seconds, most work within them): from 0 seconds on, rising, with slopes that strictly decrease. One
+    /// point of no work if there was none.
+    pub fn finish(mut self) -> Hull {
+        self.fold();
+        self.envelope.finish()
+    }
+
+    fn fold(&mut self) {
+        let largest = self.block.iter().map(|moment| moment.work).fold(0.0, f64::max);
+        self.envelope.cover(&[Point { x: 0.0, y: largest }]);
+        let mut scratch = Scratch::default();
+        rising_hull(self.block.iter().map(Moment::end), &mut scratch.after);
+        scratch.cross(&self.before, &mut self.envelope);
+        within(&self.block, &mut scratch, &mut self.envelope);
+        lower_hull(
+            self.before.drain(..).chain(self.block.drain(..).map(|moment| moment.start())),
+            &mut scratch.before,
+        );
+        self.before = scratch.before;
+    }
+}
+
+/// Room for the hulls of two halves and their differences.
+#[derive(Default)]
+struct Scratch {
+    before: Vec<Point>,
+    after: Vec<Point>,
+    found: Vec<Point>,
+}
+
+impl Scratch {
+    /// Covers the differences of what is in `after` and `before`.
+    fn cross(&mut self, before: &[Point], envelope: &mut Growing) {
+        self.found.clear();
+        differences(before, &self.after, &mut self.found);
+        envelope.cover(&self.found);
+    }
+}
+
+/// Covers all pairs of two of these moments.
+fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
+    let [first, .., last] = moments else { return };
+    // No pair has more work than all together, nor lies closer than the least gap: most stretches end here.
+    let work = last.after - first.before;
+    let gap = moments.windows(2).map(|pair| pair[1].at - pair[0].at).fold(f64::INFINITY, f64::min);
+    if envelope.covers(Point { x: gap, y: work }) {
+        return;
+    }
+    let (early, late) = moments.split_at(moments.len() / 2);
+    let mut before = std::mem::take(&mut scratch.before);
+    lower_hull(early.iter().map(Moment::start), &mut before);
+    rising_hull(late.iter().map(Moment::end), &mut scratch.after);
+    scratch.cross(&before, envelope);
+    scratch.before = before;
+    within(early, scratch, envelope);
+    within(late, scratch, envelope);
+}

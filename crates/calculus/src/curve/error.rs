@@ -1,0 +1,78 @@
+//! What can be wrong with a trace, and with a question about its curve.
+
+/// A trace that has no r-b curve.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+pub enum TraceError {
+    /// No arrival at all.
+    #[error("the trace has no arrivals: an r-b curve needs at least one")]
+    Empty,
+    /// A time that is none.
+    #[error("arrival {index} at {at} seconds: times must be finite and not negative")]
+    Time {
+        /// Which arrival, from 0.
+        index: usize,
+        /// Its time in seconds.
+        at: f64,
+    },
+    /// An arrival before the one that precedes it.
+    #[error("arrival {index} at {at} seconds comes after one at {previous}: sort the trace by time")]
+    Order {
+        /// Which arrival, from 0.
+        index: usize,
+        /// Its time in seconds.
+        at: f64,
+        /// The time of the one before, in seconds.
+        previous: f64,
+    },
+    /// An amount of work that is none.
+    #[error("arrival {index} of work {work}: must be finite and not negative")]
+    Work {
+        /// Which arrival, from 0.
+        index: usize,
+        /// Its work.
+        work: f64,
+    },
+    /// More work in all than a number holds.
+    #[error("the work up to arrival {index} is more than a number holds: count in a larger unit")]
+    Total {
+        /// Which arrival, from 0.
+        index: usize,
+    },
+}
+
+/// A question that a curve has no answer to.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+pub enum CurveError {
+    /// A rate that is none.
+    #[error("rate {0}: must be finite and not negative")]
+    Rate(f64),
+    /// A burst that no rate goes with.
+    #[error("burst {burst}: the largest work at one moment is {largest}, and no rate makes do with less")]
+    Burst {
+        /// The burst asked for.
+        burst: f64,
+        /// The largest work at one moment.
+        largest: f64,
+    },
+    /// A factor, such as a margin, that is none, or that leads out of the range of numbers.
+    #[error("factor {0}: must be above 0, finite, and keep the curve finite")]
+    Factor(f64),
+    /// A capacity that is none.
+    #[error("capacity {0}: must be above 0, finite, and keep the curve finite")]
+    Capacity(f64),
+    /// A deadline that is none.
+    #[error("deadline of {0} seconds: must be finite and above 0")]
+    Deadline(f64),
+    /// A multiple of the mean rate that is below it, or beyond numbers.
+    #[error("{0} times the mean rate: must be finite and at least 1, or the queue grows without end")]
+    Multiple(f64),
+    /// A mean rate asked of a trace whose arrivals all come at one moment.
+    #[error("all arrivals come at one moment, so there is no mean rate")]
+    NoMean,
+    /// A pruned curve of no buckets.
+    #[error("0 buckets: a pruned curve has at least 1")]
+    NoBuckets,
+    /// A tolerance that is none.
+    #[error("relative error {0}: must be finite and not negative")]
+    Tolerance(f64),
+}

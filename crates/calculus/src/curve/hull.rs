@@ -1,0 +1,178 @@
+//! Convex hulls of points over time, and the hull of all differences between two sets of them.
+//!
+//! Slopes are compared, not cross products: with times and work that are finite they cannot become NaN.
+
+/// A point: seconds, and work.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Point {
+    pub x: f64,
+    pub y: f64,
+}
+
+/// The slope from `a` to a later `b`.
+pub(crate) fn slope(a: Point, b: Point) -> f64 {
+    (b.y - a.y) / (b.x - a.x)
+}
+
+/// The upper hull of points sorted by x, as far as it rises: slopes strictly decrease, and all are above 0.
+pub(crate) fn rising_hull(points: impl IntoIterator<Item = Point>, hull: &mut Vec<Point>) {
+    hull.clear();
+    for point in points {
+        if hull.last().is_some_and(|last| point.y <= last.y) {
+            continue;
+        }
+        while let Some(&last) = hull.last() {
+            let below = last.x == point.x
+                || hull.len() > 1 && slope(hull[hull.len() - 2], last) <= slope(last, point);
+            if !below {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push(point);
+    }
+}
+
+/// The lower hull of points whose x strictly increases: slopes strictly increase.
+pub(crate) fn lower_hull(points: impl IntoIterator<Item = Point>, hull: &mut Vec<Point>) {
+    hull.clear();
+    for point in points {
+        while let [.., before, last] = hull[..]
+            && slope(before, last) >= slope(last, point)
+        {
+            hull.pop();
+        }
+        hull.push(point);
+    }
+}
+
+/// A rising upper hull from 0 on, flat after its last point.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Hull {
+    points: Vec<Point>,
+}
+
+/// A hull that is being found. Points wait until there are as many as the hull has, and are taken in at once, so the cost
+/// of a point does not grow with the hull.
+#[derive(Default)]
+pub(crate) struct Growing {
+    hull: Hull,
+    waiting: Vec<Point>,
+}
+
+impl Default for Hull {
+    fn default() -> Hull {
+        Hull { points: vec![Point { x: 0.0, y: 0.0 }] }
+    }
+}
+
+impl Hull {
+    /// The hull of points sorted by x, the first at 0.
+    pub fn of(points: impl IntoIterator<Item = Point>) -> Hull {
+        let mut hull = Hull::default();
+        rising_hull(points, &mut hull.points);
+        hull
+    }
+
+    /// The points, from 0 on.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The height at `x`, which is not negative.
+    pub fn at(&self, x: f64) -> f64 {
+        let after = self.points.partition_point(|point| point.x <= x);
+        let from = self.points[after - 1];
+        match self.points.get(after) {
+            Some(&to) => from.y + (to.y - from.y) * ((x - from.x) / (to.x - from.x)),
+            None => from.y,
+        }
+    }
+
+    /// Whether a point lies on the hull or below.
+    pub fn covers(&self, point: Point) -> bool {
+        point.y <= self.at(point.x)
+    }
+}
+
+impl Growing {
+    /// Whether the hull so far covers a point. One that only a waiting point covers does not count.
+    pub fn covers(&self, point: Point) -> bool {
+        self.hull.covers(point)
+    }
+
+    /// Raises the hull to cover all `points`.
+    pub fn cover(&mut self, points: &[Point]) {
+        self.waiting.extend(points.iter().filter(|&&point| !self.hull.covers(point)));
+        if self.waiting.len() >= self.hull.points.len() {
+            self.settle();
+        }
+    }
+
+    /// The hull of all points.
+    pub fn finish(mut self) -> Hull {
+        self.settle();
+        self.hull
+    }
+
+    fn settle(&mut self) {
+        self.waiting.extend_from_slice(&self.hull.points);
+        self.waiting.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        rising_hull(self.waiting.drain(..), &mut self.hull.points);
+    }
+}
+
+/// The upper hull of all `to - from`, for the lower hull `from` of points that are all earlier than those of the
+/// rising hull `to`. It is the Minkowski sum of one with the other turned about: its edges are theirs, by slope.
+pub(crate) fn differences(from: &[Point], to: &[Point], out: &mut Vec<Point>) {
+    let (Some(&latest), Some(&first)) = (from.last(), to.first()) else { return };
+    let (mut start, mut end, mut from, mut to) = (latest, first, from, to);
+    out.push(Point { x: end.x - start.x, y: end.y - start.y });
+    loop {
+        let back = (from.len() > 1).then(|| slope(from[from.len() - 2], start));
+        let on = (to.len() > 1).then(|| slope(end, to[1]));
+        match (back, on) {
+            (None, None) => return,
+            (Some(back), on) if on.is_none_or(|on| back >= on) => {
+                from = &from[..from.len() - 1];
+                start = from[from.len() - 1];
+            }
+            _ => {
+                to = &to[1..];
+                end = to[0];
+            }
+        }
+        out.push(Point { x: end.x - start.x, y: end.y - start.y });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(of: &[(f64, f64)]) -> Vec<Point> {
+        of.iter().map(|&(x, y)| Point { x, y }).collect()
+    }
+
+    #[test]
+    fn a_rising_hull_leaves_out_what_lies_below_and_what_falls() {
+        let all = points(&[(0.0, 1.0), (0.0, 2.0), (1.0, 2.5), (2.0, 6.0), (3.0, 5.0), (4.0, 7.0)]);
+        assert_eq!(Hull::of(all).points(), points(&[(0.0, 2.0), (2.0, 6.0), (4.0, 7.0)]));
+    }
+
+    #[test]
+    fn the_hull_of_differences_is_that_of_all_pairs() {
+        let from = points(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.5), (3.0, 7.0)]);
+        let to = points(&[(4.0, 8.0), (5.0, 11.0), (7.0, 12.0), (8.0, 19.0)]);
+        let mut pairs: Vec<Point> = Vec::new();
+        for a in &from {
+            pairs.extend(to.iter().map(|b| Point { x: b.x - a.x, y: b.y - a.y }));
+        }
+        pairs.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        let (mut lower, mut upper, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        lower_hull(from, &mut lower);
+        rising_hull(to, &mut upper);
+        differences(&lower, &upper, &mut found);
+        assert_eq!(Hull::of(found), Hull::of(pairs));
+    }
+}
