@@ -2,14 +2,19 @@
 //! are in whatever unit of work the caller counts in.
 //!
 //! ```text
-//! trace --> RbCurve --> ArrivalCurve     how much may come within how long
-//!              \--> TokenBucket          one rate and burst of it
+//! trace --> RbCurve --> ArrivalCurve --\
+//!              \---> TokenBucket ---> Network --> a bound on each flow's delay, or which queue has none
 //! ```
 //!
 //! Sources are named as in `docs/reference/papers.md`; "SLO" is Zhu's thesis.
 
 mod curve;
+mod dnc;
 mod token_bucket;
 
 pub use curve::{ArrivalCurve, CurveError, Interval, Pruned, RbCurve, TraceError};
+pub use dnc::{
+    Flow, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve, ServiceError, StageError,
+    Unbounded, stage_delay,
+};
 pub use token_bucket::{BucketError, TokenBucket, arrivals};

@@ -78,6 +78,14 @@ impl ArrivalCurve {
         enough.then(|| self.vertices().map(|(t, work)| work - rate * t).fold(self.burst(), f64::max))
     }
 
+    /// The seconds until `work` may have arrived: the least t with alpha(t) >= work. None if it never may.
+    pub(crate) fn seconds_until(&self, work: f64) -> Option<f64> {
+        let seconds = self.buckets.iter().map(|bucket| (work - bucket.burst()) / bucket.rate());
+        let until = seconds.fold(0.0, f64::max);
+        // A bucket without a rate gives infinity, or no number where its burst is just the work: that one is reached.
+        until.is_finite().then_some(until)
+    }
+
     /// What both together may send.
     pub fn plus(&self, other: &ArrivalCurve) -> ArrivalCurve {
         let (mut a, mut b) = (self.buckets.as_slice(), other.buckets.as_slice());
@@ -85,17 +93,15 @@ impl ArrivalCurve {
         loop {
             // Each piece of the sum is the sum of two buckets, so rates and bursts add up without a difference.
             buckets.push(TokenBucket::raw(a[0].rate() + b[0].rate(), a[0].burst() + b[0].burst()));
-            let ends = |of: &[TokenBucket]| if of.len() > 1 { meet(of[0], of[1]) } else { f64::INFINITY };
-            let (first, second) = (ends(a), ends(b));
-            if first.min(second) == f64::INFINITY {
+            let end = |of: &[TokenBucket]| if of.len() > 1 { meet(of[0], of[1]) } else { f64::INFINITY };
+            let (first, second) = (end(a), end(b));
+            let order = first.total_cmp(&second);
+            let (on, with) = (a.len() > 1 && order.is_le(), b.len() > 1 && order.is_ge());
+            if !on && !with {
                 return ArrivalCurve { buckets };
             }
-            if first <= second {
-                a = &a[1..];
-            }
-            if second <= first {
-                b = &b[1..];
-            }
+            a = &a[usize::from(on)..];
+            b = &b[usize::from(with)..];
         }
     }
 
@@ -105,7 +111,7 @@ impl ArrivalCurve {
 }
 
 /// When a bucket of a lower rate and larger burst takes over from one before it.
-fn meet(before: TokenBucket, after: TokenBucket) -> f64 {
+pub(super) fn meet(before: TokenBucket, after: TokenBucket) -> f64 {
     (after.burst() - before.burst()) / (before.rate() - after.rate())
 }
 

@@ -152,7 +152,7 @@ impl RbCurve {
         ArrivalCurve::new(&buckets).expect("it has the mean's bucket")
     }
 
-    /// The curve if each request weighed `factor` times what it does: a safety margin of 10 % is 1.1 (SLO section 5.4). The
+    /// The curve if each request weighed `factor` times what it does: a safety margin of 10 % is 1.1 (SLO section 5.4.2). The
     /// arrival curve is scaled, so rates and bursts both are.
     ///
     /// # Errors

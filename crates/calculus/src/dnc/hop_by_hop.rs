@@ -1,0 +1,81 @@
+//! Hop by hop: a bound for each queue, added up (SLO section A.3, approach 1).
+//!
+//! At a queue a flow has what all others of its priority and those before leave it, in any order. What leaves a queue arrives at
+//! the next. Every flow by itself, so a burst is paid for at every hop: simple, for any path, and as a rule the loosest.
+//!
+//! A flow may even lose by a higher priority: the others then leave later and in larger bursts, and meet it again.
+
+use super::network::{Network, Unbounded};
+use crate::curve::ArrivalCurve;
+
+/// For each flow and hop: what arrives there.
+pub(super) type Arrivals = Vec<Vec<Result<ArrivalCurve, Unbounded>>>;
+
+impl Network {
+    /// The largest delay of each flow over its path, in seconds, or why there is none.
+    pub fn hop_by_hop(&self) -> Vec<Result<f64, Unbounded>> {
+        self.walk().0
+    }
+
+    /// What arrives at each hop of each flow.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.walk().1
+    }
+
+    fn walk(&self) -> (Vec<Result<f64, Unbounded>>, Arrivals) {
+        let mut delays = vec![Ok(0.0); self.flows.len()];
+        let mut arrivals: Arrivals = self.flows.iter().map(|flow| vec![Ok(flow.arrivals.clone())]).collect();
+        for &queue in &self.order {
+            for (flow, hop, others) in self.others(queue, &arrivals) {
+                let priority = self.flows[flow].priority;
+                let last = hop + 1 == self.flows[flow].path.len();
+                let own = arrivals[flow][hop].clone();
+                let passed = own.and_then(|own| {
+                    let others = others?;
+                    let left = |passes_on| self.service(queue, priority, passes_on).leftover(&others);
+                    // A packet has left, and is at the next queue, when its end has: only what leaves comes in whole packets.
+                    let delay = left(false).and_then(|left| left.delay(&own));
+                    let output = left(!last).and_then(|left| left.output(&own));
+                    delay.and_then(|delay| Ok((delay, output?))).map_err(|_| self.overloaded(queue, priority))
+                });
+                delays[flow] = delays[flow].and_then(|so_far| Ok(so_far + passed.clone()?.0));
+                if !last {
+                    arrivals[flow].push(passed.map(|passed| passed.1));
+                }
+            }
+        }
+        (delays, arrivals)
+    }
+
+    /// For each flow at a queue: its hop, and the arrivals of all others of its priority and those before.
+    fn others(
+        &self,
+        queue: usize,
+        arrivals: &Arrivals,
+    ) -> Vec<(usize, usize, Result<ArrivalCurve, Unbounded>)> {
+        let mut here = self.at[queue].clone();
+        here.sort_by_key(|&(flow, _)| (self.flows[flow].priority, flow));
+        let mut before: Result<ArrivalCurve, Unbounded> = Ok(ArrivalCurve::zero());
+        let mut others = Vec::with_capacity(here.len());
+        for class in here.chunk_by(|a, b| self.flows[a.0].priority == self.flows[b.0].priority) {
+            let of = |&(flow, hop): &(usize, usize)| arrivals[flow][hop].clone();
+            // Sums from either end, so that each flow's own is left out and not taken off again.
+            let mut after = vec![Ok(ArrivalCurve::zero())];
+            for flow in class[1..].iter().rev() {
+                after.push(sum(&after[after.len() - 1], &of(flow)));
+            }
+            for (flow, after) in class.iter().zip(after.into_iter().rev()) {
+                others.push((flow.0, flow.1, sum(&before, &after)));
+                before = sum(&before, &of(flow));
+            }
+        }
+        others
+    }
+}
+
+fn sum(
+    a: &Result<ArrivalCurve, Unbounded>,
+    b: &Result<ArrivalCurve, Unbounded>,
+) -> Result<ArrivalCurve, Unbounded> {
+    Ok(a.as_ref().map_err(|&error| error)?.plus(b.as_ref().map_err(|&error| error)?))
+}

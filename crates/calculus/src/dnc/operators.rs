@@ -1,0 +1,180 @@
+//! What is done with arrival and service curves. Arrivals are concave, service is convex; results are exact, not sampled.
+//!
+//! Sources: the operators of SLO sections 4.2.1 and A.2 in their deterministic form; Le Boudec and Thiran, *Network Calculus*, chapters
+//! 1 and 6, for curves of several pieces.
+
+use super::service::{RateLatency, ServiceCurve};
+use crate::curve::ArrivalCurve;
+use crate::token_bucket::TokenBucket;
+
+/// More arrives in the long run than is served: nothing is bounded.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("overload: {asked} of work a second arrive where {served} are served")]
+pub struct Overload {
+    /// Work that arrives a second, in the long run.
+    pub asked: f64,
+    /// Work that is served a second, in the long run.
+    pub served: f64,
+}
+
+impl ServiceCurve {
+    /// The largest delay of `arrivals` that are served in order: the horizontal deviation, in seconds. No arrivals have none.
+    ///
+    /// # Errors
+    /// More arrives than is served.
+    pub fn delay(&self, arrivals: &ArrivalCurve) -> Result<f64, Overload> {
+        self.must_serve(arrivals)?;
+        if arrivals.rate() == 0.0 && arrivals.buckets()[arrivals.buckets().len() - 1].burst() == 0.0 {
+            return Ok(0.0);
+        }
+        // The delay is concave in the time of arrival, so it is largest where one of the curves turns.
+        let of_arrivals = arrivals.vertices().map(|(at, work)| self.seconds_for(work) - at);
+        let of_service = self.stretches().into_iter().skip(1).filter_map(|(done, _)| {
+            let at = arrivals.seconds_until(self.work(done))?;
+            (at > 0.0).then_some(done - at)
+        });
+        // What is no number stays so, and is refused with what is infinite.
+        let larger = |most: f64, delay: f64| if delay <= most { most } else { delay };
+        let delay = of_arrivals.chain(of_service).fold(0.0, larger);
+        if delay.is_finite() { Ok(delay) } else { Err(self.overload(arrivals)) }
+    }
+
+    /// The largest backlog of `arrivals`: the vertical deviation, in work.
+    ///
+    /// # Errors
+    /// More arrives than is served.
+    pub fn backlog(&self, arrivals: &ArrivalCurve) -> Result<f64, Overload> {
+        Ok(self.output(arrivals)?.burst())
+    }
+
+    /// What is left for the others when `arrivals` are served first: the service less the arrivals, not below 0. It holds
+    /// for strict service, which a queue of a constant rate is, and for any order in which `arrivals` and what is left
+    /// are mixed (blind multiplexing), so it serves for priorities above and for equal ones.
+    ///
+    /// # Errors
+    /// Nothing is left.
+    pub fn leftover(&self, arrivals: &ArrivalCurve) -> Result<ServiceCurve, Overload> {
+        // The most over pieces, less the least over buckets, is the most over all pairs.
+        let pairs = self.pieces().iter().flat_map(|piece| {
+            arrivals.buckets().iter().filter_map(|bucket| {
+                let rate = piece.rate() - bucket.rate();
+                let late = (piece.rate() * piece.latency() + bucket.burst()) / rate;
+                RateLatency::new(rate, late).ok()
+            })
+        });
+        let pieces: Vec<RateLatency> = pairs.collect();
+        ServiceCurve::new(&pieces).ok_or(self.overload(arrivals))
+    }
+
+    /// What leaves: the arrivals that a queue with this service passes on, the min-plus deconvolution of one by the other.
+    ///
+    /// # Errors
+    /// More arrives than is served.
+    pub fn output(&self, arrivals: &ArrivalCurve) -> Result<ArrivalCurve, Overload> {
+        self.must_serve(arrivals)?;
+        let starts: Vec<f64> = arrivals.vertices().map(|vertex| vertex.0).collect();
+        let stretches = self.stretches();
+        let rate = |piece: usize| arrivals.buckets()[piece].rate();
+        let next = |piece: usize| starts.get(piece + 1).copied().unwrap_or(f64::INFINITY);
+        let end = |stretch: usize| stretches.get(stretch + 1).map_or(f64::INFINITY, |stretch| stretch.0);
+        // The backlog grows as long as more arrives than is served.
+        let (mut piece, mut stretch, mut fullest) = (0, 0, 0.0);
+        while rate(piece) > stretches[stretch].1 {
+            let arrivals_turn = stretch + 1 == stretches.len() || next(piece) <= end(stretch);
+            if arrivals_turn && piece + 1 < starts.len() {
+                fullest = next(piece);
+                piece += 1;
+            } else {
+                fullest = end(stretch);
+                stretch += 1;
+            }
+        }
+        // From there the interval is made longer at whichever end has more: later arrivals, or less service before.
+        let (mut work, mut at) = (arrivals.arrivals(fullest) - self.work(fullest), 0.0);
+        let (mut from, mut to) = (fullest, fullest);
+        let mut buckets = Vec::new();
+        loop {
+            while stretch > 0 && from <= stretches[stretch].0 {
+                stretch -= 1;
+            }
+            let (start, served) = stretches[stretch];
+            let later = from <= start || rate(piece) >= served;
+            let slope = if later { rate(piece) } else { served };
+            let burst = work - slope * at;
+            if !burst.is_finite() {
+                return Err(self.overload(arrivals));
+            }
+            buckets.push(TokenBucket::raw(slope, burst.max(0.0)));
+            let length = if later { next(piece) - to } else { from - start };
+            if later && piece + 1 == starts.len() {
+                return Ok(ArrivalCurve::new(&buckets).expect("it has the last piece of the arrivals"));
+            }
+            if later {
+                to = next(piece);
+                piece += 1;
+            } else {
+                from = start;
+            }
+            at += length;
+            work += slope * length;
+        }
+    }
+
+    /// One queue after another as one: the min-plus convolution. The latencies add up, and the lowest rates come first. None
+    /// if the latencies together are more than a number holds.
+    pub fn then(&self, after: &ServiceCurve) -> Option<ServiceCurve> {
+        let lengths = |of: &ServiceCurve| -> Vec<(f64, f64)> {
+            let stretches = of.stretches();
+            let end = |index: usize| stretches.get(index + 1).map_or(f64::INFINITY, |next| next.0);
+            stretches
+                .iter()
+                .enumerate()
+                .skip(1)
+                .map(|(index, &(from, slope))| (slope, end(index) - from))
+                .collect()
+        };
+        let mut stretches = lengths(self);
+        stretches.extend(lengths(after));
+        stretches.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut at, mut work, mut pieces) = (self.latency() + after.latency(), 0.0, Vec::new());
+        for (slope, length) in stretches {
+            let late = at - work / slope;
+            // Rounding may take a latency of nothing below 0.
+            pieces.extend(RateLatency::new(slope, if late < 0.0 { 0.0 } else { late }));
+            if length == f64::INFINITY {
+                break;
+            }
+            at += length;
+            work += slope * length;
+        }
+        ServiceCurve::new(&pieces)
+    }
+
+    fn must_serve(&self, arrivals: &ArrivalCurve) -> Result<(), Overload> {
+        if arrivals.rate() > self.rate() { Err(self.overload(arrivals)) } else { Ok(()) }
+    }
+
+    fn overload(&self, arrivals: &ArrivalCurve) -> Overload {
+        Overload { asked: arrivals.rate(), served: self.rate() }
+    }
+}
+
+impl ArrivalCurve {
+    /// The longest that a shaper with the bucket `shaper` holds these arrivals back, in seconds: 0 for a pair on or above
+    /// the r-b curve. For several buckets at once it is the largest of each by itself.
+    ///
+    /// # Errors
+    /// More arrives in the long run than the shaper lets pass.
+    pub fn shaper_delay(&self, shaper: TokenBucket) -> Result<f64, Overload> {
+        let overload = Overload { asked: self.rate(), served: shaper.rate() };
+        if self.rate() > shaper.rate() {
+            return Err(overload);
+        }
+        let late = |(at, work): (f64, f64)| match work - shaper.burst() {
+            excess if excess > 0.0 => excess / shaper.rate() - at,
+            _ => 0.0,
+        };
+        let delay = self.vertices().map(late).fold(0.0, f64::max);
+        if delay.is_finite() { Ok(delay) } else { Err(overload) }
+    }
+}

@@ -1,0 +1,145 @@
+//! Service curves: the most of several rate-latency pieces.
+
+/// A service of no work for `latency` seconds and `rate` a second from then on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateLatency {
+    rate: f64,
+    latency: f64,
+}
+
+/// A rate or latency that is none.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error(
+    "service of rate {rate} after {latency} seconds: the rate must be finite and above 0, the latency finite and not negative"
+)]
+pub struct ServiceError {
+    /// The rate given.
+    pub rate: f64,
+    /// The latency given, in seconds.
+    pub latency: f64,
+}
+
+impl RateLatency {
+    /// Work per second, finite and above 0; seconds before it, finite and not negative.
+    pub fn new(rate: f64, latency: f64) -> Result<RateLatency, ServiceError> {
+        let valid = rate.is_finite() && rate > 0.0 && latency.is_finite() && latency >= 0.0;
+        if valid { Ok(RateLatency { rate, latency }) } else { Err(ServiceError { rate, latency }) }
+    }
+
+    /// Work per second.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Seconds before the first work.
+    pub fn latency(&self) -> f64 {
+        self.latency
+    }
+
+    /// Work done after `seconds` at least.
+    pub fn work(&self, seconds: f64) -> f64 {
+        self.rate * (seconds - self.latency).max(0.0)
+    }
+}
+
+/// A convex promise of service, beta(t) = max over i of R_i (t - T_i), and not below 0: what is backlogged for t seconds
+/// has had at least beta(t) of work done.
+///
+/// Its pieces are in order of rising rate and latency, and each is the most of all for some t.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ServiceCurve {
+    pieces: Vec<RateLatency>,
+}
+
+impl From<RateLatency> for ServiceCurve {
+    fn from(piece: RateLatency) -> ServiceCurve {
+        ServiceCurve { pieces: vec![piece] }
+    }
+}
+
+impl ServiceCurve {
+    /// The most of `pieces`; none if there are none, because then nothing is promised. Pieces that are nowhere the
+    /// most are left out.
+    pub fn new(pieces: &[RateLatency]) -> Option<ServiceCurve> {
+        let mut sorted = pieces.to_vec();
+        sorted.sort_by(|a, b| a.rate.total_cmp(&b.rate).then(b.latency.total_cmp(&a.latency)));
+        let mut most: Vec<RateLatency> = Vec::new();
+        for piece in sorted {
+            while let Some(&last) = most.last() {
+                let useless = piece.latency <= last.latency
+                    || most.len() > 1 && meet(last, piece) <= meet(most[most.len() - 2], last);
+                if !useless {
+                    break;
+                }
+                most.pop();
+            }
+            most.push(piece);
+        }
+        (!most.is_empty()).then_some(ServiceCurve { pieces: most })
+    }
+
+    /// The pieces, in order of rising rate and latency.
+    pub fn pieces(&self) -> &[RateLatency] {
+        &self.pieces
+    }
+
+    /// Work done after `seconds` at least: beta(t).
+    pub fn work(&self, seconds: f64) -> f64 {
+        self.pieces.iter().map(|piece| piece.work(seconds)).fold(0.0, f64::max)
+    }
+
+    /// The rate in the long run: that of the last piece.
+    pub fn rate(&self) -> f64 {
+        self.pieces[self.pieces.len() - 1].rate
+    }
+
+    /// The seconds until any work is promised.
+    pub fn latency(&self) -> f64 {
+        self.pieces[0].latency
+    }
+
+    /// The seconds until `work` is done at the latest, and until the first of it where it is 0.
+    pub fn seconds_for(&self, work: f64) -> f64 {
+        self.pieces.iter().map(|piece| piece.latency + work / piece.rate).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The straight stretches of the curve: (seconds at which it starts, slope), the first from 0 on with slope 0.
+    pub(crate) fn stretches(&self) -> Vec<(f64, f64)> {
+        let mut stretches = vec![(0.0, 0.0), (self.latency(), self.pieces[0].rate)];
+        stretches.extend(self.pieces.windows(2).map(|pair| (meet(pair[0], pair[1]), pair[1].rate)));
+        stretches
+    }
+}
+
+/// When a piece of a higher rate and latency overtakes one before it.
+fn meet(before: RateLatency, after: RateLatency) -> f64 {
+    // The later start, and what is to be made up for from then on: no difference of large products.
+    after.latency + before.work(after.latency) / (after.rate - before.rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(rate: f64, latency: f64) -> RateLatency {
+        RateLatency::new(rate, latency).unwrap()
+    }
+
+    #[test]
+    fn pieces_that_are_nowhere_the_most_are_left_out() {
+        let curve = ServiceCurve::new(&[piece(5.0, 3.0), piece(1.0, 1.0), piece(4.9, 3.0), piece(1.0, 2.0)]);
+        assert_eq!(curve.unwrap().pieces(), [piece(1.0, 1.0), piece(5.0, 3.0)]);
+        assert_eq!(
+            ServiceCurve::new(&[piece(1.0, 3.0), piece(2.0, 3.0)]).unwrap().pieces(),
+            [piece(2.0, 3.0)]
+        );
+        assert_eq!(ServiceCurve::new(&[]), None);
+    }
+
+    #[test]
+    fn a_piece_that_is_none_is_refused() {
+        for (rate, latency) in [(0.0, 0.0), (-1.0, 0.0), (f64::NAN, 0.0), (1.0, -1.0), (1.0, f64::INFINITY)] {
+            assert!(RateLatency::new(rate, latency).is_err());
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Operators against their definitions, and what must hold of every analysis.
+
+use leeward_calculus::{
+    ArrivalCurve, Flow, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve, StageError,
+    TokenBucket, Unbounded, stage_delay,
+};
+use proptest::prelude::*;
+
+fn bucket(rate: f64, burst: f64) -> TokenBucket {
+    TokenBucket::new(rate, burst).unwrap()
+}
+
+fn piece(rate: f64, latency: f64) -> RateLatency {
+    RateLatency::new(rate, latency).unwrap()
+}
+
+fn arrivals() -> impl Strategy<Value = ArrivalCurve> {
+    let number = || prop_oneof![1 => Just(0.0), 6 => 0.0..10.0f64];
+    prop::collection::vec((number(), number()), 1..5).prop_map(|rows| {
+        ArrivalCurve::new(&rows.into_iter().map(|(rate, burst)| bucket(rate, burst)).collect::<Vec<_>>())
+            .unwrap()
+    })
+}
+
+fn services() -> impl Strategy<Value = ServiceCurve> {
+    let latency = prop_oneof![1 => Just(0.0), 6 => 0.0..5.0f64];
+    prop::collection::vec((0.1..20.0f64, latency), 1..5).prop_map(|rows| {
+        ServiceCurve::new(&rows.into_iter().map(|(rate, latency)| piece(rate, latency)).collect::<Vec<_>>())
+            .unwrap()
+    })
+}
+
+/// Every time at which a service may turn: where a piece begins, and where two meet.
+fn turns(service: &ServiceCurve) -> Vec<f64> {
+    let pieces = service.pieces();
+    let mut turns: Vec<f64> = pieces.iter().map(RateLatency::latency).chain([0.0]).collect();
+    for (index, a) in pieces.iter().enumerate() {
+        for b in &pieces[index + 1..] {
+            turns.push((b.rate() * b.latency() - a.rate() * a.latency()) / (b.rate() - a.rate()));
+        }
+    }
+    turns
+}
+
+/// Every time at which arrivals may turn.
+fn bends(arrivals: &ArrivalCurve) -> Vec<f64> {
+    arrivals.vertices().map(|vertex| vertex.0).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-7 * (1.0 + a.abs() + b.abs())
+}
+
+proptest! {
+    #[test]
+    fn the_delay_is_the_largest_horizontal_distance(alpha in arrivals(), beta in services()) {
+        let Ok(delay) = beta.delay(&alpha) else {
+            prop_assert!(alpha.rate() > beta.rate());
+            return Ok(());
+        };
+        let mut at = bends(&alpha);
+        for done in turns(&beta) {
+            at.extend(alpha.buckets().iter().map(|bucket| (beta.work(done) - bucket.burst()) / bucket.rate()));
+        }
+        at.retain(|at| at.is_finite() && *at >= 0.0);
+        let idle = alpha.arrivals(1e9) == 0.0;
+        let distances = at.iter().map(|&at| if idle { 0.0 } else { beta.seconds_for(alpha.arrivals(at)) - at });
+        let most = distances.fold(0.0, f64::max);
+        prop_assert!(near(delay, most), "{} {}", delay, most);
+    }
+
+    #[test]
+    fn what_leaves_is_the_deconvolution_and_its_burst_the_backlog(alpha in arrivals(), beta in services(), t in 0.0..20.0f64) {
+        let Ok(output) = beta.output(&alpha) else {
+            prop_assert!(alpha.rate() > beta.rate());
+            return Ok(());
+        };
+        for t in bends(&output).into_iter().chain([0.0, t]) {
+            let back = turns(&beta).into_iter().chain(bends(&alpha).into_iter().map(|at| at - t));
+            let sup = back.filter(|&u| u >= 0.0).map(|u| alpha.arrivals(t + u) - beta.work(u)).fold(0.0, f64::max);
+            prop_assert!(near(output.arrivals(t), sup), "at {}: {} {}", t, output.arrivals(t), sup);
+        }
+        prop_assert!(near(beta.backlog(&alpha).unwrap(), output.burst()));
+        prop_assert!(near(output.rate(), alpha.rate()));
+    }
+
+    #[test]
+    fn what_is_left_is_the_service_less_the_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
+        match beta.leftover(&alpha) {
+            Ok(left) => {
+                for t in turns(&beta).into_iter().chain(bends(&alpha)).chain([t]) {
+                    let expected = (beta.work(t) - alpha.arrivals(t)).max(0.0);
+                    prop_assert!(near(left.work(t), expected), "at {}: {} {}", t, left.work(t), expected);
+                }
+            }
+            Err(overload) => prop_assert!(overload.asked >= overload.served),
+        }
+    }
+
+    #[test]
+    fn one_service_after_another_is_their_convolution(a in services(), b in services(), t in 0.0..40.0f64) {
+        let both = a.then(&b).unwrap();
+        for t in turns(&both).into_iter().chain([t]) {
+            let splits = turns(&a).into_iter().chain(turns(&b).into_iter().map(|at| t - at)).chain([0.0, t]);
+            let least = splits.filter(|s| (0.0..=t).contains(s)).map(|s| a.work(s) + b.work(t - s)).fold(f64::INFINITY, f64::min);
+            prop_assert!(near(both.work(t), least), "at {}: {} {}", t, both.work(t), least);
+        }
+        prop_assert_eq!(Some(both), b.then(&a));
+    }
+
+    #[test]
+    fn a_shaper_delays_nothing_exactly_on_or_above_the_rb_curve(alpha in arrivals(), rate in 0.1..10.0f64, burst in 0.0..10.0f64) {
+        match (alpha.shaper_delay(bucket(rate, burst)), alpha.burst_at(rate)) {
+            (Ok(delay), Some(least)) => {
+                prop_assert!(near(delay, 0.0) || burst < least);
+                prop_assert!(delay > 0.0 || burst >= least * (1.0 - 1e-12));
+                for (at, work) in alpha.vertices() {
+                    prop_assert!(work <= (burst + rate * (at + delay)) * (1.0 + 1e-9));
+                }
+            }
+            (delay, least) => prop_assert!(delay.is_err() && least.is_none() && alpha.rate() > rate),
+        }
+    }
+}
+
+/// Flows over one of two first queues and one of two second ones, or over one of them; never more than the queues serve.
+fn bipartite() -> impl Strategy<Value = Vec<Flow>> {
+    let flow = (0.0..1.0f64, 0.0..5.0f64, 0u32..3, 0usize..2, 2usize..4, 0..6);
+    prop::collection::vec(flow, 1..8).prop_map(|rows| {
+        rows.into_iter()
+            .map(|(rate, burst, priority, first, second, kind)| Flow {
+                arrivals: bucket(rate, burst).into(),
+                priority,
+                path: match kind {
+                    0 => vec![first],
+                    1 => vec![second],
+                    _ => vec![first, second],
+                },
+                packet: burst / 4.0,
+            })
+            .collect()
+    })
+}
+
+fn network(flows: &[Flow], packets: Packets) -> Network {
+    Network::new(vec![10.0, 9.0, 8.0, 11.0], flows.to_vec(), packets).unwrap()
+}
+
+fn bounds(flows: &[Flow], packets: Packets) -> [Vec<f64>; 2] {
+    let network = network(flows, packets);
+    [network.aggregate(), network.hop_by_hop()].map(|bounds| bounds.into_iter().map(Result::unwrap).collect())
+}
+
+proptest! {
+    #[test]
+    fn no_bound_falls_when_a_flow_may_send_more(flows in bipartite(), which in 0usize..8, rate in 0.0..0.1f64, burst in 0.0..2.0f64) {
+        let mut more = flows.clone();
+        let flow = &mut more[which % flows.len()];
+        let old = flow.arrivals.buckets()[0];
+        flow.arrivals = bucket(old.rate() + rate, old.burst() + burst).into();
+        for packets in [Packets::Fluid, Packets::Whole] {
+            for (before, after) in bounds(&flows, packets).into_iter().zip(bounds(&more, packets)) {
+                for (before, after) in before.into_iter().zip(after) {
+                    prop_assert!(after >= before * (1.0 - 1e-9));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_bound_falls_when_a_flow_comes_or_packets_count(flows in bipartite()) {
+        let (fewer, _) = flows.split_at(flows.len() - 1);
+        let all = bounds(&flows, Packets::Fluid);
+        for (fewer, all) in bounds(fewer, Packets::Fluid).iter().zip(&all) {
+            prop_assert!(fewer.iter().zip(all).all(|(fewer, all)| *all >= fewer * (1.0 - 1e-9)));
+        }
+        for (whole, fluid) in bounds(&flows, Packets::Whole).iter().zip(&all) {
+            prop_assert!(whole.iter().zip(fluid).all(|(whole, fluid)| *whole >= fluid * (1.0 - 1e-9)));
+        }
+    }
+
+    #[test]
+    fn a_later_priority_never_has_a_smaller_aggregate_bound(flows in bipartite(), which in 0usize..8) {
+        let which = which % flows.len();
+        let mut later = flows.clone();
+        later[which].priority += 1;
+        let (before, after) = (&bounds(&flows, Packets::Fluid)[0], &bounds(&later, Packets::Fluid)[0]);
+        prop_assert!(after[which] >= before[which] * (1.0 - 1e-9));
+    }
+
+    #[test]
+    fn at_one_queue_the_analysis_is_the_closed_form(flows in bipartite()) {
+        let one: Vec<Flow> = flows.into_iter().map(|flow| Flow { path: vec![0], ..flow }).collect();
+        let workloads: Vec<(u32, TokenBucket)> =
+            one.iter().map(|flow| (flow.priority, flow.arrivals.buckets()[0])).collect();
+        for (flow, bound) in one.iter().zip(&bounds(&one, Packets::Fluid)[0]) {
+            prop_assert!(near(*bound, stage_delay(10.0, &workloads, flow.priority).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_tandem_with_cross_traffic_is_as_by_hand() {
+    let flow = |rate, burst, priority, path: &[usize]| Flow {
+        arrivals: bucket(rate, burst).into(),
+        priority,
+        path: path.to_vec(),
+        packet: 0.0,
+    };
+    let flows = vec![
+        flow(1.0, 5.0, 0, &[0, 2]),
+        flow(2.0, 3.0, 0, &[1, 2]),
+        flow(0.5, 1.0, 1, &[0, 2]),
+        flow(1.0, 2.0, 0, &[1, 3]),
+    ];
+    let network = Network::new(vec![10.0; 4], flows, Packets::Fluid).unwrap();
+    // Flow 1 leaves queue 1, of which flow 3 leaves it 9 a second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9. Beside
+    // it queue 2 gives 8 a second after 31/72 s, of which flow 0 needs 5/8 s.
+    let by_hand = [31.0 / 72.0 + 5.0 / 8.0, 10.0 / 9.0, 85.0 / 63.0, 5.0 / 8.0];
+    for (found, expected) in network.aggregate().into_iter().zip(by_hand) {
+        assert!(near(found.unwrap(), expected));
+    }
+}
+
+#[test]
+fn an_overload_names_the_queue_and_spares_those_before_it() {
+    let flow = |rate, priority, path: &[usize]| Flow {
+        arrivals: bucket(rate, 1.0).into(),
+        priority,
+        path: path.to_vec(),
+        packet: 0.0,
+    };
+    let flows = vec![flow(4.0, 0, &[0, 1]), flow(5.0, 1, &[1]), flow(2.0, 2, &[0, 1]), flow(1.0, 3, &[0])];
+    let network = Network::new(vec![20.0, 10.0], flows, Packets::Fluid).unwrap();
+    let unbounded = Unbounded { queue: 1, overload: Overload { asked: 11.0, served: 10.0 } };
+    for bounds in [network.aggregate(), network.hop_by_hop()] {
+        assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);
+        assert_eq!(bounds[2], Err(unbounded));
+    }
+    assert_eq!(unbounded.to_string(), "queue 1: overload: 11 of work a second arrive where 10 are served");
+}
+
+#[test]
+fn a_full_queue_has_a_bound_and_one_with_nothing_left_has_none() {
+    let full = [(0, bucket(4.0, 1.0)), (1, bucket(6.0, 2.0))];
+    assert_eq!(stage_delay(10.0, &full, 1), Ok(0.5));
+    assert_eq!(stage_delay(10.0, &full[1..], 0), Ok(0.0));
+    let overload = |asked, served| Err(StageError::Overload(Overload { asked, served }));
+    assert_eq!(stage_delay(9.9, &full, 1), overload(10.0, 9.9));
+    assert_eq!(stage_delay(4.0, &[full[0], (1, bucket(0.0, 1.0))], 1), overload(4.0, 4.0));
+    assert_eq!(stage_delay(4.0, &full, 0), Ok(0.25));
+    for capacity in [0.0, -1.0, f64::INFINITY] {
+        assert_eq!(stage_delay(capacity, &full, 0), Err(StageError::Capacity(capacity)));
+    }
+    assert!(stage_delay(f64::NAN, &full, 0).is_err());
+}
+
+#[test]
+fn a_network_that_is_none_is_refused_by_what_is_wrong_with_it() {
+    let flow = |path: &[usize], packet| Flow {
+        arrivals: bucket(1.0, 2.0).into(),
+        priority: 0,
+        path: path.to_vec(),
+        packet,
+    };
+    let check = |capacities: &[f64], flows: &[Flow], error: &str| {
+        let found = Network::new(capacities.to_vec(), flows.to_vec(), Packets::Whole).unwrap_err();
+        assert_eq!(found.to_string(), error);
+    };
+    for (capacity, shown) in [(0.0, "0"), (-1.0, "-1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
+        check(&[1.0, capacity], &[], &format!("queue 1 of capacity {shown}: must be finite and above 0"));
+    }
+    check(&[1.0], &[flow(&[], 0.0)], "flow 0 has no path: it must cross at least one queue");
+    check(
+        &[1.0],
+        &[flow(&[0], 0.0), flow(&[1], 0.0)],
+        "flow 1 crosses queue 1, and there are 1, numbered from 0",
+    );
+    let circle = "the paths lead in a circle through queue 0: they must all follow one order of queues";
+    check(&[1.0, 1.0], &[flow(&[0, 1], 0.0), flow(&[1, 0], 0.0)], circle);
+    check(&[1.0], &[flow(&[0, 0], 0.0)], circle);
+    for (packet, shown) in [(3.0, "3"), (-1.0, "-1"), (f64::NAN, "NaN")] {
+        check(
+            &[1.0],
+            &[flow(&[0], packet)],
+            &format!("flow 0 has packets of {shown}: must be from 0 to its burst, 2"),
+        );
+    }
+    let none: Result<Network, NetworkError> = Network::new(vec![], vec![], Packets::Fluid);
+    assert_eq!(none.unwrap().aggregate(), []);
+}
+
+#[test]
+fn numbers_at_the_edge_give_a_number_or_an_overload() {
+    let (tiny, huge) = (f64::MIN_POSITIVE, f64::MAX);
+    for (rate, burst, capacity) in
+        [(huge, huge, huge), (tiny, huge, tiny), (0.0, huge, tiny), (huge / 4.0, tiny, huge)]
+    {
+        let flow = |priority| Flow {
+            arrivals: bucket(rate, burst).into(),
+            priority,
+            path: vec![0, 1],
+            packet: burst,
+        };
+        for packets in [Packets::Fluid, Packets::Whole] {
+            let flows = vec![flow(0), flow(0), flow(1)];
+            let network = Network::new(vec![capacity; 2], flows, packets).unwrap();
+            for bound in network.aggregate().into_iter().chain(network.hop_by_hop()) {
+                assert!(bound.is_err() || bound.is_ok_and(f64::is_finite));
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Bounds against a replay: what conforms to its buckets is never delayed by more than the bound.
+
+use leeward_calculus::{Flow, Network, Packets, TokenBucket, arrivals, stage_delay};
+use proptest::prelude::*;
+
+/// A packet at a queue.
+#[derive(Clone, Copy)]
+struct Packet {
+    at: f64,
+    size: f64,
+    flow: usize,
+    sent: f64,
+}
+
+/// Serves packets in order of priority, and of arrival within one: (when its end leaves, packet) in order of leaving.
+fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool) -> Vec<(f64, Packet)> {
+    packets.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let (mut clock, mut next, mut left) = (0.0f64, 0, Vec::new());
+    let mut waiting: Vec<(Packet, f64)> = Vec::new();
+    while next < packets.len() || !waiting.is_empty() {
+        if waiting.is_empty() {
+            clock = clock.max(packets[next].at);
+        }
+        while next < packets.len() && packets[next].at <= clock {
+            waiting.push((packets[next], packets[next].size));
+            next += 1;
+        }
+        // The first of the least: packets wait in order of arrival.
+        let best = (0..waiting.len()).min_by_key(|&index| flows[waiting[index].0.flow].priority).unwrap();
+        let until = clock + waiting[best].1 / capacity;
+        match packets.get(next) {
+            Some(coming) if preempts && coming.at < until => {
+                waiting[best].1 -= capacity * (coming.at - clock);
+                clock = coming.at;
+            }
+            _ => {
+                clock = until;
+                left.push((until, waiting.remove(best).0));
+            }
+        }
+    }
+    left
+}
+
+/// The largest delay of each flow. Queues are numbered in an order that all paths follow.
+fn replay(capacities: &[f64], flows: &[Flow], sent: &[Vec<(f64, f64)>], preempts: bool) -> Vec<f64> {
+    let mut at: Vec<Vec<Packet>> = vec![Vec::new(); capacities.len()];
+    for (flow, packets) in sent.iter().enumerate() {
+        let first = flows[flow].path[0];
+        at[first].extend(packets.iter().map(|&(sent, size)| Packet { at: sent, size, flow, sent }));
+    }
+    let mut delays = vec![0.0f64; flows.len()];
+    for queue in 0..capacities.len() {
+        for (end, packet) in serve(std::mem::take(&mut at[queue]), capacities[queue], flows, preempts) {
+            let path = &flows[packet.flow].path;
+            match path.iter().position(|&hop| hop == queue).and_then(|hop| path.get(hop + 1)) {
+                Some(&next) => at[next].push(Packet { at: end, ..packet }),
+                None => delays[packet.flow] = delays[packet.flow].max(end - packet.sent),
+            }
+        }
+    }
+    delays
+}
+
+/// Sends as early as the buckets let it, but for pauses: (time, size).
+fn greedy(flow: &Flow, start: f64, pauses: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let buckets = flow.arrivals.buckets();
+    let (mut levels, mut clock) = (vec![0.0f64; buckets.len()], start);
+    pauses
+        .iter()
+        .map(|&(share, pause)| {
+            let size = flow.packet * share;
+            let waits = buckets
+                .iter()
+                .zip(&levels)
+                .map(|(bucket, level)| (level + size - bucket.burst()) / bucket.rate());
+            let wait = waits.fold(pause, f64::max);
+            clock += wait;
+            for (bucket, level) in buckets.iter().zip(&mut levels) {
+                *level = (*level - bucket.rate() * wait).max(0.0) + size;
+            }
+            (clock, size)
+        })
+        .collect()
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    flows: Vec<Flow>,
+    sent: Vec<Vec<(f64, f64)>>,
+}
+
+const CAPACITIES: [f64; 4] = [10.0, 8.0, 9.0, 10.0];
+
+/// Flows with one or two buckets over `paths`, up to nine tenths of the least capacity in all, and what they send.
+fn cases(paths: Vec<Vec<usize>>) -> impl Strategy<Value = Case> {
+    let path = prop::sample::select(paths);
+    let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.5f64, 1 => 0.5..5.0f64];
+    let size = prop_oneof![3 => Just(1.0), 1 => 0.1..1.0f64];
+    let buckets = (0.02..1.0f64, 0.5..10.0f64, prop::option::of((1.5..4.0f64, 0.2..0.9f64)));
+    let sends = (0.0..2.0f64, prop::collection::vec((size, pause), 1..60));
+    let flow = (buckets, 0u32..3, path, 0.05..0.5f64, sends);
+    (prop::collection::vec(flow, 1..6), prop::bool::ANY).prop_map(|(rows, together)| {
+        let count = rows.len() as f64;
+        let (mut flows, mut sent) = (Vec::new(), Vec::new());
+        for ((rate, burst, second), priority, path, packet, (start, pauses)) in rows {
+            let rate = rate * 0.9 * 8.0 / count;
+            let mut buckets = vec![TokenBucket::new(rate, burst).unwrap()];
+            if let Some((faster, smaller)) = second {
+                buckets.push(TokenBucket::new(rate * faster, burst * smaller).unwrap());
+            }
+            let arrivals = leeward_calculus::ArrivalCurve::new(&buckets).unwrap();
+            let packet = packet * arrivals.burst();
+            let flow = Flow { arrivals, priority, path, packet };
+            sent.push(greedy(&flow, if together { 0.0 } else { start }, &pauses));
+            flows.push(flow);
+        }
+        Case { flows, sent }
+    })
+}
+
+fn within(case: &Case, packets: Packets, preempts: bool) -> Result<(), TestCaseError> {
+    let network = Network::new(CAPACITIES.to_vec(), case.flows.clone(), packets).unwrap();
+    let delays = replay(&CAPACITIES, &case.flows, &case.sent, preempts);
+    for bounds in [network.aggregate(), network.hop_by_hop()] {
+        for (delay, bound) in delays.iter().zip(bounds) {
+            let bound = bound.unwrap();
+            prop_assert!(*delay <= bound * (1.0 + 1e-9), "delay {} above the bound {}", delay, bound);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn the_test_sends_no_more_than_the_buckets_let_pass(case in cases(vec![vec![0]])) {
+        for (flow, sent) in case.flows.iter().zip(&case.sent) {
+            for (index, first) in sent.iter().enumerate() {
+                let mut work = 0.0;
+                for last in &sent[index..] {
+                    work += last.1;
+                    prop_assert!(work <= arrivals(flow.arrivals.buckets(), last.0 - first.0) * (1.0 + 1e-9));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_queue_that_preempts_keeps_within_the_fluid_bounds(case in cases(vec![vec![0]])) {
+        within(&case, Packets::Fluid, true)?;
+    }
+
+    #[test]
+    fn one_queue_of_whole_packets_keeps_within_the_bounds(case in cases(vec![vec![0]])) {
+        within(&case, Packets::Whole, false)?;
+    }
+
+    #[test]
+    fn two_hops_of_whole_packets_keep_within_the_bounds(case in cases(vec![vec![0, 2], vec![0, 3], vec![1, 2], vec![1, 3], vec![1], vec![2]])) {
+        within(&case, Packets::Whole, false)?;
+    }
+
+    #[test]
+    fn lines_of_whole_packets_keep_within_the_bounds(case in cases(vec![vec![0, 1, 2, 3], vec![1, 2, 3], vec![0, 1, 2], vec![1, 2], vec![2, 3], vec![0, 2, 3], vec![3]])) {
+        within(&case, Packets::Whole, false)?;
+    }
+}
+
+#[test]
+fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
+    let flow = |burst, priority| Flow {
+        arrivals: TokenBucket::new(1.0, burst).unwrap().into(),
+        priority,
+        path: vec![0],
+        packet: 0.5,
+    };
+    let flows = vec![flow(3.0, 0), flow(4.0, 0), flow(2.0, 1)];
+    let sent: Vec<Vec<(f64, f64)>> = flows
+        .iter()
+        .map(|flow| greedy(flow, 0.0, &vec![(1.0, 0.0); (flow.arrivals.burst() / 0.5) as usize]))
+        .collect();
+    let delays = replay(&[10.0], &flows, &sent, true);
+    let workloads: Vec<(u32, TokenBucket)> =
+        flows.iter().map(|flow| (flow.priority, flow.arrivals.buckets()[0])).collect();
+    let bound = stage_delay(10.0, &workloads, 0).unwrap();
+    assert!((delays[0].max(delays[1]) - bound).abs() < 1e-12);
+    // The others' rate counts in the bound of the next: nine tenths of it are the burst, the rest comes while it drains.
+    assert!(delays[2] <= stage_delay(10.0, &workloads, 1).unwrap());
+    assert!(delays[2] >= 0.9);
+}
+
+#[test]
+fn a_packet_in_service_is_waited_for() {
+    let flow = |burst, priority| Flow {
+        arrivals: TokenBucket::new(1.0, burst).unwrap().into(),
+        priority,
+        path: vec![0],
+        packet: burst,
+    };
+    let flows = vec![flow(1.0, 0), flow(5.0, 1)];
+    let delays = replay(&[10.0], &flows, &[vec![(1e-9, 1.0)], vec![(0.0, 5.0)]], false);
+    let bound = |packets| Network::new(vec![10.0], flows.clone(), packets).unwrap().aggregate()[0].unwrap();
+    assert_eq!((bound(Packets::Fluid), bound(Packets::Whole)), (0.1, 0.6));
+    assert!(delays[0] > 0.59 && delays[0] <= 0.6);
+}
