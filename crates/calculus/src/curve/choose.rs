@@ -22,8 +22,8 @@ impl RbCurve {
     }
 
     /// Knee of the curve: the bucket of the least r + b on the normalised curve. Dividing both by a capacity does not move it,
-    /// so it is the same on any scale of work; it is where the curve falls by a second of work a second of rate. Of several
-    /// the one of the lowest rate; never below the mean.
+    /// so it is the same on any scale of work: the vertex at which the intervals that matter become longer than a second.
+    /// Never below the mean rate.
     pub fn knee(&self) -> TokenBucket {
         let candidates = self.vertices().map(|bucket| bucket.rate().max(self.floor()));
         let buckets = candidates.map(|rate| TokenBucket::raw(rate, self.burst_from(rate)));

@@ -4,7 +4,7 @@
 //! of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i <= j, so
 //! only the upper hull of these differences counts. Between an earlier and a later half, every i meets every j, and the hull
 //! of those differences comes from the hulls of the two halves in linear time. Then each half is solved in the same way,
-//! unless what is found already covers all that it could give. O(n log n) hull steps in all, and far fewer as a rule.
+//! unless what is found already covers it. O(n log n) steps in all.
 //!
 //! Arrivals are taken in by blocks, so a long trace needs little memory: one block, the lower hull of the points
 //! before it, and what is found so far. The hulls of a trace of a million requests have tens to hundreds of points.
@@ -130,11 +130,7 @@ impl Scratch {
 
 /// Covers all pairs of two of these moments.
 fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
-    let [first, .., last] = moments else { return };
-    // No pair has more work than all together, nor lies closer than the least gap: most stretches end here.
-    let work = last.after - first.before;
-    let gap = moments.windows(2).map(|pair| pair[1].at - pair[0].at).fold(f64::INFINITY, f64::min);
-    if envelope.covers(Point { x: gap, y: work }) {
+    if moments.len() < 2 || covered(moments, envelope) {
         return;
     }
     let (early, late) = moments.split_at(moments.len() / 2);
@@ -145,4 +141,22 @@ fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
     scratch.before = before;
     within(early, scratch, envelope);
     within(late, scratch, envelope);
+}
+
+/// Whether no pair of these moments, two at least, is above the envelope: most stretches end here. Where the envelope is straight
+/// over the lengths that occur, the answer is exact; else a pair may lie between it and the straight line below.
+fn covered(moments: &[Moment], envelope: &Growing) -> bool {
+    let (first, last) = (&moments[0], &moments[moments.len() - 1]);
+    let shortest = moments.windows(2).map(|pair| pair[1].at - pair[0].at).fold(f64::INFINITY, f64::min);
+    let longest = last.at - first.at;
+    let (from, to) = (envelope.at(shortest), envelope.at(longest));
+    let rate = if longest > shortest { (to - from) / (longest - shortest) } else { 0.0 };
+    // The largest work less rate x length of a pair, against that of the line.
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    for moment in moments {
+        let drained = rate * (moment.at - first.at);
+        most = most.max((moment.after - first.before) - drained - least);
+        least = least.min((moment.before - first.before) - drained);
+    }
+    most <= from - rate * shortest
 }

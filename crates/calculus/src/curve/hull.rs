@@ -96,9 +96,9 @@ impl Hull {
 }
 
 impl Growing {
-    /// Whether the hull so far covers a point. One that only a waiting point covers does not count.
-    pub fn covers(&self, point: Point) -> bool {
-        self.hull.covers(point)
+    /// The height at `x` so far, without the points that wait.
+    pub fn at(&self, x: f64) -> f64 {
+        self.hull.at(x)
     }
 
     /// Raises the hull to cover all `points`.

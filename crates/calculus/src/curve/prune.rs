@@ -1,6 +1,6 @@
 //! Arrival curves of fewer buckets, never below the whole one.
 
-use super::arrival::ArrivalCurve;
+use super::arrival::{ArrivalCurve, meet};
 use super::error::CurveError;
 use crate::token_bucket::TokenBucket;
 
@@ -76,10 +76,16 @@ impl ArrivalCurve {
     /// The largest of min(line i, line j) / alpha - 1: it is where the two lines meet.
     fn excess(&self, i: usize, j: usize) -> f64 {
         let (a, b) = (self.buckets()[i], self.buckets()[j]);
-        let seconds = (b.burst() - a.burst()) / (a.rate() - b.rate());
-        let between = TokenBucket::arrivals(&b, seconds);
-        let whole =
-            self.buckets()[i..=j].iter().map(|bucket| bucket.arrivals(seconds)).fold(between, f64::min);
+        let seconds = meet(a, b);
+        let between = b.arrivals(seconds);
+        // The bucket that is the least there lies between the two: it is the last to take over before.
+        let (mut low, mut high) = (i, j);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let turned = meet(self.buckets()[middle], self.buckets()[middle + 1]) < seconds;
+            if turned { low = middle + 1 } else { high = middle }
+        }
+        let whole = self.buckets()[low].arrivals(seconds).min(between);
         if whole > 0.0 { between / whole - 1.0 } else { 0.0 }
     }
 
