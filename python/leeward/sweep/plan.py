@@ -22,6 +22,9 @@ from leeward._native import Scenario
 from leeward.errors import InputError
 from leeward.sweep.settings import Setting, edited
 
+_LONGEST = 60
+"""Characters of a setting in words."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -99,7 +102,8 @@ class Cell:
     @property
     def where(self) -> str:
         """Its seed and setting in words: what its arrivals depend on."""
-        return " ".join([f"seed {self.seed}", *(f"{path}={value}" for path, value in self.variant.setting)])
+        settings = (f"{path}={_short(value)}" for path, value in self.variant.setting)
+        return " ".join([f"seed {self.seed}", *settings])
 
 
 def variants(
@@ -166,3 +170,9 @@ def _scalars(node: Any) -> Iterator[str]:
     else:
         for _, value in node.value:
             yield from _scalars(value)
+
+
+def _short(value: str) -> str:
+    """A value on one line: a list of events may be as long as the scenario."""
+    line = " ".join(value.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."

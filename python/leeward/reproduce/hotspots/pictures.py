@@ -75,7 +75,7 @@ def chunk_shares(results: Results, _: Sequence[Row]) -> "Figure":
         axes.set_xlabel("utilization of the ToR, %")
     for axes in panels[:, 0]:
         axes.set_ylabel("requests, %")
-    panels[0, 0].legend(loc="lower left", fontsize=8)
+    panels[0, 1].legend(loc="center right", fontsize=8)
     return fig
 
 
@@ -94,10 +94,10 @@ def _normalized(
         before = float(numpy.nanmean(_mean(pairs, metric, 0)))
         _two(axes, pairs, metric, "-", "", policies, before if before > 0 else 1.0)
         axes.axhline(1, color="#111111", linewidth=0.8)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
         axes.set_ylabel("over the mean before")
         axes.set_title(title, fontsize=9)
-        axes.legend(loc="upper right", fontsize=8)
+        axes.legend(loc="upper right", fontsize=8, ncols=2)
     return fig
 
 

@@ -5,12 +5,14 @@ utilization of that link among the windows of 30 s that it spans (section 4.1). 
 its stripe counts once for each of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy
 import pyarrow
+from pyarrow import compute
 
 from leeward import Cluster
 from leeward.arrays import Floats, Ints
@@ -48,48 +50,48 @@ def classes(path: Path) -> dict[str, int]:
 
 def reads(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
     """The reads that ended after the warm-up."""
-    table = cells.table("reads", policy, seed, value)
-    table = table.filter(pyarrow.compute.is_valid(table["finished_s"]))
-    chunks, holders = table["chunks"].to_pylist(), table["holder"].to_pylist()
-    hosts = [several or [one] for several, one in zip(chunks, holders, strict=True)]
-    return _requests(cells, cluster, policy, seed, value, "uplink", hosts, table, "asked_s")
+    table = _ended(cells.table("reads", policy, seed, value))
+    several = compute.list_value_length(table["chunks"]).to_numpy()
+    whole, degraded = table.filter(several == 0), table.filter(several > 0)
+    links = cells.table("links", policy, seed, value)
+    hosts = pyarrow.chunked_array([*whole["holder"].chunks, *compute.list_flatten(degraded["chunks"]).chunks])
+    count = numpy.concatenate([numpy.ones(len(whole), dtype=int), several[several > 0]])
+    asked = pyarrow.concat_tables([whole, degraded])
+    return _requests(links, classes(cluster), "uplink", hosts, count, asked, "asked_s")
 
 
 def writes(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
     """The chunks of blocks that were written after the warm-up."""
-    table = cells.table("blocks", policy, seed, value)
-    table = table.filter(pyarrow.compute.is_valid(table["finished_s"]))
-    return _requests(
-        cells, cluster, policy, seed, value, "downlink", table["hosts"].to_pylist(), table, "placed_s"
-    )
+    table = _ended(cells.table("blocks", policy, seed, value))
+    links = cells.table("links", policy, seed, value)
+    hosts, count = compute.list_flatten(table["hosts"]), compute.list_value_length(table["hosts"]).to_numpy()
+    return _requests(links, classes(cluster), "downlink", hosts, count, table, "placed_s")
+
+
+def _ended(table: pyarrow.Table) -> pyarrow.Table:
+    return table.filter(compute.is_valid(table["finished_s"]))
 
 
 def _requests(
-    cells: Cells,
-    cluster: Path,
-    policy: str,
-    seed: int,
-    value: str | None,
+    links: pyarrow.Table,
+    of: dict[str, int],
     direction: str,
-    hosts: list[list[str]],
+    hosts: pyarrow.ChunkedArray,
+    count: Ints,
     table: pyarrow.Table,
     since: str,
 ) -> Requests:
-    links = cells.table("links", policy, seed, value)
-    of = classes(cluster)
-    names = {f"{rack}:{direction}": at for at, rack in enumerate(of)}
-    position = numpy.array([names.get(name, -1) for name in links["link"].to_pylist()])
+    """Requests to `hosts`, `count` of them for each row of a table, one row after the other."""
+    rack = {name: at for at, name in enumerate(of)}
+    position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))
     start = links["start_s"].to_numpy()
     first, window = float(start.min()), float(numpy.diff(numpy.unique(start)).min())
     at = numpy.rint((start - first) / window).astype(int)
-    load = numpy.zeros((len(names), int(at.max()) + 1))
-    load[position[position >= 0], at[position >= 0]] = links["utilization"].to_numpy()[position >= 0]
-    count = numpy.array([len(several) for several in hosts], dtype=int)
-    racks = numpy.array(
-        [names.get(f"{_rack(host)}:{direction}", -1) for several in hosts for host in several]
-    )
-    asked = numpy.repeat(table[since].to_numpy(zero_copy_only=False), count)
-    finished = numpy.repeat(table["finished_s"].to_numpy(zero_copy_only=False), count)
+    load = numpy.zeros((len(rack), int(at.max()) + 1))
+    ours = position >= 0
+    load[position[ours], at[ours]] = links["utilization"].to_numpy()[ours]
+    racks = _positions(hosts, lambda host: rack.get(_rack(host), -1))
+    asked, finished = (numpy.repeat(table[name].to_numpy(), count) for name in (since, "finished_s"))
     begin = numpy.floor((asked - first) / window).astype(int)
     end = numpy.minimum(numpy.floor((finished - first) / window).astype(int), load.shape[1] - 1)
     wanted = (begin >= 0) & (begin < load.shape[1]) & (racks >= 0)
@@ -98,8 +100,14 @@ def _requests(
     for more in range(1, min(int((end - begin).max(initial=0)), LONGEST) + 1):
         later = numpy.minimum(begin + more, numpy.maximum(end, begin))
         highest = numpy.maximum(highest, load[racks, later])
-    kind = numpy.array(list(of.values()))[racks]
-    return Requests(highest, kind)
+    return Requests(highest, numpy.array(list(of.values()))[racks])
+
+
+def _positions(names: pyarrow.ChunkedArray, of: Callable[[str], int]) -> Ints:
+    """A number for each name, asked for once for each name there is."""
+    coded = names.dictionary_encode().combine_chunks()
+    known = numpy.array([of(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
+    return known[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
 
 
 def _rack(host: str) -> str:
