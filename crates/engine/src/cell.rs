@@ -99,9 +99,9 @@ impl Cell {
         Cell { places: HashMap::new(), racks, jobs: HashMap::new(), rounds: 0 }
     }
 
-    /// A task runs; one of the same id does not any more.
+    /// A task runs, of whose id none does.
     pub fn insert(&mut self, fabric: &Fabric, placed: Placed) {
-        self.remove(placed.id);
+        debug_assert!(!self.places.contains_key(&placed.id), "{:?} runs already", placed.id);
         self.jobs.entry(placed.job).or_default().tasks += 1;
         self.put(fabric, placed);
     }

@@ -12,7 +12,7 @@ use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 use crate::cell::{self, Cell};
-use crate::history::{History, HistorySettings, raised};
+use crate::history::{History, HistorySettings};
 use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
 
 /// Who decides what. Asks of a kind that nobody decides are refused.
@@ -187,7 +187,7 @@ impl Engine {
         // What is seen of the job by the time a task is moved may be another thing, so what is stated is kept.
         let stated = self.history.as_ref().map(|history| {
             let seen = history.estimate(request.job, self.now);
-            let demands = request.tasks.iter().map(|&task| raised(task, seen)).collect();
+            let demands = request.tasks.iter().map(|task| task.raised(seen)).collect();
             std::mem::replace(&mut request.tasks, demands)
         });
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
@@ -197,7 +197,8 @@ impl Engine {
         Ok(self.settle(&request, stated.as_deref(), decision))
     }
 
-    /// Commits what was decided of an app, whose tasks are on their hosts from now on. `stated` is what its tasks
+    /// Commits what was decided of an app, whose tasks are on their hosts from now on; one of the same number that still
+    /// runs ends first. `stated` is what its tasks
     /// demand by themselves, where that is not what they were placed by.
     fn settle(
         &mut self,
@@ -205,6 +206,7 @@ impl Engine {
         stated: Option<&[Task]>,
         mut decision: Decision<Assignment>,
     ) -> Placed<Assignment> {
+        self.end(request.id);
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
         // Those of transfers belong to the app, and end with it; they are kept by its first task.
@@ -254,7 +256,7 @@ impl Engine {
             let seen = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
             let seen: Vec<[Traffic; 2]> = seen.collect();
             for running in &mut request.running {
-                running.demand = raised(running.demand, seen[running.job as usize]);
+                running.demand = running.demand.raised(seen[running.job as usize]);
             }
         }
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
@@ -268,7 +270,7 @@ impl Engine {
             let running = &request.running[one.at as usize];
             let (from, demand) = (running.host, running.demand);
             let job = request.budgets[running.job as usize].job;
-            let own = entries.by_ref().take(demand.entries()).collect();
+            let own = entries.by_ref().take(running.bears().entries()).collect();
             let left = self.cell.move_to(&fabric, running.task, one.to, own, self.now);
             self.ledger.release(&left, self.now);
             self.pool.vacate(from, job, demand.cpus, demand.memory);

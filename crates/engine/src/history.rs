@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use leeward_fabric::Nanos;
-use leeward_placement::tasks::{Class, Task, Traffic};
+use leeward_placement::tasks::Traffic;
 
 use crate::message::Rates;
 
@@ -102,22 +102,6 @@ impl History {
     }
 }
 
-/// What a task is taken to demand: what is stated, or where it is more what was seen of its job, out of its rack and into
-/// it. What is more counts as best effort.
-pub(crate) fn raised(stated: Task, [egress, ingress]: [Traffic; 2]) -> Task {
-    let mut task = stated;
-    let directions = [
-        (&mut task.egress, stated.egress_in_all(), egress),
-        (&mut task.ingress, stated.ingress_in_all(), ingress),
-    ];
-    for (classes, stated, seen) in directions {
-        let rest = &mut classes[Class::BestEffort as usize];
-        rest.mean_bps = rest.mean_bps.saturating_add(seen.mean_bps.saturating_sub(stated.mean_bps));
-        rest.peak_bps = rest.peak_bps.saturating_add(seen.peak_bps.saturating_sub(stated.peak_bps));
-    }
-    task
-}
-
 impl Seen {
     fn note(&mut self, bps: u64) {
         self.sum += u128::from(bps);
@@ -164,6 +148,8 @@ fn upper_end(step: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use leeward_placement::tasks::Task;
 
     use super::*;
 
@@ -220,9 +206,9 @@ mod tests {
             let mut history = History::new(settings);
             let mut task = Task::default();
             task.egress[0] = Traffic { mean_bps: stated / 2, peak_bps: stated };
-            prop_assert_eq!(raised(task, history.estimate(5, Nanos(0))), task);
+            prop_assert_eq!(task.raised(history.estimate(5, Nanos(0))), task);
             history.note(5, Rates { egress_bps: seen, ingress_bps: 0 }, Nanos(0));
-            let raised = raised(task, history.estimate(5, Nanos(0))).egress_in_all();
+            let raised = task.raised(history.estimate(5, Nanos(0))).egress_in_all();
             prop_assert_eq!(raised.mean_bps, seen.max(stated / 2));
             prop_assert_eq!(raised.peak_bps, upper_end(step(seen)).max(stated));
         }

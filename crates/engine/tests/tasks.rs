@@ -220,6 +220,20 @@ fn what_ends_gives_back_its_room_and_its_load() {
 }
 
 #[test]
+fn an_app_placed_under_a_number_that_still_runs_takes_its_place() {
+    let mut engine = engine(1, "borg", Nanos(0));
+    interval(&mut engine, &BTreeMap::new(), at(1));
+    for mbps in 1..=40 {
+        let host = place(&mut engine, at(1), task(0, 5, mbps)).expect("there are 16 processors");
+        assert_eq!(engine.pool().tasks_of(5, DomainId(0)), 1);
+        assert_eq!(expected_above(&engine, host, at(1)), mbps as f64);
+    }
+    engine.handle(at(1), Input::Ended(0), &mut Vec::new());
+    assert_eq!(engine.pool().tasks_of(5, DomainId(0)), 0);
+    assert_eq!(expected_above(&engine, HostId(0), at(1)), 0.0);
+}
+
+#[test]
 fn what_nobody_decides_is_refused() {
     let cluster = Cluster::from_text("test", "racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1");
     let cluster = cluster.expect("the test writes a right cluster");

@@ -3,7 +3,7 @@
 mod world;
 
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId, ResourceId};
-use leeward_ledger::Scratch;
+use leeward_ledger::{Demand, Scratch};
 use leeward_placement::moves::{self, Budget, MoveRequest, Moves, Running, Stays};
 use leeward_placement::tasks::{Task, TaskId, Traffic};
 use leeward_placement::{Context, Explain};
@@ -36,19 +36,18 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
 
 /// A cell that carries what its tasks send, with these moves left to their one job.
 fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveRequest) {
-    let mut sent = vec![0; world.fabric.rack_count()];
     for task in tasks {
         world.pool.occupy(task.host, 5, task.demand.cpus, Bytes(0));
-        sent[world.fabric.rack_of(task.host).index()] += task.egress_bps;
     }
-    let uplinks: Vec<ResourceId> =
-        world.fabric.all_racks().filter_map(|rack| world.fabric.out_of_domain(rack)).collect();
-    world.report(|resource| {
-        let rack = uplinks.iter().position(|&link| link == resource);
-        rack.map_or(0.0, |rack| sent[rack] as f64 / 1e9)
-    });
     let budgets = vec![Budget { job: 5, moves }];
-    (world, MoveRequest { id: 1, running: tasks.to_vec(), budgets })
+    let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets };
+    let carried = after(&world, &request, &Moves::default());
+    let links: Vec<[ResourceId; 2]> = world.fabric.all_racks().map(|rack| links(&world, rack)).collect();
+    world.report(|resource| {
+        let both = links.iter().zip(&carried).flat_map(|(links, carried)| links.iter().zip(carried));
+        both.filter(|(link, _)| **link == resource).map(|(_, &mbps)| mbps as f64 / 1e3).sum()
+    });
+    (world, request)
 }
 
 fn decide(world: &World, settings: &str, request: &MoveRequest) -> Moves {
@@ -63,15 +62,23 @@ fn decide(world: &World, settings: &str, request: &MoveRequest) -> Moves {
         .choice
 }
 
-/// What each rack sends after the moves, in Mb/s.
-fn after(world: &World, request: &MoveRequest, moves: &Moves) -> Vec<u64> {
-    let mut sent = vec![0; world.fabric.rack_count()];
+/// The links out of a rack and into it.
+fn links(world: &World, rack: DomainId) -> [ResourceId; 2] {
+    let links = [world.fabric.out_of_domain(rack), world.fabric.into_domain(rack)];
+    links.map(|link| link.expect("a tree"))
+}
+
+/// What each rack sends and receives after the moves, by what is measured, in Mb/s.
+fn after(world: &World, request: &MoveRequest, moves: &Moves) -> Vec<[u64; 2]> {
+    let mut carried = vec![[0; 2]; world.fabric.rack_count()];
     for (at, task) in (0..).zip(&request.running) {
         let moved = moves.moves.iter().find(|one| one.at == at);
         let host = moved.map_or(task.host, |one| one.to);
-        sent[world.fabric.rack_of(host).index()] += task.egress_bps / MBPS;
+        let [sent, received] = &mut carried[world.fabric.rack_of(host).index()];
+        *sent += task.egress_bps / MBPS;
+        *received += task.ingress_bps / MBPS;
     }
-    sent
+    carried
 }
 
 proptest! {
@@ -79,39 +86,106 @@ proptest! {
 
     #[test]
     fn no_rack_becomes_hot_and_no_budget_is_overdrawn(
-        tasks in prop::collection::vec((0_u32..24, 1_u64..500, any::<bool>(), any::<bool>()), 1..40),
+        tasks in prop::collection::vec(
+            (0_u32..24, 1_u64..500, any::<bool>(), any::<bool>(), 0_u64..500, 0_u64..300), 1..40,
+        ),
         budget in 0_u32..6,
     ) {
-        let tasks: Vec<Running> = (0..).zip(&tasks).map(|(number, &(host, mbps, tolerant, cooling))| {
-            let mut task = task(number, host, mbps);
+        let drawn = (0..).zip(&tasks).map(|(number, &(host, stated, tolerant, cooling, sent, received))| {
+            let mut task = task(number, host, stated);
             task.demand.tolerant = tolerant;
-            Running { cooling, ..task }
-        }).collect();
+            Running { cooling, egress_bps: sent * MBPS, ingress_bps: received * MBPS, ..task }
+        });
+        let tasks: Vec<Running> = drawn.collect();
         let (world, request) = running(cell(6), &tasks, budget);
         let moves = decide(&world, "", &request);
         prop_assert_eq!(&moves, &decide(&world, "", &request));
         prop_assert!(moves.moves.len() <= budget as usize);
         let before = after(&world, &request, &Moves::default());
+        let now = after(&world, &request, &moves);
         for one in &moves.moves {
             let task = &request.running[one.at as usize];
             prop_assert!(task.demand.tolerant && !task.cooling);
             let rack = world.fabric.rack_of(task.host);
-            prop_assert_eq!(world.fabric.out_of_domain(rack), Some(one.link));
-            prop_assert!(before[rack.index()] > 750);
-            prop_assert!(world.fabric.rack_of(one.to) != rack);
+            let side = links(&world, rack).iter().position(|&link| link == one.link);
+            prop_assert!(before[rack.index()][side.expect("it leaves a link of its rack")] > 750);
+            let to = world.fabric.rack_of(one.to);
+            prop_assert!(to != rack);
+            prop_assert!(now[to.index()].iter().all(|&mbps| mbps <= 700), "{:?}", now);
         }
         let mut moved: Vec<u32> = moves.moves.iter().map(|one| one.at).collect();
         moved.sort_unstable();
         moved.dedup();
         prop_assert_eq!(moved.len(), moves.moves.len(), "no task twice");
-        for (before, after) in before.iter().zip(after(&world, &request, &moves)) {
-            prop_assert!(after <= 700 || after <= *before);
+        for (before, now) in before.iter().flatten().zip(now.iter().flatten()) {
+            prop_assert!(*now <= 700 || now <= before);
         }
         for kept in &moves.kept {
             let rack = world.fabric.domain_of_link(kept.link).expect("a rack's link");
-            prop_assert!(after(&world, &request, &moves)[rack.index()] > 750);
+            let side = links(&world, rack).iter().position(|&link| link == kept.link);
+            prop_assert!(now[rack.index()][side.expect("a link of its rack")] > 750);
         }
     }
+}
+
+#[test]
+fn a_task_that_sends_more_than_it_states_goes_only_where_that_has_room() {
+    let mut tasks = vec![task(0, 0, 1), task(1, 1, 300), task(2, 4, 300)];
+    tasks[0].egress_bps = 600 * MBPS;
+    let (world, request) = running(cell(2), &tasks, 9);
+    let moves = decide(&world, "", &request);
+    // With 600 Mb/s the other rack would be at 90 %, with 300 Mb/s it is at 60 %.
+    assert_eq!(moves.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [1]);
+    let policy = moves::make("utp", "").expect("a policy of the registry");
+    let (world, request) = running(cell(3), &tasks, 9);
+    let mut scratch = Scratch::default();
+    let view = &mut world.ledger.view(NOW, &mut scratch);
+    let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
+    let decided =
+        policy.place(std::slice::from_ref(&request), &mut context).remove(0).expect("never refused");
+    assert_eq!(decided.choice.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [0]);
+    let measured = Demand::Stream { mean_bps: 600 * MBPS, peak_bps: 600 * MBPS };
+    assert_eq!(decided.change.add.iter().map(|entry| entry.demand.clone()).collect::<Vec<_>>(), [measured]);
+    assert_eq!(request.running[0].bears().entries(), 1);
+}
+
+#[test]
+fn what_one_rack_has_no_host_for_says_nothing_of_what_leaves_another() {
+    let with = |number, host, sends, receives, cpus| {
+        let mut task = task(number, host, sends);
+        task.demand.ingress[0] = Traffic { mean_bps: receives * MBPS, peak_bps: receives * MBPS };
+        task.demand.cpus = Cpus(cpus);
+        Running { ingress_bps: receives * MBPS, ..task }
+    };
+    let mut world = cell(3);
+    // Hosts with room for more than small tasks are in the first rack alone.
+    (4..12).for_each(|host| {
+        world.pool.occupy(HostId(host), 9, Cpus(if host == 4 { 4000 } else { 7000 }), Bytes(0))
+    });
+    let large = [with(0, 0, 250, 0, 4000), with(4, 4, 250, 0, 4000)];
+    let small = [with(1, 1, 240, 0, 1000), with(2, 2, 200, 400, 1000), with(3, 3, 190, 400, 1000)];
+    let mut stays = with(5, 5, 510, 0, 1000);
+    stays.demand.tolerant = false;
+    let tasks = [large[0], small[0], small[1], small[2], large[1], stays];
+    let (world, request) = running(world, &tasks, 9);
+    let moves = decide(&world, "", &request);
+    // The first rack's large task has nowhere to go; once the small ones have left, the second's goes to the first.
+    let moved: Vec<(u32, u32)> = moves.moves.iter().map(|one| (one.at, one.to.0 / 4)).collect();
+    assert_eq!(moved, [(1, 2), (2, 2), (4, 0)]);
+    assert!(moves.kept.is_empty(), "{:?}", moves.kept);
+}
+
+#[test]
+fn where_the_load_of_no_other_rack_is_known_it_says_so() {
+    let tasks: Vec<Running> = (0..4).map(|i| task(i, i as u32, 200)).collect();
+    let (_, request) = running(cell(3), &tasks, 9);
+    let mut world = cell(3);
+    let [out, into] = links(&world, DomainId(0));
+    world.report_some(|link| (link == out).then_some(0.8).or((link == into).then_some(0.0)));
+    let moves = decide(&world, "", &request);
+    assert!(moves.moves.is_empty());
+    assert!(moves.kept.iter().all(|kept| kept.why == Stays::Unseen), "{:?}", moves.kept);
+    assert_eq!(moves.kept.len(), 4);
 }
 
 #[test]

@@ -33,10 +33,7 @@ impl Engine {
         let again = again?;
         let is_worth = again.is_worth(worth.margin);
         let (stays, moves, cost) = (again.stays, again.moves, again.cost);
-        let placed = is_worth.then(|| {
-            self.end(left.id);
-            self.settle(left, None, again.decision)
-        });
+        let placed = is_worth.then(|| self.settle(left, None, again.decision));
         Ok(Replaced { placed, stays, moves, cost })
     }
 }

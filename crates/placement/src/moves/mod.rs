@@ -12,7 +12,7 @@ use leeward_fabric::{HostId, ResourceId};
 pub use file::{Fleet, FleetFile};
 pub use reactive::{Reactive, ReactiveSettings};
 
-use crate::tasks::{Task, TaskId};
+use crate::tasks::{Task, TaskId, Traffic};
 use crate::{Policy, PolicyError, Registration, Request};
 
 /// A cell after a report.
@@ -45,6 +45,19 @@ pub struct Running {
     pub tags: u64,
     /// Whether it was moved so recently that it must stay.
     pub cooling: bool,
+}
+
+impl Running {
+    /// What it sends out of its rack and receives from outside now.
+    pub fn measured(&self) -> [Traffic; 2] {
+        [Traffic::steady(self.egress_bps), Traffic::steady(self.ingress_bps)]
+    }
+
+    /// What it is taken to demand where it goes: what is stated, or where that is more what is measured. A decision has
+    /// as many entries for it as this has.
+    pub fn bears(&self) -> Task {
+        self.demand.raised(self.measured())
+    }
 }
 
 /// What a job can still bear.
@@ -98,6 +111,8 @@ pub enum Stays {
     Budget,
     /// No host elsewhere has room for it without its rack's becoming hot.
     NoHost,
+    /// Hosts elsewhere have room for it, but the load of none of their racks is known.
+    Unseen,
 }
 
 impl Stays {
@@ -108,6 +123,7 @@ impl Stays {
             Stays::Cooling => "it was moved a short time ago",
             Stays::Budget => "its job's budget is spent",
             Stays::NoHost => "no rack that stays cool has room for it",
+            Stays::Unseen => "the load of no other rack with room for it is known",
         }
     }
 }

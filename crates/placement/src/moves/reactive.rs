@@ -3,7 +3,8 @@
 //! A link is hot when it was so for a telemetry interval and still would be after the moves that were decided. Links
 //! are served from the hottest on; of a link's tasks the one with the most bandwidth in its direction leaves first, so
 //! that as few as can be leave. It goes where the proactive rule would put it, but never to a rack of which a link
-//! would then be loaded more than what is hot less `margin`. What is hot is a setting of the ledger, 75 % by default.
+//! would then be loaded more than what is hot less `margin`. What is hot is a setting of the ledger, 75 % by default. There
+//! it counts with what it states, or in each direction with what is measured of it where that is more.
 //!
 //! What the paper leaves open: the margin, without which two racks near the threshold would exchange tasks; cooldowns
 //! and budgets are kept by whoever asks. Where a task finds no host, those that demand no less are not tried after it in
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
 use crate::policy::{setting_error, settings};
-use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, Traffic, streams};
+use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, streams};
 use crate::ties::Ties;
 use crate::{Basis, Constraints, Context, Decision, Made, Policy, Refusal, Registration};
 
@@ -106,7 +107,10 @@ impl Reactive {
         let destination = Borg::below(ranks, context.view.hot_above() - self.settings.margin);
         let mut turn = Turn { destination, request, context, by_rack, budgets, gone, taken, stuck, answer };
         hot.iter().for_each(|(_, side)| turn.cool(*side));
-        turn.answer
+        // A task that left one link of its rack for another's sake may have cooled this one.
+        let mut kept = std::mem::take(&mut turn.answer.kept);
+        kept.retain(|kept| turn.is_hot(kept.link));
+        Moves { kept, ..turn.answer }
     }
 }
 
@@ -125,7 +129,8 @@ impl Policy<MoveRequest> for Reactive {
             let (fabric, now) = (context.pool.fabric(), context.view.now());
             let arrivals = choice.moves.iter().flat_map(|one| {
                 let task = &request.running[one.at as usize];
-                let (egress, ingress) = (task.demand.egress_in_all(), task.demand.ingress_in_all());
+                let bears = task.bears();
+                let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
                 streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
             });
             let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
@@ -172,8 +177,9 @@ struct Turn<'t, 'a, 'l> {
     gone: Vec<bool>,
     /// What they have of the hosts where they go.
     taken: Taken,
-    /// What found no host: egress and ingress at their peak, processors, memory; and tags.
-    stuck: Vec<([u64; 4], u64)>,
+    /// What found no host outside the rack that is being cooled: egress and ingress at their peak, processors, memory;
+    /// and tags. And why.
+    stuck: Vec<([u64; 4], u64, Stays)>,
     answer: Moves,
 }
 
@@ -181,6 +187,8 @@ impl Turn<'_, '_, '_> {
     /// Moves tasks off one link until it is hot no more.
     fn cool(&mut self, side: Side) {
         let request = self.request;
+        // What has no host outside one rack may have one outside another.
+        self.stuck.clear();
         let here = self.by_rack[side.rack.index()].iter().filter(|at| !self.gone[**at as usize]);
         let ranked = here.map(|&at| {
             let task = &request.running[at as usize];
@@ -220,33 +228,32 @@ impl Turn<'_, '_, '_> {
         }
         let budget = self.budgets[task.job as usize];
         let left = budget.checked_sub(1).ok_or(Stays::Budget)?;
-        let to = self.elsewhere(task, side.rack).ok_or(Stays::NoHost)?;
+        let bears = task.bears();
+        let to = self.elsewhere(task, bears, side.rack)?;
         self.budgets[task.job as usize] = left;
         let (fabric, now) = (self.context.pool.fabric(), self.context.view.now());
-        let measured = |bps| Traffic { mean_bps: bps, peak_bps: bps };
-        let (egress, ingress) = (measured(task.egress_bps), measured(task.ingress_bps));
+        let [egress, ingress] = task.measured();
         let leaves = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
-        let (egress, ingress) = (task.demand.egress_in_all(), task.demand.ingress_in_all());
+        let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
         let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
         leaves.chain(comes).for_each(|entry| self.context.view.add(&entry));
         Ok(to)
     }
 
-    /// Where the proactive rule puts a task outside its rack, if that stays cool.
-    fn elsewhere(&mut self, task: &Running, rack: DomainId) -> Option<HostId> {
-        let Task { cpus, memory, .. } = task.demand;
-        let (egress, ingress) = (task.demand.egress_in_all(), task.demand.ingress_in_all());
-        let demand = [egress.peak_bps, ingress.peak_bps, cpus.0, memory.0];
-        let no_less = |(other, tags): &([u64; 4], u64)| {
+    /// Where the proactive rule puts a task that bears this outside its rack, if that stays cool.
+    fn elsewhere(&mut self, task: &Running, bears: Task, rack: DomainId) -> Result<HostId, Stays> {
+        let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
+        let demand = [egress.peak_bps, ingress.peak_bps, bears.cpus.0, bears.memory.0];
+        let no_less = |(other, tags, _): &&([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours >= theirs)
         };
-        if self.stuck.iter().any(no_less) {
-            return None;
+        if let Some((.., why)) = self.stuck.iter().find(no_less) {
+            return Err(*why);
         }
         let app = AppRequest {
             id: self.request.id ^ task.task.app.rotate_left(32) ^ u64::from(task.task.index),
             job: self.request.budgets[task.job as usize].job,
-            tasks: vec![task.demand],
+            tasks: vec![bears],
             transfers: Vec::new(),
             constraints: Constraints {
                 excluded_domains: vec![rack],
@@ -256,15 +263,17 @@ impl Turn<'_, '_, '_> {
         };
         let (destination, taken) = (&self.destination, &mut self.taken);
         match destination.assign_beside(&app, self.context, taken, &mut Vec::new()) {
-            Ok(hosts) => Some(hosts[0]),
-            Err(_) => {
+            Ok(hosts) => Ok(hosts[0]),
+            Err(refusal) => {
+                let unseen = matches!(refusal, Refusal::NoTelemetry { .. });
+                let why = if unseen { Stays::Unseen } else { Stays::NoHost };
                 // One that demands more says nothing that this one does not.
-                let more = |(other, tags): &([u64; 4], u64)| {
+                let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
                     *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
                 };
                 self.stuck.retain(|known| !more(known));
-                self.stuck.push((demand, task.tags));
-                None
+                self.stuck.push((demand, task.tags, why));
+                Err(why)
             }
         }
     }

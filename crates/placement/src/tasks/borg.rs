@@ -175,7 +175,7 @@ impl Borg {
         let mut racks = Racks { policy: self, request, at, context, in_racks, spread_step, seen, slots };
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
-        let mut newest = Nanos(0);
+        let (mut newest, mut hot) = (Nanos(0), false);
         for host in self.sample(at, seats, context, &mut Draws::new(context.seed, id)) {
             // Who cannot win is looked at no further, unless somebody wants to know why.
             let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
@@ -185,6 +185,7 @@ impl Borg {
                 newest = newest.max(seen);
             }
             if score.unseen.is_none() && score.objectives.balance > self.most {
+                hot = true;
                 continue;
             }
             let steps = self.steps(score.objectives.balance);
@@ -198,6 +199,8 @@ impl Borg {
                 ranked.push((rank, score));
             }
         }
+        // Where some racks can be seen and would be too full, that others cannot be seen is not all there is to say.
+        let best = best.filter(|((unseen, ..), _)| !(*unseen && hot));
         let Some(((unseen, ..), chosen)) = best else {
             // Tasks that could leave hot racks come by the thousand, and nobody asks what keeps each where it is.
             let counted = self.most == f64::INFINITY;

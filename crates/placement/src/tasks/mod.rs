@@ -86,6 +86,22 @@ impl Task {
         Traffic::sum(&self.ingress)
     }
 
+    /// The same, but of each direction the larger of what is stated and what was seen, out of its rack and into it. What
+    /// is more counts as best effort.
+    pub fn raised(&self, [egress, ingress]: [Traffic; 2]) -> Task {
+        let mut task = *self;
+        let directions = [
+            (&mut task.egress, self.egress_in_all(), egress),
+            (&mut task.ingress, self.ingress_in_all(), ingress),
+        ];
+        for (classes, stated, seen) in directions {
+            let rest = &mut classes[Class::BestEffort as usize];
+            rest.mean_bps = rest.mean_bps.saturating_add(seen.mean_bps.saturating_sub(stated.mean_bps));
+            rest.peak_bps = rest.peak_bps.saturating_add(seen.peak_bps.saturating_sub(stated.peak_bps));
+        }
+        task
+    }
+
     /// How many entries of a decision are its own: one for each direction in which it has traffic. They are the last,
     /// in the order of tasks, after those of transfers.
     pub fn entries(&self) -> usize {
@@ -104,6 +120,11 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// So much all the time, in bit/s.
+    pub fn steady(bps: u64) -> Traffic {
+        Traffic { mean_bps: bps, peak_bps: bps }
+    }
+
     fn sum(of: &[Traffic]) -> Traffic {
         let sum = |rate: fn(&Traffic) -> u64| of.iter().map(rate).fold(0, u64::saturating_add);
         Traffic { mean_bps: sum(|traffic| traffic.mean_bps), peak_bps: sum(|traffic| traffic.peak_bps) }
