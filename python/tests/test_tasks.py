@@ -97,7 +97,6 @@ def test_a_task_that_fits_nowhere_is_named_with_what_keeps_it_from_how_many_host
             "app.yaml:2:13: transfers[0].to: more than 2000000 transfers in one app",
         ),
         ("tasks: [{name: a, count: 0}]\n", "app.yaml:1:9: tasks[0].count: 0: expected at least 1"),
-        ("tasks: [{name: a}]\nbudget: {down: -1}\n", "app.yaml:2:16: budget.down: "),
     ],
 )
 def test_bad_app_files_are_one_line_with_the_place(run: Run, tenant: Path, text: str, error: str) -> None:

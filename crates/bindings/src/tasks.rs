@@ -189,11 +189,11 @@ struct Forecast {
 
 impl Forecast {
     /// Each transfer with what limits it.
-    fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId]) -> (Value, Value) {
+    fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId], by: Estimate) -> (Value, Value) {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(self.now, &mut scratch);
         let transfers = &app.request.transfers;
-        let completion = completion(&view, transfers, hosts, Estimate::default());
+        let completion = completion(&view, transfers, hosts, by);
         let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
         let carried = transfers.iter().zip(&completion.transfers).map(|(transfer, carried)| {
             let (from, to) = (transfer.from as usize, transfer.to as usize);
@@ -238,7 +238,10 @@ fn describe(
         first += count;
     }
     let (seconds, transfers) = match forecast.filter(|_| refused.is_empty()) {
-        Some(forecast) => forecast.describe(fabric, app, &hosts),
+        Some(forecast) => {
+            let by = basis.and_then(|basis| basis.estimate).unwrap_or_default();
+            forecast.describe(fabric, app, &hosts, by)
+        }
         None => (Value::Null, json!([])),
     };
     let gap = basis.and_then(|basis| basis.gap);

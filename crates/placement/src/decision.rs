@@ -5,6 +5,7 @@ use leeward_ledger::{Transaction, View};
 use serde::Serialize;
 
 use crate::Constraint;
+use crate::tasks::Estimate;
 
 /// Where something goes, and why.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,6 +34,8 @@ pub struct Basis {
     /// How much of what was made small might still be saved, as a share of it, by a policy that knows: zero is proven
     /// best.
     pub gap: Option<f64>,
+    /// The model by which transfers of an app were placed; `None` where none was asked.
+    pub estimate: Option<Estimate>,
 }
 
 /// Why a policy left a choice to the default policy.
@@ -129,6 +132,12 @@ pub enum Sight {
     Unseen,
 }
 
+/// End of the oldest window of those links whose load is measured; `None` if none is.
+pub(crate) fn oldest_of(view: &View<'_>, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
+    let seen = links.into_iter().filter(|&link| view.measured(link).is_some());
+    seen.map(|link| view.measured_until(link)).min()
+}
+
 /// How `view` knows the load of a link.
 pub(crate) fn sight(view: &View<'_>, link: ResourceId) -> Sight {
     match view.measured(link) {
@@ -200,9 +209,13 @@ pub enum Refusal {
     NoHost {
         /// Its position in the request.
         task: u32,
+        /// Whether none could even by itself; else there may be a placement that was not found.
+        alone: bool,
         /// How many hosts each constraint kept out.
         by_constraint: Vec<(Constraint, u32)>,
     },
+    /// All tasks together fit on no hosts, wherever each goes; that is proven.
+    NotTogether,
     /// No candidate may.
     NoCandidate {
         /// How many candidates each constraint kept out.
@@ -238,8 +251,12 @@ impl std::fmt::Display for Refusal {
                 f.write_str("no candidate may take it")?;
                 write_counts(f, by_constraint)
             }
-            Refusal::NoHost { task, by_constraint } => {
-                write!(f, "task {task} fits nowhere")?;
+            Refusal::NotTogether => f.write_str("its tasks fit nowhere together"),
+            Refusal::NoHost { task, alone, by_constraint } => {
+                match alone {
+                    true => write!(f, "task {task} fits nowhere")?,
+                    false => write!(f, "found no placement: task {task} has no host left")?,
+                }
                 write_counts(f, by_constraint)
             }
         }

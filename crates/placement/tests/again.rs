@@ -65,6 +65,20 @@ fn an_app_moves_if_what_is_saved_is_more_than_the_memory_the_pause_and_the_margi
 }
 
 #[test]
+fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
+    let world = World::new("shape: hose\nhosts: 4\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
+    let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
+    for (settings, seconds) in [("", 10.0), ("into_hosts: true", 80.0)] {
+        let policy = tasks::make("choreo-exact", settings).expect("a policy of the registry");
+        let mut scratch = Scratch::default();
+        let view = &mut world.ledger.view(NOW, &mut scratch);
+        let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
+        let again = again(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
+        assert!((again.expect("there is room").stays - seconds).abs() < 1e-6, "{settings}");
+    }
+}
+
+#[test]
 fn its_own_load_is_not_in_its_way() {
     let mut world = hose(1);
     let mut hops = Vec::new();

@@ -2,7 +2,7 @@
 
 mod world;
 
-use leeward_fabric::{Bytes, Cpus, DomainId, HostId, ResourceId};
+use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Scratch};
 use leeward_placement::moves::{self, Budget, MoveRequest, Moves, Running, Stays};
 use leeward_placement::tasks::{Task, TaskId, Traffic};
@@ -147,6 +147,7 @@ fn a_task_that_sends_more_than_it_states_goes_only_where_that_has_room() {
     let measured = Demand::Stream { mean_bps: 600 * MBPS, peak_bps: 600 * MBPS };
     assert_eq!(decided.change.add.iter().map(|entry| entry.demand.clone()).collect::<Vec<_>>(), [measured]);
     assert_eq!(request.running[0].bears().entries(), 1);
+    assert_eq!(decided.basis.oldest, Some(Nanos::SECOND));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{Bytes, Cpus, HostId};
+use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{
     self, AppRequest, Assignment, Estimate, REGISTRY, Task, Traffic, Transfer, completion,
@@ -179,7 +179,8 @@ proptest! {
             prop_assert_eq!(&answer, &world.assign(registration.name, "", &app), "{}", registration.name);
             let hosts = match answer {
                 Ok(hosts) => hosts,
-                Err(Refusal::NoHost { task, by_constraint }) => {
+                Err(Refusal::NotTogether) if registration.name == "choreo-exact" => continue,
+                Err(Refusal::NoHost { task, by_constraint, .. }) => {
                     let refused: u32 = by_constraint.iter().map(|(_, count)| count).sum();
                     prop_assert!(refused == 6 && task < tasks, "{}: {by_constraint:?}", registration.name);
                     continue;
@@ -238,12 +239,76 @@ fn a_task_that_fits_nowhere_says_what_keeps_it_from_how_many_hosts() {
     app.tasks.iter_mut().for_each(|task| task.memory = Bytes(1 << 30));
     let refusal = world.assign("choreo", "", &app).expect_err("there are four processors for five");
     let counts = vec![(Constraint::Down, 1), (Constraint::Cpus, 2), (Constraint::Memory, 1)];
-    assert_eq!(refusal, Refusal::NoHost { task: 3, by_constraint: counts });
+    assert_eq!(refusal, Refusal::NoHost { task: 3, alone: false, by_constraint: counts });
     assert_eq!(
         refusal.to_string(),
-        "task 3 fits nowhere: 1 host (the host is down), 2 hosts (too few processors are left), \
+        "found no placement: task 3 has no host left: 1 host (the host is down), 2 hosts (too few processors are left), \
          1 host (too little memory is left)"
     );
+}
+
+#[test]
+fn where_greedy_is_stuck_the_program_finds_the_placement_there_is_or_proves_that_there_is_none() {
+    let world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 10\n");
+    for transfers in [&[][..], &[(0, 1, 5), (2, 3, 7)]] {
+        let app = app(&[6000, 5000, 3000, 2000, 2000, 2000], transfers);
+        let decision = world.decide("choreo-exact", "", &app).expect("6 + 2 + 2 and 5 + 3 + 2");
+        for host in world.fabric.all_hosts() {
+            let on = app.tasks.iter().zip(&decision.choice).filter(|(_, at)| **at == host);
+            assert_eq!(on.map(|(task, _)| task.cpus.0).sum::<u64>(), 10_000);
+        }
+        assert_eq!(decision.basis.gap, Some(0.0));
+    }
+    let greedy = world.assign("leeward", "", &app(&[6000, 5000, 3000, 2000, 2000, 2000], &[]));
+    let greedy = greedy.expect_err("the largest first leaves holes");
+    assert!(greedy.to_string().starts_with("found no placement: task 5 has no host left"), "{greedy}");
+    let none = world.assign("choreo-exact", "", &app(&[6000, 6000, 6000], &[]));
+    assert_eq!(none, Err(Refusal::NotTogether));
+    let none = world.assign("choreo-exact", "", &app(&[6000, 11_000], &[])).expect_err("hosts have 10");
+    assert_eq!(none.to_string(), "task 1 fits nowhere: 2 hosts (too few processors are left)");
+}
+
+#[test]
+fn where_a_link_carries_nothing_nothing_is_proven() {
+    let mut world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 1\n");
+    for host in world.fabric.all_hosts() {
+        let link = world.fabric.egress(host).expect("a hose has it");
+        world.ledger.believe(link, Load(0), NOW);
+    }
+    let decision =
+        world.decide("choreo-exact", "", &app(&[1000, 1000], &[(0, 1, 5)])).expect("there is room");
+    assert_eq!(decision.basis.gap, Some(f64::INFINITY));
+}
+
+#[test]
+fn a_decision_says_by_which_model_and_on_which_windows_it_was_made() {
+    let mut world = World::new("shape: hose\nhosts: 3\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
+    let app = app(&[1000, 1000], &[(0, 1, 100)]);
+    world.report(|_| 0.0);
+    for policy in ["choreo", "leeward", "choreo-exact"] {
+        for (settings, into_hosts, flows_only, seconds) in [
+            ("", false, false, 1.0),
+            ("into_hosts: true", true, false, 8.0),
+            ("flows_only: true", false, true, 1.0),
+        ] {
+            let Decision { basis, choice, .. } = world.decide(policy, settings, &app).expect("there is room");
+            let estimate = basis.estimate.expect("it places by a model");
+            assert_eq!(estimate, Estimate { into_hosts, flows_only });
+            let mut scratch = Scratch::default();
+            let view = world.ledger.view(NOW, &mut scratch);
+            assert!((completion(&view, &app.transfers, &choice, estimate).seconds - seconds).abs() < 1e-6);
+            assert_eq!(basis.oldest, (!flows_only).then_some(Nanos::SECOND), "{policy} {settings}");
+        }
+    }
+    let basis = world.decide("random", "", &app).expect("there is room").basis;
+    assert_eq!((basis.estimate, basis.oldest), (None, None));
+    let mut world = World::new("racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 2\n");
+    world.report(|_| 0.2);
+    let single = AppRequest { transfers: Vec::new(), ..app };
+    for (policy, oldest) in [("borg", None), ("utp", Some(Nanos::SECOND)), ("leeward", Some(Nanos::SECOND))] {
+        let basis = world.decide(policy, "", &single).expect("there is room").basis;
+        assert_eq!((basis.oldest, basis.estimate), (oldest, None), "{policy}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{Budget, MoveRequest, Running};
 use crate::Pool;
-use crate::tasks::{BudgetFile, TaskFile, TaskId};
+use crate::tasks::{TaskFile, TaskId};
 
 /// What runs, with its names.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +48,16 @@ pub struct JobFile {
     /// Evictions in the last hour. Default 0.
     #[serde(default)]
     pub evictions: u32,
+}
+
+/// How much moving a job can bear; without limit where it says nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetFile {
+    /// Tasks that may be down at once.
+    pub down: Option<u32>,
+    /// Evictions in an hour.
+    pub evictions_per_hour: Option<u32>,
 }
 
 /// A task that runs on a host.

@@ -19,8 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
+use crate::decision::oldest_of;
 use crate::policy::{setting_error, settings};
-use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, streams};
+use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, rack_links, streams};
 use crate::ties::Ties;
 use crate::{Basis, Constraints, Context, Decision, Made, Policy, Refusal, Registration};
 
@@ -134,8 +135,10 @@ impl Policy<MoveRequest> for Reactive {
                 streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
             });
             let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
-            let basis =
-                Basis { epoch: context.view.epoch(), oldest: None, policy: self.name, note: None, gap: None };
+            let links = choice.moves.iter().flat_map(|one| rack_links(fabric, one.to).chain([one.link]));
+            let oldest = oldest_of(context.view, links);
+            let (epoch, policy) = (context.view.epoch(), self.name);
+            let basis = Basis { epoch, oldest, policy, note: None, gap: None, estimate: None };
             Ok(Decision { choice, change, basis, why: Vec::new() })
         };
         batch.iter().map(decide).collect()

@@ -100,7 +100,14 @@ pub(super) fn by_rule(
     let (fabric, now) = (context.pool.fabric(), context.view.now());
     Decision {
         change: transfers(fabric, request, &copies, None, Fade::WithEstimator, now),
-        basis: Basis { epoch: context.view.epoch(), oldest: None, policy, note: None, gap: None },
+        basis: Basis {
+            epoch: context.view.epoch(),
+            oldest: None,
+            policy,
+            note: None,
+            gap: None,
+            estimate: None,
+        },
         why: chosen(&copies, context),
         choice: copies,
     }

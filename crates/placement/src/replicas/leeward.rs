@@ -131,7 +131,14 @@ impl Leeward {
         let (cap, now) = (context.pool.write_rate(), context.view.now());
         Ok(Decision {
             change: transfers(fabric, request, &filter.used, cap, Fade::WithEstimator, now),
-            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note, gap: None },
+            basis: Basis {
+                epoch: context.view.epoch(),
+                oldest,
+                policy: self.name(),
+                note,
+                gap: None,
+                estimate: None,
+            },
             why,
             choice: filter.used,
         })

@@ -131,7 +131,14 @@ impl Sinbad {
                 },
                 Hysteresis::All => transfers(context.pool.fabric(), request, &copies, cap, fade, now),
             },
-            basis: Basis { epoch: context.view.epoch(), oldest, policy: self.name(), note: None, gap: None },
+            basis: Basis {
+                epoch: context.view.epoch(),
+                oldest,
+                policy: self.name(),
+                note: None,
+                gap: None,
+                estimate: None,
+            },
             why,
             choice: copies,
         })
@@ -152,6 +159,7 @@ impl Sinbad {
             policy: self.name(),
             note: Some(note),
             gap: None,
+            estimate: None,
         };
         Ok(Decision {
             change: match self.settings.hysteresis {

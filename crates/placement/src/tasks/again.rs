@@ -19,8 +19,8 @@ use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
 
 use super::seats::Seats;
-use super::{AppRequest, Assignment, Estimate, Transfer, change, completion};
-use crate::{Context, Decision, Policy, Pool, Refusal};
+use super::{AppRequest, Assignment, Transfer, change, completion};
+use crate::{Basis, Context, Decision, Policy, Pool, Refusal};
 
 /// Apps with more tasks or transfers than these go where the policy says: every task would have to be looked at by itself.
 const MOST_TASKS: usize = 256;
@@ -73,7 +73,7 @@ pub fn again(
     let mark = context.view.mark();
     let decision = policy.place(std::slice::from_ref(left), context).remove(0)?;
     context.view.back_to(mark);
-    let estimate = Estimate::default();
+    let estimate = decision.basis.estimate.unwrap_or_default();
     let over = |on: &[HostId]| completion(context.view, &left.transfers, on, estimate).seconds;
     let next = stay_put(left, hosts, &decision.choice, context.pool);
     let next = next.unwrap_or_else(|| decision.choice.clone());
@@ -89,7 +89,8 @@ pub fn again(
     let decision = if next == decision.choice {
         decision
     } else {
-        let notes = change::Notes { why: decision.why, gap: decision.basis.gap };
+        let Basis { gap, estimate, oldest, .. } = decision.basis;
+        let notes = change::Notes { why: decision.why, gap, estimate, oldest };
         change::decision(decision.basis.policy, left, next, notes, context)
     };
     Ok(Again { stays, moves, cost: pause.as_secs_f64() + carrying, moved: carried.len() as u32, decision })

@@ -11,13 +11,13 @@
 //!
 //! Borg's own vector is not published; this one has the objectives that the paper names. Nothing is overcommitted.
 
-use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::seats::{Seats, Taken};
 use super::{AppRequest, Assignment, Task, change};
-use crate::decision::sight;
+use crate::decision::{oldest_of, sight};
 use crate::policy::{setting_error, settings};
 use crate::ties::{Draws, Ties};
 use crate::{
@@ -128,6 +128,12 @@ impl Borg {
         self.assign_beside(request, context, &mut Taken::default(), why)
     }
 
+    /// End of the oldest window among the links that ranked the racks of these hosts; `None` where links play no part.
+    pub(super) fn rests_on(&self, hosts: &[HostId], context: &Context<'_, '_>) -> Option<Nanos> {
+        let hosts = hosts.iter().filter(|_| self.proactive);
+        oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
+    }
+
     /// The same where others have taken some of the room that the pool shows; what these tasks take is added.
     pub(crate) fn assign_beside(
         &self,
@@ -204,7 +210,7 @@ impl Borg {
         let Some(((unseen, ..), chosen)) = best else {
             // Tasks that could leave hot racks come by the thousand, and nobody asks what keeps each where it is.
             let counted = self.most == f64::INFINITY;
-            let none = Refusal::NoHost { task: at, by_constraint: Vec::new() };
+            let none = Refusal::NoHost { task: at, alone: true, by_constraint: Vec::new() };
             return Err(if counted { seats.no_host(at) } else { none });
         };
         if unseen {
@@ -280,9 +286,17 @@ impl Policy<AppRequest> for Borg {
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Assignment>, Refusal>> {
         change::one_by_one(self.name(), batch, context, |request, context, notes| {
-            self.assign(request, context, &mut notes.why)
+            let hosts = self.assign(request, context, &mut notes.why)?;
+            notes.oldest = self.rests_on(&hosts, context);
+            Ok(hosts)
         })
     }
+}
+
+/// The links of a host's rack, out of it and into it; none on a mesh.
+pub(crate) fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = ResourceId> + use<> {
+    let rack = fabric.rack_of(host);
+    [fabric.out_of_domain(rack), fabric.into_domain(rack)].into_iter().flatten()
 }
 
 /// What ranks a host, the first first: whether it cannot be seen, steps of spread in its rack, steps of balance,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Endpoint, Fabric, Hop, HostId, Nanos, ResourceId};
-use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction};
+use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
+use super::rates::{Estimate, Rates};
 use super::{AppRequest, Assignment, Task, Traffic};
+use crate::decision::oldest_of;
 use crate::{Basis, Considered, Context, Decision, Refusal};
 
 /// Answers requests one after the other, each on what those before it will carry.
@@ -36,6 +38,10 @@ pub(super) struct Notes {
     pub why: Vec<Considered>,
     /// See [`Basis::gap`].
     pub gap: Option<f64>,
+    /// See [`Basis::estimate`].
+    pub estimate: Option<Estimate>,
+    /// See [`Basis::oldest`]; what the model looked at is added.
+    pub oldest: Option<Nanos>,
 }
 
 /// The decision to put tasks on these hosts.
@@ -43,15 +49,34 @@ pub(super) fn decision(
     policy: &'static str,
     request: &AppRequest,
     hosts: Assignment,
-    Notes { why, gap }: Notes,
+    Notes { why, gap, estimate, oldest }: Notes,
     context: &Context<'_, '_>,
 ) -> Decision<Assignment> {
+    let of_paths = estimate.and_then(|estimate| oldest_of_paths(request, &hosts, estimate, context.view));
+    let oldest = [oldest, of_paths].into_iter().flatten().min();
     Decision {
         change: change(context.pool.fabric(), request, &hosts, context.view.now()),
-        basis: Basis { epoch: context.view.epoch(), oldest: None, policy, note: None, gap },
+        basis: Basis { epoch: context.view.epoch(), oldest, policy, note: None, gap, estimate },
         why,
         choice: hosts,
     }
+}
+
+/// End of the oldest window among the links that an app's transfers cross and the model looks at.
+fn oldest_of_paths(
+    request: &AppRequest,
+    hosts: &[HostId],
+    estimate: Estimate,
+    view: &View<'_>,
+) -> Option<Nanos> {
+    // Flows are counted, not measured.
+    let transfers = request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0 && !estimate.flows_only);
+    let mut pairs: Vec<(HostId, HostId)> =
+        transfers.map(|one| (hosts[one.from as usize], hosts[one.to as usize])).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut rates = Rates::new(view, estimate);
+    pairs.iter().filter_map(|&(from, to)| oldest_of(view, rates.path(from, to).iter().copied())).min()
 }
 
 /// What the ledger learns of what a task sends out of its rack and receives from outside, which comes or leaves now.

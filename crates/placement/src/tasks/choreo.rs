@@ -63,6 +63,12 @@ impl Choreo {
         Choreo { settings }
     }
 
+    /// The model that it places by.
+    fn estimate(&self) -> Estimate {
+        let ChoreoSettings { into_hosts, flows_only, .. } = self.settings;
+        Estimate { into_hosts, flows_only }
+    }
+
     /// Where the tasks of one request go.
     pub(super) fn assign(
         &self,
@@ -73,11 +79,9 @@ impl Choreo {
             Ties::Seeded => shuffled(context.pool, context.seed, request.id),
             Ties::Lowest => context.pool.fabric().all_hosts().collect(),
         };
-        let ChoreoSettings { into_hosts, flows_only, .. } = self.settings;
-        let estimate = Estimate { into_hosts, flows_only };
         let mut search = Search {
             seats: Seats::new(context.pool, request),
-            rates: Rates::new(context.view, estimate),
+            rates: Rates::new(context.view, self.estimate()),
             order,
         };
         let mut transfers: Vec<_> =
@@ -105,7 +109,10 @@ impl Policy<AppRequest> for Choreo {
         batch: &[AppRequest],
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, _| self.assign(request, context))
+        change::one_by_one(self.name(), batch, context, |request, context, notes| {
+            notes.estimate = Some(self.estimate());
+            self.assign(request, context)
+        })
     }
 }
 

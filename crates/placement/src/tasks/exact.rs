@@ -5,7 +5,7 @@
 //! each i, j and m the y_imjn add up to X_im, and for each n to X_jn: the same whole solutions, but a tighter bound, so
 //! that fewer nodes are needed. For j < i the program uses y_jnim, an exchange that the printed objective forgets.
 //!
-//! The search begins from what `leeward` finds and ends after `nodes` nodes, never by a clock; where it was cut short,
+//! The search begins from what `leeward` finds, or where that finds nothing from nothing, and ends after `nodes` nodes, never by a clock; where it was cut short,
 //! the decision says how much might still be gained.
 
 use std::collections::BTreeMap;
@@ -71,15 +71,22 @@ impl Exact {
         context: &Context<'_, '_>,
         notes: &mut Notes,
     ) -> Result<Assignment, Refusal> {
-        let first = self.first.assign(request, context)?;
-        let ExactSettings { nodes, into_hosts, flows_only } = self.settings;
-        let estimate = Estimate { into_hosts, flows_only };
+        let (nodes, estimate) = (self.settings.nodes, self.first.estimate());
+        notes.estimate = Some(estimate);
+        let first = match self.first.assign(request, context) {
+            Ok(first) => first,
+            Err(refusal @ Refusal::NoHost { alone: false, .. }) => {
+                return self.assign_without_start(request, context, refusal, notes);
+            }
+            Err(refusal) => return Err(refusal),
+        };
         let seconds =
             |hosts: &[HostId]| completion(context.view, &request.transfers, hosts, estimate).seconds;
         let unit = seconds(&first);
-        // Nothing is faster than nothing; and where a link that must be used carries nothing, all is as slow.
+        // Nothing is faster than nothing. Where a link carries nothing there is no time to begin with, and whether
+        // another placement keeps off such links was not looked at.
         if unit == 0.0 || !unit.is_finite() {
-            notes.gap = Some(0.0);
+            notes.gap = Some(unit);
             return Ok(first);
         }
         let model = Model::new(request, context, estimate, unit)?;
@@ -97,6 +104,36 @@ impl Exact {
         // The solver's numbers are rounded; the placement it means is not.
         Ok(if seconds(&found) <= unit { found } else { first })
     }
+
+    /// The same where greedy found nothing to begin with; `refusal` is what it says.
+    fn assign_without_start(
+        &self,
+        request: &AppRequest,
+        context: &Context<'_, '_>,
+        refusal: Refusal,
+        notes: &mut Notes,
+    ) -> Result<Assignment, Refusal> {
+        let estimate = self.first.estimate();
+        let unit = least_seconds(request, context, estimate);
+        let Ok(model) = Model::new(request, context, estimate, unit) else { return Err(refusal) };
+        let solution = match model.program.minimise(Limits { nodes: self.settings.nodes }, None) {
+            Ok(solution) => solution,
+            // Times are not negative, so the solver, which may not tell the two apart, means this one.
+            Err(SolverError::Infeasible | SolverError::Unbounded) => return Err(Refusal::NotTogether),
+            Err(SolverError::Limit { .. }) => return Err(refusal),
+            Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
+        };
+        notes.gap = Some(solution.gap);
+        let (found, mut seats) = (model.hosts_of(&solution), Seats::new(context.pool, request));
+        for (task, &host) in (0..).zip(&found) {
+            // The solver's numbers are rounded.
+            if seats.refuses(host, task).is_some() {
+                return Err(refusal);
+            }
+            seats.take(task, host);
+        }
+        Ok(found)
+    }
 }
 
 impl Policy<AppRequest> for Exact {
@@ -113,6 +150,17 @@ impl Policy<AppRequest> for Exact {
             self.assign(request, context, notes)
         })
     }
+}
+
+/// How long the largest transfer takes on the fastest path there is, in seconds: a time for others to be told in.
+fn least_seconds(request: &AppRequest, context: &Context<'_, '_>, estimate: Estimate) -> f64 {
+    let bytes = request.transfers.iter().map(|transfer| transfer.bytes.0).max().unwrap_or(0);
+    let mut rates = Rates::new(context.view, estimate);
+    let hosts = || context.pool.fabric().all_hosts();
+    let pairs = hosts().flat_map(|from| hosts().map(move |to| (from, to)));
+    let fastest = pairs.map(|(from, to)| rates.between(from, to)).filter(|rate| rate.is_finite());
+    let seconds = bytes as f64 * BITS_PER_BYTE / fastest.fold(0.0, f64::max);
+    if seconds > 0.0 && seconds.is_finite() { seconds } else { 1.0 }
 }
 
 /// Two tasks, the first before the second, and the bytes that go from one to the other and back.

@@ -25,8 +25,6 @@ pub struct App {
     pub names: Vec<String>,
     /// The request, with number and job 0 and without constraints.
     pub request: AppRequest,
-    /// How much moving its job can bear.
-    pub budget: BudgetFile,
 }
 
 /// An app: tasks, and what they send each other.
@@ -45,9 +43,6 @@ pub struct AppFile {
     pub transfers: Vec<Spanned<TransferFile>>,
     /// A file with a square of bytes as CSV, without a header: a row and column for each task, in their order.
     pub matrix: Option<String>,
-    /// How much moving it can bear.
-    #[serde(default)]
-    pub budget: BudgetFile,
 }
 
 /// A task, or `count` tasks alike.
@@ -113,16 +108,6 @@ pub struct TransferFile {
     pub bytes: Bytes,
 }
 
-/// How much moving a job can bear; without limit where it says nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BudgetFile {
-    /// Tasks that may be down at once.
-    pub down: Option<u32>,
-    /// Evictions in an hour.
-    pub evictions_per_hour: Option<u32>,
-}
-
 impl App {
     /// Reads an app file; its matrix is looked up from the folder of `files`.
     ///
@@ -164,9 +149,9 @@ impl Reader<'_> {
             Some(matrix) => square::read(matrix, files, Some(self.tasks.len()))?.1,
             None => self.transfers(&file.transfers)?,
         };
-        let (name, budget) = (file.name.unwrap_or_else(|| "app".into()), file.budget);
+        let name = file.name.unwrap_or_else(|| "app".into());
         let request = AppRequest { tasks: self.tasks, transfers, ..AppRequest::default() };
-        Ok(App { name, names: self.names, request, budget })
+        Ok(App { name, names: self.names, request })
     }
 
     fn task(&mut self, at: usize, item: &Spanned<TaskFile>) -> Result<(), InputError> {

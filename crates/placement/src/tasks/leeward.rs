@@ -71,6 +71,12 @@ impl Leeward {
         Leeward { settings, first, single: Borg::proactive(BorgSettings::default()) }
     }
 
+    /// The model that it places apps by.
+    pub(super) fn estimate(&self) -> Estimate {
+        let LeewardSettings { into_hosts, flows_only, .. } = self.settings;
+        Estimate { into_hosts, flows_only }
+    }
+
     /// Where the tasks of an app go.
     pub(super) fn assign(
         &self,
@@ -80,9 +86,9 @@ impl Leeward {
         // Where greedy is stuck, the largest tasks first may still fit.
         let first = self.first.assign(request, context);
         let first = first.or_else(|refusal| by_size(request, context).ok_or(refusal))?;
-        let LeewardSettings { tries, effort, into_hosts, flows_only } = self.settings;
+        let LeewardSettings { tries, effort, .. } = self.settings;
         let effort = Effort { tries, links: u64::from(effort) * 1_000_000 };
-        Ok(improve(request, context, Estimate { into_hosts, flows_only }, first, effort))
+        Ok(improve(request, context, self.estimate(), first, effort))
     }
 }
 
@@ -99,8 +105,11 @@ impl Policy<AppRequest> for Leeward {
         change::one_by_one(self.name(), batch, context, |request, context, notes| {
             let racks = context.view.fabric().shape() == Shape::Tree;
             if request.transfers.is_empty() && racks {
-                return self.single.assign(request, context, &mut notes.why);
+                let hosts = self.single.assign(request, context, &mut notes.why)?;
+                notes.oldest = self.single.rests_on(&hosts, context);
+                return Ok(hosts);
             }
+            notes.estimate = Some(self.estimate());
             self.assign(request, context)
         })
     }

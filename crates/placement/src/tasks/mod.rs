@@ -23,12 +23,13 @@ mod square;
 use leeward_fabric::{Bytes, Cpus, HostId};
 
 pub use again::{Again, Worth, again};
+pub(crate) use borg::rack_links;
 pub use borg::{Borg, BorgSettings};
 pub(crate) use change::streams;
 pub use choreo::{Choreo, ChoreoSettings, Ties};
 pub use completion::{Carried, Completion, completion};
 pub use exact::{Exact, ExactSettings};
-pub use file::{App, AppFile, BudgetFile, TaskFile};
+pub use file::{App, AppFile, TaskFile};
 pub use leeward::{Leeward, LeewardSettings};
 pub use rates::Estimate;
 pub(crate) use seats::Taken;

@@ -113,9 +113,11 @@ impl<'a> Seats<'a> {
 
     /// Says that no host may take a task, and counts why.
     pub fn no_host(&self, task: u32) -> Refusal {
-        let hosts = self.pool.fabric().all_hosts();
-        let by_constraint = count_refusals(hosts.filter_map(|host| self.refuses(host, task)));
-        Refusal::NoHost { task, by_constraint }
+        let hosts = || self.pool.fabric().all_hosts();
+        let by_constraint = count_refusals(hosts().filter_map(|host| self.refuses(host, task)));
+        let empty = Seats::new(self.pool, self.request);
+        let alone = hosts().all(|host| empty.refuses(host, task).is_some());
+        Refusal::NoHost { task, alone, by_constraint }
     }
 
     /// What is taken now.

@@ -4,7 +4,7 @@
 use leeward_fabric::Bytes;
 use leeward_fabric::input::{Files, InputError, read_square};
 
-use super::file::{App, BudgetFile, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
+use super::file::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
 
 /// What a square has come to so far.
@@ -101,7 +101,6 @@ impl App {
             name: stem.to_owned(),
             names: (0..tasks).map(|at| format!("task{at}")).collect(),
             request: AppRequest { tasks: vec![task; tasks], ..AppRequest::default() },
-            budget: BudgetFile::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
 use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
-use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
+use leeward_placement::tasks::{AppRequest, Assignment, completion};
 use leeward_placement::{Explain, Policy, Refusal};
 
 use super::{FlowId, Network};
@@ -108,8 +108,8 @@ impl Stage<'_> {
             Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
             _ => None,
         });
-        let (hosts, gap) = match answer.expect("the engine answers about tasks at once") {
-            Ok(placed) => (placed.decision.choice, placed.decision.basis.gap),
+        let (hosts, basis) = match answer.expect("the engine answers about tasks at once") {
+            Ok(placed) => (placed.decision.choice, placed.decision.basis),
             Err(refusal) => {
                 self.runs.push(AppRun { placed: Err(refusal), forecast: 0.0, gap: None, seconds: None });
                 return Ok(());
@@ -118,7 +118,8 @@ impl Stage<'_> {
         let mut scratch = Scratch::default();
         let mut view = self.engine.ledger().view(clock, &mut scratch);
         view.without(&Owner { kind: OwnerKind::App, id: request.id });
-        let forecast = completion(&view, &request.transfers, &hosts, Estimate::default()).seconds;
+        let forecast =
+            completion(&view, &request.transfers, &hosts, basis.estimate.unwrap_or_default()).seconds;
         for transfer in request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
             let (from, to) = (hosts[transfer.from as usize], hosts[transfer.to as usize]);
             if from != to {
@@ -127,7 +128,7 @@ impl Stage<'_> {
                 self.left[app] += 1;
             }
         }
-        self.runs.push(AppRun { placed: Ok(hosts), forecast, gap, seconds: None });
+        self.runs.push(AppRun { placed: Ok(hosts), forecast, gap: basis.gap, seconds: None });
         if self.left[app] == 0 {
             self.end(app, now, 0.0);
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use leeward_engine::{Answer, Ask, Input};
 use leeward_fabric::{Endpoint, HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind, Scratch};
-use leeward_placement::Refusal;
 use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
+use leeward_placement::{Decision, Refusal};
 
 use super::{Cargo, Plant};
 use crate::RunError;
@@ -46,12 +46,14 @@ impl Plant<'_> {
                 Err(refusal) => {
                     self.record.apps[app as usize].refused += 1;
                     // Room comes with the end of others; sight comes with reports.
-                    self.waiting.insert(app, !matches!(refusal, Refusal::NoHost { .. }));
+                    let full = matches!(refusal, Refusal::NoHost { .. } | Refusal::NotTogether);
+                    self.waiting.insert(app, !full);
                     return Ok(());
                 }
                 Ok(placed) if !self.find_dead(now, &placed.decision.choice) => {
                     self.waiting.remove(&app);
-                    return self.begin(now, app, request, placed.decision.choice);
+                    let Decision { choice, basis, .. } = placed.decision;
+                    return self.begin(now, app, request, choice, basis.estimate.unwrap_or_default());
                 }
                 // Its connections failed at once.
                 Ok(_) => self.tell(now, Input::Ended(id)),
@@ -83,11 +85,18 @@ impl Plant<'_> {
         Ok(())
     }
 
-    fn begin(&mut self, now: f64, app: u32, request: AppRequest, hosts: Assignment) -> Result<(), RunError> {
+    fn begin(
+        &mut self,
+        now: f64,
+        app: u32,
+        request: AppRequest,
+        hosts: Assignment,
+        estimate: Estimate,
+    ) -> Result<(), RunError> {
         let mut scratch = Scratch::default();
         let mut view = self.engine.ledger().view(Nanos::from_secs_f64(now), &mut scratch);
         view.without(&Owner { kind: OwnerKind::App, id: request.id });
-        let forecast = completion(&view, &request.transfers, &hosts, Estimate::default()).seconds;
+        let forecast = completion(&view, &request.transfers, &hosts, estimate).seconds;
         let record = &mut self.record.apps[app as usize];
         record.placed.get_or_insert(now);
         record.forecast = forecast.is_finite().then_some(forecast);
