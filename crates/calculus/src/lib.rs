@@ -1,12 +1,17 @@
-//! The mathematics of bursts: token buckets and the arrival curves they make. Knows no fabric; rates and bursts
-//! are in whatever unit of work the caller counts in.
+//! The mathematics of bursts: token buckets and the arrival curves they make, arrivals modulated by a Markov chain
+//! ([`mmpp`]), and the bounds on latency that follow from them. Knows no fabric; rates and bursts are in whatever unit of
+//! work the caller counts in.
 //!
 //! ```text
 //! trace --> RbCurve --> ArrivalCurve --\
-//!              \---> TokenBucket ---> Network --> a bound on each flow's delay, or which queue has none
+//!   |          \---> TokenBucket ---> Network --> a bound on each flow's delay, or which queue has none
+//!   \-----> mmpp -----------------------> snc --> a bound on a percentile of each flow's delay
 //! ```
 //!
 //! Sources are named as in `docs/reference/papers.md`; "SLO" is Zhu's thesis.
+
+pub mod mmpp;
+pub mod snc;
 
 mod curve;
 mod dnc;

@@ -1,0 +1,142 @@
+//! How long bounds of many workloads take on one core, against the authors' released code.
+//!
+//! The network is the one its times were taken on: client i uses the i mod 12th model, host c(i mod max(2, ceil(N/6))),
+//! server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9 %, links of
+//! 125 MB/s. The models here have the numbers of states and about the loads of theirs; where `LEEWARD_SHARED` says
+//! where the very inputs are, those are timed as well.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::time::Instant;
+
+use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
+use leeward_calculus::snc::{Analysis, Network, Queue, Stage, Workload, priorities_by_objective};
+use support::STEP;
+
+const RUNS: usize = 7;
+const LINK: f64 = 125e6;
+/// Seconds of SNC-Meister (7ecb5de), one thread, g++ 12 -O2, on a busy host: constants, not measured here. That of
+/// 50 workloads with 5 pairs is when it was stopped, unfinished.
+const AUTHORS: [(usize, usize, f64); 5] =
+    [(10, 0, 0.0194), (50, 0, 0.60), (180, 0, 1.19), (10, 1, 4.44), (50, 5, 460.0)];
+/// States of the twelve models, their mean requests a second, and the work of one coming in and going out.
+const MODELS: [(usize, f64, [f64; 2]); 12] = [
+    (1, 50.0, [3e3, 1.2e4]),
+    (1, 43.0, [3e3, 1.2e4]),
+    (10, 40.0, [3e3, 1.2e4]),
+    (3, 14.0, [3e3, 1.2e4]),
+    (3, 27.0, [3e3, 1.2e4]),
+    (7, 90.0, [3e3, 1.2e4]),
+    (1, 34.0, [3e3, 1.2e4]),
+    (1, 65.0, [3e3, 1.2e4]),
+    (10, 30.0, [3e3, 1.2e4]),
+    (10, 20.0, [3e3, 1.2e4]),
+    (7, 100.0, [3e3, 1.2e4]),
+    (1, 1490.0, [335.0, 1217.0]),
+];
+
+fn main() {
+    println!(
+        "{:<44} {:>10} {:>10} {:>10} {:>12} {:>8}",
+        "bipartite analysis of all workloads", "median", "least", "most", "authors'", "ratio"
+    );
+    for (count, pairs, authors) in AUTHORS {
+        let (queues, workloads) = generated(count, pairs);
+        let build = || Network::new(&queues, &workloads).expect("the generated network is sound");
+        time(&format!("{count} workloads, {pairs} dependent pairs"), build, authors);
+    }
+    let Some(folder) = support::golden("bench") else { return };
+    for (file, authors) in [
+        ("snc_10.in.json", AUTHORS[0].2),
+        ("snc_50.in.json", AUTHORS[1].2),
+        ("snc_180.in.json.gz", AUTHORS[2].2),
+        ("snc_10_dep.in.json", AUTHORS[3].2),
+    ] {
+        let input = support::json(&folder.join(file));
+        time(file, || support::network(&input), authors);
+    }
+}
+
+/// Bounds of all workloads of a new network, so that nothing is remembered from run to run. Building is not timed:
+/// theirs was not.
+fn time(name: &str, build: impl Fn() -> Network, authors: f64) {
+    let mut seconds: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let mut network = build();
+            let begin = Instant::now();
+            let bounds = network.bounds(Analysis::Bipartite);
+            let took = begin.elapsed().as_secs_f64();
+            assert!(bounds.iter().all(|bound| bound.seconds.is_some()), "{name}: unstable");
+            took
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    let (median, least, most) = (seconds[RUNS / 2], seconds[0], seconds[RUNS - 1]);
+    println!(
+        "{name:<44} {:>7.2} ms {:>7.2} ms {:>7.2} ms {:>9.1} ms {:>7.0}x",
+        median * 1e3,
+        least * 1e3,
+        most * 1e3,
+        authors * 1e3,
+        authors / median
+    );
+}
+
+fn generated(count: usize, pairs: usize) -> (Vec<Queue>, Vec<Workload>) {
+    let hosts = count.div_ceil(6).max(2);
+    let servers = count.div_ceil(10).max(1);
+    let objectives: Vec<f64> = (0..count).map(|at| [0.01, 0.02, 0.05, 0.1, 0.2][at % 5]).collect();
+    let priorities = priorities_by_objective(&objectives);
+    let sides = (0..hosts).map(|at| format!("c{at}")).chain((0..servers).map(|at| format!("s{at}")));
+    let queues = sides
+        .flat_map(|host| ["in", "out"].map(|way| Queue { name: format!("{host}-{way}"), rate: LINK }))
+        .collect();
+    let workloads = (0..count)
+        .map(|at| {
+            let (host, server) = (at % hosts, 7 * at % servers);
+            let (states, requests, work) = MODELS[at % 12];
+            let stage = |from: String, to: String, work| Stage {
+                queues: vec![from, to],
+                arrivals: model(states, requests, work),
+            };
+            Workload {
+                name: format!("C{at}"),
+                percentile: 99.9,
+                priority: priorities[at],
+                dependencies: if at % 2 == 0 && at / 2 < pairs {
+                    vec![format!("C{}", at + 1)]
+                } else {
+                    vec![]
+                },
+                stages: vec![
+                    stage(format!("c{host}-out"), format!("s{server}-in"), work[0]),
+                    stage(format!("s{server}-out"), format!("c{host}-in"), work[1]),
+                ],
+            }
+        })
+        .collect();
+    (queues, workloads)
+}
+
+/// A chain of `states` states that last seconds, with rates from a fifth to twice the mean.
+fn model(states: usize, requests: f64, mean: f64) -> Mmpp {
+    let leave = 5e-6;
+    let rate = |state: usize| {
+        if states == 1 { 1.0 } else { 0.2 + 1.8 * state as f64 / (states - 1) as f64 }
+    };
+    let state = |at: usize| State {
+        requests: Requests::Bernoulli(requests * rate(at) * STEP),
+        // Sizes of states differ a little, as fitted ones do.
+        sizes: Sizes::Exponential { mean: mean * (1.0 + 0.01 * at as f64) },
+    };
+    let row = |from: usize| {
+        (0..states)
+            .map(|to| if from == to { 1.0 - leave * (states - 1) as f64 } else { leave })
+            .collect::<Vec<f64>>()
+    };
+    let rows: Vec<Vec<f64>> = (0..states).map(row).collect();
+    Mmpp::new(STEP, (0..states).map(state).collect(), &rows, Sigma::Zero).expect("a sound model")
+}

@@ -1,0 +1,315 @@
+//! A model of a trace: Zhu's thesis, section 4.2.4, after the LAMBDA algorithm of Heyman and Lucantoni.
+//!
+//! Requests are counted per interval; an interval belongs to the state whose rate fits its count; the chain moves as
+//! the intervals did; each state has the sizes of the requests that fell into it.
+
+use super::levels::Levels;
+use super::model::{Mmpp, ModelError, Requests, Sigma, State};
+use super::sizes::Sizes;
+
+/// A trace is cut into at most this many intervals.
+const MOST_INTERVALS: f64 = 1e7;
+
+/// One request of a trace.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Request {
+    /// Seconds from the start of the trace.
+    pub at: f64,
+    /// Its work.
+    pub work: f64,
+}
+
+/// What is fitted to the sizes of a state's requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SizeModel {
+    /// An exponential of the same mean, as the released code does.
+    Exponential,
+    /// A hyperexponential of the same mean and variance.
+    Hyperexponential,
+    /// The sizes seen, as at most this many that bound their generating function.
+    Empirical(usize),
+}
+
+/// How states and transitions are made of the intervals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chain {
+    /// As released: every level is a state, visited or not, at the level's rate; the chain need not return to where
+    /// it began; one request at most a step, and requests at one instant are still several.
+    Published,
+    /// Visited states only; the trace follows upon itself, so that each state's stationary share is its share of the
+    /// trace; no state's rate is below the mean of its intervals, so that the model's mean work is never below
+    /// the trace's; requests in one step are one of their summed work, so that batches stay batches.
+    Closed,
+}
+
+/// How a model is fitted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FitSettings {
+    /// Seconds of an interval.
+    pub interval: f64,
+    /// Seconds of a step of the model.
+    pub step: f64,
+    /// The most states.
+    pub states: usize,
+    /// Standard deviations that a state covers to either side of its rate.
+    pub deviations: f64,
+    /// What is fitted to sizes.
+    pub sizes: SizeModel,
+    /// How states and transitions are made.
+    pub chain: Chain,
+    /// What the model takes for sigma.
+    pub sigma: Sigma,
+}
+
+impl FitSettings {
+    /// The constants of the released code, for comparison: intervals of 1 s, steps of 10 us, up to 10 states of two
+    /// deviations (the thesis says 5), exponential sizes, sigma zero.
+    pub fn published() -> FitSettings {
+        FitSettings {
+            interval: 1.0,
+            step: 1e-5,
+            states: 10,
+            deviations: 2.0,
+            sizes: SizeModel::Exponential,
+            chain: Chain::Published,
+            sigma: Sigma::Zero,
+        }
+    }
+}
+
+impl Default for FitSettings {
+    fn default() -> FitSettings {
+        FitSettings {
+            interval: 0.1,
+            step: 1e-5,
+            states: 10,
+            deviations: 2.0,
+            sizes: SizeModel::Empirical(32),
+            chain: Chain::Closed,
+            sigma: Sigma::Stationary,
+        }
+    }
+}
+
+/// What the model does not say of the trace: model over trace, less 1. Zero is a perfect fit, negative is too little.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Misfit {
+    /// Of the mean number of requests.
+    pub requests: f64,
+    /// Of the mean work.
+    pub work: f64,
+    /// Of the work in the heaviest interval, against the mean of an interval in the heaviest state.
+    pub peak: f64,
+}
+
+/// A fitted model, and how well it fits.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fit {
+    /// The model.
+    pub model: Mmpp,
+    /// Its errors.
+    pub misfit: Misfit,
+}
+
+/// A trace or settings no model can be made of.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum FitError {
+    /// No request.
+    #[error("a trace without a request: there is nothing to fit")]
+    Empty,
+    /// A request that is none, or comes before the one before it.
+    #[error(
+        "request {index} at {at} s with work {work}: times must rise from 0, work must be finite and not negative"
+    )]
+    Request {
+        /// Which, from 0.
+        index: usize,
+        /// Its time.
+        at: f64,
+        /// Its work.
+        work: f64,
+    },
+    /// A setting out of range.
+    #[error("{name} {value}: must be {expected}")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// More intervals than are taken.
+    #[error("{0} intervals: at most 1e7; take the time from the first request, or longer intervals")]
+    Long(f64),
+    /// The numbers make no model: a Bernoulli step with more than one request, for example.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// Fits a model to `trace`, in order of time.
+pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
+    check(trace, settings)?;
+    let merged;
+    let requests: &[Request] = match settings.chain {
+        Chain::Published => trace,
+        Chain::Closed => {
+            merged = merge(trace, settings.step);
+            &merged
+        }
+    };
+    let interval_of = |request: &Request| (request.at / settings.interval) as usize;
+    let mut counts = vec![0.0; interval_of(&requests[requests.len() - 1]) + 1];
+    for request in requests {
+        counts[interval_of(request)] += 1.0;
+    }
+    let low = counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = counts.iter().copied().fold(0.0, f64::max);
+    let mut levels = Levels::new(low, high, settings.states, settings.deviations);
+    let mut state_of: Vec<usize> = counts.iter().map(|&count| levels.state_of(count)).collect();
+    if settings.chain == Chain::Closed {
+        close(&mut levels, &mut state_of, &counts);
+    }
+    let mut sizes: Vec<Vec<f64>> = vec![Vec::new(); levels.rates.len()];
+    for request in requests {
+        sizes[state_of[interval_of(request)]].push(request.work);
+    }
+    let per_step = settings.step / settings.interval;
+    let states = levels
+        .rates
+        .iter()
+        .zip(&sizes)
+        .map(|(rate, sizes)| {
+            let mean = rate * per_step;
+            State {
+                requests: match settings.chain {
+                    Chain::Published => Requests::Bernoulli(mean),
+                    Chain::Closed => Requests::Poisson(mean),
+                },
+                sizes: sizes_of(sizes, settings.sizes),
+            }
+        })
+        .collect();
+    let transitions = transitions(&state_of, levels.rates.len(), settings);
+    let model = Mmpp::new(settings.step, states, &transitions, settings.sigma)?;
+    let misfit = misfit(&model, requests, &counts, &state_of, settings);
+    Ok(Fit { model, misfit })
+}
+
+fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
+    let positive = |name, value: f64| {
+        let fault = FitError::Setting { name, value, expected: "positive and finite" };
+        if value.is_finite() && value > 0.0 { Ok(()) } else { Err(fault) }
+    };
+    positive("interval", settings.interval)?;
+    positive("step", settings.step)?;
+    positive("deviations", settings.deviations)?;
+    if settings.step > settings.interval {
+        return Err(FitError::Setting {
+            name: "step",
+            value: settings.step,
+            expected: "no longer than the interval",
+        });
+    }
+    if settings.states == 0 || settings.states > super::MAX_STATES {
+        let value = settings.states as f64;
+        return Err(FitError::Setting { name: "states", value, expected: "1 to 16" });
+    }
+    let mut before = 0.0;
+    for (index, &Request { at, work }) in trace.iter().enumerate() {
+        if !(at.is_finite() && at >= before && work.is_finite() && work >= 0.0) {
+            return Err(FitError::Request { index, at, work });
+        }
+        before = at;
+    }
+    let intervals = before / settings.interval;
+    if trace.is_empty() {
+        Err(FitError::Empty)
+    } else if intervals > MOST_INTERVALS {
+        Err(FitError::Long(intervals))
+    } else {
+        Ok(())
+    }
+}
+
+/// Requests of one step as one.
+fn merge(trace: &[Request], step: f64) -> Vec<Request> {
+    let mut merged: Vec<Request> = Vec::new();
+    for &request in trace {
+        match merged.last_mut() {
+            Some(last) if request.at - last.at < step => last.work += request.work,
+            _ => merged.push(request),
+        }
+    }
+    merged
+}
+
+/// Drops levels no interval is of, and lifts the others to the mean of their intervals.
+fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64]) {
+    let mut sums = vec![(0.0, 0.0); levels.rates.len()];
+    for (&state, count) in state_of.iter().zip(counts) {
+        sums[state].0 += 1.0;
+        sums[state].1 += count;
+    }
+    let visited: Vec<usize> = (0..sums.len()).filter(|&state| sums[state].0 > 0.0).collect();
+    levels.rates = visited.iter().map(|&at| levels.rates[at].max(sums[at].1 / sums[at].0)).collect();
+    for state in state_of {
+        *state = visited.partition_point(|at| at < state);
+    }
+}
+
+fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
+    match model {
+        _ if sizes.is_empty() => Sizes::Exponential { mean: 0.0 },
+        SizeModel::Exponential => Sizes::Exponential { mean: sizes.iter().sum::<f64>() / sizes.len() as f64 },
+        SizeModel::Hyperexponential => Sizes::hyperexponential(sizes),
+        SizeModel::Empirical(atoms) => Sizes::empirical(sizes, atoms),
+    }
+}
+
+/// Transitions counted over steps spent in a state; the rest stays.
+fn transitions(state_of: &[usize], states: usize, settings: &FitSettings) -> Vec<Vec<f64>> {
+    let mut matrix = vec![vec![0.0; states]; states];
+    let mut intervals = vec![0.0; states];
+    for &state in state_of {
+        intervals[state] += 1.0;
+    }
+    let first = (settings.chain == Chain::Closed).then_some(state_of[0]);
+    for (&from, &to) in state_of.iter().zip(state_of[1..].iter().chain(first.iter())) {
+        matrix[from][to] += 1.0;
+    }
+    for (from, row) in matrix.iter_mut().enumerate() {
+        let steps = intervals[from] * settings.interval / settings.step;
+        // The released code counts whole steps, and loses one where the quotient falls short by rounding.
+        let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
+        row[from] = 0.0;
+        row.iter_mut().for_each(|count| *count /= steps);
+        row[from] = 1.0 - row.iter().sum::<f64>();
+    }
+    matrix
+}
+
+fn misfit(
+    model: &Mmpp,
+    requests: &[Request],
+    counts: &[f64],
+    state_of: &[usize],
+    settings: &FitSettings,
+) -> Misfit {
+    // The model's law as the trace spent its time, which is the stationary law of a closed chain.
+    let steps = settings.interval / settings.step;
+    let spent = |of: &dyn Fn(&State) -> f64| -> f64 {
+        state_of.iter().map(|&state| of(&model.states()[state]) * steps).sum()
+    };
+    let mut work = vec![0.0; counts.len()];
+    for request in requests {
+        work[(request.at / settings.interval) as usize] += request.work;
+    }
+    let over = |model: f64, trace: f64| if trace > 0.0 { model / trace - 1.0 } else { 0.0 };
+    let heaviest = model.states().iter().map(State::mean).fold(0.0, f64::max);
+    Misfit {
+        requests: over(spent(&|state| state.requests.mean()), counts.iter().sum()),
+        work: over(spent(&State::mean), work.iter().sum()),
+        peak: over(heaviest * steps, work.iter().copied().fold(0.0, f64::max)),
+    }
+}

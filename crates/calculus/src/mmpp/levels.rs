@@ -1,0 +1,95 @@
+//! The rates of the states, after the LAMBDA algorithm of Heyman and Lucantoni: from the largest count of an interval
+//! downwards, each state covers `deviations` standard deviations of a Poisson count to either side of its rate.
+
+/// The largest difference of `deviations` that is left when they are stretched to cover the range.
+const DEVIATION_STEP: f64 = 0.01;
+
+/// Rates in rising order (requests an interval), and the deviations they cover.
+pub(super) struct Levels {
+    pub(super) rates: Vec<f64>,
+    pub(super) deviations: f64,
+}
+
+impl Levels {
+    /// For counts between `low` and `high` (at least 1), by at most `states` states. If so many at `deviations` do not end above
+    /// `low`, the deviations are changed so that they just cover the range. Counts so close together that not one
+    /// state fits (a constant rate) are one state at the largest count.
+    pub(super) fn new(low: f64, high: f64, states: usize, deviations: f64) -> Levels {
+        let mut rates = descend(low, high, states, deviations);
+        let mut covered = deviations;
+        if rates.len() == states {
+            let (mut narrow, mut wide) = (0.0, high);
+            while wide - narrow > DEVIATION_STEP {
+                let middle = narrow + (wide - narrow) / 2.0;
+                if foot(low, high, states, middle) > low { narrow = middle } else { wide = middle }
+            }
+            covered = narrow + (wide - narrow) / 2.0;
+            rates = descend(low, high, states, covered);
+            if rates.len() < states {
+                covered = narrow;
+                rates = descend(low, high, states, covered);
+            }
+        }
+        if rates.is_empty() {
+            rates.push(high);
+        }
+        rates.reverse();
+        Levels { rates, deviations: covered }
+    }
+
+    /// The state of an interval: the highest whose range begins below `count`.
+    pub(super) fn state_of(&self, count: f64) -> usize {
+        (1..self.rates.len())
+            .rev()
+            .find(|&state| count > self.rates[state] - self.deviations * self.rates[state].sqrt())
+            .unwrap_or(0)
+    }
+}
+
+/// Rates from the top down until one is below `low`; the last of `states` is taken wherever it is.
+fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
+    let root = (high + deviations * deviations / 4.0).sqrt() - deviations / 2.0;
+    let mut rate = root * root;
+    let mut rates = Vec::new();
+    while rates.len() + 1 < states {
+        if rate < low {
+            return rates;
+        }
+        rates.push(rate);
+        let root = rate.sqrt() - deviations;
+        rate = root * root;
+    }
+    // The last covers down to wherever it must, unless states before it already did.
+    if rates.len() + 1 == states && (states > 1 || rate >= low) {
+        rates.push(rate);
+    }
+    rates
+}
+
+/// The lower end of the lowest state's range; minus infinity if fewer than `states` reach below `low`.
+fn foot(low: f64, high: f64, states: usize, deviations: f64) -> f64 {
+    let rates = descend(low, high, states, deviations);
+    match rates.last() {
+        Some(&rate) if rates.len() == states => rate - deviations * rate.sqrt(),
+        _ => f64::NEG_INFINITY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_a_table_of_ranges() {
+        let table = [(0.0, 1.0), (20.0, 20.0), (99.0, 100.0), (50.0, 100.0), (0.0, 100.0), (0.0, 10_000.0)];
+        for (low, high) in table {
+            for states in [1, 2, 5, 10] {
+                let levels = Levels::new(low, high, states, 2.0);
+                assert!((1..=states).contains(&levels.rates.len()), "{low} {high} {states}");
+                assert!(levels.rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0 && *rate <= high));
+                assert!(levels.state_of(high) == levels.rates.len() - 1 || levels.rates.len() == 1);
+                assert_eq!(levels.state_of(low.min(0.0)), 0);
+            }
+        }
+    }
+}

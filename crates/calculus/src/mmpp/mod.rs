@@ -1,0 +1,19 @@
+//! Arrivals modulated by a Markov chain (MMPP), in discrete steps of time: Zhu's thesis, sections 4.2.1 and 4.2.4.
+//!
+//! A chain moves between states once a step; in each step a state brings requests ([`Requests`]) of random work
+//! ([`Sizes`]). [`Mmpp::bound`] bounds the moment generating function of the work in n steps by
+//! `exp(theta (rho n + sigma))`, which is all that the network calculus ([`crate::snc`]) asks of arrivals. [`fit`]
+//! makes a model of a trace.
+//!
+//! Where this departs from the thesis: table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`; and
+//! `sigma = 0` holds only for chains that are stochastically monotone ([`Sigma`]).
+
+mod fit;
+mod levels;
+mod model;
+mod perron;
+mod sizes;
+
+pub use fit::{Chain, Fit, FitError, FitSettings, Misfit, Request, SizeModel, fit};
+pub use model::{Bound, MAX_STATES, Mmpp, ModelError, Requests, Sigma, State};
+pub use sizes::Sizes;

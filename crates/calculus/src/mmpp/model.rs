@@ -1,0 +1,463 @@
+//! The model itself: its states, its chain, and the bound on its moment generating function.
+
+use super::perron::{Perron, perron};
+use super::sizes::Sizes;
+
+/// A chain has at most this many states; the fit of the thesis uses up to ten.
+pub const MAX_STATES: usize = 16;
+
+/// Rows of a transition matrix may miss 1 by this much.
+const ROW_TOLERANCE: f64 = 1e-9;
+
+/// How many requests come in one step.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Requests {
+    /// One with this probability, else none (the released code's choice).
+    Bernoulli(f64),
+    /// A Poisson number with this mean.
+    Poisson(f64),
+}
+
+impl Requests {
+    /// Mean requests a step.
+    pub fn mean(self) -> f64 {
+        match self {
+            Requests::Bernoulli(mean) | Requests::Poisson(mean) => mean,
+        }
+    }
+}
+
+/// One state of the chain: what comes in a step spent in it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    /// Requests in the step.
+    pub requests: Requests,
+    /// The work of each, independent of the others.
+    pub sizes: Sizes,
+}
+
+impl State {
+    /// Mean work a step.
+    pub fn mean(&self) -> f64 {
+        self.requests.mean() * self.sizes.mean()
+    }
+
+    /// E exp(theta X) - 1 of the work X of a step, and its derivative.
+    fn growth(&self, theta: f64) -> (f64, f64) {
+        let (size, slope) = self.sizes.growth(theta);
+        match self.requests {
+            Requests::Bernoulli(probability) => (probability * size, probability * slope),
+            Requests::Poisson(rate) => {
+                let growth = (rate * size).exp_m1();
+                (growth, (growth + 1.0) * rate * slope)
+            }
+        }
+    }
+}
+
+/// What is taken for sigma.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sigma {
+    /// Zero where that is safe (the chain is stochastically monotone and its states are in order of what they bring,
+    /// so that the log-MGF from a stationary start is superadditive), else `log(pi h / min h) / theta` with the
+    /// stationary law pi and the right Perron vector h of Q E(theta), which is safe for every chain.
+    Stationary,
+    /// Zero always, as the thesis prints it. Not a bound for every chain; for comparison with published numbers.
+    Zero,
+}
+
+/// rho and sigma at one theta: E exp(theta A(n)) <= exp(theta (rho n + sigma)).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bound {
+    /// Work per step.
+    pub rho: f64,
+    /// Work.
+    pub sigma: f64,
+}
+
+/// Arrivals modulated by a Markov chain.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mmpp {
+    step: f64,
+    states: Vec<State>,
+    transitions: Vec<f64>,
+    sigma: Sigma,
+    /// Sets of states that reach one another.
+    classes: Vec<Vec<usize>>,
+    /// The stationary law, where there is one class.
+    stationary: Vec<f64>,
+    monotone: bool,
+    mean: f64,
+    limit: f64,
+}
+
+/// Numbers that make no model.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A step that is none.
+    #[error("step of {0} s: must be positive and finite")]
+    Step(f64),
+    /// None, or more than [`MAX_STATES`].
+    #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
+    States(usize),
+    /// The matrix is not as wide and high as there are states.
+    #[error("{rows} rows of transitions for {states} states, the widest of {columns}: must be square")]
+    Shape {
+        /// States given.
+        states: usize,
+        /// Rows given.
+        rows: usize,
+        /// The length of the first row of the wrong length, or of the first.
+        columns: usize,
+    },
+    /// A probability that is none.
+    #[error("transition from state {from} to {to} with probability {value}: must be in [0, 1]")]
+    Probability {
+        /// State left.
+        from: usize,
+        /// State entered.
+        to: usize,
+        /// What was given.
+        value: f64,
+    },
+    /// A row that is no distribution.
+    #[error("transitions from state {from} sum to {sum}: must sum to 1")]
+    Row {
+        /// State left.
+        from: usize,
+        /// What the row sums to.
+        sum: f64,
+    },
+    /// Requests of a state that are none.
+    #[error(
+        "state {state}: {requests} requests a step: must be finite, not negative, and at most 1 if Bernoulli"
+    )]
+    Requests {
+        /// Which state.
+        state: usize,
+        /// What was given.
+        requests: f64,
+    },
+    /// Sizes of a state that are none.
+    #[error("state {state}: {fault}")]
+    Sizes {
+        /// Which state.
+        state: usize,
+        /// What is wrong.
+        fault: String,
+    },
+    /// A chain without one stationary law.
+    #[error(
+        "state {from} never leads to state {to}: sigma of a stationary start needs a chain whose states all reach \
+         one another"
+    )]
+    Reducible {
+        /// A state.
+        from: usize,
+        /// One it does not reach.
+        to: usize,
+    },
+}
+
+/// What a theta makes of the chain.
+struct Root {
+    /// log sp(E Q).
+    logarithm: f64,
+    /// sp(E Q) - 1 and its right vector, within the class it is of.
+    perron: Perron,
+    /// E - 1 and its derivative, for every state.
+    growth: [(f64, f64); MAX_STATES],
+    class: usize,
+}
+
+impl Mmpp {
+    /// A model in steps of `step` seconds; `transitions[i][j]` is the probability of going from state i to state j
+    /// in one step.
+    pub fn new(
+        step: f64,
+        states: Vec<State>,
+        transitions: &[Vec<f64>],
+        sigma: Sigma,
+    ) -> Result<Mmpp, ModelError> {
+        let n = states.len();
+        if !(step.is_finite() && step > 0.0) {
+            return Err(ModelError::Step(step));
+        }
+        if n == 0 || n > MAX_STATES {
+            return Err(ModelError::States(n));
+        }
+        let odd = transitions.iter().find(|row| row.len() != n);
+        if transitions.len() != n || odd.is_some() {
+            let columns = odd.or(transitions.first()).map_or(0, Vec::len);
+            return Err(ModelError::Shape { states: n, rows: transitions.len(), columns });
+        }
+        check_rows(transitions)?;
+        check_states(&states)?;
+        let transitions: Vec<f64> = transitions.concat();
+        let reach = reachable(n, &transitions);
+        let classes = classes(n, &reach);
+        if sigma == Sigma::Stationary && classes.len() > 1 {
+            let missing = (0..n * n).find(|&at| !reach[at]).unwrap_or(0);
+            return Err(ModelError::Reducible { from: missing / n, to: missing % n });
+        }
+        let closed = |class: &[usize]| (0..n).all(|to| class.contains(&to) || !reach[class[0] * n + to]);
+        let mean = classes
+            .iter()
+            .filter(|class| closed(class))
+            .map(|class| {
+                let law = stationary(n, &transitions, class);
+                class.iter().zip(&law).map(|(&state, share)| share * states[state].mean()).sum::<f64>()
+            })
+            .fold(0.0, f64::max);
+        let stationary =
+            if classes.len() == 1 { stationary(n, &transitions, &classes[0]) } else { Vec::new() };
+        let limit = states
+            .iter()
+            .filter(|state| state.requests.mean() > 0.0)
+            .map(|state| state.sizes.limit())
+            .fold(f64::INFINITY, f64::min);
+        let monotone = monotone(n, &transitions);
+        Ok(Mmpp { step, states, transitions, sigma, classes, stationary, monotone, mean, limit })
+    }
+
+    /// Seconds a step.
+    pub fn step(&self) -> f64 {
+        self.step
+    }
+
+    /// The states.
+    pub fn states(&self) -> &[State] {
+        &self.states
+    }
+
+    /// The probability of going from one state to another in a step.
+    pub fn transition(&self, from: usize, to: usize) -> f64 {
+        self.transitions[from * self.states.len() + to]
+    }
+
+    /// The stationary law; empty for a chain of several classes (which only [`Sigma::Zero`] takes).
+    pub fn stationary(&self) -> &[f64] {
+        &self.stationary
+    }
+
+    /// Mean work a step in the long run, which is rho as theta goes to zero; of the heaviest class of a chain of
+    /// several.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The theta from which there is no bound; infinite if no work ever comes.
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// rho = log(sp(E(theta) Q)) / theta and sigma; nothing where the generating function is infinite, or theta is
+    /// not positive.
+    pub fn bound(&self, theta: f64) -> Option<Bound> {
+        Some(self.bound_of(theta, &self.root(theta)?))
+    }
+
+    /// The bound and its derivative by theta.
+    pub(crate) fn bound_and_slope(&self, theta: f64) -> Option<(Bound, Bound)> {
+        let root = self.root(theta)?;
+        let bound = self.bound_of(theta, &root);
+        let Root { perron: right, growth, class, .. } = &root;
+        let members = &self.classes[*class];
+        let n = members.len();
+        let block = self.block(members, growth);
+        let mut transposed = [0.0; MAX_STATES * MAX_STATES];
+        for at in 0..n * n {
+            transposed[at] = block[at % n * n + at / n];
+        }
+        let left = perron(n, &transposed[..n * n]).vector;
+        // d sp / d theta = y' E' Q x / y' x, and Q x = sp x / E.
+        let (mut slope, mut weight) = (0.0, 0.0);
+        for (at, &state) in members.iter().enumerate() {
+            let both = left[at] * right.vector[at];
+            slope += both * growth[state].1 / (1.0 + growth[state].0);
+            weight += both;
+        }
+        let rho = (slope / weight - bound.rho) / theta;
+        let sigma = if bound.sigma == 0.0 {
+            0.0
+        } else {
+            let near = theta * 1e-5;
+            let at = |theta| self.bound(theta).map_or(bound.sigma, |bound| bound.sigma);
+            (at(theta + near) - at(theta - near)) / (2.0 * near)
+        };
+        rho.is_finite().then_some((bound, Bound { rho, sigma }))
+    }
+
+    fn bound_of(&self, theta: f64, root: &Root) -> Bound {
+        Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, &root.perron, &root.growth) }
+    }
+
+    fn root(&self, theta: f64) -> Option<Root> {
+        if !(theta > 0.0 && theta < self.limit) {
+            return None;
+        }
+        let mut growth = [(0.0, 0.0); MAX_STATES];
+        for (state, entry) in self.states.iter().zip(&mut growth) {
+            if state.requests.mean() > 0.0 {
+                *entry = state.growth(theta);
+            }
+            if !entry.0.is_finite() {
+                return None;
+            }
+        }
+        let mut best: Option<(Perron, usize)> = None;
+        for (at, class) in self.classes.iter().enumerate() {
+            let found = perron(class.len(), &self.block(class, &growth)[..class.len() * class.len()]);
+            if best.as_ref().is_none_or(|(best, _)| found.root > best.root) {
+                best = Some((found, at));
+            }
+        }
+        let (perron, class) = best?;
+        let logarithm = perron.root.ln_1p();
+        logarithm.is_finite().then_some(Root { logarithm, perron, growth, class })
+    }
+
+    /// E Q - 1 within a class. The diagonal is written by the probability of leaving, so that nothing is lost when
+    /// both that and the growth are tiny.
+    fn block(&self, class: &[usize], growth: &[(f64, f64); MAX_STATES]) -> [f64; MAX_STATES * MAX_STATES] {
+        let (all, n) = (self.states.len(), class.len());
+        let mut block = [0.0; MAX_STATES * MAX_STATES];
+        for (row, &from) in class.iter().enumerate() {
+            let probabilities = &self.transitions[from * all..(from + 1) * all];
+            let leave: f64 =
+                probabilities.iter().enumerate().filter(|&(to, _)| to != from).map(|(_, p)| p).sum();
+            for (column, &to) in class.iter().enumerate() {
+                block[row * n + column] = if from == to {
+                    growth[from].0 * (1.0 - leave) - leave
+                } else {
+                    (1.0 + growth[from].0) * probabilities[to]
+                };
+            }
+        }
+        block
+    }
+
+    fn sigma(&self, theta: f64, right: &Perron, growth: &[(f64, f64); MAX_STATES]) -> f64 {
+        let n = self.states.len();
+        let ordered = growth[..n].windows(2).all(|pair| pair[0].0 <= pair[1].0);
+        if self.sigma == Sigma::Zero || n == 1 || (self.monotone && ordered) {
+            return 0.0;
+        }
+        // The vector of Q E from that of E Q.
+        let h = |state: usize| right.vector[state] / (1.0 + growth[state].0);
+        let least = (0..n).map(h).fold(f64::INFINITY, f64::min);
+        let mean: f64 = (0..n).map(|state| self.stationary[state] * h(state)).sum();
+        (mean / least).ln().max(0.0) / theta
+    }
+}
+
+fn check_rows(transitions: &[Vec<f64>]) -> Result<(), ModelError> {
+    for (from, row) in transitions.iter().enumerate() {
+        if let Some((to, &value)) = row.iter().enumerate().find(|(_, p)| !(0.0..=1.0).contains(*p)) {
+            return Err(ModelError::Probability { from, to, value });
+        }
+        let sum: f64 = row.iter().sum();
+        if (sum - 1.0).abs() > ROW_TOLERANCE {
+            return Err(ModelError::Row { from, sum });
+        }
+    }
+    Ok(())
+}
+
+fn check_states(states: &[State]) -> Result<(), ModelError> {
+    for (at, state) in states.iter().enumerate() {
+        let requests = state.requests.mean();
+        let most = if matches!(state.requests, Requests::Bernoulli(_)) { 1.0 } else { f64::MAX };
+        if !(0.0..=most).contains(&requests) {
+            return Err(ModelError::Requests { state: at, requests });
+        }
+        if let Some(fault) = state.sizes.fault() {
+            return Err(ModelError::Sizes { state: at, fault });
+        }
+    }
+    Ok(())
+}
+
+/// Which state leads to which, in any number of steps.
+fn reachable(n: usize, transitions: &[f64]) -> Vec<bool> {
+    let mut reach: Vec<bool> =
+        transitions.iter().enumerate().map(|(at, &p)| p > 0.0 || at % (n + 1) == 0).collect();
+    for over in 0..n {
+        for from in 0..n {
+            for to in 0..n {
+                reach[from * n + to] |= reach[from * n + over] && reach[over * n + to];
+            }
+        }
+    }
+    reach
+}
+
+fn classes(n: usize, reach: &[bool]) -> Vec<Vec<usize>> {
+    let mut classes: Vec<Vec<usize>> = Vec::new();
+    for state in 0..n {
+        let same = |class: &&mut Vec<usize>| reach[class[0] * n + state] && reach[state * n + class[0]];
+        match classes.iter_mut().find(same) {
+            Some(class) => class.push(state),
+            None => classes.push(vec![state]),
+        }
+    }
+    classes
+}
+
+/// The stationary law within a class, by the elimination of Grassmann, Taksar and Heyman: no subtraction, so that
+/// rare transitions keep their digits.
+fn stationary(n: usize, transitions: &[f64], class: &[usize]) -> Vec<f64> {
+    let m = class.len();
+    let mut p: Vec<f64> = (0..m * m).map(|at| transitions[class[at / m] * n + class[at % m]]).collect();
+    for last in (1..m).rev() {
+        let out: f64 = (0..last).map(|to| p[last * m + to]).sum();
+        for from in 0..last {
+            p[from * m + last] /= out;
+            for to in 0..last {
+                p[from * m + to] += p[from * m + last] * p[last * m + to];
+            }
+        }
+    }
+    let mut law = vec![1.0; m];
+    for state in 1..m {
+        law[state] = (0..state).map(|from| law[from] * p[from * m + state]).sum();
+    }
+    let total: f64 = law.iter().sum();
+    law.iter_mut().for_each(|share| *share /= total);
+    law
+}
+
+/// Whether from a higher state the next is, in distribution, never lower.
+fn monotone(n: usize, transitions: &[f64]) -> bool {
+    let tail = |row: usize, from: usize| -> f64 { transitions[row * n + from..(row + 1) * n].iter().sum() };
+    (1..n).all(|row| (1..n).all(|from| tail(row - 1, from) <= tail(row, from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slope_is_that_of_the_bound() {
+        let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
+        // In no order, so that sigma is not zero.
+        let states = vec![
+            state(Requests::Poisson(0.3), 2.0),
+            state(Requests::Bernoulli(0.1), 1.0),
+            state(Requests::Poisson(0.2), 3.0),
+        ];
+        let rows = [vec![0.9, 0.1, 0.0], vec![0.0, 0.8, 0.2], vec![0.3, 0.0, 0.7]];
+        let model = Mmpp::new(1.0, states, &rows, Sigma::Stationary).unwrap();
+        for theta in [0.01, 0.1, 0.2, 0.3] {
+            let (bound, slope) = model.bound_and_slope(theta).unwrap();
+            let near = theta * 1e-5;
+            let at = |theta| model.bound(theta).unwrap();
+            let rho = (at(theta + near).rho - at(theta - near).rho) / (2.0 * near);
+            let sigma = (at(theta + near).sigma - at(theta - near).sigma) / (2.0 * near);
+            assert_eq!(bound, at(theta));
+            assert!(bound.sigma > 0.0);
+            assert!((slope.rho - rho).abs() <= 1e-6 * rho.abs(), "{theta}: {} {rho}", slope.rho);
+            assert!((slope.sigma - sigma).abs() <= 1e-6 * sigma.abs(), "{theta}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! rho and sigma of an expression at one theta, and the latency they bound, with the gradient by theta and by every
+//! free number.
+//!
+//! One walk writes a tape, operands before what is made of them. Backwards over the tape go the derivatives of the
+//! result by rho and sigma of every entry; forwards those by theta, because each theta is a multiple of the one
+//! above.
+
+use crate::mmpp::Bound;
+
+use super::expressions::{ArrivalId, Expressions, Node, Operator, ServiceId};
+
+/// Thetas remembered of each model: those of the grid that every search begins with, 1 and 1.5 times powers of two.
+const REMEMBERED: usize = 64;
+
+/// Bounds of models at thetas that come again and again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memo {
+    grid: Vec<[(u64, Option<Bound>); REMEMBERED]>,
+    /// The last theta besides, for models that stand in an expression more than once.
+    last: Vec<(u64, Option<Bound>)>,
+}
+
+impl Memo {
+    pub(super) fn grow(&mut self) {
+        self.grid.push([(0, None); REMEMBERED]);
+        self.last.push((0, None));
+    }
+
+    fn bound(&mut self, model: usize, theta: f64, make: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
+        let bits = theta.to_bits();
+        // Only numbers of the grid have nothing below the first bit of the mantissa.
+        let entry = if bits & ((1 << 51) - 1) == 0 {
+            &mut self.grid[model][(bits >> 51) as usize % REMEMBERED]
+        } else {
+            &mut self.last[model]
+        };
+        if entry.0 != bits {
+            *entry = (bits, make());
+        }
+        entry.1
+    }
+}
+
+/// One evaluation of one node.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    node: u32,
+    theta: f64,
+    bound: Bound,
+    /// Of arrivals: the derivative of the bound by theta.
+    slope: Bound,
+    /// Where its operands are on the tape: both of a pair, or a range of links.
+    operands: (u32, u32),
+}
+
+/// The latency at one point, and what else is known there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// Steps.
+    pub(super) latency: f64,
+    /// exp(w) / (1 - exp(w)) with w = theta (rho of arrivals + rho of service).
+    pub(super) odds: f64,
+    /// The least of theta times the difference of the rates of a convolution's operands.
+    pub(super) gap: f64,
+}
+
+/// Evaluates latencies of one arena; keeps its room from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evaluator {
+    tape: Vec<Entry>,
+    links: Vec<u32>,
+    /// Derivatives by rho and sigma, then by theta, of each entry.
+    adjoints: Vec<(f64, f64)>,
+    /// Where the arrivals and the service of the latency are.
+    top: (usize, usize),
+    gap: f64,
+}
+
+/// Hoelder's exponents x and y, 1/x + 1/y = 1, of the parameter log(x - 1).
+pub(super) fn exponents(parameter: f64) -> (f64, f64) {
+    (1.0 + parameter.exp(), 1.0 + (-parameter).exp())
+}
+
+impl Evaluator {
+    /// The bound on the latency (theorem 1) at this theta and these parameters; nothing where there is none.
+    pub(super) fn latency(
+        &mut self,
+        of: &mut Expressions,
+        query: &Query,
+        theta: f64,
+        slopes: bool,
+    ) -> Option<Point> {
+        self.tape.clear();
+        self.links.clear();
+        self.gap = f64::INFINITY;
+        let (x, y) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
+        let service = self.visit(of, query.service.0, y * theta, slopes)?;
+        let arrivals = self.visit(of, query.arrivals.0, x * theta, slopes)?;
+        self.top = (arrivals as usize, service as usize);
+        let (a, s) = (self.tape[self.top.0].bound, self.tape[self.top.1].bound);
+        let w = theta * (a.rho + s.rho);
+        if !(w < 0.0 && s.rho < 0.0) {
+            return None;
+        }
+        let logarithm = query.excess.ln() + (-w.exp_m1()).ln();
+        let latency = (logarithm / theta - a.sigma - s.sigma) / s.rho;
+        latency.is_finite().then(|| Point { latency, odds: (-w).exp_m1().recip(), gap: self.gap })
+    }
+
+    fn visit(&mut self, of: &mut Expressions, node: u32, theta: f64, slopes: bool) -> Option<u32> {
+        let mut slope = Bound { rho: 0.0, sigma: 0.0 };
+        let mut operands = (0, 0);
+        let bound = match of.nodes[node as usize] {
+            Node::Server { rate } => Bound { rho: -rate, sigma: 0.0 },
+            Node::Arrivals { model } => {
+                let (model, memo) = (model as usize, &mut of.memo);
+                let arrivals = &of.models[model];
+                if slopes {
+                    let both = arrivals.bound_and_slope(theta)?;
+                    slope = both.1;
+                    both.0
+                } else {
+                    memo.bound(model, theta, || arrivals.bound(theta))?
+                }
+            }
+            Node::Sum { first, count } => {
+                let mut sum = Bound { rho: 0.0, sigma: 0.0 };
+                let start = self.links.len() as u32;
+                // Operands of a sum are no sums, but may hold some: links are reserved before they are filled.
+                self.links.resize(self.links.len() + count as usize, 0);
+                for at in 0..count {
+                    let operand = of.operands[(first + at) as usize];
+                    let entry = self.visit(of, operand, theta, slopes)?;
+                    self.links[(start + at) as usize] = entry;
+                    let bound = self.tape[entry as usize].bound;
+                    sum.rho += bound.rho;
+                    sum.sigma += bound.sigma;
+                }
+                operands = (start, start + count);
+                sum
+            }
+            Node::Pair { operator, left, right, exponent, slack } => {
+                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
+                let left = self.visit(of, left, x * theta, slopes)?;
+                let right = self.visit(of, right, y * theta, slopes)?;
+                operands = (left, right);
+                let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
+                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
+                if operator == Operator::Convolution {
+                    self.gap = self.gap.min(theta * (l.rho - r.rho).abs());
+                }
+                combine(operator, theta, l, r, tau)?
+            }
+        };
+        self.tape.push(Entry { node, theta, bound, slope, operands });
+        Some(self.tape.len() as u32 - 1)
+    }
+
+    /// The derivatives of the latency just evaluated with slopes, by theta (returned) and by the parameters (added
+    /// to `gradient`, which is as long as the arena's parameters).
+    pub(super) fn gradient(
+        &mut self,
+        of: &Expressions,
+        query: &Query,
+        theta: f64,
+        latency: f64,
+        gradient: &mut [f64],
+    ) -> f64 {
+        let entries = self.tape.len();
+        let (arrivals, service) = self.top;
+        let (a, s) = (self.tape[arrivals].bound, self.tape[service].bound);
+        let w = theta * (a.rho + s.rho);
+        let odds = (-w).exp_m1().recip();
+        let logarithm = query.excess.ln() + (-w.exp_m1()).ln();
+        self.adjoints.clear();
+        self.adjoints.resize(entries, (0.0, 0.0));
+        self.adjoints[arrivals] = (-odds / s.rho, -1.0 / s.rho);
+        self.adjoints[service] = ((-odds - latency) / s.rho, -1.0 / s.rho);
+        for at in (0..entries).rev() {
+            self.pass_down(of, at);
+        }
+        for at in 0..entries {
+            self.pass_up(of, at, gradient);
+        }
+        let (by_arrivals, by_service) = (self.adjoints[arrivals].0, self.adjoints[service].0);
+        let mut own = (-logarithm / theta - odds * (a.rho + s.rho)) / (theta * s.rho);
+        if query.dependent {
+            let (x, y) = exponents(of.parameters[0]);
+            own += x * by_arrivals + y * by_service;
+            gradient[0] += theta * ((x - 1.0) * by_arrivals - (y - 1.0) * by_service);
+        } else {
+            own += by_arrivals + by_service;
+        }
+        own
+    }
+
+    /// From an entry's derivatives by rho and sigma to those of its operands.
+    fn pass_down(&mut self, of: &Expressions, at: usize) {
+        let Entry { node, theta, operands: (left, right), .. } = self.tape[at];
+        let (rho, sigma) = self.adjoints[at];
+        match of.nodes[node as usize] {
+            Node::Arrivals { .. } | Node::Server { .. } => {}
+            Node::Sum { .. } => {
+                for link in left..right {
+                    let operand = &mut self.adjoints[self.links[link as usize] as usize];
+                    operand.0 += rho;
+                    operand.1 += sigma;
+                }
+            }
+            Node::Pair { operator, slack, .. } => {
+                let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
+                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
+                let by = partials(operator, theta, l, r, tau);
+                for (operand, by) in [(left, by.left), (right, by.right)] {
+                    let operand = &mut self.adjoints[operand as usize];
+                    operand.0 += rho * by.0 + sigma * by.1;
+                    operand.1 += sigma;
+                }
+            }
+        }
+    }
+
+    /// Turns an entry's derivatives by rho and sigma into that by its theta, its operands' being known.
+    fn pass_up(&mut self, of: &Expressions, at: usize, gradient: &mut [f64]) {
+        let Entry { node, theta, slope, operands: (left, right), .. } = self.tape[at];
+        let (rho, sigma) = self.adjoints[at];
+        let by_theta = match of.nodes[node as usize] {
+            Node::Server { .. } => 0.0,
+            Node::Arrivals { .. } => rho * slope.rho + sigma * slope.sigma,
+            Node::Sum { .. } => {
+                (left..right).map(|link| self.adjoints[self.links[link as usize] as usize].0).sum()
+            }
+            Node::Pair { operator, exponent, slack, .. } => {
+                let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
+                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
+                let by = partials(operator, theta, l, r, tau);
+                if let Some(slack) = slack {
+                    gradient[slack as usize] += tau * (rho * by.slack.0 + sigma * by.slack.1);
+                }
+                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
+                let (l, r) = (self.adjoints[left as usize].0, self.adjoints[right as usize].0);
+                if let Some(exponent) = exponent {
+                    gradient[exponent as usize] += theta * ((x - 1.0) * l - (y - 1.0) * r);
+                }
+                rho * by.theta.0 + sigma * by.theta.1 + x * l + y * r
+            }
+        };
+        self.adjoints[at].0 = by_theta;
+    }
+}
+
+/// A latency that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Query {
+    pub(super) arrivals: ArrivalId,
+    pub(super) service: ServiceId,
+    /// 1 - percentile / 100.
+    pub(super) excess: f64,
+    pub(super) dependent: bool,
+}
+
+/// The bound of an operator's result; nothing where there is none.
+fn combine(operator: Operator, theta: f64, left: Bound, right: Bound, tau: f64) -> Option<Bound> {
+    let sigma = left.sigma + right.sigma;
+    match operator {
+        Operator::Aggregate | Operator::Leftover => Some(Bound { rho: left.rho + right.rho, sigma }),
+        Operator::Output => {
+            let w = theta * (left.rho + right.rho);
+            (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma - (-w.exp_m1()).ln() / theta })
+        }
+        Operator::Convolution => {
+            // The slower service may be taken as slower still: the gap is at least tau / theta.
+            let (slow, fast) = (left.rho.max(right.rho), left.rho.min(right.rho));
+            let gap = (slow - fast).max(tau / theta);
+            let rho = fast + gap;
+            let logarithm = (-(-theta * gap).exp_m1()).ln();
+            (rho < 0.0 && gap > 0.0).then(|| Bound { rho, sigma: sigma - logarithm / theta })
+        }
+    }
+}
+
+/// Derivatives of rho and of sigma: by the rho of either operand, by theta itself, by tau. Sigma of the operands is
+/// simply added up.
+struct Partials {
+    left: (f64, f64),
+    right: (f64, f64),
+    theta: (f64, f64),
+    slack: (f64, f64),
+}
+
+fn partials(operator: Operator, theta: f64, left: Bound, right: Bound, tau: f64) -> Partials {
+    let zero = (0.0, 0.0);
+    match operator {
+        Operator::Aggregate | Operator::Leftover => {
+            Partials { left: (1.0, 0.0), right: (1.0, 0.0), theta: zero, slack: zero }
+        }
+        Operator::Output => {
+            let sum = left.rho + right.rho;
+            let odds = (-theta * sum).exp_m1().recip();
+            let logarithm = (-(theta * sum).exp_m1()).ln();
+            Partials {
+                left: (1.0, odds),
+                right: (0.0, odds),
+                theta: (0.0, (logarithm / theta + odds * sum) / theta),
+                slack: zero,
+            }
+        }
+        Operator::Convolution => {
+            let own = (left.rho - right.rho).abs();
+            if own >= tau / theta {
+                let odds = (theta * own).exp_m1().recip();
+                let logarithm = (-(-theta * own).exp_m1()).ln();
+                let (slow, fast) = ((1.0, -odds), (0.0, odds));
+                let first = left.rho >= right.rho;
+                Partials {
+                    left: if first { slow } else { fast },
+                    right: if first { fast } else { slow },
+                    theta: (0.0, (logarithm / theta - odds * own) / theta),
+                    slack: zero,
+                }
+            } else {
+                let logarithm = (-(-tau).exp_m1()).ln();
+                let (slow, fast) = (zero, (1.0, 0.0));
+                let first = left.rho >= right.rho;
+                Partials {
+                    left: if first { slow } else { fast },
+                    right: if first { fast } else { slow },
+                    theta: (-tau / (theta * theta), logarithm / (theta * theta)),
+                    slack: (1.0 / theta, -1.0 / (theta * tau.exp_m1())),
+                }
+            }
+        }
+    }
+}

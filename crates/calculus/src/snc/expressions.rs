@@ -1,0 +1,305 @@
+//! Arrivals and services as expressions over theta, in an arena: thesis, appendix A.2 and table 4.1.
+
+use crate::mmpp::Mmpp;
+
+use super::evaluate::{Evaluator, Memo};
+use super::latency::Unstable;
+
+/// An arrival process of an arena. Only of use there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArrivalId(pub(super) u32);
+
+/// A service process of an arena. Only of use there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServiceId(pub(super) u32);
+
+/// An arrival model of an arena. Only of use there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModelId(pub(super) u32);
+
+/// What binds two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operator {
+    Aggregate,
+    Leftover,
+    Output,
+    Convolution,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Node {
+    /// A model of arrivals.
+    Arrivals { model: u32 },
+    /// A server of this much work a step.
+    Server { rate: f64 },
+    /// Arrivals that are independent of one another: a range of `operands`.
+    Sum { first: u32, count: u32 },
+    /// Two operands; `exponent` is the parameter of Hoelder's inequality, where they may depend on one another, and
+    /// `slack` that of a convolution.
+    Pair { operator: Operator, left: u32, right: u32, exponent: Option<u32>, slack: Option<u32> },
+}
+
+/// What is known of a node before any theta.
+#[derive(Clone, Copy, Debug)]
+struct Fact {
+    /// rho as theta goes to zero, work a step; of services negative.
+    mean: f64,
+    /// The theta of its own from which it has no bound.
+    limit: f64,
+    unstable: Option<Unstable>,
+}
+
+/// Numbers that make no expression.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SncError {
+    /// A step that is none.
+    #[error("step of {0} s: must be positive and finite")]
+    Step(f64),
+    /// A model in other steps than the rest.
+    #[error("a model in steps of {found} s among others of {expected} s: all must be the same")]
+    OtherStep {
+        /// Its step.
+        found: f64,
+        /// That of the arena.
+        expected: f64,
+    },
+    /// A server that is none.
+    #[error("server of {0} work a second: must be positive and finite")]
+    Rate(f64),
+    /// A group beyond those the arena was made for.
+    #[error("workload group {group} of {groups}")]
+    Group {
+        /// Which.
+        group: usize,
+        /// How many there are.
+        groups: usize,
+    },
+    /// A percentile that is none.
+    #[error("percentile {0}: must be above 0 and below 100")]
+    Percentile(f64),
+}
+
+/// An arena of expressions. Each carries the set of the groups of workloads that are in it: workloads that may depend
+/// on one another are of one group, so two expressions are independent if their sets are disjoint.
+#[derive(Clone, Debug)]
+pub struct Expressions {
+    pub(super) step: f64,
+    pub(super) models: Vec<Mmpp>,
+    pub(super) memo: Memo,
+    pub(super) nodes: Vec<Node>,
+    pub(super) operands: Vec<u32>,
+    /// The free numbers of the nodes; the first is of the latency itself.
+    pub(super) parameters: Vec<f64>,
+    pub(super) evaluator: Evaluator,
+    facts: Vec<Fact>,
+    groups: usize,
+    words: usize,
+    sets: Vec<u64>,
+}
+
+impl Expressions {
+    /// An empty arena in steps of `step` seconds, for workloads of `groups` groups.
+    pub fn new(step: f64, groups: usize) -> Result<Expressions, SncError> {
+        if !(step.is_finite() && step > 0.0) {
+            return Err(SncError::Step(step));
+        }
+        Ok(Expressions {
+            step,
+            models: Vec::new(),
+            memo: Memo::default(),
+            nodes: Vec::new(),
+            operands: Vec::new(),
+            parameters: vec![0.0],
+            evaluator: Evaluator::default(),
+            facts: Vec::new(),
+            groups,
+            words: groups.div_ceil(64).max(1),
+            sets: Vec::new(),
+        })
+    }
+
+    /// Takes a model in. Models that are the same are one, and evaluated once.
+    pub fn model(&mut self, model: &Mmpp) -> Result<ModelId, SncError> {
+        if model.step() != self.step {
+            return Err(SncError::OtherStep { found: model.step(), expected: self.step });
+        }
+        let at = self.models.iter().position(|known| known == model).unwrap_or_else(|| {
+            self.models.push(model.clone());
+            self.memo.grow();
+            self.models.len() - 1
+        });
+        Ok(ModelId(at as u32))
+    }
+
+    /// Arrivals of a workload of `group`.
+    pub fn arrivals(&mut self, model: ModelId, group: usize) -> Result<ArrivalId, SncError> {
+        if group >= self.groups {
+            return Err(SncError::Group { group, groups: self.groups });
+        }
+        let arrivals = &self.models[model.0 as usize];
+        let fact = Fact { mean: arrivals.mean(), limit: arrivals.limit(), unstable: None };
+        let id = self.push(Node::Arrivals { model: model.0 }, fact);
+        self.sets[id as usize * self.words + group / 64] |= 1 << (group % 64);
+        Ok(ArrivalId(id))
+    }
+
+    /// A server of `rate` work a second, which depends on nothing.
+    pub fn server(&mut self, rate: f64) -> Result<ServiceId, SncError> {
+        if !(rate.is_finite() && rate > 0.0) {
+            return Err(SncError::Rate(rate));
+        }
+        let rate = rate * self.step;
+        let fact = Fact { mean: -rate, limit: f64::INFINITY, unstable: None };
+        Ok(ServiceId(self.push(Node::Server { rate }, fact)))
+    }
+
+    /// What `service` leaves when `arrivals` of higher or equal priority are served (theorem 2).
+    pub fn leftover(&mut self, service: ServiceId, arrivals: ArrivalId) -> ServiceId {
+        ServiceId(self.pair(Operator::Leftover, arrivals.0, service.0))
+    }
+
+    /// How `arrivals` leave `service` (theorem 3).
+    pub fn output(&mut self, arrivals: ArrivalId, service: ServiceId) -> ArrivalId {
+        ArrivalId(self.pair(Operator::Output, arrivals.0, service.0))
+    }
+
+    /// Both arrivals together (theorem 4).
+    pub fn aggregate(&mut self, one: ArrivalId, two: ArrivalId) -> ArrivalId {
+        if self.dependent(one.0, two.0) {
+            ArrivalId(self.pair(Operator::Aggregate, one.0, two.0))
+        } else {
+            self.sum(&[one.0, two.0])
+        }
+    }
+
+    /// Two services in sequence as one (theorem 5).
+    pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
+        ServiceId(self.pair(Operator::Convolution, one.0, two.0))
+    }
+
+    /// All of `arrivals` together, with as few dependent operators as can be (appendix A.4): each goes into the first
+    /// group without a member it depends on; groups are added up inside, and then the dependent form joins them.
+    /// Nothing if there are none.
+    pub fn aggregate_all(&mut self, arrivals: &[ArrivalId]) -> Option<ArrivalId> {
+        let mut groups: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
+        for &ArrivalId(id) in arrivals {
+            let set = self.set(id).to_vec();
+            let free = |(taken, _): &&mut (Vec<u64>, _)| taken.iter().zip(&set).all(|(a, b)| a & b == 0);
+            match groups.iter_mut().find(free) {
+                Some((taken, members)) => {
+                    taken.iter_mut().zip(&set).for_each(|(word, more)| *word |= more);
+                    members.push(id);
+                }
+                None => groups.push((set, vec![id])),
+            }
+        }
+        let sums: Vec<ArrivalId> = groups.iter().map(|(_, members)| self.sum(members)).collect();
+        sums.into_iter().reduce(|all, sum| self.aggregate(all, sum))
+    }
+
+    /// Whether two expressions share a group of workloads.
+    pub(super) fn dependent(&self, one: u32, two: u32) -> bool {
+        self.set(one).iter().zip(self.set(two)).any(|(a, b)| a & b != 0)
+    }
+
+    /// Forgets every expression; models stay.
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.operands.clear();
+        self.parameters.truncate(1);
+        self.facts.clear();
+        self.sets.clear();
+    }
+
+    /// Why a latency of `arrivals` at `service` has no bound, if their means say so.
+    pub(super) fn unstable(&self, arrivals: ArrivalId, service: ServiceId) -> Option<Unstable> {
+        let (a, s) = (&self.facts[arrivals.0 as usize], &self.facts[service.0 as usize]);
+        a.unstable.or(s.unstable).or_else(|| self.overload(a.mean, s.mean))
+    }
+
+    /// No theta from here on has a bound, if it is evaluated at that theta.
+    pub(super) fn limit(&self, arrivals: ArrivalId, service: ServiceId) -> f64 {
+        self.facts[arrivals.0 as usize].limit.min(self.facts[service.0 as usize].limit)
+    }
+
+    /// The mean service, work a step.
+    pub(super) fn mean_service(&self, service: ServiceId) -> f64 {
+        -self.facts[service.0 as usize].mean
+    }
+
+    fn set(&self, id: u32) -> &[u64] {
+        &self.sets[id as usize * self.words..][..self.words]
+    }
+
+    fn overload(&self, arrivals: f64, service: f64) -> Option<Unstable> {
+        let no_service = service >= 0.0 || arrivals + service >= 0.0;
+        no_service.then(|| Unstable { load: arrivals / self.step, service: (-service / self.step).max(0.0) })
+    }
+
+    fn sum(&mut self, ids: &[u32]) -> ArrivalId {
+        if let &[only] = ids {
+            return ArrivalId(only);
+        }
+        let first = self.operands.len() as u32;
+        for &id in ids {
+            // Sums of sums are one sum.
+            match self.nodes[id as usize] {
+                Node::Sum { first, count } => {
+                    self.operands.extend_from_within(first as usize..(first + count) as usize);
+                }
+                _ => self.operands.push(id),
+            }
+        }
+        let count = self.operands.len() as u32 - first;
+        let facts = || ids.iter().map(|&id| self.facts[id as usize]);
+        let fact = Fact {
+            mean: facts().map(|fact| fact.mean).sum(),
+            limit: facts().map(|fact| fact.limit).fold(f64::INFINITY, f64::min),
+            unstable: facts().find_map(|fact| fact.unstable),
+        };
+        let id = self.push(Node::Sum { first, count }, fact);
+        ids.iter().for_each(|&operand| self.unite(id, operand));
+        ArrivalId(id)
+    }
+
+    fn pair(&mut self, operator: Operator, left: u32, right: u32) -> u32 {
+        let exponent = self.dependent(left, right).then(|| self.parameter());
+        let slack = (operator == Operator::Convolution).then(|| self.parameter());
+        let (l, r) = (self.facts[left as usize], self.facts[right as usize]);
+        let own = match operator {
+            Operator::Output => self.overload(l.mean, r.mean),
+            _ => None,
+        };
+        let fact = Fact {
+            mean: match operator {
+                Operator::Aggregate | Operator::Leftover => l.mean + r.mean,
+                Operator::Output => l.mean,
+                Operator::Convolution => l.mean.max(r.mean),
+            },
+            limit: l.limit.min(r.limit),
+            unstable: l.unstable.or(r.unstable).or(own),
+        };
+        let id = self.push(Node::Pair { operator, left, right, exponent, slack }, fact);
+        self.unite(id, left);
+        self.unite(id, right);
+        id
+    }
+
+    fn parameter(&mut self) -> u32 {
+        self.parameters.push(0.0);
+        self.parameters.len() as u32 - 1
+    }
+
+    fn push(&mut self, node: Node, fact: Fact) -> u32 {
+        self.nodes.push(node);
+        self.facts.push(fact);
+        self.sets.extend(std::iter::repeat_n(0, self.words));
+        self.nodes.len() as u32 - 1
+    }
+
+    fn unite(&mut self, id: u32, operand: u32) {
+        for word in 0..self.words {
+            self.sets[id as usize * self.words + word] |= self.sets[operand as usize * self.words + word];
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The least latency bound of an expression at a percentile.
+//!
+//! Every theta > 0 and every value of the other free numbers give a valid bound (theorem 1), so how the least is
+//! looked for is a matter of time and tightness only. First theta is searched: down a coarse grid from where the
+//! generating functions end, then by Brent's method in the logarithm; at each theta convolutions give up the rate
+//! that is best there. Where operands may depend on one another, all of theta, those gaps and the logarithms of
+//! Hoelder's x - 1 then descend together along the gradient.
+
+use super::evaluate::{Evaluator, Point, Query};
+use super::expressions::{ArrivalId, Expressions, Node, ServiceId, SncError};
+use super::minimise::{bfgs, brent};
+
+/// Half octaves that are searched downwards before a bound is given up.
+const LONGEST_SCAN: i32 = 200;
+/// The scan ends where the bound is so much above the best: below the best theta it goes as 1 / theta.
+const FAR: f64 = 4.0;
+/// Other minima of the scan that are within this of the best are looked into as well.
+const NEAR: f64 = 1.3;
+/// How well log theta is found; the bound is then good to about the square.
+const TOLERANCE: f64 = 1e-6;
+/// A descent ends when a bound falls by less than this, relatively.
+const GAIN: f64 = 1e-11;
+/// The gap of a convolution, times theta, to begin with.
+const FIRST_SLACK: f64 = 1e-3;
+/// The gap of a convolution is settled in at most so many rounds.
+const MOST_SETTLING: usize = 8;
+/// A descent is begun again at most so often, while it gains more than this.
+const MOST_DESCENTS: usize = 6;
+const RESTART_GAIN: f64 = 1e-9;
+/// Logarithms of parameters stay within this: Hoelder's x is at least 1 + 1e-13.
+const LARGEST_PARAMETER: f64 = 30.0;
+
+/// Why there is no bound: arrivals come at least as fast, in the mean, as they can be served.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("arrivals of {load} work a second for a service of {service}: unstable")]
+pub struct Unstable {
+    /// Mean arrivals, work a second.
+    pub load: f64,
+    /// What is left to serve them, work a second.
+    pub service: f64,
+}
+
+/// A bound on a percentile of latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tail {
+    /// The bound.
+    pub seconds: f64,
+    /// The theta that gives it, per unit of work.
+    pub theta: f64,
+}
+
+/// The answer to a question for latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Latency {
+    /// The percentile is at most this.
+    Bounded(Tail),
+    /// No bound exists.
+    Unstable(Unstable),
+}
+
+impl Latency {
+    /// The bound in seconds, if there is one.
+    pub fn seconds(&self) -> Option<f64> {
+        match self {
+            Latency::Bounded(tail) => Some(tail.seconds),
+            Latency::Unstable(_) => None,
+        }
+    }
+}
+
+/// The percentile each of several stages must keep so that their latencies add up to a bound at `percentile`: what
+/// may exceed it is split in proportion to `weights` (the union bound). Equal weights are the released code's choice.
+pub fn split(percentile: f64, weights: &[f64]) -> Result<Vec<f64>, SncError> {
+    check(percentile)?;
+    let total: f64 = weights.iter().sum();
+    weights
+        .iter()
+        .map(|weight| {
+            let stage = 100.0 - (100.0 - percentile) * weight / total;
+            check(stage).map(|()| stage)
+        })
+        .collect()
+}
+
+fn check(percentile: f64) -> Result<(), SncError> {
+    if percentile > 0.0 && percentile < 100.0 { Ok(()) } else { Err(SncError::Percentile(percentile)) }
+}
+
+impl Expressions {
+    /// The least bound on the `percentile` of the latency of `arrivals` at `service`.
+    pub fn latency(
+        &mut self,
+        arrivals: ArrivalId,
+        service: ServiceId,
+        percentile: f64,
+    ) -> Result<Latency, SncError> {
+        check(percentile)?;
+        Ok(self.latency_beyond(arrivals, service, 1.0 - percentile / 100.0))
+    }
+
+    /// The same by the share that may exceed it, in (0, 1).
+    pub(super) fn latency_beyond(&mut self, arrivals: ArrivalId, service: ServiceId, excess: f64) -> Latency {
+        if let Some(unstable) = self.unstable(arrivals, service) {
+            return Latency::Unstable(unstable);
+        }
+        let dependent = self.dependent(arrivals.0, service.0);
+        let mut search = Search {
+            query: Query { arrivals, service, excess, dependent },
+            evaluator: std::mem::take(&mut self.evaluator),
+            of: self,
+            exponents: Vec::new(),
+            slacks: Vec::new(),
+            sided: Vec::new(),
+            gradient: Vec::new(),
+        };
+        let found = search.run();
+        let evaluator = search.evaluator;
+        self.evaluator = evaluator;
+        match found {
+            Some(Tail { seconds: steps, theta }) => {
+                Latency::Bounded(Tail { seconds: steps * self.step, theta })
+            }
+            // Stable in the mean, but so close to its capacity that no theta in reach of numbers has a bound.
+            None => {
+                let service = self.mean_service(service) / self.step;
+                Latency::Unstable(Unstable { load: service, service })
+            }
+        }
+    }
+}
+
+/// One search; latencies are in steps.
+struct Search<'a> {
+    of: &'a mut Expressions,
+    evaluator: Evaluator,
+    query: Query,
+    /// The parameters of the expression: Hoelder's, and those of convolutions.
+    exponents: Vec<usize>,
+    slacks: Vec<usize>,
+    /// Which of the exponents are of convolutions.
+    sided: Vec<usize>,
+    gradient: Vec<f64>,
+}
+
+impl Search<'_> {
+    fn point(&mut self, theta: f64) -> Option<Point> {
+        self.evaluator.latency(self.of, &self.query, theta, false)
+    }
+
+    /// The bound at a theta, with the slack of convolutions that is best there, or infinity.
+    ///
+    /// A convolution under the latency gives up rate until 1 / (exp(tau) - 1) = latency + odds, where tau is its gap
+    /// times theta: there the derivative by the gap is zero. Repeated, because the latency follows.
+    fn at(&mut self, theta: f64) -> f64 {
+        self.slack(FIRST_SLACK);
+        let Some(mut best) = self.point(theta) else { return f64::INFINITY };
+        let mut kept = FIRST_SLACK;
+        for _ in 0..MOST_SETTLING {
+            let tau = (best.latency + best.odds).recip().ln_1p();
+            // Neither the slack so far nor this one changes anything.
+            if best.gap >= tau.max(kept) {
+                break;
+            }
+            self.slack(tau);
+            match self.point(theta) {
+                Some(point) if point.latency < best.latency => {
+                    let gain = best.latency - point.latency;
+                    (best, kept) = (point, tau);
+                    if gain <= GAIN * best.latency {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.slack(kept);
+        best.latency
+    }
+
+    fn slack(&mut self, tau: f64) {
+        self.slacks.iter().for_each(|&at| self.of.parameters[at] = tau.ln());
+    }
+
+    /// Where the operands of a dependent convolution cross, the bound has an edge with a valley to either side: the
+    /// search begins on the edge and to either side of it.
+    fn run(&mut self) -> Option<Tail> {
+        self.free();
+        if self.exponents.is_empty() {
+            return self.over_theta();
+        }
+        let sides: &[f64] = if self.sided.is_empty() { &[0.0] } else { &[0.0, -1.0, 1.0] };
+        let mut best: Option<Tail> = None;
+        for &side in sides {
+            self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
+            self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
+            let Some(start) = self.over_theta() else { continue };
+            let found = self.descend(start);
+            if best.is_none_or(|best| found.seconds < best.seconds) {
+                best = Some(found);
+            }
+        }
+        best
+    }
+
+    /// Finds the free numbers the expression has.
+    fn free(&mut self) {
+        if self.query.dependent {
+            self.exponents.push(0);
+        }
+        let mut seen = vec![false; self.of.nodes.len()];
+        let mut open = vec![self.query.arrivals.0, self.query.service.0];
+        while let Some(node) = open.pop() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            match self.of.nodes[node as usize] {
+                Node::Arrivals { .. } | Node::Server { .. } => {}
+                Node::Sum { first, count } => {
+                    open.extend(&self.of.operands[first as usize..(first + count) as usize]);
+                }
+                Node::Pair { left, right, exponent, slack, .. } => {
+                    if slack.is_some() {
+                        self.sided.extend(exponent.map(|at| at as usize));
+                    }
+                    self.exponents.extend(exponent.map(|at| at as usize));
+                    self.slacks.extend(slack.map(|at| at as usize));
+                    open.extend([left, right]);
+                }
+            }
+        }
+    }
+
+    /// The least over theta with all else as it is.
+    fn over_theta(&mut self) -> Option<Tail> {
+        let limit = self.of.limit(self.query.arrivals, self.query.service);
+        // Without any work there is no end: start where the bound is a millionth of a step.
+        let limit =
+            limit.min(1e6 * (1.0 - self.query.excess.ln()) / self.of.mean_service(self.query.service));
+        let top = grid_below(limit);
+        let mut scan: Vec<(i32, f64)> = Vec::new();
+        let mut best = f64::INFINITY;
+        for at in (top - LONGEST_SCAN..=top).rev() {
+            let value = self.at(grid(at));
+            scan.push((at, value));
+            best = best.min(value);
+            if value.is_finite() && value > FAR * best {
+                break;
+            }
+        }
+        let value = |at: usize| scan.get(at).map_or(f64::INFINITY, |point| point.1);
+        let minima: Vec<usize> = (0..scan.len())
+            .filter(|&at| {
+                let before = if at == 0 { f64::INFINITY } else { value(at - 1) };
+                value(at) <= NEAR * best && value(at) <= before && value(at) <= value(at + 1)
+            })
+            .collect();
+        let mut least: Option<Tail> = None;
+        for at in minima.into_iter().filter(|&at| scan[at].1.is_finite()) {
+            let place = scan[at].0;
+            let bracket = (grid(place - 1), grid(place), grid(place + 1).min(limit));
+            let found = self.between(bracket, scan[at].1);
+            if least.is_none_or(|least| found.seconds < least.seconds) {
+                least = Some(found);
+            }
+        }
+        least
+    }
+
+    fn between(&mut self, (low, theta, high): (f64, f64, f64), value: f64) -> Tail {
+        let bracket = (low.ln(), theta.ln(), high.ln());
+        let (place, steps) = brent(bracket, value, TOLERANCE, |logarithm| self.at(logarithm.exp()));
+        // The first point is not a rounded exponential of its logarithm.
+        let theta = if place == bracket.1 { theta } else { place.exp() };
+        Tail { seconds: steps, theta }
+    }
+
+    /// Theta and every parameter together, from where they are. Because a descent may halt on an edge, it is begun
+    /// again while that helps.
+    fn descend(&mut self, start: Tail) -> Tail {
+        self.at(start.theta);
+        let free: Vec<usize> = self.exponents.iter().chain(&self.slacks).copied().collect();
+        let mut x: Vec<f64> =
+            std::iter::once(start.theta.ln()).chain(free.iter().map(|&at| self.of.parameters[at])).collect();
+        let mut value = f64::INFINITY;
+        for _ in 0..MOST_DESCENTS {
+            let lower = bfgs(&mut x, GAIN, |x, gradient| self.logarithm(&free, x, gradient));
+            let enough = value - lower <= RESTART_GAIN;
+            value = lower;
+            if enough {
+                break;
+            }
+        }
+        self.set(&free, &x);
+        let theta = x[0].exp();
+        match self.point(theta) {
+            Some(point) if point.latency < start.seconds => Tail { seconds: point.latency, theta },
+            _ => start,
+        }
+    }
+
+    fn set(&mut self, free: &[usize], x: &[f64]) {
+        free.iter().zip(&x[1..]).for_each(|(&at, &by)| self.of.parameters[at] = by);
+    }
+
+    /// The logarithm of the bound at log theta and the free parameters, and its gradient.
+    fn logarithm(&mut self, free: &[usize], x: &[f64], gradient: &mut [f64]) -> f64 {
+        if x[1..].iter().any(|by| by.abs() > LARGEST_PARAMETER) {
+            return f64::INFINITY;
+        }
+        self.set(free, x);
+        let theta = x[0].exp();
+        let Some(point) = self.evaluator.latency(self.of, &self.query, theta, true) else {
+            return f64::INFINITY;
+        };
+        let mut all = std::mem::take(&mut self.gradient);
+        all.clear();
+        all.resize(self.of.parameters.len(), 0.0);
+        let by_theta = self.evaluator.gradient(self.of, &self.query, theta, point.latency, &mut all);
+        gradient[0] = by_theta * theta / point.latency;
+        free.iter().zip(&mut gradient[1..]).for_each(|(&at, by)| *by = all[at] / point.latency);
+        self.gradient = all;
+        point.latency.ln()
+    }
+}
+
+/// 1 and 1.5 times powers of two, so that every search meets the same thetas.
+fn grid(at: i32) -> f64 {
+    let power = 2f64.powi(at.div_euclid(2));
+    if at.rem_euclid(2) == 0 { power } else { 1.5 * power }
+}
+
+/// The largest of the grid below `limit`.
+fn grid_below(limit: f64) -> i32 {
+    let mut at = 2 * limit.log2().floor() as i32 + 2;
+    while grid(at) >= limit {
+        at -= 1;
+    }
+    at
+}

@@ -1,0 +1,179 @@
+//! Least values of functions: of one variable by Brent's method, of several by BFGS along their gradient. Both take a
+//! function that is infinite where it has no value, and are the same on every run.
+
+/// The golden section of an interval.
+const GOLDEN: f64 = 0.381_966_011_250_105_1;
+const MOST_STEPS: usize = 100;
+/// No coordinate moves further in one step of BFGS.
+const LONGEST_MOVE: f64 = 2.0;
+/// The share of the decrease the gradient promises that a step must bring (Armijo).
+const SUFFICIENT: f64 = 1e-4;
+
+/// The least value in (low, high) near `start`, where the value is `value`, with its place to about `tolerance`.
+pub(super) fn brent(
+    (low, start, high): (f64, f64, f64),
+    value: f64,
+    tolerance: f64,
+    mut f: impl FnMut(f64) -> f64,
+) -> (f64, f64) {
+    let (mut a, mut b) = (low, high);
+    // The best three places so far, with their values.
+    let (mut x, mut w, mut v) = ((start, value), (start, value), (start, value));
+    let (mut step, mut before): (f64, f64) = (0.0, 0.0);
+    for _ in 0..MOST_STEPS {
+        let middle = (a + b) / 2.0;
+        if (x.0 - middle).abs() + (b - a) / 2.0 <= 2.0 * tolerance {
+            break;
+        }
+        let mut golden = true;
+        if before.abs() > tolerance && w.1.is_finite() && v.1.is_finite() {
+            let r = (x.0 - w.0) * (x.1 - v.1);
+            let q = (x.0 - v.0) * (x.1 - w.1);
+            let numerator = (x.0 - v.0) * q - (x.0 - w.0) * r;
+            let denominator = 2.0 * (q - r);
+            let move_by = -numerator / denominator;
+            let to = x.0 + move_by;
+            if move_by.is_finite() && move_by.abs() < before.abs() / 2.0 && to > a && to < b {
+                golden = false;
+                (before, step) = (step, move_by);
+                if to - a < 2.0 * tolerance || b - to < 2.0 * tolerance {
+                    step = tolerance.copysign(middle - x.0);
+                }
+            }
+        }
+        if golden {
+            before = if x.0 < middle { b - x.0 } else { a - x.0 };
+            step = GOLDEN * before;
+        }
+        let at = x.0 + if step.abs() >= tolerance { step } else { tolerance.copysign(step) };
+        let new = (at, f(at));
+        if new.1 <= x.1 {
+            if new.0 < x.0 {
+                b = x.0
+            } else {
+                a = x.0
+            }
+            (v, w, x) = (w, x, new);
+        } else {
+            if new.0 < x.0 {
+                a = new.0
+            } else {
+                b = new.0
+            }
+            if new.1 <= w.1 || w.0 == x.0 {
+                (v, w) = (w, new);
+            } else if new.1 <= v.1 || v.0 == x.0 || v.0 == w.0 {
+                v = new;
+            }
+        }
+    }
+    x
+}
+
+/// Descends from `x`, where `f` has a value, until it falls by less than `tolerance` of itself in two steps. `f`
+/// writes the gradient. Returns the least value; `x` is its place.
+pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> f64 {
+    let n = x.len();
+    let mut gradient = vec![0.0; n];
+    let mut value = f(x, &mut gradient);
+    let mut inverse = identity(n);
+    let (mut fresh, mut idle) = (true, 0);
+    let (mut next, mut next_gradient) = (vec![0.0; n], vec![0.0; n]);
+    for _ in 0..3 * MOST_STEPS {
+        let mut direction: Vec<f64> =
+            (0..n).map(|row| -dot(&inverse[row * n..(row + 1) * n], &gradient)).collect();
+        let longest = direction.iter().fold(0.0, |most: f64, by| most.max(by.abs()));
+        if longest > LONGEST_MOVE {
+            direction.iter_mut().for_each(|by| *by *= LONGEST_MOVE / longest);
+        }
+        let promise = dot(&direction, &gradient);
+        let mut share = 1.0;
+        let found = (promise < 0.0)
+            .then(|| {
+                (0..40).find_map(|_| {
+                    for at in 0..n {
+                        next[at] = x[at] + share * direction[at];
+                    }
+                    let value_there = f(&next, &mut next_gradient);
+                    let enough = value_there <= value + SUFFICIENT * share * promise;
+                    share /= 2.0;
+                    enough.then_some(value_there)
+                })
+            })
+            .flatten();
+        let Some(lower) = found else {
+            if fresh {
+                break;
+            }
+            (inverse, fresh) = (identity(n), true);
+            continue;
+        };
+        let moved: Vec<f64> = (0..n).map(|at| next[at] - x[at]).collect();
+        let turned: Vec<f64> = (0..n).map(|at| next_gradient[at] - gradient[at]).collect();
+        update(&mut inverse, &moved, &turned, fresh);
+        fresh = false;
+        idle = if value - lower <= tolerance * value.abs() { idle + 1 } else { 0 };
+        x.copy_from_slice(&next);
+        gradient.copy_from_slice(&next_gradient);
+        value = lower;
+        if idle == 2 {
+            break;
+        }
+    }
+    value
+}
+
+fn identity(n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| if at % (n + 1) == 0 { 1.0 } else { 0.0 }).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The inverse Hessian after a move, by which the gradient turned.
+fn update(inverse: &mut [f64], moved: &[f64], turned: &[f64], fresh: bool) {
+    let n = moved.len();
+    let curvature = dot(moved, turned);
+    if curvature <= 1e-12 * (dot(moved, moved) * dot(turned, turned)).sqrt() {
+        return;
+    }
+    if fresh {
+        let scale = curvature / dot(turned, turned);
+        inverse.iter_mut().for_each(|entry| *entry *= scale);
+    }
+    let image: Vec<f64> = (0..n).map(|row| dot(&inverse[row * n..(row + 1) * n], turned)).collect();
+    let stretch = (1.0 + dot(turned, &image) / curvature) / curvature;
+    for row in 0..n {
+        for column in 0..n {
+            inverse[row * n + column] += stretch * moved[row] * moved[column]
+                - (image[row] * moved[column] + moved[row] * image[column]) / curvature;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brent_finds_the_bottom_beside_a_wall() {
+        let f = |x: f64| if x >= 1.0 { f64::INFINITY } else { 1.0 / x - 0.01 * (1.0 - x).ln() };
+        let (x, value) = brent((0.5, 0.75, 1.2), f(0.75), 1e-9, f);
+        let exact = (1..2_000_000).map(|at| f(f64::from(at) / 2e6)).fold(f64::INFINITY, f64::min);
+        assert!(value <= exact + 1e-12 && x < 1.0, "{x} {value} {exact}");
+    }
+
+    #[test]
+    fn bfgs_finds_the_bottom_of_a_bent_valley() {
+        let rosenbrock = |x: &[f64], gradient: &mut [f64]| {
+            let bend = x[1] - x[0] * x[0];
+            gradient[0] = -2.0 * (1.0 - x[0]) - 400.0 * x[0] * bend;
+            gradient[1] = 200.0 * bend;
+            1.0 + (1.0 - x[0]).powi(2) + 100.0 * bend * bend
+        };
+        let mut x = [-1.2, 1.0];
+        let value = bfgs(&mut x, 1e-14, rosenbrock);
+        assert!((value - 1.0).abs() < 1e-9, "{value} at {x:?}");
+    }
+}

@@ -1,0 +1,356 @@
+//! Queues and workloads: what is analysed.
+
+use crate::mmpp::Mmpp;
+
+use super::analysis::Analysis;
+use super::expressions::{Expressions, ModelId, SncError};
+use super::latency::Latency;
+
+/// A queue of strict priorities.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Queue {
+    /// Its name, for workloads and errors.
+    pub name: String,
+    /// Work a second.
+    pub rate: f64,
+}
+
+/// One pass of a workload through the network: requests on their way in, say, or answers on their way out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stage {
+    /// The queues passed, in order: one, or one of the first side and one of the second.
+    pub queues: Vec<String>,
+    /// What comes in.
+    pub arrivals: Mmpp,
+}
+
+/// A workload with one latency to be kept, over all its stages together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Workload {
+    /// Its name, for errors and dependencies.
+    pub name: String,
+    /// In percent, above 0 and below 100.
+    pub percentile: f64,
+    /// 0 is served first; equal ones are bounded in whatever order.
+    pub priority: u32,
+    /// Names of workloads whose bursts may come together with its own. Symmetric and transitive, so it is enough to
+    /// say so of one of two.
+    pub dependencies: Vec<String>,
+    /// Stages; what may exceed the percentile is split equally over them.
+    pub stages: Vec<Stage>,
+}
+
+/// Priorities by latency objective, least first and equal for equal ones (thesis, section 4.3).
+pub fn priorities_by_objective(seconds: &[f64]) -> Vec<u32> {
+    let mut distinct = seconds.to_vec();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    seconds.iter().map(|objective| distinct.partition_point(|other| other < objective) as u32).collect()
+}
+
+/// The bound of a workload.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WorkloadBound {
+    /// The sum over the stages; nothing if one has no bound.
+    pub seconds: Option<f64>,
+    /// The bound of each stage at its share of the percentile.
+    pub stages: Vec<Latency>,
+}
+
+/// A network that cannot be analysed.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// Two of one name.
+    #[error("{kind} {name}: given twice")]
+    Twice {
+        /// Queue or workload.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A queue that serves nothing.
+    #[error("queue {queue}: {rate} work a second: must be positive and finite")]
+    Rate {
+        /// Which.
+        queue: String,
+        /// What was given.
+        rate: f64,
+    },
+    /// A percentile that is none.
+    #[error("workload {workload}: percentile {percentile}: must be above 0 and below 100")]
+    Percentile {
+        /// Which.
+        workload: String,
+        /// What was given.
+        percentile: f64,
+    },
+    /// Nothing to bound.
+    #[error("workload {workload}: no stage: must have at least one")]
+    NoStage {
+        /// Which.
+        workload: String,
+    },
+    /// A path that is no bipartite one.
+    #[error("workload {workload}, stage {stage}: {queues} queues: must be one or two different ones")]
+    Path {
+        /// Which.
+        workload: String,
+        /// Which stage, from 0.
+        stage: usize,
+        /// How many it passes.
+        queues: usize,
+    },
+    /// A queue that is not there.
+    #[error("workload {workload}, stage {stage}: queue {queue} is not in the network")]
+    UnknownQueue {
+        /// Which.
+        workload: String,
+        /// Which stage, from 0.
+        stage: usize,
+        /// What was given.
+        queue: String,
+    },
+    /// A queue that some pass first and others second, so that paths may run in a circle.
+    #[error("queue {queue}: first of one path and second of another: the analysis needs two sides")]
+    Sides {
+        /// Which.
+        queue: String,
+    },
+    /// A workload that is not there.
+    #[error("workload {workload}: depends on {dependency}, which is not in the network")]
+    UnknownDependency {
+        /// Which.
+        workload: String,
+        /// What was given.
+        dependency: String,
+    },
+    /// A workload said to depend on itself, which it always does.
+    #[error("workload {workload}: depends on itself: name others only")]
+    OwnDependency {
+        /// Which.
+        workload: String,
+    },
+    /// A model of a stage that does not go with the others.
+    #[error("workload {workload}, stage {stage}: {fault}")]
+    Model {
+        /// Which.
+        workload: String,
+        /// Which stage, from 0.
+        stage: usize,
+        /// What is wrong.
+        fault: SncError,
+    },
+    /// A question for a stage that is not there.
+    #[error("workload {workload}: stage {stage} of {count}")]
+    NoSuchStage {
+        /// Which workload, from 0.
+        workload: usize,
+        /// What was asked for, from 0.
+        stage: usize,
+        /// How many it has.
+        count: usize,
+    },
+    /// A question for a workload that is not there.
+    #[error("workload {index} of {count}")]
+    NoWorkload {
+        /// What was asked for, from 0.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// A stage of a workload as the analyses see it.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) group: usize,
+    pub(super) priority: u32,
+    /// Indices of its queues.
+    pub(super) queues: Vec<usize>,
+    pub(super) model: ModelId,
+}
+
+/// Flows and queues, as the analyses read them.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) flows: Vec<Flow>,
+    /// Work a second of each queue.
+    pub(super) rates: Vec<f64>,
+    /// The flows that pass each queue.
+    pub(super) passing: Vec<Vec<usize>>,
+}
+
+/// A checked network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    plan: Plan,
+    /// What may exceed each workload's bound, and its range of flows.
+    workloads: Vec<(f64, std::ops::Range<usize>)>,
+    expressions: Expressions,
+}
+
+impl Network {
+    /// Checks and takes in a network. All models must be in the same steps. A path of one queue must use one that no
+    /// other path passes second.
+    pub fn new(queues: &[Queue], workloads: &[Workload]) -> Result<Network, NetworkError> {
+        let queue_names = names(queues.iter().map(|queue| &queue.name), "queue")?;
+        let names = names(workloads.iter().map(|workload| &workload.name), "workload")?;
+        if let Some(queue) = queues.iter().find(|queue| !(queue.rate.is_finite() && queue.rate > 0.0)) {
+            return Err(NetworkError::Rate { queue: queue.name.clone(), rate: queue.rate });
+        }
+        for workload in workloads {
+            let name = || workload.name.clone();
+            if !(workload.percentile > 0.0 && workload.percentile < 100.0) {
+                let percentile = workload.percentile;
+                return Err(NetworkError::Percentile { workload: name(), percentile });
+            }
+            if workload.stages.is_empty() {
+                return Err(NetworkError::NoStage { workload: name() });
+            }
+        }
+        let groups = groups(workloads, &names)?;
+        let step = workloads.first().map_or(1.0, |workload| workload.stages[0].arrivals.step());
+        let mut network =
+            Network {
+                plan: Plan {
+                    flows: Vec::new(),
+                    rates: queues.iter().map(|queue| queue.rate).collect(),
+                    passing: vec![Vec::new(); queues.len()],
+                },
+                workloads: Vec::new(),
+                expressions: Expressions::new(step, workloads.len()).map_err(|fault| {
+                    NetworkError::Model { workload: workloads[0].name.clone(), stage: 0, fault }
+                })?,
+            };
+        for (workload, &group) in workloads.iter().zip(&groups) {
+            let first = network.plan.flows.len();
+            for stage in 0..workload.stages.len() {
+                network.add(workload, stage, group, &queue_names)?;
+            }
+            let excess = (1.0 - workload.percentile / 100.0) / workload.stages.len() as f64;
+            network.workloads.push((excess, first..network.plan.flows.len()));
+        }
+        network.check_sides(queues)?;
+        Ok(network)
+    }
+
+    /// Bounds of a workload's stages, given all others.
+    pub fn bound(&mut self, workload: usize, analysis: Analysis) -> Result<WorkloadBound, NetworkError> {
+        let (excess, flows) = self.workload(workload)?;
+        let stages: Vec<Latency> = flows.map(|flow| self.flow_bound(flow, excess, analysis)).collect();
+        let seconds = stages.iter().map(Latency::seconds).sum();
+        Ok(WorkloadBound { seconds, stages })
+    }
+
+    /// The bound of one stage of a workload at a percentile of its own, for other splits than equal ones
+    /// ([`super::split`]).
+    pub fn stage_bound(
+        &mut self,
+        workload: usize,
+        stage: usize,
+        percentile: f64,
+        analysis: Analysis,
+    ) -> Result<Latency, NetworkError> {
+        let (_, flows) = self.workload(workload)?;
+        if stage >= flows.len() {
+            return Err(NetworkError::NoSuchStage { workload, stage, count: flows.len() });
+        }
+        if !(percentile > 0.0 && percentile < 100.0) {
+            return Err(NetworkError::Percentile { workload: workload.to_string(), percentile });
+        }
+        Ok(self.flow_bound(flows.start + stage, 1.0 - percentile / 100.0, analysis))
+    }
+
+    fn workload(&self, index: usize) -> Result<(f64, std::ops::Range<usize>), NetworkError> {
+        let count = self.workloads.len();
+        self.workloads.get(index).cloned().ok_or(NetworkError::NoWorkload { index, count })
+    }
+
+    fn flow_bound(&mut self, flow: usize, excess: f64, analysis: Analysis) -> Latency {
+        self.expressions.clear();
+        analysis.latency(&self.plan, &mut self.expressions, flow, excess)
+    }
+
+    /// Bounds of every workload, in order.
+    pub fn bounds(&mut self, analysis: Analysis) -> Vec<WorkloadBound> {
+        (0..self.workloads.len()).filter_map(|workload| self.bound(workload, analysis).ok()).collect()
+    }
+
+    fn add(
+        &mut self,
+        workload: &Workload,
+        at: usize,
+        group: usize,
+        names: &[(&str, usize)],
+    ) -> Result<(), NetworkError> {
+        let stage = &workload.stages[at];
+        let name = || workload.name.clone();
+        let count = stage.queues.len();
+        if !(1..=2).contains(&count) || (count == 2 && stage.queues[0] == stage.queues[1]) {
+            return Err(NetworkError::Path { workload: name(), stage: at, queues: count });
+        }
+        let mut queues = Vec::new();
+        for queue in &stage.queues {
+            let Some(index) = find(names, queue) else {
+                return Err(NetworkError::UnknownQueue { workload: name(), stage: at, queue: queue.clone() });
+            };
+            self.plan.passing[index].push(self.plan.flows.len());
+            queues.push(index);
+        }
+        let model = self.expressions.model(&stage.arrivals).map_err(|fault| NetworkError::Model {
+            workload: name(),
+            stage: at,
+            fault,
+        })?;
+        self.plan.flows.push(Flow { group, priority: workload.priority, queues, model });
+        Ok(())
+    }
+
+    fn check_sides(&self, queues: &[Queue]) -> Result<(), NetworkError> {
+        for (index, flows) in self.plan.passing.iter().enumerate() {
+            let second = |flow: &usize| self.plan.flows[*flow].queues.get(1) == Some(&index);
+            if flows.iter().any(second) && !flows.iter().all(second) {
+                return Err(NetworkError::Sides { queue: queues[index].name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names with their places, in order of name.
+fn names<'a>(
+    names: impl Iterator<Item = &'a String>,
+    kind: &'static str,
+) -> Result<Vec<(&'a str, usize)>, NetworkError> {
+    let mut sorted: Vec<(&str, usize)> = names.enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(NetworkError::Twice { kind, name: pair[0].0.to_string() }),
+        None => Ok(sorted),
+    }
+}
+
+fn find(names: &[(&str, usize)], name: &str) -> Option<usize> {
+    names.binary_search_by(|known| known.0.cmp(name)).ok().map(|at| names[at].1)
+}
+
+/// The group of each workload: those that depend on one another, directly or over others, are one.
+fn groups(workloads: &[Workload], names: &[(&str, usize)]) -> Result<Vec<usize>, NetworkError> {
+    let mut group: Vec<usize> = (0..workloads.len()).collect();
+    for (at, workload) in workloads.iter().enumerate() {
+        for dependency in &workload.dependencies {
+            let Some(other) = find(names, dependency) else {
+                return Err(NetworkError::UnknownDependency {
+                    workload: workload.name.clone(),
+                    dependency: dependency.clone(),
+                });
+            };
+            if other == at {
+                return Err(NetworkError::OwnDependency { workload: workload.name.clone() });
+            }
+            let (from, to) = (group[other], group[at]);
+            group.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+        }
+    }
+    Ok(group)
+}

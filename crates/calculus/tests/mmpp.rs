@@ -1,0 +1,187 @@
+//! Models and fits: properties, hard traces, and what is refused.
+
+use leeward_calculus::mmpp::{
+    Chain, FitError, FitSettings, Mmpp, Request, Requests, Sigma, SizeModel, Sizes, State, fit,
+};
+use proptest::prelude::*;
+
+fn state(requests: f64, mean: f64) -> State {
+    State { requests: Requests::Poisson(requests), sizes: Sizes::Exponential { mean } }
+}
+
+/// A chain whose states reach one another, in no order.
+fn chain() -> impl Strategy<Value = Mmpp> {
+    (2usize..6).prop_flat_map(|n| {
+        let rows = prop::collection::vec(prop::collection::vec(1e-3..1.0f64, n), n);
+        let states = prop::collection::vec((0.0..0.5f64, 0.1..2.0f64), n);
+        (rows, states).prop_map(|(rows, states)| {
+            let normal = |row: &Vec<f64>| {
+                let sum: f64 = row.iter().sum();
+                row.iter().map(|p| p / sum).collect()
+            };
+            let rows: Vec<Vec<f64>> = rows.iter().map(normal).collect();
+            let states = states.into_iter().map(|(requests, mean)| state(requests, mean)).collect();
+            Mmpp::new(1.0, states, &rows, Sigma::Stationary).unwrap()
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_bound_holds_for_the_exact_moments_of_any_chain(model in chain(), theta in 0.01..0.45f64) {
+        let n = model.states().len();
+        let bound = model.bound(theta).unwrap();
+        let moment = |state: &State| {
+            let Sizes::Exponential { mean } = state.sizes else { unreachable!() };
+            (state.requests.mean() * theta * mean / (1.0 - theta * mean)).exp()
+        };
+        // pi E (Q E)^(k - 1) 1, from the right.
+        let mut tail = vec![1.0; n];
+        for steps in 1..30 {
+            let weighted: Vec<f64> = (0..n).map(|at| moment(&model.states()[at]) * tail[at]).collect();
+            let exact: f64 = (0..n).map(|at| model.stationary()[at] * weighted[at]).sum();
+            let limit = (theta * (bound.rho * f64::from(steps) + bound.sigma)).exp();
+            prop_assert!(exact <= limit * (1.0 + 1e-9), "{steps} steps: {exact} above {limit}");
+            tail = (0..n).map(|from| (0..n).map(|to| model.transition(from, to) * weighted[to]).sum()).collect();
+        }
+    }
+
+    #[test]
+    fn rho_rises_with_theta_from_the_mean(model in chain()) {
+        let mut before = model.mean() * (1.0 - 1e-6);
+        for theta in [1e-6, 1e-3, 0.01, 0.1, 0.2, 0.4] {
+            let rho = model.bound(theta).unwrap().rho;
+            prop_assert!(rho >= before, "{rho} at {theta} after {before}");
+            before = rho * (1.0 - 1e-12);
+        }
+        prop_assert!((model.bound(1e-7).unwrap().rho / model.mean() - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_closed_fit_never_brings_less_work_than_its_trace(
+        gaps in prop::collection::vec(0.0..0.3f64, 1..300), work in prop::collection::vec(0.0..1e4f64, 300),
+    ) {
+        let mut at = 0.0;
+        let trace: Vec<Request> = gaps.iter().zip(work).map(|(gap, work)| {
+            at += gap;
+            Request { at, work }
+        }).collect();
+        for sizes in [SizeModel::Exponential, SizeModel::Hyperexponential, SizeModel::Empirical(8)] {
+            let fitted = fit(&trace, &FitSettings { sizes, ..FitSettings::default() }).unwrap();
+            prop_assert!(fitted.misfit.work >= -1e-9 && fitted.misfit.requests >= -1e-9, "{:?}", fitted.misfit);
+            let total: f64 = trace.iter().map(|request| request.work).sum();
+            let intervals = (at / 0.1).floor() + 1.0;
+            let mean = fitted.model.mean() / fitted.model.step();
+            prop_assert!(mean >= total / (intervals * 0.1) * (1.0 - 1e-6));
+        }
+    }
+}
+
+/// Traces that leave a fit little to go by: (name, trace).
+fn hard() -> Vec<(&'static str, Vec<Request>)> {
+    let each = |times: &[f64]| times.iter().map(|&at| Request { at, work: 100.0 }).collect::<Vec<_>>();
+    let constant: Vec<f64> = (0..200).map(|at| f64::from(at) * 0.05).collect();
+    let batches: Vec<f64> = (0..200).map(|at| f64::from(at / 20)).collect();
+    vec![
+        ("constant rate", each(&constant)),
+        ("one request", each(&[3.0])),
+        ("one instant", each(&[0.0; 50])),
+        ("batches", each(&batches)),
+        ("empty intervals", each(&[0.0, 0.01, 0.02, 50.0, 50.01, 99.0])),
+        ("no work", vec![Request { at: 1.0, work: 0.0 }, Request { at: 2.0, work: 0.0 }]),
+    ]
+}
+
+#[test]
+fn every_hard_trace_has_a_model_and_a_bound() {
+    for (name, trace) in hard() {
+        for settings in [FitSettings::default(), FitSettings::published()] {
+            let fitted = fit(&trace, &settings).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let model = fitted.model;
+            let theta = model.limit().min(1.0) / 1e3;
+            let bound = model.bound(theta).unwrap_or_else(|| panic!("{name}: no bound at {theta}"));
+            assert!(bound.rho >= 0.0 && bound.sigma >= 0.0 && model.mean() >= 0.0, "{name}");
+            let misfit = fitted.misfit;
+            assert!(
+                misfit.requests.is_finite() && misfit.work.is_finite() && misfit.peak.is_finite(),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_constant_rate_is_one_state_at_that_rate() {
+    let (_, trace) = hard().swap_remove(0);
+    let settings = FitSettings { interval: 1.0, ..FitSettings::default() };
+    let fitted = fit(&trace, &settings).unwrap();
+    assert_eq!(fitted.model.states().len(), 1);
+    assert!((fitted.model.mean() / fitted.model.step() / 2000.0 - 1.0).abs() < 1e-9);
+    assert!(fitted.misfit.work.abs() < 1e-9);
+}
+
+#[test]
+fn a_batch_is_one_request_of_all_its_work() {
+    let (_, trace) = hard().swap_remove(3);
+    let batches = fit(&trace, &FitSettings::default()).unwrap().model;
+    let apart =
+        fit(&trace, &FitSettings { chain: Chain::Published, ..FitSettings::published() }).unwrap().model;
+    // At one theta a batch of twenty weighs more than twenty requests one by one.
+    let theta = 1e-3;
+    assert!(batches.bound(theta).unwrap().rho > 2.0 * apart.bound(theta).unwrap().rho);
+}
+
+#[test]
+fn what_is_no_model_is_refused_with_its_reason() {
+    let two = || vec![state(0.1, 1.0), state(0.2, 1.0)];
+    let even = || vec![vec![0.5, 0.5], vec![0.5, 0.5]];
+    let table = [
+        (Mmpp::new(0.0, two(), &even(), Sigma::Zero), "step of 0 s"),
+        (Mmpp::new(f64::NAN, two(), &even(), Sigma::Zero), "step of NaN s"),
+        (Mmpp::new(1.0, Vec::new(), &[], Sigma::Zero), "a chain of 0 states"),
+        (Mmpp::new(1.0, vec![state(0.1, 1.0); 17], &[], Sigma::Zero), "a chain of 17 states"),
+        (Mmpp::new(1.0, two(), &[vec![1.0]], Sigma::Zero), "1 rows of transitions for 2 states"),
+        (Mmpp::new(1.0, two(), &[vec![1.0, 0.0], vec![-0.5, 1.5]], Sigma::Zero), "probability -0.5"),
+        (Mmpp::new(1.0, two(), &[vec![f64::NAN, 0.0], vec![0.5, 0.5]], Sigma::Zero), "probability NaN"),
+        (Mmpp::new(1.0, two(), &[vec![0.5, 0.4], vec![0.5, 0.5]], Sigma::Zero), "sum to 0.9"),
+        (Mmpp::new(1.0, vec![state(f64::NAN, 1.0)], &[vec![1.0]], Sigma::Zero), "NaN requests"),
+        (Mmpp::new(1.0, vec![state(-1.0, 1.0)], &[vec![1.0]], Sigma::Zero), "-1 requests"),
+        (Mmpp::new(1.0, vec![state(1.0, f64::INFINITY)], &[vec![1.0]], Sigma::Zero), "mean size inf"),
+        (
+            Mmpp::new(1.0, two(), &[vec![1.0, 0.0], vec![0.5, 0.5]], Sigma::Stationary),
+            "state 0 never leads to state 1",
+        ),
+    ];
+    for (found, reason) in table {
+        let error = found.expect_err(reason).to_string();
+        assert!(error.contains(reason), "{error:?} does not say {reason:?}");
+    }
+    let bernoulli = State { requests: Requests::Bernoulli(1.5), sizes: Sizes::Exponential { mean: 1.0 } };
+    assert!(Mmpp::new(1.0, vec![bernoulli], &[vec![1.0]], Sigma::Zero).is_err());
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_with_its_reason() {
+    let good = [Request { at: 0.0, work: 1.0 }, Request { at: 1.0, work: 1.0 }];
+    let with = |change: fn(&mut FitSettings)| {
+        let mut settings = FitSettings::default();
+        change(&mut settings);
+        fit(&good, &settings)
+    };
+    let of = |trace: &[Request]| fit(trace, &FitSettings::default());
+    let table: [(Result<_, FitError>, &str); 9] = [
+        (of(&[]), "without a request"),
+        (of(&[Request { at: f64::NAN, work: 1.0 }]), "request 0 at NaN s"),
+        (of(&[good[1], good[0]]), "request 1 at 0 s"),
+        (of(&[Request { at: 0.0, work: -1.0 }]), "with work -1"),
+        (of(&[Request { at: 1e9, work: 1.0 }]), "intervals: at most"),
+        (with(|settings| settings.interval = 0.0), "interval 0: must be positive"),
+        (with(|settings| settings.step = f64::NAN), "step NaN: must be positive"),
+        (with(|settings| settings.step = 1.0), "step 1: must be no longer than the interval"),
+        (with(|settings| settings.states = 0), "states 0: must be 1 to 16"),
+    ];
+    for (found, reason) in table {
+        let error = found.expect_err(reason).to_string();
+        assert!(error.contains(reason), "{error:?} does not say {reason:?}");
+    }
+}
