@@ -332,3 +332,81 @@ fn partials(operator: Operator, theta: f64, left: Bound, right: Bound, tau: f64)
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
+
+    /// Every operator, dependent, in one expression.
+    fn expression() -> (Expressions, Query) {
+        let state = |requests| State {
+            requests: Requests::Poisson(requests),
+            sizes: Sizes::Exponential { mean: 1.0 },
+        };
+        let rows = [vec![0.9, 0.1], vec![0.2, 0.8]];
+        let model = Mmpp::new(1.0, vec![state(0.1), state(0.4)], &rows, Sigma::Stationary).unwrap();
+        let mut of = Expressions::new(1.0, 3).unwrap();
+        let id = of.model(&model).unwrap();
+        let leaves = [0, 0, 1, 2].map(|group| of.arrivals(id, group).unwrap());
+        let server = of.server(2.0).unwrap();
+        let cross = of.aggregate_all(&leaves[1..]).unwrap();
+        let first = of.leftover(server, cross);
+        let departures = of.output(cross, first);
+        let second = of.leftover(server, departures);
+        let service = of.convolution(first, second);
+        (of, Query { arrivals: leaves[0], service, excess: 0.01, dependent: true })
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_the_latency() {
+        let (mut of, query) = expression();
+        assert!(of.dependent(query.arrivals.0, query.service.0));
+        let mut evaluator = Evaluator::default();
+        for slack in [1e-6f64, 5e-3] {
+            for (at, parameter) in of.parameters.iter_mut().enumerate() {
+                *parameter = 0.1 * at as f64 - 0.3;
+            }
+            let slacks: Vec<u32> = of
+                .nodes
+                .iter()
+                .filter_map(|node| if let Node::Pair { slack, .. } = node { *slack } else { None })
+                .collect();
+            slacks.iter().for_each(|&at| of.parameters[at as usize] = slack.ln());
+            let theta = 0.01;
+            let point = evaluator.latency(&mut of, &query, theta, true).unwrap();
+            // Once beyond its slack, once within.
+            assert!(1e-6 < point.gap && point.gap < 5e-3);
+            let mut gradient = vec![0.0; of.parameters.len()];
+            let by_theta = evaluator.gradient(&of, &query, theta, point.latency, &mut gradient);
+            let mut at =
+                |of: &mut Expressions, theta| evaluator.latency(of, &query, theta, false).unwrap().latency;
+            let near = 1e-6;
+            let differences = (at(&mut of, theta * (1.0 + near)) - at(&mut of, theta * (1.0 - near)))
+                / (2.0 * near * theta);
+            assert!((by_theta - differences).abs() <= 1e-4 * by_theta.abs(), "{by_theta} {differences}");
+            for (parameter, by) in gradient.into_iter().enumerate() {
+                let before = of.parameters[parameter];
+                of.parameters[parameter] = before + near;
+                let above = at(&mut of, theta);
+                of.parameters[parameter] = before - near;
+                let below = at(&mut of, theta);
+                of.parameters[parameter] = before;
+                let differences = (above - below) / (2.0 * near);
+                let room = 1e-4 * by.abs() + 1e-6 * point.latency;
+                assert!((by - differences).abs() <= room, "{parameter} of {slack}: {by} {differences}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_few_operators_are_dependent_as_the_largest_group_has_members_less_one() {
+        let (mut of, _) = expression();
+        of.clear();
+        let groups = [0, 1, 0, 2, 0, 1, 2, 1, 0];
+        let leaves = groups.map(|group| of.arrivals(crate::snc::ModelId(0), group).unwrap());
+        of.aggregate_all(&leaves).unwrap();
+        let dependent = |node: &&Node| matches!(node, Node::Pair { exponent: Some(_), .. });
+        assert_eq!(of.nodes.iter().filter(dependent).count(), 3);
+    }
+}

@@ -1,0 +1,263 @@
+//! Bounds: how they must move, what they must hold for, and what is refused.
+
+use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
+use leeward_calculus::snc::{
+    Analysis, Expressions, Latency, Network, NetworkError, Queue, Stage, Workload, split,
+};
+use proptest::prelude::*;
+
+/// Relative room for the search's own error.
+const ROOM: f64 = 1e-6;
+
+/// Two states that alternate; mean sizes of 1, so that the mean is about half the sum of the rates.
+fn bursty(calm: f64, busy: f64, leave: f64) -> Mmpp {
+    let state =
+        |requests| State { requests: Requests::Poisson(requests), sizes: Sizes::Exponential { mean: 1.0 } };
+    let rows = [vec![1.0 - leave, leave], vec![leave, 1.0 - leave]];
+    Mmpp::new(1.0, vec![state(calm), state(busy)], &rows, Sigma::Stationary).unwrap()
+}
+
+fn model() -> impl Strategy<Value = Mmpp> {
+    (0.01..0.1f64, 0.1..0.5f64, 1e-4..0.4f64).prop_map(|(calm, busy, leave)| bursty(calm, busy, leave))
+}
+
+/// The bound of one flow beside `cross`, at a server of `rate`; groups say who depends on whom.
+fn beside(own: &Mmpp, cross: &[Mmpp], groups: &[usize], rate: f64, percentile: f64) -> Latency {
+    let mut of = Expressions::new(1.0, groups.len()).unwrap();
+    let mut leaves = Vec::new();
+    for (model, &group) in std::iter::once(own).chain(cross).zip(groups) {
+        let id = of.model(model).unwrap();
+        leaves.push(of.arrivals(id, group).unwrap());
+    }
+    let mut service = of.server(rate).unwrap();
+    if let Some(cross) = of.aggregate_all(&leaves[1..]) {
+        service = of.leftover(service, cross);
+    }
+    of.latency(leaves[0], service, percentile).unwrap()
+}
+
+fn seconds(latency: Latency) -> f64 {
+    latency.seconds().unwrap_or(f64::INFINITY)
+}
+
+proptest! {
+    #[test]
+    fn a_bound_falls_with_capacity_and_rises_with_percentile_and_cross_traffic(
+        own in model(), cross in prop::collection::vec(model(), 1..5), rate in 0.6..4.0f64, p in 50.0..99.9f64,
+    ) {
+        let groups: Vec<usize> = (0..=cross.len()).collect();
+        let bound = seconds(beside(&own, &cross, &groups, rate, p));
+        prop_assert!(!bound.is_nan() && bound > 0.0);
+        let faster = seconds(beside(&own, &cross, &groups, rate * 1.1, p));
+        let laxer = seconds(beside(&own, &cross, &groups, rate, p - 10.0));
+        let alone = seconds(beside(&own, &cross[1..], &groups[..cross.len()], rate, p));
+        for (name, lower) in [("faster", faster), ("laxer", laxer), ("less cross traffic", alone)] {
+            prop_assert!(lower <= bound * (1.0 + ROOM), "{name}: {lower} above {bound}");
+        }
+    }
+
+    #[test]
+    fn the_independent_form_is_never_above_the_dependent_one(
+        own in model(), cross in prop::collection::vec(model(), 1..4), rate in 2.5..5.0f64, p in 50.0..99.9f64,
+    ) {
+        let apart: Vec<usize> = (0..=cross.len()).collect();
+        let free = seconds(beside(&own, &cross, &apart, rate, p));
+        let some = seconds(beside(&own, &cross, &[vec![0], vec![1; cross.len()]].concat(), rate, p));
+        let all = seconds(beside(&own, &cross, &vec![0; cross.len() + 1], rate, p));
+        prop_assert!(free <= some * (1.0 + ROOM), "{free} above {some}");
+        prop_assert!(some <= all * (1.0 + ROOM), "{some} above {all}");
+        prop_assert!(all.is_finite(), "stable in the mean, so there is a bound whoever depends on whom");
+    }
+
+    #[test]
+    fn many_equal_workloads_together_wait_less_than_each_with_its_share(
+        one in model(), count in 2usize..12, p in 90.0..99.99f64,
+    ) {
+        let rate = 0.55;
+        let alone = seconds(beside(&one, &[], &[0], rate, p));
+        let mut of = Expressions::new(1.0, count).unwrap();
+        let id = of.model(&one).unwrap();
+        let leaves: Vec<_> = (0..count).map(|group| of.arrivals(id, group).unwrap()).collect();
+        let all = of.aggregate_all(&leaves).unwrap();
+        let server = of.server(rate * count as f64).unwrap();
+        let together = of.latency(all, server, p).unwrap().seconds().unwrap();
+        // Backlogs are rate times wait: that of all is below n times that of one.
+        prop_assert!(together < alone, "{together} of {count} not below {alone}");
+    }
+
+    #[test]
+    fn any_network_is_bounded_or_named_unstable_and_the_same_on_every_run(
+        models in prop::collection::vec(model(), 2..8),
+        places in prop::collection::vec((0usize..3, 0usize..3, 0u32..3, any::<bool>()), 8),
+        rate in 0.2..3.0f64,
+    ) {
+        let (queues, workloads) = bipartite(&models, &places, rate);
+        for analysis in [Analysis::Bipartite, Analysis::HopByHop, Analysis::Convolution] {
+            let bounds = Network::new(&queues, &workloads).unwrap().bounds(analysis);
+            let again = Network::new(&queues, &workloads).unwrap().bounds(analysis);
+            prop_assert_eq!(&bounds, &again);
+            for bound in bounds {
+                match bound.stages[0] {
+                    Latency::Bounded(tail) => {
+                        prop_assert!(tail.seconds.is_finite() && tail.seconds > 0.0 && tail.theta > 0.0);
+                        prop_assert_eq!(bound.seconds, Some(tail.seconds));
+                    }
+                    Latency::Unstable(unstable) => {
+                        prop_assert!(unstable.load >= unstable.service, "{unstable}");
+                        prop_assert_eq!(bound.seconds, None);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_network_analysed_at_once_is_never_worse_than_queue_by_queue(
+        models in prop::collection::vec(model(), 2..6),
+        places in prop::collection::vec((0usize..2, 0usize..2, Just(0u32), Just(false)), 8),
+    ) {
+        // Priorities all different: the comparisons hold only then.
+        let (queues, mut workloads) = bipartite(&models, &places, 4.0);
+        for (at, workload) in workloads.iter_mut().enumerate() {
+            workload.priority = at as u32;
+        }
+        let mut network = Network::new(&queues, &workloads).unwrap();
+        // The highest priority meets nobody: its two queues at once beat the union bound over them.
+        let at_once = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
+        let in_turn = network.bound(0, Analysis::HopByHop).unwrap().seconds.unwrap();
+        prop_assert!(at_once <= in_turn * (1.0 + ROOM), "{at_once} above {in_turn}");
+    }
+}
+
+/// Three queues to a side; a workload depends on the one before it where its place says so.
+fn bipartite(
+    models: &[Mmpp],
+    places: &[(usize, usize, u32, bool)],
+    rate: f64,
+) -> (Vec<Queue>, Vec<Workload>) {
+    let queue = |side: &str, at: usize| format!("{side}{at}");
+    let queues = (0..3).flat_map(|at| ["s", "v"].map(|side| Queue { name: queue(side, at), rate })).collect();
+    let workload = |at: usize, model: &Mmpp| {
+        let (first, second, priority, follows) = places[at];
+        let dependencies = if follows && at > 0 { vec![format!("w{}", at - 1)] } else { vec![] };
+        let stage = Stage { queues: vec![queue("s", first), queue("v", second)], arrivals: model.clone() };
+        Workload { name: format!("w{at}"), percentile: 99.0, priority, dependencies, stages: vec![stage] }
+    };
+    (queues, models.iter().enumerate().map(|(at, model)| workload(at, model)).collect())
+}
+
+#[test]
+fn overload_is_named_with_its_load_and_never_a_number() {
+    let own = bursty(0.4, 0.4, 0.1);
+    for rate in [0.1, 0.399, 0.4] {
+        let Latency::Unstable(unstable) = beside(&own, &[], &[0], rate, 99.0) else {
+            panic!("0.4 of work for a service of {rate} has no bound")
+        };
+        assert!((unstable.load - 0.4).abs() < 1e-12 && unstable.service == rate);
+        assert!(unstable.to_string().contains("unstable"));
+    }
+    let bound = seconds(beside(&own, &[], &[0], 0.4001, 99.0));
+    assert!(bound.is_finite() && bound > 1e3, "close to capacity the bound is large: {bound}");
+}
+
+#[test]
+fn a_workload_without_work_waits_for_others_only() {
+    let idle = Mmpp::new(
+        1.0,
+        vec![State { requests: Requests::Poisson(0.0), sizes: Sizes::Exponential { mean: 0.0 } }],
+        &[vec![1.0]],
+        Sigma::Stationary,
+    )
+    .unwrap();
+    let alone = seconds(beside(&idle, &[], &[0], 1.0, 99.9));
+    let crossed = seconds(beside(&idle, &[bursty(0.1, 0.3, 0.1)], &[0, 1], 1.0, 99.9));
+    assert!((0.0..1e-3).contains(&alone), "{alone}");
+    assert!(crossed > 1.0, "{crossed}");
+}
+
+#[test]
+fn what_may_exceed_is_split_by_weight() {
+    let stages = split(99.0, &[1.0, 3.0]).unwrap();
+    assert!((stages[0] - 99.75).abs() < 1e-12 && (stages[1] - 99.25).abs() < 1e-12);
+    for (percentile, weights) in
+        [(100.0, [1.0, 1.0]), (99.0, [1.0, 0.0]), (99.0, [f64::NAN, 1.0]), (99.0, [2.0, -1.0])]
+    {
+        assert!(split(percentile, &weights).is_err(), "{percentile} over {weights:?}");
+    }
+}
+
+#[test]
+fn what_is_no_expression_is_refused_with_its_reason() {
+    let reason = |error: &dyn std::error::Error| error.to_string();
+    assert!(reason(&Expressions::new(0.0, 1).unwrap_err()).contains("step of 0 s"));
+    let mut of = Expressions::new(1.0, 1).unwrap();
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(reason(&of.server(rate).unwrap_err()).contains("must be positive and finite"));
+    }
+    let model = of.model(&bursty(0.1, 0.2, 0.1)).unwrap();
+    assert!(reason(&of.arrivals(model, 1).unwrap_err()).contains("group 1 of 1"));
+    let arrivals = of.arrivals(model, 0).unwrap();
+    let server = of.server(1.0).unwrap();
+    for percentile in [0.0, 100.0, -1.0, f64::NAN] {
+        let error = of.latency(arrivals, server, percentile).unwrap_err();
+        assert!(reason(&error).contains("must be above 0 and below 100"));
+    }
+    let slow = Mmpp::new(
+        2.0,
+        vec![State { requests: Requests::Poisson(0.1), sizes: Sizes::Exponential { mean: 1.0 } }],
+        &[vec![1.0]],
+        Sigma::Zero,
+    );
+    assert!(reason(&of.model(&slow.unwrap()).unwrap_err()).contains("steps of 2 s among others of 1 s"));
+}
+
+#[test]
+fn what_is_no_network_is_refused_with_its_reason() {
+    type Change = fn(&mut Vec<Queue>, &mut Vec<Workload>);
+    let table: [(Change, &str); 14] = [
+        (|queues, _| queues[1].name = "s0".into(), "queue s0: given twice"),
+        (|_, workloads| workloads[1].name = "w0".into(), "workload w0: given twice"),
+        (|queues, _| queues[0].rate = 0.0, "queue s0: 0 work a second"),
+        (|queues, _| queues[0].rate = f64::NAN, "queue s0: NaN work a second"),
+        (|_, workloads| workloads[1].percentile = 0.0, "workload w1: percentile 0: must be"),
+        (|_, workloads| workloads[1].percentile = 100.0, "workload w1: percentile 100: must be"),
+        (|_, workloads| workloads[1].percentile = f64::NAN, "workload w1: percentile NaN: must be"),
+        (|_, workloads| workloads[0].stages.clear(), "workload w0: no stage"),
+        (|_, workloads| workloads[0].stages[0].queues.clear(), "workload w0, stage 0: 0 queues"),
+        (|_, workloads| workloads[0].stages[0].queues[1] = "s0".into(), "workload w0, stage 0: 2 queues"),
+        (|_, workloads| workloads[0].stages[0].queues[1] = "v9".into(), "queue v9 is not in the network"),
+        (|_, workloads| workloads[1].stages[0].queues.reverse(), "first of one path and second of another"),
+        (|_, workloads| workloads[1].dependencies = vec!["w7".into()], "w1: depends on w7, which is not"),
+        (|_, workloads| workloads[1].dependencies = vec!["w1".into()], "w1: depends on itself"),
+    ];
+    let models = [bursty(0.1, 0.2, 0.1), bursty(0.1, 0.3, 0.1)];
+    for (change, reason) in table {
+        let (mut queues, mut workloads) = bipartite(&models, &[(0, 0, 0, false), (0, 0, 1, false)], 1.0);
+        change(&mut queues, &mut workloads);
+        let error: NetworkError = Network::new(&queues, &workloads).expect_err(reason);
+        assert!(error.to_string().contains(reason), "{:?} does not say {reason:?}", error.to_string());
+    }
+    let (queues, workloads) = bipartite(&models, &[(0, 0, 0, false), (0, 0, 1, false)], 1.0);
+    let mut network = Network::new(&queues, &workloads).unwrap();
+    assert!(network.bound(2, Analysis::Bipartite).is_err());
+    assert!(network.stage_bound(0, 1, 99.0, Analysis::Bipartite).is_err());
+    assert!(network.stage_bound(0, 0, 100.0, Analysis::Bipartite).is_err());
+    assert!(Network::new(&[], &[]).unwrap().bounds(Analysis::Bipartite).is_empty());
+}
+
+#[test]
+fn dependencies_named_in_a_circle_are_one_group() {
+    let models = vec![bursty(0.1, 0.2, 0.1); 3];
+    let places = [(0, 0, 0, false), (0, 0, 1, false), (0, 0, 2, false)];
+    let with = |dependencies: [&[&str]; 3]| {
+        let (queues, mut workloads) = bipartite(&models, &places, 2.0);
+        for (workload, names) in workloads.iter_mut().zip(dependencies) {
+            workload.dependencies = names.iter().map(ToString::to_string).collect();
+        }
+        Network::new(&queues, &workloads).unwrap().bounds(Analysis::Bipartite)
+    };
+    let circle = with([&["w1"], &["w2"], &["w0"]]);
+    assert_eq!(circle, with([&["w1", "w2"], &[], &[]]));
+    assert_eq!(circle, with([&[], &["w0"], &["w1"]]));
+    assert!(circle[2].seconds > with([&[], &[], &[]])[2].seconds);
+}

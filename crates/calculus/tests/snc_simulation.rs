@@ -1,0 +1,144 @@
+//! Bounds against simulations of the very models they are of: seeded, in discrete steps.
+//!
+//! The bound is on the stationary percentile; that of one finite run may lie above a tight bound, so it is asked that
+//! at least [`SHARE`] of [`RUNS`] runs stay below.
+
+use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
+use leeward_calculus::snc::{Analysis, Network, Queue, Stage, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const RUNS: u64 = 20;
+const SHARE: u64 = 19;
+const STEPS: usize = 400_000;
+const PERCENTILE: f64 = 99.0;
+
+fn model(requests: [f64; 3], mean: f64, sigma: Sigma) -> Mmpp {
+    let state =
+        |requests| State { requests: Requests::Bernoulli(requests), sizes: Sizes::Exponential { mean } };
+    let rows = [vec![0.98, 0.01, 0.01], vec![0.03, 0.95, 0.02], vec![0.0, 0.04, 0.96]];
+    Mmpp::new(1.0, requests.map(state).to_vec(), &rows, sigma).unwrap()
+}
+
+/// Work of each step of one run.
+fn arrivals(model: &Mmpp, random: &mut ChaCha8Rng) -> Vec<f64> {
+    let pick = |random: &mut ChaCha8Rng, shares: &dyn Fn(usize) -> f64| {
+        let mut left = random.random::<f64>();
+        (0..model.states().len() - 1)
+            .find(|&at| {
+                left -= shares(at);
+                left < 0.0
+            })
+            .unwrap_or(model.states().len() - 1)
+    };
+    let mut state = pick(random, &|at| model.stationary()[at]);
+    (0..STEPS)
+        .map(|_| {
+            let now = &model.states()[state];
+            let comes = random.random::<f64>() < now.requests.mean();
+            let work = if comes { -now.sizes.mean() * (1.0 - random.random::<f64>()).ln() } else { 0.0 };
+            let from = state;
+            state = pick(random, &|at| model.transition(from, at));
+            work
+        })
+        .collect()
+}
+
+/// Departures of flows from a queue of `rate` a step, the first flow first.
+fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
+    let mut backlog = vec![0.0; flows.len()];
+    let mut departures = vec![vec![0.0; STEPS]; flows.len()];
+    for step in 0..STEPS {
+        let mut left = rate;
+        for (flow, arrivals) in flows.iter().enumerate() {
+            backlog[flow] += arrivals[step];
+            let served = f64::min(backlog[flow], left);
+            departures[flow][step] = served;
+            backlog[flow] -= served;
+            left -= served;
+        }
+    }
+    departures
+}
+
+/// The percentile, over all steps, of how long the work arrived by a step takes to depart.
+fn percentile(arrivals: &[f64], departures: &[f64]) -> f64 {
+    let (mut came, mut gone, mut at) = (0.0, 0.0, 0);
+    let mut delays = Vec::with_capacity(STEPS);
+    for (step, work) in arrivals.iter().enumerate() {
+        came += work;
+        at = at.max(step);
+        while gone + 1e-6 < came && at < STEPS {
+            gone += departures[at];
+            at += 1;
+        }
+        // The last step that was needed counts as one after it began.
+        delays.push(at.saturating_sub(step + 1) as f64);
+    }
+    delays.sort_by(f64::total_cmp);
+    delays[(STEPS as f64 * PERCENTILE / 100.0) as usize]
+}
+
+fn holds(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
+    let seen: Vec<f64> = (0..RUNS).map(|seed| run(&mut ChaCha8Rng::seed_from_u64(seed))).collect();
+    let below = seen.iter().filter(|&&delay| delay <= bound).count() as u64;
+    let largest = seen.iter().copied().fold(0.0, f64::max);
+    println!("{name}: bound {bound:.1}, {below} of {RUNS} runs below, the largest {largest}");
+    assert!(below >= SHARE, "{name}: {below} of {RUNS} below {bound}: {seen:?}");
+    assert!(largest > 0.0, "{name}: a run without any queue proves nothing");
+}
+
+fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
+    let queues: Vec<Queue> = queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate }).collect();
+    let workloads: Vec<Workload> = flows
+        .iter()
+        .enumerate()
+        .map(|(at, (path, model))| Workload {
+            name: format!("w{at}"),
+            percentile: PERCENTILE,
+            priority: at as u32,
+            dependencies: Vec::new(),
+            stages: vec![Stage {
+                queues: path.iter().map(ToString::to_string).collect(),
+                arrivals: (*model).clone(),
+            }],
+        })
+        .collect();
+    let last = workloads.len() - 1;
+    Network::new(&queues, &workloads).unwrap().bound(last, Analysis::Bipartite).unwrap().seconds.unwrap()
+}
+
+#[test]
+fn a_queue_alone_stays_below_its_bound() {
+    for (name, requests) in [("rising states", [0.1, 0.3, 0.9]), ("states in no order", [0.2, 0.9, 0.1])] {
+        let model = model(requests, 1.0, Sigma::Stationary);
+        for load in [0.5, 0.8] {
+            let rate = model.mean() / load;
+            let limit = bound(&[("q", rate)], &[(&["q"], &model)]);
+            holds(&format!("{name} at {load}"), limit, |random| {
+                let work = arrivals(&model, random);
+                percentile(&work, &serve(&[&work], rate)[0])
+            });
+        }
+    }
+}
+
+#[test]
+fn a_path_with_cross_traffic_of_every_kind_stays_below_its_bound() {
+    let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
+    // Shared path, first queue only, from another first queue, and the one in question, last of all.
+    let (x, y, z, w) = (&sent, &sent, &sent, &sent);
+    let rate = sent.mean() * 3.0 / 0.75;
+    let paths: [&[&str]; 4] = [&["s1", "v1"], &["s1", "v2"], &["s2", "v1"], &["s1", "v1"]];
+    let limit = bound(
+        &[("s1", rate), ("s2", rate), ("v1", rate), ("v2", rate)],
+        &[(paths[0], x), (paths[1], y), (paths[2], z), (paths[3], w)],
+    );
+    holds("two queues", limit, |random| {
+        let [x, y, z, w] = [x, y, z, w].map(|model| arrivals(model, random));
+        let first = serve(&[&x, &y, &w], rate);
+        let other = serve(&[&z], rate);
+        let second = serve(&[&first[0], &other[0], &first[2]], rate);
+        percentile(&w, &second[2])
+    });
+}
