@@ -46,7 +46,10 @@ fn main() {
     for (count, pairs, authors) in AUTHORS {
         let (queues, workloads) = generated(count, pairs);
         let build = || Network::new(&queues, &workloads).expect("the generated network is sound");
-        time(&format!("{count} workloads, {pairs} dependent pairs"), build, authors);
+        for lyapunov in [false, true] {
+            let kind = if lyapunov { ", Lyapunov" } else { "" };
+            time(&format!("{count} workloads, {pairs} dependent pairs{kind}"), build, lyapunov, authors);
+        }
     }
     let Some(folder) = support::golden("bench") else { return };
     for (file, authors) in [
@@ -56,16 +59,18 @@ fn main() {
         ("snc_10_dep.in.json", AUTHORS[3].2),
     ] {
         let input = support::json(&folder.join(file));
-        time(file, || support::network(&input), authors);
+        time(file, || support::network(&input), false, authors);
+        time(&format!("{file}, Lyapunov"), || support::network(&input), true, authors);
     }
 }
 
 /// Bounds of all workloads of a new network, so that nothing is remembered from run to run. Building is not timed:
 /// theirs was not.
-fn time(name: &str, build: impl Fn() -> Network, authors: f64) {
+fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     let mut seconds: Vec<f64> = (0..RUNS)
         .map(|_| {
             let mut network = build();
+            network.lyapunov(lyapunov);
             let begin = Instant::now();
             let bounds = network.bounds(Analysis::Bipartite);
             let took = begin.elapsed().as_secs_f64();

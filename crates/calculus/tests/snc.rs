@@ -112,6 +112,20 @@ proptest! {
     }
 
     #[test]
+    fn lyapunov_never_loosens_a_bound(
+        models in prop::collection::vec(model(), 2..6),
+        places in prop::collection::vec((0usize..2, 0usize..2, 0u32..3, any::<bool>()), 8),
+    ) {
+        let (queues, workloads) = bipartite(&models, &places, 3.0);
+        let mut network = Network::new(&queues, &workloads).unwrap();
+        let plain = network.bounds(Analysis::Bipartite);
+        network.lyapunov(true);
+        for (plain, tight) in plain.iter().zip(network.bounds(Analysis::Bipartite)) {
+            prop_assert!(tight.seconds.unwrap() <= plain.seconds.unwrap());
+        }
+    }
+
+    #[test]
     fn a_network_analysed_at_once_is_never_worse_than_queue_by_queue(
         models in prop::collection::vec(model(), 2..6),
         places in prop::collection::vec((0usize..2, 0usize..2, Just(0u32), Just(false)), 8),
@@ -173,6 +187,25 @@ fn a_workload_without_work_waits_for_others_only() {
     let crossed = seconds(beside(&idle, &[bursty(0.1, 0.3, 0.1)], &[0, 1], 1.0, 99.9));
     assert!((0.0..1e-3).contains(&alone), "{alone}");
     assert!(crossed > 1.0, "{crossed}");
+}
+
+#[test]
+fn empty_servers_in_sequence_are_the_slowest_of_them() {
+    let model = bursty(0.05, 0.4, 0.1);
+    let alone = seconds(beside(&model, &[], &[0], 0.5, 99.0));
+    let queues = [("a", 0.5), ("b", 0.7)].map(|(name, rate)| Queue { name: name.into(), rate });
+    for path in [["a", "b"], ["b", "a"]] {
+        let stage = Stage { queues: path.map(String::from).to_vec(), arrivals: model.clone() };
+        let workload = Workload {
+            name: "w".into(),
+            percentile: 99.0,
+            priority: 0,
+            dependencies: vec![],
+            stages: vec![stage],
+        };
+        let mut network = Network::new(&queues, &[workload]).unwrap();
+        assert_eq!(network.bound(0, Analysis::Bipartite).unwrap().seconds, Some(alone));
+    }
 }
 
 #[test]

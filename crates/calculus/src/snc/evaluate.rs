@@ -45,6 +45,7 @@ impl Memo {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     node: u32,
+    /// Where it was evaluated: for a stretched node further than where it was asked for.
     theta: f64,
     bound: Bound,
     /// Of arrivals: the derivative of the bound by theta.
@@ -81,6 +82,11 @@ pub(super) fn exponents(parameter: f64) -> (f64, f64) {
     (1.0 + parameter.exp(), 1.0 + (-parameter).exp())
 }
 
+/// Lyapunov's l of a node, at the parameter log(l - 1).
+fn stretched(of: &Expressions, stretch: Option<u32>) -> f64 {
+    stretch.map_or(1.0, |at| 1.0 + of.parameters[at as usize].exp())
+}
+
 impl Evaluator {
     /// The bound on the latency (theorem 1) at this theta and these parameters; nothing where there is none.
     pub(super) fn latency(
@@ -107,7 +113,7 @@ impl Evaluator {
         latency.is_finite().then(|| Point { latency, odds: (-w).exp_m1().recip(), gap: self.gap })
     }
 
-    fn visit(&mut self, of: &mut Expressions, node: u32, theta: f64, slopes: bool) -> Option<u32> {
+    fn visit(&mut self, of: &mut Expressions, node: u32, mut theta: f64, slopes: bool) -> Option<u32> {
         let mut slope = Bound { rho: 0.0, sigma: 0.0 };
         let mut operands = (0, 0);
         let bound = match of.nodes[node as usize] {
@@ -139,7 +145,8 @@ impl Evaluator {
                 operands = (start, start + count);
                 sum
             }
-            Node::Pair { operator, left, right, exponent, slack } => {
+            Node::Pair { operator, left, right, exponent, slack, stretch } => {
+                theta *= stretched(of, stretch);
                 let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
                 let left = self.visit(of, left, x * theta, slopes)?;
                 let right = self.visit(of, right, y * theta, slopes)?;
@@ -230,7 +237,7 @@ impl Evaluator {
             Node::Sum { .. } => {
                 (left..right).map(|link| self.adjoints[self.links[link as usize] as usize].0).sum()
             }
-            Node::Pair { operator, exponent, slack, .. } => {
+            Node::Pair { operator, exponent, slack, stretch, .. } => {
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
                 let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
                 let by = partials(operator, theta, l, r, tau);
@@ -242,7 +249,12 @@ impl Evaluator {
                 if let Some(exponent) = exponent {
                     gradient[exponent as usize] += theta * ((x - 1.0) * l - (y - 1.0) * r);
                 }
-                rho * by.theta.0 + sigma * by.theta.1 + x * l + y * r
+                let own = rho * by.theta.0 + sigma * by.theta.1 + x * l + y * r;
+                let times = stretched(of, stretch);
+                if let Some(stretch) = stretch {
+                    gradient[stretch as usize] += theta / times * (times - 1.0) * own;
+                }
+                times * own
             }
         };
         self.adjoints[at].0 = by_theta;
@@ -365,7 +377,7 @@ mod tests {
         let mut evaluator = Evaluator::default();
         for slack in [1e-6f64, 5e-3] {
             for (at, parameter) in of.parameters.iter_mut().enumerate() {
-                *parameter = 0.1 * at as f64 - 0.3;
+                *parameter = 0.05 * at as f64 - 0.3;
             }
             let slacks: Vec<u32> = of
                 .nodes
@@ -373,7 +385,7 @@ mod tests {
                 .filter_map(|node| if let Node::Pair { slack, .. } = node { *slack } else { None })
                 .collect();
             slacks.iter().for_each(|&at| of.parameters[at as usize] = slack.ln());
-            let theta = 0.01;
+            let theta = 0.004;
             let point = evaluator.latency(&mut of, &query, theta, true).unwrap();
             // Once beyond its slack, once within.
             assert!(1e-6 < point.gap && point.gap < 5e-3);

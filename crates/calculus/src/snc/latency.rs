@@ -4,7 +4,7 @@
 //! looked for is a matter of time and tightness only. First theta is searched: down a coarse grid from where the
 //! generating functions end, then by Brent's method in the logarithm; at each theta convolutions give up the rate
 //! that is best there. Where operands may depend on one another, all of theta, those gaps and the logarithms of
-//! Hoelder's x - 1 then descend together along the gradient.
+//! Hoelder's x - 1 then descend together along the gradient; so do Lyapunov's stretches, where they are asked for.
 
 use super::evaluate::{Evaluator, Point, Query};
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId, SncError};
@@ -24,6 +24,10 @@ const GAIN: f64 = 1e-11;
 const FIRST_SLACK: f64 = 1e-3;
 /// The gap of a convolution is settled in at most so many rounds.
 const MOST_SETTLING: usize = 8;
+/// A descent with stretches is long, and ends when a bound falls by less than this.
+const STRETCH_GAIN: f64 = 1e-5;
+/// Lyapunov's l - 1 to begin with.
+const FIRST_STRETCH: f64 = 0.3;
 /// A descent is begun again at most so often, while it gains more than this.
 const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
@@ -111,6 +115,7 @@ impl Expressions {
             exponents: Vec::new(),
             slacks: Vec::new(),
             sided: Vec::new(),
+            stretches: Vec::new(),
             gradient: Vec::new(),
         };
         let found = search.run();
@@ -139,6 +144,8 @@ struct Search<'a> {
     slacks: Vec<usize>,
     /// Which of the exponents are of convolutions.
     sided: Vec<usize>,
+    /// Those of Lyapunov, if they are asked for.
+    stretches: Vec<usize>,
     gradient: Vec<f64>,
 }
 
@@ -182,24 +189,31 @@ impl Search<'_> {
     }
 
     /// Where the operands of a dependent convolution cross, the bound has an edge with a valley to either side: the
-    /// search begins on the edge and to either side of it.
+    /// search begins on the edge and to either side of it. Stretches come last, from the best without.
     fn run(&mut self) -> Option<Tail> {
         self.free();
-        if self.exponents.is_empty() {
-            return self.over_theta();
-        }
         let sides: &[f64] = if self.sided.is_empty() { &[0.0] } else { &[0.0, -1.0, 1.0] };
-        let mut best: Option<Tail> = None;
+        let mut best: Option<(Tail, Vec<f64>)> = None;
         for &side in sides {
             self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
             self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
-            let Some(start) = self.over_theta() else { continue };
-            let found = self.descend(start);
-            if best.is_none_or(|best| found.seconds < best.seconds) {
-                best = Some(found);
+            let Some(mut found) = self.over_theta() else { continue };
+            if !self.exponents.is_empty() {
+                found = self.descend(found, &[]);
+            }
+            if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
+                best = Some((found, self.of.parameters.clone()));
             }
         }
-        best
+        let (best, parameters) = best?;
+        if self.stretches.is_empty() {
+            return Some(best);
+        }
+        self.of.parameters.copy_from_slice(&parameters);
+        let stretches = std::mem::take(&mut self.stretches);
+        stretches.iter().for_each(|&at| self.of.parameters[at] = FIRST_STRETCH.ln());
+        let found = self.over_theta().map(|start| self.descend(start, &stretches));
+        Some(found.filter(|found| found.seconds < best.seconds).unwrap_or(best))
     }
 
     /// Finds the free numbers the expression has.
@@ -218,7 +232,11 @@ impl Search<'_> {
                 Node::Sum { first, count } => {
                     open.extend(&self.of.operands[first as usize..(first + count) as usize]);
                 }
-                Node::Pair { left, right, exponent, slack, .. } => {
+                Node::Pair { left, right, exponent, slack, stretch, .. } => {
+                    if let Some(stretch) = stretch {
+                        self.of.parameters[stretch as usize] = f64::NEG_INFINITY;
+                        self.stretches.extend(self.of.lyapunov.then_some(stretch as usize));
+                    }
                     if slack.is_some() {
                         self.sided.extend(exponent.map(|at| at as usize));
                     }
@@ -274,16 +292,17 @@ impl Search<'_> {
         Tail { seconds: steps, theta }
     }
 
-    /// Theta and every parameter together, from where they are. Because a descent may halt on an edge, it is begun
+    /// Theta and every parameter together, and some more, from where they are. Because a descent may halt on an edge, it is begun
     /// again while that helps.
-    fn descend(&mut self, start: Tail) -> Tail {
+    fn descend(&mut self, start: Tail, more: &[usize]) -> Tail {
         self.at(start.theta);
-        let free: Vec<usize> = self.exponents.iter().chain(&self.slacks).copied().collect();
+        let free: Vec<usize> = self.exponents.iter().chain(&self.slacks).chain(more).copied().collect();
         let mut x: Vec<f64> =
             std::iter::once(start.theta.ln()).chain(free.iter().map(|&at| self.of.parameters[at])).collect();
         let mut value = f64::INFINITY;
-        for _ in 0..MOST_DESCENTS {
-            let lower = bfgs(&mut x, GAIN, |x, gradient| self.logarithm(&free, x, gradient));
+        let (descents, gain) = if more.is_empty() { (MOST_DESCENTS, GAIN) } else { (1, STRETCH_GAIN) };
+        for _ in 0..descents {
+            let lower = bfgs(&mut x, gain, |x, gradient| self.logarithm(&free, x, gradient));
             let enough = value - lower <= RESTART_GAIN;
             value = lower;
             if enough {

@@ -15,7 +15,8 @@
 //!
 //! Where this departs from the thesis: a convolution of two services of nearly the same rate gives up as much rate
 //! as pays for itself, instead of a hundredth where they are exactly the same (theorem 5 asks that they differ);
-//! Hoelder exponents are found by descent along the gradient instead of at random.
+//! two servers in sequence are exactly one; Hoelder exponents are found by descent along the gradient instead of at
+//! random; and Lyapunov's inequality may tighten what has a sigma of its own ([`Expressions::lyapunov`]).
 
 mod analysis;
 mod evaluate;

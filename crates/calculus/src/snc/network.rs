@@ -234,6 +234,11 @@ impl Network {
         Ok(network)
     }
 
+    /// Whether bounds are tightened by Lyapunov's inequality ([`Expressions::lyapunov`]); off at first, as published.
+    pub fn lyapunov(&mut self, on: bool) {
+        self.expressions.lyapunov(on);
+    }
+
     /// Bounds of a workload's stages, given all others.
     pub fn bound(&mut self, workload: usize, analysis: Analysis) -> Result<WorkloadBound, NetworkError> {
         let (excess, flows) = self.workload(workload)?;

@@ -1,0 +1,54 @@
+//! Bounds of fitted models against a replay of the very traces they were fitted to (`golden/qos/traces`).
+
+mod support;
+
+use leeward_calculus::mmpp::{FitSettings, Request, Sigma, fit};
+use leeward_calculus::snc::Expressions;
+use support::{files, golden, trace};
+
+const PERCENTILE: f64 = 99.9;
+
+/// The percentile, over requests, of the time from arrival until the work is done, first come first served.
+fn replay(trace: &[Request], rate: f64) -> f64 {
+    let mut free = 0.0f64;
+    let mut delays: Vec<f64> = trace
+        .iter()
+        .map(|request| {
+            free = free.max(request.at) + request.work / rate;
+            free - request.at
+        })
+        .collect();
+    delays.sort_by(f64::total_cmp);
+    delays[(delays.len() as f64 * PERCENTILE / 100.0) as usize]
+}
+
+fn bound(trace: &[Request], settings: &FitSettings, rate: f64) -> Option<f64> {
+    let model = fit(trace, settings).unwrap().model;
+    let mut of = Expressions::new(model.step(), 1).unwrap();
+    let id = of.model(&model).unwrap();
+    let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(rate).unwrap());
+    of.latency(arrivals, server, PERCENTILE).unwrap().seconds()
+}
+
+#[test]
+fn replayed_traces_stay_below_the_bounds_of_their_models() {
+    let Some(folder) = golden("traces") else { return };
+    println!("{:<40} {:>5} {:>10} {:>10} {:>10}", "trace", "load", "replayed", "bound", "published");
+    for path in files(&folder, ".get.csv.gz") {
+        for incoming in [true, false] {
+            let trace = trace(&path, incoming);
+            let seconds = trace.last().unwrap().at.max(1.0);
+            let mean = trace.iter().map(|request| request.work).sum::<f64>() / seconds;
+            for load in [0.02, 0.1, 0.3, 0.6] {
+                let rate = mean / load;
+                let seen = replay(&trace, rate);
+                let ours = bound(&trace, &FitSettings::default(), rate);
+                let published = FitSettings { sigma: Sigma::Zero, ..FitSettings::published() };
+                let theirs = bound(&trace, &published, rate);
+                let name = path.file_name().unwrap().to_str().unwrap();
+                let flag = ours.is_some_and(|ours| ours < seen);
+                println!("{name:<34} {incoming:<5} {load:>5} {seen:>10.6} {ours:>10.6?} {theirs:>10.6?} {flag}");
+            }
+        }
+    }
+}
