@@ -44,13 +44,17 @@ fn main() {
         "bipartite analysis of all workloads", "median", "least", "most", "authors'", "ratio"
     );
     for (count, pairs, authors) in AUTHORS {
-        let (queues, workloads) = generated(count, pairs);
+        let (queues, workloads) = generated(count, pairs, 0.0);
         let build = || Network::new(&queues, &workloads).expect("the generated network is sound");
         for lyapunov in [false, true] {
             let kind = if lyapunov { ", Lyapunov" } else { "" };
             time(&format!("{count} workloads, {pairs} dependent pairs{kind}"), build, lyapunov, authors);
         }
     }
+    // No two models the same, so that nothing is shared between workloads.
+    let (queues, workloads) = generated(180, 0, 1e-3);
+    let build = || Network::new(&queues, &workloads).expect("the generated network is sound");
+    time("180 workloads, every model its own", build, false, AUTHORS[2].2);
     let Some(folder) = support::golden("bench") else { return };
     for (file, authors) in [
         ("snc_10.in.json", AUTHORS[0].2),
@@ -90,7 +94,8 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     );
 }
 
-fn generated(count: usize, pairs: usize) -> (Vec<Queue>, Vec<Workload>) {
+/// Work of a request grows by `drift` of itself from one workload to the next.
+fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload>) {
     let hosts = count.div_ceil(6).max(2);
     let servers = count.div_ceil(10).max(1);
     let objectives: Vec<f64> = (0..count).map(|at| [0.01, 0.02, 0.05, 0.1, 0.2][at % 5]).collect();
@@ -105,7 +110,7 @@ fn generated(count: usize, pairs: usize) -> (Vec<Queue>, Vec<Workload>) {
             let (states, requests, work) = MODELS[at % 12];
             let stage = |from: String, to: String, work| Stage {
                 queues: vec![from, to],
-                arrivals: model(states, requests, work),
+                arrivals: model(states, requests, work * (1.0 + drift * at as f64)),
             };
             Workload {
                 name: format!("C{at}"),

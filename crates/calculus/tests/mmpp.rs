@@ -1,7 +1,7 @@
 //! Models and fits: properties, hard traces, and what is refused.
 
 use leeward_calculus::mmpp::{
-    Chain, FitError, FitSettings, Mmpp, Request, Requests, Sigma, SizeModel, Sizes, State, fit,
+    FitError, FitSettings, Mmpp, Request, Requests, Sigma, SizeModel, Sizes, State, fit,
 };
 use proptest::prelude::*;
 
@@ -124,8 +124,7 @@ fn a_constant_rate_is_one_state_at_that_rate() {
 fn a_batch_is_one_request_of_all_its_work() {
     let (_, trace) = hard().swap_remove(3);
     let batches = fit(&trace, &FitSettings::default()).unwrap().model;
-    let apart =
-        fit(&trace, &FitSettings { chain: Chain::Published, ..FitSettings::published() }).unwrap().model;
+    let apart = fit(&trace, &FitSettings::published()).unwrap().model;
     // At one theta a batch of twenty weighs more than twenty requests one by one.
     let theta = 1e-3;
     assert!(batches.bound(theta).unwrap().rho > 2.0 * apart.bound(theta).unwrap().rho);
@@ -169,7 +168,7 @@ fn what_cannot_be_fitted_is_refused_with_its_reason() {
         fit(&good, &settings)
     };
     let of = |trace: &[Request]| fit(trace, &FitSettings::default());
-    let table: [(Result<_, FitError>, &str); 9] = [
+    let table: [(Result<_, FitError>, &str); 11] = [
         (of(&[]), "without a request"),
         (of(&[Request { at: f64::NAN, work: 1.0 }]), "request 0 at NaN s"),
         (of(&[good[1], good[0]]), "request 1 at 0 s"),
@@ -178,6 +177,8 @@ fn what_cannot_be_fitted_is_refused_with_its_reason() {
         (with(|settings| settings.interval = 0.0), "interval 0: must be positive"),
         (with(|settings| settings.step = f64::NAN), "step NaN: must be positive"),
         (with(|settings| settings.step = 1.0), "step 1: must be no longer than the interval"),
+        (with(|settings| settings.batch = -1.0), "batch -1: must be not negative"),
+        (with(|settings| settings.batch = f64::NAN), "batch NaN: must be not negative"),
         (with(|settings| settings.states = 0), "states 0: must be 1 to 16"),
     ];
     for (found, reason) in table {

@@ -126,6 +126,24 @@ proptest! {
     }
 
     #[test]
+    fn with_lyapunov_a_dependency_never_lowers_a_bound_of_a_network(
+        models in prop::collection::vec(model(), 3..6),
+        places in prop::collection::vec((0usize..2, 0usize..2, 0u32..3, any::<bool>()), 8),
+    ) {
+        let (queues, mut workloads) = bipartite(&models, &places, 4.0);
+        let mut dependent = Network::new(&queues, &workloads).unwrap();
+        workloads.iter_mut().for_each(|workload| workload.dependencies.clear());
+        let mut free = Network::new(&queues, &workloads).unwrap();
+        dependent.lyapunov(true);
+        free.lyapunov(true);
+        let (free, dependent) = (free.bounds(Analysis::Bipartite), dependent.bounds(Analysis::Bipartite));
+        for (free, dependent) in free.iter().zip(&dependent) {
+            let (free, dependent) = (free.seconds.unwrap(), dependent.seconds.unwrap());
+            prop_assert!(free <= dependent * (1.0 + 1e-3), "{free} above {dependent}");
+        }
+    }
+
+    #[test]
     fn a_network_analysed_at_once_is_never_worse_than_queue_by_queue(
         models in prop::collection::vec(model(), 2..6),
         places in prop::collection::vec((0usize..2, 0usize..2, Just(0u32), Just(false)), 8),

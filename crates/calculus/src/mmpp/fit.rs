@@ -34,11 +34,11 @@ pub enum SizeModel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chain {
     /// As released: every level is a state, visited or not, at the level's rate; the chain need not return to where
-    /// it began; one request at most a step, and requests at one instant are still several.
+    /// it began; one request at most a step.
     Published,
     /// Visited states only; the trace follows upon itself, so that each state's stationary share is its share of the
     /// trace; no state's rate is below the mean of its intervals, so that the model's mean work is never below
-    /// the trace's; requests in one step are one of their summed work, so that batches stay batches.
+    /// the trace's; requests of a step are Poisson.
     Closed,
 }
 
@@ -49,6 +49,9 @@ pub struct FitSettings {
     pub interval: f64,
     /// Seconds of a step of the model.
     pub step: f64,
+    /// Requests that come within so many seconds of the first of them are one of their summed work, so that a batch
+    /// stays a batch; none are if this is zero.
+    pub batch: f64,
     /// The most states.
     pub states: usize,
     /// Standard deviations that a state covers to either side of its rate.
@@ -68,6 +71,7 @@ impl FitSettings {
         FitSettings {
             interval: 1.0,
             step: 1e-5,
+            batch: 0.0,
             states: 10,
             deviations: 2.0,
             sizes: SizeModel::Exponential,
@@ -82,6 +86,7 @@ impl Default for FitSettings {
         FitSettings {
             interval: 0.1,
             step: 1e-5,
+            batch: 1e-3,
             states: 10,
             deviations: 2.0,
             sizes: SizeModel::Empirical(32),
@@ -94,7 +99,7 @@ impl Default for FitSettings {
 /// What the model does not say of the trace: model over trace, less 1. Zero is a perfect fit, negative is too little.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Misfit {
-    /// Of the mean number of requests.
+    /// Of the mean number of requests, a batch being one.
     pub requests: f64,
     /// Of the mean work.
     pub work: f64,
@@ -150,17 +155,10 @@ pub enum FitError {
 /// Fits a model to `trace`, in order of time.
 pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     check(trace, settings)?;
-    let merged;
-    let requests: &[Request] = match settings.chain {
-        Chain::Published => trace,
-        Chain::Closed => {
-            merged = merge(trace, settings.step);
-            &merged
-        }
-    };
+    let requests = merge(trace, settings.batch);
     let interval_of = |request: &Request| (request.at / settings.interval) as usize;
     let mut counts = vec![0.0; interval_of(&requests[requests.len() - 1]) + 1];
-    for request in requests {
+    for request in &requests {
         counts[interval_of(request)] += 1.0;
     }
     let low = counts.iter().copied().fold(f64::INFINITY, f64::min);
@@ -171,7 +169,7 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
         close(&mut levels, &mut state_of, &counts);
     }
     let mut sizes: Vec<Vec<f64>> = vec![Vec::new(); levels.rates.len()];
-    for request in requests {
+    for request in &requests {
         sizes[state_of[interval_of(request)]].push(request.work);
     }
     let per_step = settings.step / settings.interval;
@@ -192,7 +190,7 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
         .collect();
     let transitions = transitions(&state_of, levels.rates.len(), settings);
     let model = Mmpp::new(settings.step, states, &transitions, settings.sigma)?;
-    let misfit = misfit(&model, requests, &counts, &state_of, settings);
+    let misfit = misfit(&model, &requests, &counts, &state_of, settings);
     Ok(Fit { model, misfit })
 }
 
@@ -204,6 +202,13 @@ fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     positive("interval", settings.interval)?;
     positive("step", settings.step)?;
     positive("deviations", settings.deviations)?;
+    if !(settings.batch >= 0.0 && settings.batch <= settings.interval) {
+        return Err(FitError::Setting {
+            name: "batch",
+            value: settings.batch,
+            expected: "not negative and no longer than the interval",
+        });
+    }
     if settings.step > settings.interval {
         return Err(FitError::Setting {
             name: "step",
@@ -232,12 +237,12 @@ fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     }
 }
 
-/// Requests of one step as one.
-fn merge(trace: &[Request], step: f64) -> Vec<Request> {
+/// Requests of one batch as one, at the time of the first.
+fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
     let mut merged: Vec<Request> = Vec::new();
     for &request in trace {
         match merged.last_mut() {
-            Some(last) if request.at - last.at < step => last.work += request.work,
+            Some(first) if request.at - first.at < batch => first.work += request.work,
             _ => merged.push(request),
         }
     }

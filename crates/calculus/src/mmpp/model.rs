@@ -36,6 +36,16 @@ pub struct State {
     pub sizes: Sizes,
 }
 
+impl Requests {
+    /// The probability of a step with requests.
+    fn any(self) -> f64 {
+        match self {
+            Requests::Bernoulli(probability) => probability,
+            Requests::Poisson(rate) => -(-rate).exp_m1(),
+        }
+    }
+}
+
 impl State {
     /// Mean work a step.
     pub fn mean(&self) -> f64 {
@@ -244,6 +254,31 @@ impl Mmpp {
     /// several.
     pub fn mean(&self) -> f64 {
         self.mean
+    }
+
+    /// The probability of a step with requests; of a chain of several classes, the least of any state that has some.
+    pub fn busy(&self) -> f64 {
+        let any = |state: &State| state.requests.any();
+        if self.stationary.is_empty() {
+            let some = self.states.iter().map(any).filter(|&any| any > 0.0);
+            return some.fold(1.0, f64::min);
+        }
+        self.states.iter().zip(&self.stationary).map(|(state, share)| share * any(state)).sum()
+    }
+
+    /// By how much more work a step with requests brings than any step: the logarithm of the largest factor, over
+    /// states, by which E exp(theta A) grows if its last step is known to bring requests.
+    pub(crate) fn knowing_requests(&self, theta: f64) -> Option<f64> {
+        if !(theta > 0.0 && theta < self.limit) {
+            return None;
+        }
+        let factor = |state: &State| {
+            let (growth, any) = (state.growth(theta).0, state.requests.any());
+            if any > 0.0 { (growth + any) / (1.0 + growth) } else { 0.0 }
+        };
+        let largest = self.states.iter().map(factor).fold(0.0, f64::max);
+        let logarithm = (largest / self.busy()).ln();
+        logarithm.is_finite().then_some(logarithm)
     }
 
     /// The theta from which there is no bound; infinite if no work ever comes.

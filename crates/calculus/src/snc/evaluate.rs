@@ -18,12 +18,28 @@ pub(super) struct Memo {
     grid: Vec<[(u64, Option<Bound>); REMEMBERED]>,
     /// The last theta besides, for models that stand in an expression more than once.
     last: Vec<(u64, Option<Bound>)>,
+    /// The same with slopes.
+    sloped: Vec<(u64, Option<(Bound, Bound)>)>,
 }
 
 impl Memo {
     pub(super) fn grow(&mut self) {
         self.grid.push([(0, None); REMEMBERED]);
         self.last.push((0, None));
+        self.sloped.push((0, None));
+    }
+
+    fn sloped(
+        &mut self,
+        model: usize,
+        theta: f64,
+        make: impl FnOnce() -> Option<(Bound, Bound)>,
+    ) -> Option<(Bound, Bound)> {
+        let entry = &mut self.sloped[model];
+        if entry.0 != theta.to_bits() {
+            *entry = (theta.to_bits(), make());
+        }
+        entry.1
     }
 
     fn bound(&mut self, model: usize, theta: f64, make: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
@@ -104,12 +120,13 @@ impl Evaluator {
         let arrivals = self.visit(of, query.arrivals.0, x * theta, slopes)?;
         self.top = (arrivals as usize, service as usize);
         let (a, s) = (self.tape[self.top.0].bound, self.tape[self.top.1].bound);
+        let own = own_sigma(of, query, theta, x)?;
         let w = theta * (a.rho + s.rho);
         if !(w < 0.0 && s.rho < 0.0) {
             return None;
         }
         let logarithm = query.excess.ln() + (-w.exp_m1()).ln();
-        let latency = (logarithm / theta - a.sigma - s.sigma) / s.rho;
+        let latency = (logarithm / theta - a.sigma - own - s.sigma) / s.rho;
         latency.is_finite().then(|| Point { latency, odds: (-w).exp_m1().recip(), gap: self.gap })
     }
 
@@ -122,7 +139,7 @@ impl Evaluator {
                 let (model, memo) = (model as usize, &mut of.memo);
                 let arrivals = &of.models[model];
                 if slopes {
-                    let both = arrivals.bound_and_slope(theta)?;
+                    let both = memo.sloped(model, theta, || arrivals.bound_and_slope(theta))?;
                     slope = both.1;
                     both.0
                 } else {
@@ -191,7 +208,17 @@ impl Evaluator {
         }
         let (by_arrivals, by_service) = (self.adjoints[arrivals].0, self.adjoints[service].0);
         let mut own = (-logarithm / theta - odds * (a.rho + s.rho)) / (theta * s.rho);
+        let (x, _) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
+        let sigma = |theta, x| own_sigma(of, query, theta, x).unwrap_or(0.0);
+        let by = |a: f64, b: f64| (b - a) / (2.0 * NEARBY * s.rho);
+        if query.requests_of.is_some() {
+            own += by(sigma(theta * (1.0 + NEARBY), x), sigma(theta * (1.0 - NEARBY), x)) / theta;
+        }
         if query.dependent {
+            if query.requests_of.is_some() {
+                let more = (x - 1.0) * NEARBY;
+                gradient[0] += by(sigma(theta, x + more), sigma(theta, x - more));
+            }
             let (x, y) = exponents(of.parameters[0]);
             own += x * by_arrivals + y * by_service;
             gradient[0] += theta * ((x - 1.0) * by_arrivals - (y - 1.0) * by_service);
@@ -269,6 +296,19 @@ pub(super) struct Query {
     /// 1 - percentile / 100.
     pub(super) excess: f64,
     pub(super) dependent: bool,
+    /// The model of the arrivals, if the percentile is one of steps with requests.
+    pub(super) requests_of: Option<usize>,
+}
+
+/// A relative difference by which derivatives are taken that have no form of their own.
+const NEARBY: f64 = 1e-5;
+
+/// What sigma of the arrivals grows by when the step in question is known to bring requests. With Hoelder's x, the
+/// indicator of that, over its probability, is taken to the power x as well.
+fn own_sigma(of: &Expressions, query: &Query, theta: f64, x: f64) -> Option<f64> {
+    let Some(model) = query.requests_of.map(|model| &of.models[model]) else { return Some(0.0) };
+    let logarithm = model.knowing_requests(x * theta)? - (x - 1.0) * model.busy().ln();
+    Some(logarithm / (x * theta))
 }
 
 /// The bound of an operator's result; nothing where there is none.
@@ -367,7 +407,7 @@ mod tests {
         let departures = of.output(cross, first);
         let second = of.leftover(server, departures);
         let service = of.convolution(first, second);
-        (of, Query { arrivals: leaves[0], service, excess: 0.01, dependent: true })
+        (of, Query { arrivals: leaves[0], service, excess: 0.01, dependent: true, requests_of: Some(0) })
     }
 
     #[test]

@@ -99,6 +99,7 @@ pub struct Expressions {
     pub(super) parameters: Vec<f64>,
     pub(super) evaluator: Evaluator,
     pub(super) lyapunov: bool,
+    pub(super) by_request: bool,
     facts: Vec<Fact>,
     groups: usize,
     words: usize,
@@ -120,6 +121,7 @@ impl Expressions {
             parameters: vec![0.0],
             evaluator: Evaluator::default(),
             lyapunov: false,
+            by_request: false,
             facts: Vec::new(),
             groups,
             words: groups.div_ceil(64).max(1),
@@ -132,6 +134,14 @@ impl Expressions {
     /// twenty times slower, never looser; off at first, as published.
     pub fn lyapunov(&mut self, on: bool) {
         self.lyapunov = on;
+    }
+
+    /// Whether percentiles are of the steps that bring requests instead of all steps. Over time a request that comes
+    /// less often than the percentile may be exceeded is not seen at all, not even by its own work. Holds for arrivals
+    /// as a model brings them; the latency of an aggregate or an output stays one over time. Off at first, as
+    /// published.
+    pub fn by_request(&mut self, on: bool) {
+        self.by_request = on;
     }
 
     /// Takes a model in. Models that are the same are one, and evaluated once.

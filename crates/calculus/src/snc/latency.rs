@@ -18,7 +18,7 @@ const FAR: f64 = 4.0;
 const NEAR: f64 = 1.3;
 /// How well log theta is found; the bound is then good to about the square.
 const TOLERANCE: f64 = 1e-6;
-/// A descent ends when a bound falls by less than this, relatively.
+/// A search ends when a bound falls by less than this, relatively.
 const GAIN: f64 = 1e-11;
 /// The gap of a convolution, times theta, to begin with.
 const FIRST_SLACK: f64 = 1e-3;
@@ -108,8 +108,14 @@ impl Expressions {
             return Latency::Unstable(unstable);
         }
         let dependent = self.dependent(arrivals.0, service.0);
+        let requests_of = match self.nodes[arrivals.0 as usize] {
+            Node::Arrivals { model } if self.by_request && self.models[model as usize].busy() > 0.0 => {
+                Some(model as usize)
+            }
+            _ => None,
+        };
         let mut search = Search {
-            query: Query { arrivals, service, excess, dependent },
+            query: Query { arrivals, service, excess, dependent, requests_of },
             evaluator: std::mem::take(&mut self.evaluator),
             of: self,
             exponents: Vec::new(),

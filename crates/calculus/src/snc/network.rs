@@ -239,6 +239,12 @@ impl Network {
         self.expressions.lyapunov(on);
     }
 
+    /// Whether percentiles are of requests instead of time ([`Expressions::by_request`]); off at first, as published.
+    /// Of [`Analysis::HopByHop`] the first queue only.
+    pub fn by_request(&mut self, on: bool) {
+        self.expressions.by_request(on);
+    }
+
     /// Bounds of a workload's stages, given all others.
     pub fn bound(&mut self, workload: usize, analysis: Analysis) -> Result<WorkloadBound, NetworkError> {
         let (excess, flows) = self.workload(workload)?;
