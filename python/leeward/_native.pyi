@@ -123,7 +123,7 @@ class Scenario:
 
     @property
     def kind(self) -> str:
-        """What its policies place: `replicas` or `tasks`."""
+        """What its policies place: `replicas`, tasks of a `cell`, or `apps`."""
 
     def run(
         self,
@@ -152,7 +152,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """What its policies place: `replicas` or `tasks`."""
+        """What its policies place: `replicas`, tasks of a `cell`, or `apps`."""
 
     @property
     def warmup_s(self) -> float:
@@ -215,6 +215,7 @@ class Run:
     def migrations(self) -> pyarrow.Table:
         """Migrations of apps, by time: what was predicted of staying, of moving and of its cost."""
 
+def check_policy(policy: str, kind: str) -> None: ...
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(
     cluster: Cluster,
@@ -230,6 +231,7 @@ def place_replicas(
     max_imbalance: float | None = None,
     seed: int = 1,
     explain: int = 0,
+    clock: tuple[float, float] | None = None,
 ) -> dict[str, Any]: ...
 def place_tasks(
     cluster: Cluster,
@@ -246,6 +248,7 @@ def place_tasks(
     together: bool = True,
     seed: int = 1,
     explain: int = 0,
+    clock: tuple[float, float] | None = None,
 ) -> dict[str, Any]: ...
 def migrate(
     cluster: Cluster,
@@ -254,6 +257,7 @@ def migrate(
     telemetry: str | PathLike[str],
     hot: float | None = None,
     seed: int = 1,
+    clock: tuple[float, float] | None = None,
 ) -> dict[str, Any]: ...
 def simulate_apps(
     cluster: Cluster,

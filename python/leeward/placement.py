@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from leeward import _native
-from leeward.age import MAX_AGE, check_age
+from leeward.age import MAX_AGE, clock
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import of_policy
@@ -40,8 +40,8 @@ def place_replicas(
         size: Size of the block, such as `256MiB`.
         policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
-        max_age: How old the newest line of `telemetry` may be, where it has a column `t_s` of seconds since
-            1970.
+        max_age: How old the last line of each link in `telemetry` may be, where it has a column `t_s` of
+            seconds since 1970.
         writer: The host that writes; none if it is outside the cluster.
         replicas: Copies, the writer's included: 1 to 255.
         fault_domains: Fault domains besides the first copy's that must hold one, 0 to 255; by default 1, and
@@ -67,8 +67,7 @@ def place_replicas(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    if telemetry is not None:
-        check_age(telemetry, max_age)
+    wall = clock(max_age)
     with _of_argument(), of_policy("policy"):
         return _native.place_replicas(
             network,
@@ -84,6 +83,7 @@ def place_replicas(
             max_imbalance=max_imbalance,
             seed=seed,
             explain=min(explain, ALL),
+            clock=wall,
         )
 
 
@@ -116,12 +116,12 @@ def place_tasks(
         cpus: Processors of each task of a matrix alone, such as `2` or `500m`; by default 1.
         memory: Memory of each, such as `4GiB`; by default none.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
-        max_age: How old the newest line of `telemetry` may be, where it has a column `t_s` of seconds since
-            1970.
+        max_age: How old the last line of each link in `telemetry` may be, where it has a column `t_s` of
+            seconds since 1970.
         exclude: Hosts, racks and pods that must have none of the tasks; a text is one name.
         tags: Tags that hosts must have; a text is one.
         together: Whether the tasks are an app that is placed whole or not at all. If not, each is decided by
-            itself, one after the other, as a scheduler's stream is; then nothing is sent between them.
+            itself, one after the other, as a scheduler's stream is; then there must be no transfers.
         seed: Seed of ties.
         explain: How many candidates of each task to keep in `why`.
 
@@ -137,12 +137,11 @@ def place_tasks(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    if telemetry is not None:
-        check_age(telemetry, max_age)
+    wall = clock(max_age)
     square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
     if square is not None and square.endswith(".npy"):
         square = None
-    with _of_argument(), of_policy("policy"), advised():
+    with _of_argument(), _of_file(matrix), of_policy("policy"), advised():
         return _native.place_tasks(
             network,
             policy,
@@ -158,6 +157,7 @@ def place_tasks(
             together=together,
             seed=seed,
             explain=min(explain, ALL),
+            clock=wall,
         )
 
 
@@ -178,16 +178,16 @@ def migrate(
         running: A file of running tasks and what their jobs can bear.
         telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was so in the last
             window. Links it does not name are not seen.
-        max_age: How old the newest line of `telemetry` may be, where it has a column `t_s` of seconds since
-            1970.
+        max_age: How old the last line of each link in `telemetry` may be, where it has a column `t_s` of
+            seconds since 1970.
         policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
         hot: The utilization above which a link is hot, a share from 0 to 1; by default 0.75.
         seed: Seed of ties.
 
     Returns:
         `hot` (links that are hot, with their utilization, and with that after the moves), `moves` (in the
-        order in which they should be made), `kept` (tasks that stay on a link that stays hot, and why) and
-        `policy`.
+        order in which they should be made), `kept` (tasks that stay on a link that stays hot, and why),
+        `refused` (why there is no answer, or None) and `policy`.
 
     Raises:
         InputError: The cluster, a file or an argument is not right.
@@ -196,30 +196,42 @@ def migrate(
     if hot is not None and not 0 < hot <= 1:
         raise InputError("hot", None, None, None, f"{hot}: expected a share above 0, to 1")
     network = _native.Cluster(cluster)
-    check_age(telemetry, max_age)
+    wall = clock(max_age)
     with _of_argument(), of_policy("policy"):
-        return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed)
+        return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall)
 
 
 def _rows(matrix: Any) -> list[list[float]]:
     """A traffic matrix as rows of numbers."""
     import numpy
 
+    from leeward import npy
+    from leeward.matrix.series import check_tasks
+
+    name = str(matrix) if isinstance(matrix, str | PathLike) else "matrix"
     if isinstance(matrix, str | PathLike):
+        array = npy.read(matrix)
+    else:
         try:
-            matrix = numpy.load(matrix, allow_pickle=False)
-        except FileNotFoundError:
-            raise InputError(str(matrix), None, None, None, "no such file") from None
-        except (OSError, ValueError, EOFError) as error:
-            message = f"not readable as a NumPy array: {error}"
-            raise InputError(str(matrix), None, None, None, message) from None
-    try:
-        array = numpy.asarray(matrix, dtype=numpy.float64)
-    except (TypeError, ValueError):
-        array = numpy.zeros(0)
+            array = numpy.asarray(matrix)
+        except ValueError:
+            array = numpy.zeros(0)
     if array.ndim != 2:
-        raise InputError("matrix", None, None, None, "expected a square of numbers")
-    return array.tolist()  # type: ignore[no-any-return]
+        raise InputError(name, None, None, None, "expected a square of numbers")
+    npy.numbers(array, name)
+    check_tasks(max(array.shape), name)
+    return array.astype(numpy.float64).tolist()  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _of_file(matrix: Any) -> Iterator[None]:
+    """Lets what is wrong with a matrix that a file holds be wrong with the file."""
+    try:
+        yield
+    except InputError as error:
+        if error.file != "matrix" or not isinstance(matrix, str | PathLike):
+            raise
+        raise InputError(str(matrix), None, None, error.field, error.message) from None
 
 
 @contextmanager

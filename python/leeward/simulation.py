@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from os import PathLike
 
 from leeward import _native
-from leeward._native import Cluster, Run, Scenario
+from leeward._native import Run, Scenario
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 
@@ -77,28 +77,26 @@ def simulate(
     if not chosen:
         raise InputError("policies", None, None, None, "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
-    check_policies(chosen, scenario.kind)
+    if policies is not None:
+        # Those of a scenario were checked with it.
+        check_policies(chosen, scenario.kind)
     with advised(), of_policy("policies"):
         return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
 
 
 def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
-    """Checks that there are such policies, with such settings, by asking each about next to nothing.
+    """Checks that there are such policies, with such settings.
 
     Args:
         policies: With their settings.
-        kind: What they place: `replicas` or `tasks`.
+        kind: What they place: `replicas`, tasks of a `cell`, or `apps`.
 
     Raises:
         InputError: One is not right.
     """
-    cluster = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1})
     with of_policy("policies"):
         for policy in policies:
-            if kind == "tasks":
-                _native.simulate_apps(cluster, policy, [])
-            else:
-                _native.place_replicas(cluster, policy, "1MiB")
+            _native.check_policy(policy, kind)
 
 
 def duration(seconds: float) -> str:

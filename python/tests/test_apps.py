@@ -48,6 +48,31 @@ def scenario(tmp_path: Path) -> Path:
     return tmp_path / "apps.yaml"
 
 
+def test_apps_that_arrive_after_the_end_are_a_table_of_apps(run: Run, scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("at: 10s, every: 1min", "at: 20min"))
+    shown = run("simulate", str(scenario))
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[1].split() == ["apps", "that", "arrived", "0", "0"]
+    assert "block" not in shown.stdout
+    assert "warning:" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "policies"),
+    [(("memory: 100MB", "cpus: 3"), ["random", "choreo"]), (("[random, choreo]", "[random, utp]"), ["utp"])],
+)
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_a_policy_that_places_no_app_is_named(
+    run: Run, scenario: Path, change: tuple[str, str], policies: list[str], seeds: str
+) -> None:
+    scenario.write_text(SCENARIO.replace(*change).replace("migration: {every: 10s, pause: 1s}\n", ""))
+    shown = run("simulate", str(scenario), "--seeds", seeds)
+    assert shown.returncode == 0, shown.stderr
+    told = [line for line in shown.stderr.splitlines() if line.startswith("warning:")]
+    count = 9 * int(seeds)
+    assert told == [f"warning: {policy}: no app was placed, of {count} that arrived" for policy in policies]
+
+
 def test_apps_are_compared_in_words_of_their_own(run: Run, scenario: Path) -> None:
     shown = run("simulate", str(scenario), "--out", "out")
     assert shown.returncode == 0, shown.stderr

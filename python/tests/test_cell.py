@@ -39,6 +39,22 @@ def scenario(tmp_path: Path) -> Path:
     return tmp_path / "cell.yaml"
 
 
+def test_settings_of_a_cells_policy_go_to_the_half_that_knows_them(run: Run, scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("[borg, utp]", "[borg, 'utp:margin=0.1']").replace("6h", "1h"))
+    for options in ([], ["--policy", "utp:margin=0.1:sample=8"], ["--seeds", "2"]):
+        shown = run("simulate", str(scenario), *options)
+        assert shown.returncode == 0, shown.stderr
+    wrong = run("simulate", str(scenario), "--policy", "utp:margins=0.1")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: --policy: utp.margins: unknown field")
+    scenario.write_text(SCENARIO.replace("[borg, utp]", "[borg, 'utp:margins=0.1']"))
+    wrong = run("simulate", str(scenario))
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: ")
+    assert "cell.yaml:3:" in wrong.stderr
+    assert "--policy" not in wrong.stderr
+
+
 def test_a_cell_is_compared_in_words_of_its_own(run: Run, scenario: Path) -> None:
     shown = run("simulate", str(scenario), "--out", "out")
     assert shown.returncode == 0, shown.stderr

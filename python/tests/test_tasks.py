@@ -11,7 +11,6 @@ import pytest
 
 import leeward
 from leeward import InputError, _native
-from leeward.age import check_age
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -201,38 +200,155 @@ def test_stale_telemetry_is_refused_by_every_decision_and_says_how_old_it_is(
     for command in commands:
         refused = run(*command)
         assert refused.returncode == 2
-        assert refused.stderr.startswith(f"error: {stamped}: t_s: stale: the newest line was measured 2 h")
+        assert refused.stderr.startswith(f"error: {stamped}: t_s: "), refused.stderr
+        assert " links are stale: r" in refused.stderr
+        assert " was measured 2 h" in refused.stderr
+        assert refused.stderr.splitlines()[0].endswith(" ago; at most 5 min")
         assert len(refused.stderr.splitlines()) <= 2
         allowed = run(*command, "--max-age", "3h")
         assert "stale" not in allowed.stderr
 
 
+def replicas_at(path: Path, now_s: float, max_age_s: float = 300.0) -> dict[str, object]:
+    """Places a block when the clock on the wall says `now_s`."""
+    cluster = leeward.Cluster(EXAMPLES / "clusters" / "racks.yaml")
+    return _native.place_replicas(
+        cluster, "uniform", "1MiB", telemetry=path, seed=1, clock=(now_s, max_age_s)
+    )
+
+
 @pytest.mark.parametrize(
-    ("text", "max_age", "message"),
+    ("text", "message"),
     [
-        ("link,load_bps,t_s\nr0:uplink,1,100", "5min", "t_s: stale: the newest line was measured 15 min ago"),
         (
-            "link,load_bps,t_s\nr0:uplink,1,5000",
-            "5min",
-            "t_s: the newest line was measured 1 h 7 min from now",
+            "link,load_bps,t_s\nr0:uplink,1,100",
+            "t_s: 1 of 1 links is stale: r0:uplink was measured 15 min ago",
         ),
-        ("link,load_bps,t_s\nr0:uplink,1,soon", "5min", "t_s: expected seconds since 1970 in every line"),
-        ("link,load_bps,t_s\nr0:uplink,1,", "5min", "t_s: expected seconds since 1970 in every line"),
-        ("link,load_bps,t_s\nr0:uplink,1,inf", "5min", "t_s: expected seconds since 1970 in every line"),
-        ("link,load_bps,t_s\nr0:uplink,1,990", "now", "max_age: "),
+        ("link, load_bps, t_s\nr0:uplink, 1, 100", "r0:uplink was measured 15 min ago; at most 5 min"),
+        (
+            "link,load_bps,t_s\nr0:uplink,1,990\nr1:uplink,1,990\nr2:uplink,1,600\nr3:uplink,1,500",
+            "t_s: 2 of 4 links are stale: r3:uplink was measured 8 min 20 s ago; at most 5 min",
+        ),
+        ("link,load_bps,t_s\nr0:uplink,1,5000", "t_s: r0:uplink was measured 1 h 7 min from now"),
+        ("link,load_bps,t_s\nr0:uplink,1,soon", ":2: t_s: `soon`: not a number; expected seconds since 1970"),
+        ("link,load_bps,t_s\nr0:uplink,1,", ":2: t_s: ``: not a number; expected seconds since 1970"),
+        ("link,load_bps,t_s\nr0:uplink,1,inf", ":2: t_s: `inf`: not a finite number"),
+        ("link,load_bps,t_s,t_s\nr0:uplink,1,990,990", ":1: t_s: two columns have this name"),
     ],
 )
-def test_ages_of_telemetry_that_are_not_right(tmp_path: Path, text: str, max_age: str, message: str) -> None:
+def test_times_in_telemetry_that_are_not_right(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "loads.csv"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
-        check_age(path, max_age, now_s=1000.0)
+        replicas_at(path, 1000.0)
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["link,load_bps\nr0:uplink,1", "", "link,load_bps,t_s\nr0:uplink,1,950"])
-def test_telemetry_without_times_or_with_new_ones_is_taken(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "link,load_bps\nr0:uplink,1",
+        "link,load_bps,t_s\nr0:uplink,1,950",
+        "link,load_bps,t_s\nr0:uplink,1,100\nr0:uplink,1,950",
+        "link,load_bps,t_s\nr0:uplink,1,1050",
+    ],
+)
+def test_telemetry_without_times_or_of_which_each_link_ends_late_is_taken(tmp_path: Path, text: str) -> None:
     path = tmp_path / "loads.csv"
     path.write_text(text)
-    check_age(path, now_s=1000.0)
-    check_age(tmp_path / "none.csv", now_s=1000.0)
+    assert replicas_at(path, 1000.0)["hosts"]
+
+
+@pytest.mark.parametrize("age", ["-5min", "soon", "5"])
+def test_a_greatest_age_that_is_no_time_is_refused_without_telemetry_too(run: Run, age: str) -> None:
+    cluster = ["--cluster", str(EXAMPLES / "clusters" / "racks.yaml"), f"--max-age={age}"]
+    matrix = ["--matrix", str(EXAMPLES / "apps" / "stencil.csv")]
+    for command in (["replicas", *cluster, "--size", "1MiB"], ["tasks", *cluster, *matrix]):
+        refused = run("place", *command)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"error: --max-age: `{age}`: ")
+
+
+def test_a_job_with_transfers_or_a_matrix_is_refused_and_not_placed_without_them(
+    run: Run, tenant: Path
+) -> None:
+    numpy.save(tenant.parent / "m.npy", numpy.zeros((3, 3)))
+    for options, name in (([], "app.yaml: transfers"), (["--matrix", "m.npy"], "--matrix")):
+        shown = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", *options)
+        assert (shown.returncode, shown.stdout) == (2, "")
+        assert shown.stderr.startswith(f"error: {name}: a job's tasks are placed one by one; transfers")
+
+
+def test_migrate_on_a_mesh_is_refused_and_not_all_is_cool(run: Run, tenant: Path) -> None:
+    folder = tenant.parent
+    (folder / "loads.csv").write_text("link,load_bps\nh0:egress,799e6\n")
+    (folder / "running.yaml").write_text("tasks: [{host: h0, task: {name: a}}]\n")
+    options = ["--cluster", str(tenant), "--telemetry", "loads.csv", "--running", "running.yaml"]
+    shown = run("migrate", *options)
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert "a mesh has none" in shown.stderr
+    assert "a mesh has none" in json.loads(run("migrate", *options, "-o", "json").stdout)["refused"]
+
+
+def test_an_app_file_finds_its_matrix_among_the_traces(tenant: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tenant.parent / "traces" / "set").mkdir(parents=True)
+    (tenant.parent / "traces" / "set" / "m.csv").write_text("0,5\n0,0\n")
+    (tenant.parent / "app.yaml").write_text("tasks: [{name: a}, {name: b}]\nmatrix: 'data:set/m.csv'\n")
+    monkeypatch.setenv("LEEWARD_DATA", str(tenant.parent / "traces"))
+    decision = leeward.place_tasks(tenant, tenant.parent / "app.yaml", policy="choreo")
+    assert [one["bytes"] for one in decision["transfers"]] == [5]
+
+
+def test_tasks_of_a_job_that_fit_nowhere_for_one_reason_are_told_in_one_line(run: Run, tenant: Path) -> None:
+    (tenant.parent / "app.yaml").write_text("tasks: [{name: a, cpus: 1, count: 20}, {name: b, cpus: 3}]\n")
+    shown = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", "--policy", "borg")
+    assert shown.returncode == 1
+    assert shown.stderr == ("error: a8 to b (13 tasks) fit nowhere: 4 hosts (too few processors are left)\n")
+
+
+def test_a_running_task_of_a_job_that_the_file_does_not_list_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "running.yaml").write_text(
+        "jobs: [{name: indexer, budget: {down: 1}}]\n"
+        "tasks:\n"
+        "  - {host: r0h0, job: indexer, task: {name: a}}\n"
+        "  - {host: r0h1, job: indexr, task: {name: b}}\n"
+    )
+    options = [
+        *("--cluster", str(EXAMPLES / "clusters" / "racks.yaml")),
+        *("--telemetry", str(EXAMPLES / "telemetry" / "racks.csv")),
+    ]
+    shown = run("migrate", *options, "--running", "running.yaml")
+    assert shown.returncode == 2
+    assert "running.yaml:4:5: tasks[1].job: `indexr`: `jobs` lists no job of this name" in shown.stderr
+
+
+def test_numbers_in_errors_are_short(run: Run, tenant: Path) -> None:
+    (tenant.parent / "loads.csv").write_text("link,load_bps\nh0:egress,1e300\n")
+    options = ["--cluster", str(tenant), "--app", "app.yaml"]
+    shown = run("place", "tasks", *options, "--telemetry", "loads.csv")
+    assert "loads.csv:2: load_bps: 1e300: more than any link carries" in shown.stderr
+    (tenant.parent / "m.csv").write_text("0,1e300,0\n0,0,0\n0,0,0\n")
+    shown = run("place", "tasks", *options, "--matrix", "m.csv")
+    assert "1e300: too much for one app" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "error"),
+    [
+        ((100_000, 100_000), "<f8", "m.npy: not readable as a NumPy array: "),
+        ((3, 3), "<c16", "m.npy: an array of complex128; expected numbers"),
+        ((3,), "<f8", "m.npy: expected a square of numbers"),
+        ((3, 2), "<f8", "m.npy: row 1: 2 numbers in 3 rows"),
+    ],
+)
+def test_bad_numpy_files_are_named(
+    run: Run, tenant: Path, shape: tuple[int, ...], kind: str, error: str
+) -> None:
+    with (tenant.parent / "m.npy").open("wb") as file:
+        header = {"descr": kind, "fortran_order": False, "shape": shape}
+        numpy.lib.format.write_array_header_1_0(file, header)
+        file.write(bytes(9 * 16))
+    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--matrix", "m.npy")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
+    assert len(shown.stderr.splitlines()) == 1

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use crate::serve::serve;
     #[pymodule_export]
-    use crate::simulation::{Run, Scenario};
+    use crate::simulation::{Run, Scenario, check_policy};
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, read_loads};
+use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
 use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal, Registration, Request, moves, tasks};
 use leeward_simulator::stage::scenario::PolicySpec;
@@ -39,7 +39,8 @@ fn registered<Q: Request>(registration: &Registration<Q>) -> Value {
 /// Decides where the copies of one block go. Links that the telemetry file does not name are not seen.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = None,
-    exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, seed = 1, explain = 0))]
+    exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, seed = 1, explain = 0,
+    clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
     py: Python<'_>,
@@ -56,6 +57,7 @@ pub fn place_replicas(
     max_imbalance: Option<f64>,
     seed: u64,
     explain: u16,
+    clock: Option<(f64, f64)>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
@@ -81,14 +83,20 @@ pub fn place_replicas(
     let ledger = ledger.map_err(|e| wrong("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let mut engine = Engine::new(ledger, made, seed, explain);
-    let answer = py.detach(|| decide(&mut engine, telemetry, interval, request)).map_err(Refused)?;
+    let answer = py.detach(|| decide(&mut engine, telemetry, clock, interval, request)).map_err(Refused)?;
     as_python(py, &describe(fabric, &spec.label, answer))
+}
+
+/// A clock as Python tells it: seconds since 1970, and how old telemetry may be.
+pub fn at((now, max_age): (f64, f64)) -> Clock {
+    Clock { now, max_age }
 }
 
 /// What the engine answers, given a telemetry file.
 fn decide(
     engine: &mut Engine,
     telemetry: Option<PathBuf>,
+    clock: Option<(f64, f64)>,
     interval: Nanos,
     request: ReplicaRequest,
 ) -> Result<Result<Placed<Chain>, Refusal>, InputError> {
@@ -98,7 +106,7 @@ fn decide(
     if let Some(path) = telemetry {
         let path = path.to_string_lossy();
         let text = Files::default().open(&path)?;
-        let (samples, until) = read_loads(text, &fabric, interval)?;
+        let (samples, until) = read_loads(text, &fabric, interval, clock.map(at))?;
         now = until;
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }

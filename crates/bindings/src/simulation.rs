@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use leeward_fabric::input::InputError;
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_simulator::stage::scenario::{Kind, PolicySpec};
 use leeward_simulator::stage::summary::{Comparison, Summary};
 use leeward_simulator::{RunError, Task, run_all};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -88,10 +88,10 @@ impl Scenario {
         self.inner.ledger.hot
     }
 
-    /// What its policies place: `replicas` or `tasks`.
+    /// What its policies place: `replicas`, tasks of a `cell`, or `apps`.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.inner.kind().of_policies()
+        self.inner.kind().word()
     }
 
     /// Runs every policy under every seed, up to `jobs` at once. `progress(task, share)` is told how far each is.
@@ -133,6 +133,18 @@ impl Scenario {
     }
 }
 
+/// Checks that there is such a policy, with such settings, for what a scenario of a kind places.
+#[pyfunction]
+pub fn check_policy(policy: &str, kind: &str) -> Result<(), Refused> {
+    let wrong = |message: String| Refused(InputError::new("policy", message));
+    let Some(kind) = Kind::of_word(kind) else {
+        let message = format!("`{}`: expected replicas, cell or apps", excerpt(kind));
+        return Err(Refused(InputError::new("kind", message)));
+    };
+    let spec: PolicySpec = policy.parse().map_err(wrong)?;
+    kind.check(&spec).map_err(|error| wrong(error.to_string()))
+}
+
 /// An error of a run as Python knows it.
 fn refused(error: RunError) -> PyErr {
     match error {
@@ -168,9 +180,10 @@ impl Run {
         self.scenario.ledger.hot
     }
 
+    /// What the policies of its scenario place.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.scenario.kind().of_policies()
+        self.scenario.kind().word()
     }
 
     #[getter]

@@ -17,13 +17,15 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::errors::Refused;
+use crate::place::at;
 use crate::simulation::as_python;
 
 /// Decides where the tasks of an app go, together or one after the other. Links that the telemetry file does not name
 /// are not seen. A matrix without an app file is an app of tasks alike, of `cpus` and `memory` each.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
-    data = None, telemetry = None, exclude = vec![], tags = vec![], together = true, seed = 1, explain = 0))]
+    data = None, telemetry = None, exclude = vec![], tags = vec![], together = true, seed = 1, explain = 0,
+    clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
     py: Python<'_>,
@@ -41,20 +43,22 @@ pub fn place_tasks(
     together: bool,
     seed: u64,
     explain: u16,
+    clock: Option<(f64, f64)>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let spec = spec(policy)?;
     let policy = tasks::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
-    let decide = || -> Result<Value, InputError> {
+    let decide = move || -> Result<Value, InputError> {
         let files = Files { base: PathBuf::new(), data };
-        let mut app = match (&app, &matrix, &square) {
+        let file = app;
+        let mut app = match (&file, &matrix, &square) {
             (Some(_), ..) if cpus.is_some() || memory.is_some() => {
                 let field = if cpus.is_some() { "cpus" } else { "memory" };
                 let message = "the app file says it; it goes with a matrix alone";
                 return Err(InputError::new("request", message).in_field(field));
             }
-            (Some(app), ..) => read_app(app)?,
+            (Some(app), ..) => read_app(app, files.data.clone())?,
             (None, Some(matrix), _) => App::from_rows(matrix, alike(cpus, memory)?)?,
             (None, None, Some(square)) => App::from_square(square, &files, alike(cpus, memory)?)?,
             (None, None, None) => {
@@ -62,13 +66,17 @@ pub fn place_tasks(
                 return Err(InputError::new("request", message).in_field("app"));
             }
         };
+        if !together {
+            let file = file.as_ref().map(|path| path.to_string_lossy().into_owned());
+            by_themselves(file, matrix.is_some() || square.is_some(), &app)?;
+        }
         if let Some(matrix) = &matrix {
             app.set_matrix(matrix)?;
         } else if let Some(square) = &square {
             app.set_square(square, &files)?;
         }
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
-        let (ledger, now) = ledger(cluster, telemetry.as_deref(), None)?;
+        let (ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
@@ -82,7 +90,11 @@ pub fn place_tasks(
 
 /// Decides which of the tasks that run should leave hot racks, in what order, and which stay.
 #[pyfunction]
-#[pyo3(signature = (cluster, policy, running, telemetry, hot = None, seed = 1))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "these are the arguments of the command, named on the Python side"
+)]
+#[pyo3(signature = (cluster, policy, running, telemetry, hot = None, seed = 1, clock = None))]
 pub fn migrate(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
@@ -91,6 +103,7 @@ pub fn migrate(
     telemetry: PathBuf,
     hot: Option<f64>,
     seed: u64,
+    clock: Option<(f64, f64)>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
@@ -98,21 +111,31 @@ pub fn migrate(
     let policy = moves::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let decide = || -> Result<Value, InputError> {
         let fleet = Fleet::read(&running.to_string_lossy(), fabric)?;
-        let (ledger, now) = ledger(cluster, Some(&telemetry), hot)?;
+        let (ledger, now) = ledger(cluster, Some(&telemetry), clock, hot)?;
         let mut pool = Pool::new(fabric.clone());
         fleet.occupy(&mut pool);
         let mut scratch = Scratch::default();
         let view = &mut ledger.view(now, &mut scratch);
         let mut context = Context { view, pool: &pool, seed, explain: Explain::Off };
-        let decided = policy.place(std::slice::from_ref(&fleet.request), &mut context).remove(0);
-        let moves = decided.map(|decision| decision.choice).unwrap_or_default();
+        // What has no rack's links has none that are hot; that is no answer.
+        let decided = if fabric.all_racks().any(|rack| fabric.out_of_domain(rack).is_none()) {
+            Err(Refusal::NoRackLinks)
+        } else {
+            policy.place(std::slice::from_ref(&fleet.request), &mut context).remove(0)
+        };
+        let (moves, refused) = match decided {
+            Ok(decision) => (decision.choice, None),
+            Err(refusal) => (Moves::default(), Some(refusal.to_string())),
+        };
         let hot = fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
         let hot = hot.flatten().filter(|&link| context.view.hot_since(link).is_some()).map(|link| {
             let utilization = ledger.view(now, &mut Scratch::default()).utilization_with(link, Load(0));
             let after = context.view.utilization_with(link, Load(0));
             json!({ "link": fabric.resource_name(link), "utilization": utilization, "after": after })
         });
-        Ok(describe_moves(fabric, &spec.label, &fleet, &moves, hot.collect()))
+        let mut described = describe_moves(fabric, &spec.label, &fleet, &moves, hot.collect());
+        described["refused"] = json!(refused);
+        Ok(described)
     };
     as_python(py, &py.detach(decide).map_err(Refused)?)
 }
@@ -135,15 +158,16 @@ fn alike(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputErro
     Ok(Task { cpus, memory, ..Task::default() })
 }
 
-fn read_app(path: &Path) -> Result<App, InputError> {
+fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
     let base = path.parent().map(Path::to_owned).unwrap_or_default();
-    App::read(&path.to_string_lossy(), &Files { base, data: None })
+    App::read(&path.to_string_lossy(), &Files { base, data })
 }
 
 /// A ledger that knows what a telemetry file says, and the time at the end of it.
 fn ledger(
     cluster: &leeward_fabric::Cluster,
     telemetry: Option<&Path>,
+    clock: Option<(f64, f64)>,
     hot: Option<f64>,
 ) -> Result<(Ledger, Nanos), InputError> {
     // What a file says does not age.
@@ -154,9 +178,22 @@ fn ledger(
     let mut ledger = ledger.map_err(|error| InputError::new("ledger", error.to_string()))?;
     let Some(path) = telemetry else { return Ok((ledger, Nanos(0))) };
     let text = Files::default().open(&path.to_string_lossy())?;
-    let (samples, until) = read_loads(text, &cluster.fabric, interval)?;
+    let (samples, until) = read_loads(text, &cluster.fabric, interval, clock.map(at))?;
     ledger.report(&samples, until);
     Ok((ledger, until))
+}
+
+/// Refuses what tasks send each other where each is decided by itself.
+fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
+    let wrong = |name: String, field: &str| {
+        let message =
+            "a job's tasks are placed one by one; transfers would be ignored: use --app (or together)";
+        Err(InputError::new(name, message).in_field(field))
+    };
+    if matrix {
+        return wrong("request".into(), "matrix");
+    }
+    if app.request.transfers.is_empty() { Ok(()) } else { wrong(file.unwrap_or_default(), "transfers") }
 }
 
 /// What is asked: the app, or each of its tasks by itself as a scheduler would.

@@ -22,6 +22,7 @@
 //! C is believed capacity, M what is measured, L = M + what is committed and not yet measured, R reserved rates.
 //! Time is an argument everywhere; nothing here reads a clock or does I/O.
 
+mod age;
 mod derived;
 mod entry;
 mod ledger;
@@ -37,6 +38,7 @@ mod telemetry;
 mod transact;
 mod view;
 
+pub use age::Clock;
 pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction};
 pub use ledger::Ledger;
 pub use loads::{load_of, named_link, read_loads};

@@ -1,18 +1,27 @@
 //! Telemetry files: what links were seen to carry, as CSV, for a decision without a live feed.
 //!
 //! The columns are `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `load_bps` (bits per second), in any
-//! order and with others beside them. A link may have several lines: they are windows of one interval each, the oldest first.
+//! order and with others beside them. A link may have several lines: they are windows of one interval each, the oldest
+//! first. A column `t_s` may say when each was measured, in seconds since 1970.
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::{InputError, Table, Text, excerpt};
+use leeward_fabric::input::{InputError, Table, Text, excerpt, shown};
 use leeward_fabric::{Fabric, Load, Nanos, ResourceId, ResourceKind};
 
-use crate::Sample;
+use crate::{Clock, Sample};
 
-/// Reads a telemetry file. The last window of every link ends at the time returned with the samples.
-pub fn read_loads(text: Text, fabric: &Fabric, interval: Nanos) -> Result<(Vec<Sample>, Nanos), InputError> {
-    let mut table = Table::open(text, ["link", "load_bps"])?;
+/// Reads a telemetry file. The last window of every link ends at the time returned with the samples. With a clock, links
+/// that were measured too long ago are refused, where the file says when.
+pub fn read_loads(
+    text: Text,
+    fabric: &Fabric,
+    interval: Nanos,
+    clock: Option<Clock>,
+) -> Result<(Vec<Sample>, Nanos), InputError> {
+    let name = text.name().to_owned();
+    let mut table = Table::with_extra(text, ["link", "load_bps"], Some("t_s"))?;
+    let mut measured = BTreeMap::new();
     let mut loads: BTreeMap<ResourceId, Vec<Load>> = BTreeMap::new();
     while let Some(row) = table.next_row()? {
         let [link, load] = row.cells;
@@ -20,7 +29,11 @@ pub fn read_loads(text: Text, fabric: &Fabric, interval: Nanos) -> Result<(Vec<S
         let load = row.line.number("load_bps", "bits per second", load)?;
         let load = load_of(load).map_err(|message| row.line.error("load_bps", message))?;
         loads.entry(resource).or_default().push(load);
+        if let Some(at) = row.extra {
+            measured.insert(resource, row.line.number("t_s", "seconds since 1970", at)?);
+        }
     }
+    clock.map_or(Ok(()), |clock| clock.check(&name, fabric, &measured))?;
     let windows = loads.values().map(Vec::len).max().unwrap_or(0) as u64;
     let mut samples = Vec::new();
     for (&resource, loads) in &loads {
@@ -44,9 +57,9 @@ pub fn named_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
 /// A load in bits per second as telemetry tells it, or what is wrong with it.
 pub fn load_of(bps: f64) -> Result<Load, String> {
     if bps.is_nan() || bps < 0.0 {
-        Err(format!("{bps}: expected bits per second, not negative"))
+        Err(format!("{}: expected bits per second, not negative", shown(bps)))
     } else if bps > MOST_BPS {
-        Err(format!("{bps}: more than any link carries"))
+        Err(format!("{}: more than any link carries", shown(bps)))
     } else {
         Ok(Load(bps.round() as i64))
     }

@@ -1,10 +1,11 @@
 //! Rules of the ledger one by one: what it refuses, what it ignores, and the corners that went wrong once.
 
 use leeward_calculus::TokenBucket;
+use leeward_fabric::input::Text;
 use leeward_fabric::{Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{
-    CommitError, Demand, Discarded, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings, Sample, Scratch,
-    Sign, Transaction,
+    Clock, CommitError, Demand, Discarded, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings, Sample,
+    Scratch, Sign, Transaction, read_loads,
 };
 
 mod support;
@@ -389,4 +390,26 @@ fn class_counters_that_come_later_start_with_what_they_say() {
     // No more than all of it.
     assert_eq!(report(&mut ledger, 3, Some(900)), Some(276));
     assert_eq!(report(&mut ledger, 4, None), None);
+}
+
+#[test]
+fn of_a_link_with_a_history_the_last_line_says_how_old_it_is() {
+    let fabric = cluster(TREE).fabric;
+    let name = fabric.resource_name(downlink(&fabric));
+    let check = |times: &[&str]| {
+        let lines: String = times.iter().map(|at| format!("{name},1,{at}\n")).collect();
+        let text = Text::from_bytes("loads.csv", format!("link, load_bps ,t_s\n{lines}")).expect("text");
+        let clock = Clock { now: 100_000.0, max_age: 300.0 };
+        read_loads(text, &fabric, Nanos(SECOND), Some(clock)).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(check(&["100", "99700"]), Ok(()));
+    assert_eq!(check(&["100060"]), Ok(()));
+    let stale = format!("loads.csv: t_s: 1 of 1 links is stale: {name} was measured 27 h ago; at most 5 min");
+    assert_eq!(check(&["99900", "2800"]), Err(stale));
+    let ahead = format!("loads.csv: t_s: {name} was measured 2 min from now; expected seconds since 1970");
+    assert_eq!(check(&["100120"]), Err(ahead));
+    assert_eq!(
+        check(&["1", "-1"]),
+        Err("loads.csv:3: t_s: `-1`: must not be negative; expected seconds since 1970".into())
+    );
 }

@@ -60,6 +60,10 @@ def migrate(
         decision = decide(network, running, telemetry, max_age=max_age, policy=policy, hot=hot, seed=seed)
     if output is Format.json:
         print_json(decision)
+    if decision["refused"]:
+        print("error:", decision["refused"], file=sys.stderr)
+        raise typer.Exit(1)
+    if output is Format.json:
         return
     if not decision["hot"]:
         print("no link of a rack is hot", file=sys.stderr)

@@ -21,6 +21,7 @@ Examples:
       --telemetry examples/telemetry/loads.csv --size 1GiB --policy leeward --exclude r4 -o json
   leeward place replicas --cluster examples/clusters/reference.yaml \\
       --size 256MiB --policy uniform
+  leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml --explain
 
 The telemetry file is CSV with the columns link,load_bps and a line a link: r3:downlink,350e6
 """
@@ -36,8 +37,8 @@ app = typer.Typer(rich_markup_mode=None)
 def place() -> None:
     """Ask where work should go, once.
 
-    A policy decides on a cluster file and a telemetry file, and says why. `leeward serve` does the same on
-    live telemetry.
+    A policy decides on a cluster file and a telemetry file, and says why. For replicas, `leeward serve` does
+    the same on live telemetry.
     """
 
 

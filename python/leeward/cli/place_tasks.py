@@ -27,6 +27,8 @@ each sends out of its rack and receives. The telemetry file is CSV with the colu
 """
 SHOWN = 8
 """Candidates of each task in an explanation."""
+MOST_RANGES = 4
+"""Of tasks that are named in one line."""
 
 
 def tasks(
@@ -127,12 +129,45 @@ def tasks(
         if explain:
             _print_transfers(decision)
             _print_reasons(decision)
-    for refusal in dict.fromkeys(decision["refused"] or ()):
+    for refusal in _refusals(decision):
         print("error:", refusal, file=sys.stderr)
     if decision["refused"]:
         if "telemetry" in decision["refused"][0] and not telemetry:
             print("hint: --telemetry FILE says what links carry", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _refusals(decision: dict[str, Any]) -> list[str]:
+    """Why tasks are refused; those of a job that fit nowhere for the same reason in one line."""
+    names = [task["task"] for task in decision["tasks"]]
+    left = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
+    refused = decision["refused"] or []
+    if len(refused) != len(left):
+        return list(dict.fromkeys(refused))
+    reasons: dict[str, list[int]] = {}
+    for at, refusal in zip(left, refused, strict=True):
+        reasons.setdefault(refusal.replace(f"task {names[at]} fits", "fits", 1), []).append(at)
+    made = []
+    for reason, group in reasons.items():
+        if not reason.startswith("fits "):
+            made.append(reason)
+        elif len(group) == 1:
+            made.append(f"task {names[group[0]]} {reason}")
+        else:
+            made.append(f"{_ranges(names, group)} ({len(group):,} tasks) {reason.replace('fits', 'fit', 1)}")
+    return made
+
+
+def _ranges(names: list[str], places: list[int]) -> str:
+    """Tasks by name, those in a row as the first to the last."""
+    rows: list[list[int]] = []
+    for place in places:
+        if rows and place == rows[-1][-1] + 1:
+            rows[-1].append(place)
+        else:
+            rows.append([place])
+    words = [" to ".join(names[at] for at in dict.fromkeys((row[0], row[-1]))) for row in rows]
+    return ", ".join(words[:MOST_RANGES] + (["and others"] if len(words) > MOST_RANGES else []))
 
 
 def _print_completion(decision: dict[str, Any]) -> None:

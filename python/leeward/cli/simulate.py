@@ -13,6 +13,7 @@ from leeward._native import Run, Scenario
 from leeward.cli.options import advised, given_by, listed, one_of, place, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
+from leeward.figures import flat
 from leeward.report.rows import comparison_rows, glossary
 from leeward.simulation import duration
 
@@ -116,7 +117,7 @@ def simulate(
     if out:
         results.check(out, "--out")
     found = read(scenario)
-    runs = run(found, found.policies if chosen is None else chosen, seed, jobs)
+    runs = run(found, chosen, seed, jobs)
     show(runs, output)
     if out:
         results.write(out, found, runs)
@@ -130,15 +131,16 @@ def read(file: str) -> Scenario:
         return read_scenario(file)
 
 
-def run(scenario: Scenario, policies: list[str], seed: int | None, jobs: int | None) -> list[Run]:
-    """Runs policies, with progress on stderr."""
+def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: int | None) -> list[Run]:
+    """Runs policies, or those of the scenario, with progress on stderr."""
     from leeward.simulation import simulate as simulate_all
 
     seeds = None if seed is None else [seed]
-    what, total = f"simulating {', '.join(policies)}", scenario.horizon_s * len(policies)
+    chosen = scenario.policies if policies is None else policies
+    what, total = f"simulating {', '.join(chosen)}", scenario.horizon_s * len(chosen)
     with (
         given_by(policies="--policy"),
-        progress(what, STEPS * len(policies), amount=simulated(total)) as advance,
+        progress(what, STEPS * len(chosen), amount=simulated(total)) as advance,
         patience(f"reading what arrives in {scenario.name}") as begun,
     ):
         return simulate_all(scenario, policies, seeds, jobs=jobs, progress=steps(advance, begun))
@@ -185,25 +187,35 @@ def show(runs: list[Run], output: Format) -> None:
         headers = ("", *(run.policy for run in runs))
         print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
         print_words(glossary(rows, runs[0].policy))
-    warn([run.summary() | {"policy": run.policy} for run in runs])
+    warn([flat(run.summary()) | {"policy": run.policy} for run in runs])
 
 
 def warn(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Says on stderr which policies let nothing be written, though there was something to write.
+    """Says on stderr which policies let nothing be written or placed, though there was something.
 
     Args:
-        rows: For runs, at least `policy`, `blocks`, `blocks_unfinished` and `retries` as summaries have them.
+        rows: For runs, `policy` and the figures as `leeward.figures` names them.
     """
     for policy in dict.fromkeys(row["policy"] for row in rows):
         of_policy = [row for row in rows if row["policy"] == policy]
-        written, left, retries = (
-            sum(row[name] for row in of_policy) for name in ("blocks", "blocks_unfinished", "retries")
-        )
-        if left and retries and not written:
+
+        def total(name: str, of: Sequence[Mapping[str, Any]] = of_policy) -> int:
+            return sum(row.get(name) or 0 for row in of)
+
+        left, retries = total("blocks_unfinished"), total("retries")
+        if left and retries and not total("blocks"):
             told = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
             print(f"warning: {told}", file=sys.stderr)
             why = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB says why"
             print(f"hint: {why}", file=sys.stderr)
+        for things, options in (("apps", "--app FILE"), ("tasks", "--job FILE")):
+            arrived, unplaced = total(f"{things}.count"), total(f"{things}.unplaced")
+            if arrived and unplaced == arrived:
+                thing = things.removesuffix("s")
+                told = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
+                print(f"warning: {told}", file=sys.stderr)
+                why = f"leeward place tasks --policy {policy} --cluster FILE {options} says why"
+                print(f"hint: {why}", file=sys.stderr)
 
 
 def summary(runs: list[Run]) -> dict[str, object]:

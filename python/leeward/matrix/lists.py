@@ -18,6 +18,7 @@ from typing import IO, BinaryIO, cast
 
 import numpy
 
+from leeward import npy
 from leeward.errors import InputError
 from leeward.matrix.series import (
     LEAST_BYTES,
@@ -65,8 +66,8 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
         with Path(path).open("rb") as file:
             magic = file.read(6)
             file.seek(0)
-            if magic == b"\x93NUMPY":
-                return Series.of(_numpy(path), interval, order, name)
+            if magic == npy.MAGIC:
+                return Series.of(npy.read(path), interval, order, name)
             if magic.startswith(b"PAR1"):
                 return _list(_parquet(path), name, length, order)
             opened = gzip.GzipFile(fileobj=file) if magic.startswith(b"\x1f\x8b") else file
@@ -75,17 +76,6 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
         if isinstance(error, gzip.BadGzipFile):
             raise _wrong(name, f"not readable as gzip: {error}") from None
         raise _wrong(name, "no such file" if isinstance(error, FileNotFoundError) else _why(error)) from None
-
-
-def _numpy(path: str | PathLike[str]) -> numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.generic]]:
-    try:
-        # Mapped, so that a header cannot ask for more than the file has.
-        return cast(
-            "numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.generic]]",
-            numpy.load(path, mmap_mode="r", allow_pickle=False),
-        )
-    except (ValueError, EOFError, TypeError, OverflowError, SyntaxError) as error:
-        raise _wrong(str(path), f"not readable as a NumPy array: {_first_line(error)}") from None
 
 
 def _parquet(path: str | PathLike[str]) -> IO[bytes]:
@@ -224,10 +214,6 @@ def _task(name: str, line: int, column: str, text: str) -> str:
 
 def _why(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _wrong(name: str, message: str) -> InputError:

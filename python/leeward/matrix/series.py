@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from leeward import npy
 from leeward.arrays import Floats, Ints
 from leeward.errors import InputError
 
@@ -72,9 +73,7 @@ class Series:
                 not right.
         """
         length = seconds(interval)
-        array = numpy.asanyarray(matrices)
-        if array.dtype.kind not in "iuf":
-            raise _wrong(name, f"an array of {array.dtype}; expected numbers")
+        array = npy.numbers(numpy.asanyarray(matrices), name)
         if array.ndim != 3 or array.shape[1] != array.shape[2]:
             shape = " x ".join(map(str, array.shape)) or "a single number"
             raise _wrong(name, f"{shape}; expected intervals x tasks x tasks")

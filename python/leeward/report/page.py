@@ -33,7 +33,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: 0.9rem; max-width: 3
 """
 
 
-WHAT = {"replicas": "copies of blocks", "tasks": "tasks"}
+WHAT = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
 """What policies of a kind place, in words."""
 
 
@@ -112,7 +112,7 @@ def drawn(runs: Sequence[Run]) -> list[tuple[str, str, str]]:
             ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
             ("How busy rack downlinks get", pictures.hot_links(runs), busy),
         ][: 3 if len(runs[0].links()) else 1]
-    if runs[0].kind == "tasks":
+    if runs[0].kind == "cell":
         return [
             ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
             ("How busy rack downlinks get", pictures.hot_links(runs), busy),

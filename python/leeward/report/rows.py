@@ -41,6 +41,9 @@ READS = "reads"
 APPS = "apps"
 """The same for the figures of apps."""
 
+_COUNTED = {"cell": TASKS, "apps": APPS}
+"""What begins the names of the figures of a kind of run."""
+
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
 """Words for what went wrong, shown only if it did, and what results call it."""
 _OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "blocks"), ("  files", "files"))
@@ -219,6 +222,10 @@ def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     """Rows of the comparison of runs on the same arrivals; the first is what the others are compared with."""
     others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
     found = [flat(run.summary()) | other for run, other in zip(runs, others, strict=True)]
+    for run, figures in zip(runs, found, strict=True):
+        # A run in which nothing arrived has no figures that would say of what kind it is.
+        if run.kind in _COUNTED:
+            figures.setdefault(f"{_COUNTED[run.kind]}.count", 0)
     rows = []
     names = set().union(*found)
     for quantity in quantities([run.policy for run in runs], names):

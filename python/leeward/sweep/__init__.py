@@ -85,7 +85,8 @@ def run(
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
     cells = plan.cells(made, chosen, [read.seed] if seeds is None else seeds)
     jobs = runs_at_once(jobs)
-    check_policies(chosen, read.kind)
+    if policies is not None:
+        check_policies(chosen, read.kind)
     check_backend(backend)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         store = Store(Path(folder))

@@ -24,7 +24,7 @@ SAME_WITHIN = 0.01
 """Two write times within this share of each other count as the same."""
 
 
-ANY = {"replicas": "uniform", "tasks": "borg"}
+ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg"}
 """A policy of each kind, where any will do."""
 
 

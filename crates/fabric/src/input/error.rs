@@ -78,6 +78,13 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
+/// A number, fit to be repeated in an error: the greatest and the least in scientific notation.
+pub fn shown(number: f64) -> String {
+    let size = number.abs();
+    let plain = !number.is_finite() || size == 0.0 || (1e-6..1e15).contains(&size);
+    if plain { number.to_string() } else { format!("{number:e}") }
+}
+
 /// What a file says, fit to be repeated in an error: on one line, and the beginning only if it is long.
 pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;

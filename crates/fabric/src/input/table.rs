@@ -10,6 +10,7 @@ pub struct Table<const N: usize> {
     lines: Lines,
     names: [&'static str; N],
     places: [usize; N],
+    extra: Option<usize>,
     width: usize,
 }
 
@@ -19,14 +20,32 @@ pub struct Row<'a, const N: usize> {
     pub line: Line<'a>,
     /// The cells.
     pub cells: [&'a str; N],
+    /// That of the column that may be left out; `None` if it is.
+    pub extra: Option<&'a str>,
 }
 
 impl<const N: usize> Table<N> {
     /// Reads the header.
     pub fn open(text: Text, names: [&'static str; N]) -> Result<Self, InputError> {
+        Table::with_extra(text, names, None)
+    }
+
+    /// Reads the header, in which one more column may stand.
+    pub fn with_extra(
+        text: Text,
+        names: [&'static str; N],
+        extra: Option<&'static str>,
+    ) -> Result<Self, InputError> {
         let mut lines = text.lines();
         let mut places = [0; N];
         let Some(header) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
+        let extra = extra.map_or(Ok(None), |name| {
+            let mut found = cells(header.text).enumerate().filter(|(_, cell)| *cell == name);
+            match (found.next(), found.next()) {
+                (_, Some(_)) => Err(header.error(name, "two columns have this name")),
+                (first, None) => Ok(first.map(|(at, _)| at)),
+            }
+        })?;
         for (place, name) in places.iter_mut().zip(names) {
             let mut found = cells(header.text).enumerate().filter(|(_, cell)| *cell == name);
             *place = match (found.next(), found.next()) {
@@ -41,7 +60,7 @@ impl<const N: usize> Table<N> {
             };
         }
         let width = cells(header.text).count();
-        Ok(Table { lines, names, places, width })
+        Ok(Table { lines, names, places, extra, width })
     }
 
     /// The next line, or `None` after the last.
@@ -54,7 +73,8 @@ impl<const N: usize> Table<N> {
         }
         // The width is checked, so every place is found.
         let cells = self.places.map(|place| cells(line.text).nth(place).unwrap_or(""));
-        Ok(Some(Row { line, cells }))
+        let extra = self.extra.and_then(|place| self::cells(line.text).nth(place));
+        Ok(Some(Row { line, cells, extra }))
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use super::{InputError, excerpt, reason};
+use super::{InputError, excerpt, reason, shown};
 use flate2::bufread::MultiGzDecoder;
 
 /// Bytes of the longest line that is read: what bounds the memory a damaged file can take.
@@ -72,6 +72,11 @@ impl Text {
         let reader: Box<dyn BufRead> =
             if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };
         Ok(Text { name: name.to_owned(), reader, gzip })
+    }
+
+    /// The name it has in errors.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The lines of this text.
@@ -179,8 +184,11 @@ impl Clock {
     /// Moves on to the time of the next line, in seconds; a time before the last one is an error.
     pub fn reach(&mut self, line: &Line<'_>, field: &str, seconds: f64) -> Result<f64, InputError> {
         if seconds < self.0 {
-            let message =
-                format!("{seconds} s is before the line above ({} s): sort the lines by time", self.0);
+            let message = format!(
+                "{} s is before the line above ({} s): sort the lines by time",
+                shown(seconds),
+                shown(self.0)
+            );
             return Err(line.error(field, message));
         }
         self.0 = seconds;

@@ -30,7 +30,7 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
     let read = |deserializer: serde_saphyr::Deserializer<'_, '_>| T::deserialize(deserializer);
     with_deserializer_from_str_with_options(text, options(), read).or_else(|error| match error {
         Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } => {
-            Err(located(file, Vec::new(), &error))
+            Err(located(file, text, Vec::new(), &error))
         }
         _ => read_with_path(file, text),
     })
@@ -43,15 +43,27 @@ fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Inpu
         let tracked = serde_path_to_error::Deserializer::new(deserializer, &mut track);
         T::deserialize(tracked).inspect_err(|_| path = steps(&track.path()))
     })
-    .map_err(|error| located(file, path, &error))
+    .map_err(|error| located(file, text, path, &error))
 }
 
 /// What `error` says, with its place in the text and the field that `path` leads to.
-fn located(file: &str, mut path: Vec<String>, error: &Error) -> InputError {
-    let (field, message) = explain(error);
+fn located(file: &str, text: &str, mut path: Vec<String>, error: &Error) -> InputError {
+    let (field, mut message) = explain(error);
     path.extend(field);
+    if let (Error::InvalidScalar { .. }, Some(found)) = (error, found(text, error.location())) {
+        message = format!("`{}`: {message}", excerpt(found));
+    }
     let located = InputError::new(file, message).at_place(error.location().unwrap_or(Location::UNKNOWN));
     if path.is_empty() { located } else { located.in_field(joined(&path)) }
+}
+
+/// The word or number that stands at a place in the text.
+fn found(text: &str, place: Option<Location>) -> Option<&str> {
+    let place = place.filter(|place| place.line() > 0)?;
+    let line = text.lines().nth(usize::try_from(place.line() - 1).ok()?)?;
+    let (start, _) = line.char_indices().nth(usize::try_from(place.column().checked_sub(1)?).ok()?)?;
+    let word = line[start..].split([',', '}', ']', '#', ' ', '\t']).next()?;
+    (!word.is_empty()).then_some(word)
 }
 
 /// Generous where a long file is legitimate, strict where only a hostile one goes: a few lines of aliases of
@@ -152,6 +164,10 @@ fn in_words(kind: &str) -> &str {
         "string scalar" => "a text",
         "boolean" => "`true` or `false`",
         "floating point" => "a number",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0 to 18446744073709551615",
         kind if kind.starts_with(['i', 'u']) && kind[1..].parse::<u8>().is_ok() => "a whole number in range",
         other => other,
     }

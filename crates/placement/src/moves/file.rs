@@ -24,7 +24,7 @@ pub struct Fleet {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetFile {
-    /// Jobs whose tasks may not all be moved at once; others can bear anything.
+    /// The jobs that tasks belong to, and what they can bear. If there is none, all can bear anything.
     #[serde(default)]
     #[schemars(with = "Vec<JobFile>")]
     pub jobs: Vec<Spanned<JobFile>>,
@@ -105,25 +105,29 @@ impl Fleet {
         }
         let mut names = BTreeMap::<String, usize>::new();
         for (at, item) in file.tasks.iter().enumerate() {
-            let file = &item.value;
+            let running = &item.value;
             let wrong = |field: &str, message: String| {
                 InputError::new(path, message).in_field(format!("tasks[{at}].{field}")).at(item)
             };
             let unknown =
-                || wrong("host", format!("`{}`: the cluster has no such host", excerpt(&file.host)));
-            let host = fabric.host(&file.host).ok_or_else(unknown)?;
-            if file.task.count.is_some() {
+                || wrong("host", format!("`{}`: the cluster has no such host", excerpt(&running.host)));
+            let host = fabric.host(&running.host).ok_or_else(unknown)?;
+            if running.task.count.is_some() {
                 return Err(wrong("task.count", "a task that runs is on one host: write each out".into()));
             }
             let demand =
-                file.task.demand().map_err(|(field, message)| wrong(&format!("task.{field}"), message))?;
-            if names.insert(file.task.name.clone(), at).is_some() {
-                let name = excerpt(&file.task.name);
+                running.task.demand().map_err(|(field, message)| wrong(&format!("task.{field}"), message))?;
+            if names.insert(running.task.name.clone(), at).is_some() {
+                let name = excerpt(&running.task.name);
                 return Err(wrong("task.name", format!("`{name}`: two tasks have this name")));
             }
-            let job = match &file.job {
+            let job = match &running.job {
                 Some(name) => match jobs.get(name) {
                     Some(&job) => job,
+                    None if !file.jobs.is_empty() => {
+                        let message = format!("`{}`: `jobs` lists no job of this name", excerpt(name));
+                        return Err(wrong("job", message));
+                    }
                     None => {
                         let job = fleet.job(u32::MAX);
                         jobs.insert(name.clone(), job);
@@ -133,16 +137,16 @@ impl Fleet {
                 None => fleet.job(u32::MAX),
             };
             let now = |told: Option<Bandwidth>, mean: u64| told.map_or(mean, |rate| rate.0);
-            fleet.names.push(file.task.name.clone());
+            fleet.names.push(running.task.name.clone());
             fleet.request.running.push(Running {
                 tags: 0,
                 task: TaskId { app: at as u64, index: 0 },
                 host,
                 job,
                 demand,
-                egress_bps: now(file.egress_now, demand.egress_in_all().mean_bps),
-                ingress_bps: now(file.ingress_now, demand.ingress_in_all().mean_bps),
-                cooling: file.cooling,
+                egress_bps: now(running.egress_now, demand.egress_in_all().mean_bps),
+                ingress_bps: now(running.ingress_now, demand.ingress_in_all().mean_bps),
+                cooling: running.cooling,
             });
         }
         if fleet.names.is_empty() {

@@ -2,7 +2,7 @@
 //! a header, as profilers of MPI programs write them, or as rows of numbers. A square by itself is an app of tasks alike.
 
 use leeward_fabric::Bytes;
-use leeward_fabric::input::{Files, InputError, read_square};
+use leeward_fabric::input::{Files, InputError, read_square, shown};
 
 use super::file::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
@@ -20,10 +20,10 @@ impl Square {
         self.total += bytes;
         // Not a number is none of these.
         if !(bytes >= 0.0 && bytes.is_finite()) {
-            return Err(format!("{bytes}: expected a number of bytes, not negative"));
+            return Err(format!("{}: expected a number of bytes, not negative", shown(bytes)));
         }
         if self.total > MOST_BYTES {
-            return Err(format!("{bytes}: too much for one app"));
+            return Err(format!("{}: too much for one app", shown(bytes)));
         }
         // What a task sends to itself crosses nothing.
         if bytes < 0.5 || from == to {

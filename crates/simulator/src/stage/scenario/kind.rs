@@ -52,7 +52,10 @@ impl Kind {
     }
 
     /// Whether there is such a policy with such settings.
-    pub(super) fn check(self, policy: &PolicySpec) -> Result<(), PolicyError> {
+    ///
+    /// # Errors
+    /// There is no policy of that name, or it has no such settings.
+    pub fn check(self, policy: &PolicySpec) -> Result<(), PolicyError> {
         let PolicySpec { name, settings, .. } = policy;
         match self {
             Kind::Replicas => replicas::make(name, settings).map(|_| ()),
@@ -61,8 +64,17 @@ impl Kind {
         }
     }
 
-    /// The word for it among policies: `replicas` or `tasks`.
-    pub fn of_policies(self) -> &'static str {
-        if self == Kind::Replicas { "replicas" } else { "tasks" }
+    /// The word for it: `replicas`, `cell` or `apps`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Replicas => "replicas",
+            Kind::Cell => "cell",
+            Kind::Apps => "apps",
+        }
+    }
+
+    /// The kind of that word.
+    pub fn of_word(word: &str) -> Option<Kind> {
+        [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.word() == word)
     }
 }

@@ -1,0 +1,67 @@
+//! How old a telemetry file is. What links carried hours ago says little of now, and a decision on it puts work where
+//! the network was quiet; so each link is judged by when its own last line was measured, if the file says when.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Fabric, ResourceId};
+
+/// How far clocks may differ, in seconds.
+const AHEAD: f64 = 60.0;
+
+/// The clock on the wall, and how old what is measured may be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Clock {
+    /// Seconds since 1970.
+    pub now: f64,
+    /// How old the last line of a link may be, in seconds.
+    pub max_age: f64,
+}
+
+impl Clock {
+    /// Refuses links whose last line is too old, or of the future.
+    pub(crate) fn check(
+        self,
+        file: &str,
+        fabric: &Fabric,
+        measured: &BTreeMap<ResourceId, f64>,
+    ) -> Result<(), InputError> {
+        let wrong = |message: String| Err(InputError::new(file, message).in_field("t_s"));
+        let order = |a: &(&ResourceId, &f64), b: &(&ResourceId, &f64)| a.1.total_cmp(b.1);
+        // Of links measured at once, the first is the example.
+        let Some((&oldest, &at)) = measured.iter().min_by(|a, b| order(a, b).then(a.0.cmp(b.0))) else {
+            return Ok(());
+        };
+        if self.now - at > self.max_age {
+            let stale = measured.values().filter(|&&at| self.now - at > self.max_age).count();
+            return wrong(format!(
+                "{stale} of {} links {} stale: {} was measured {} ago; at most {}",
+                measured.len(),
+                if stale == 1 { "is" } else { "are" },
+                fabric.resource_name(oldest),
+                in_words(self.now - at),
+                in_words(self.max_age),
+            ));
+        }
+        let Some((&newest, &at)) = measured.iter().max_by(|a, b| order(a, b).then(b.0.cmp(a.0))) else {
+            return Ok(());
+        };
+        if at - self.now > AHEAD {
+            let (name, ahead) = (fabric.resource_name(newest), in_words(at - self.now));
+            return wrong(format!("{name} was measured {ahead} from now; expected seconds since 1970"));
+        }
+        Ok(())
+    }
+}
+
+/// A time in words: `1 h 5 min`, `40 s`; from ten minutes on to the minute, from two days on in days.
+fn in_words(seconds: f64) -> String {
+    if seconds >= 2.0 * 86_400.0 {
+        return format!("{:.0} d", (seconds / 86_400.0).min(1e12));
+    }
+    let whole = if seconds < 600.0 { seconds.round() } else { 60.0 * (seconds / 60.0).round() } as u64;
+    let parts = [(whole / 3600, "h"), (whole / 60 % 60, "min"), (whole % 60, "s")];
+    let some = parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}"));
+    let words = some.collect::<Vec<_>>().join(" ");
+    if words.is_empty() { "0 s".into() } else { words }
+}

@@ -1,0 +1,52 @@
+"""NumPy files, as far as they hold numbers."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import numpy
+
+from leeward.errors import InputError
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+MAGIC = b"\x93NUMPY"
+"""What such a file begins with."""
+
+
+def read(path: str | PathLike[str]) -> Array:
+    """Reads an array of numbers.
+
+    Raises:
+        InputError: The file cannot be read, or holds something else.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ValueError("it does not begin as one")
+        # Mapped, so that a header cannot ask for more than the file has.
+        array = cast("Array", numpy.load(path, mmap_mode="r", allow_pickle=False))
+    except OSError as error:
+        why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+        raise _wrong(path, why) from None
+    except (ValueError, EOFError, TypeError, OverflowError, SyntaxError) as error:
+        raise _wrong(path, f"not readable as a NumPy array: {_first_line(error)}") from None
+    return numbers(array, str(path))
+
+
+def numbers(array: Array, name: str) -> Array:
+    """Checks that an array is of real numbers.
+
+    Raises:
+        InputError: It is of anything else: `name` is what it is called.
+    """
+    if array.dtype.kind not in "iuf":
+        raise _wrong(name, f"an array of {array.dtype}; expected numbers")
+    return array
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _wrong(name: str | PathLike[str], message: str) -> InputError:
+    return InputError(str(name), None, None, None, message)
