@@ -297,7 +297,7 @@ def test_the_hint_about_telemetry_is_for_those_who_have_none(run: Run, loads: Pa
         (("--policy", ""), "error: --policy: ``: expected the name of a policy"),
         (
             ("--policy", "rehdfs:offsets=[1,0.5]"),
-            "error: --policy: rehdfs.offsets[1]: expected a whole number",
+            "error: --policy: rehdfs.offsets[1]: `0.5`: expected a whole number from 0 to 4294967295",
         ),
     ],
 )
