@@ -20,6 +20,7 @@ mod reason;
 pub mod replicas;
 pub mod tasks;
 mod ties;
+pub mod volumes;
 
 pub use constraints::{Constraint, Constraints};
 pub use decision::{

@@ -1,0 +1,42 @@
+//! Queues, and the workloads that share them.
+
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::ResourceId;
+
+use super::workload::Workload;
+
+/// A queue of strict priorities, served at a constant rate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Queue {
+    /// Its name, for messages.
+    pub name: String,
+    /// Work a second: bytes a second on a link, seconds of service a second at a device (1 for one device).
+    pub capacity: f64,
+    /// The link or device of the cluster, if it is one.
+    pub resource: Option<ResourceId>,
+}
+
+/// A workload where it is, with what is enforced for it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Promise {
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// For each of its demands, the queues passed, by index and in order.
+    pub route: Vec<Vec<usize>>,
+    /// For each of its demands, its priority there: 0 is served first, and equal ones in order of arrival.
+    pub priorities: Vec<u32>,
+    /// For each of its demands, the token buckets enforced, all of them at once. Where they are not below its own arrivals, it is not
+    /// delayed by them.
+    pub limits: Vec<ArrivalCurve>,
+}
+
+/// Queues, and the promises that share them.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct System {
+    /// The queues.
+    pub queues: Vec<Queue>,
+    /// The promises.
+    pub promises: Vec<Promise>,
+}

@@ -1,0 +1,52 @@
+//! The stages of a request's way.
+
+use std::fmt;
+
+/// A stage: requests pass the three in this order, and each has queues, curves and limits of its own (SLO section 2.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stage {
+    /// From the client to the server; work is bytes.
+    NetworkIn,
+    /// At the server's device; work is seconds of service.
+    Storage,
+    /// From the server to the client; work is bytes.
+    NetworkOut,
+}
+
+impl Stage {
+    /// All, in the order in which a request passes them.
+    pub const ALL: [Stage; 3] = [Stage::NetworkIn, Stage::Storage, Stage::NetworkOut];
+
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::NetworkIn => "network-in",
+            Stage::Storage => "storage",
+            Stage::NetworkOut => "network-out",
+        }
+    }
+
+    /// The stage of that name.
+    pub fn named(name: &str) -> Option<Stage> {
+        Stage::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_found_by_the_name_it_shows() {
+        for stage in Stage::ALL {
+            assert_eq!(Stage::named(&stage.to_string()), Some(stage));
+        }
+        assert_eq!(Stage::named("network"), None);
+    }
+}
