@@ -4,6 +4,7 @@
 //! to be made, and for each hot link the tasks that stay though they would help, with the reason. Cooldowns and budgets
 //! are the engine's; a policy sees only what is left of them.
 
+mod cool;
 mod file;
 mod reactive;
 

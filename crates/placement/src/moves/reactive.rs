@@ -18,6 +18,7 @@ use leeward_ledger::{Owner, OwnerKind, Sign, Transaction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cool::{Cool, all_unseen};
 use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
 use crate::decision::oldest_of;
 use crate::policy::{setting_error, settings};
@@ -31,7 +32,7 @@ use crate::{Basis, Constraints, Context, Decision, Made, Policy, Refusal, Regist
 pub struct ReactiveSettings {
     /// How far below the utilization of a hot link those of a rack must stay that a task is moved to. Default 0.05.
     pub margin: f64,
-    /// How many hosts with room are looked at for a task. Default 100.
+    /// How many hosts with room in racks that stay cool are looked at for a task. Default 100.
     pub sample: u32,
 }
 
@@ -105,8 +106,10 @@ impl Reactive {
             by_rack[context.pool.fabric().rack_of(task.host).index()].push(at);
         }
         let ranks = BorgSettings { sample: self.settings.sample, ..BorgSettings::default() };
-        let destination = Borg::below(ranks, context.view.hot_above() - self.settings.margin);
-        let mut turn = Turn { destination, request, context, by_rack, budgets, gone, taken, stuck, answer };
+        let most = context.view.hot_above() - self.settings.margin;
+        let (destination, cool) = (Borg::proactive(ranks), Cool::new(context, most));
+        let mut turn =
+            Turn { destination, cool, request, context, by_rack, budgets, gone, taken, stuck, answer };
         hot.iter().for_each(|(_, side)| turn.cool(*side));
         // A task that left one link of its rack for another's sake may have cooled this one.
         let mut kept = std::mem::take(&mut turn.answer.kept);
@@ -168,8 +171,10 @@ impl Side {
 
 /// A request that is being answered.
 struct Turn<'t, 'a, 'l> {
-    /// The proactive rule, below what would be hot.
+    /// The proactive rule.
     destination: Borg,
+    /// Where tasks may go.
+    cool: Cool,
     request: &'t MoveRequest,
     context: &'t mut Context<'a, 'l>,
     /// The tasks of each rack.
@@ -240,6 +245,9 @@ impl Turn<'_, '_, '_> {
         let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
         let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
         leaves.chain(comes).for_each(|entry| self.context.view.add(&entry));
+        for host in [task.host, to] {
+            self.cool.changed(self.context, self.context.pool.fabric().rack_of(host));
+        }
         Ok(to)
     }
 
@@ -253,32 +261,32 @@ impl Turn<'_, '_, '_> {
         if let Some((.., why)) = self.stuck.iter().find(no_less) {
             return Err(*why);
         }
+        let racks = self.cool.with(self.context, &bears, rack);
+        if racks.is_empty() {
+            let unseen = all_unseen(self.context, rack);
+            return Err(self.stays(task, demand, if unseen { Stays::Unseen } else { Stays::NoHost }));
+        }
         let app = AppRequest {
             id: self.request.id ^ task.task.app.rotate_left(32) ^ u64::from(task.task.index),
             job: self.request.budgets[task.job as usize].job,
             tasks: vec![bears],
             transfers: Vec::new(),
-            constraints: Constraints {
-                excluded_domains: vec![rack],
-                tags: task.tags,
-                ..Constraints::default()
-            },
+            constraints: Constraints { tags: task.tags, ..Constraints::default() },
         };
         let (destination, taken) = (&self.destination, &mut self.taken);
-        match destination.assign_beside(&app, self.context, taken, &mut Vec::new()) {
-            Ok(hosts) => Ok(hosts[0]),
-            Err(refusal) => {
-                let unseen = matches!(refusal, Refusal::NoTelemetry { .. });
-                let why = if unseen { Stays::Unseen } else { Stays::NoHost };
-                // One that demands more says nothing that this one does not.
-                let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
-                    *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
-                };
-                self.stuck.retain(|known| !more(known));
-                self.stuck.push((demand, task.tags, why));
-                Err(why)
-            }
-        }
+        let hosts = destination.assign_beside(&app, Some(&racks), self.context, taken, &mut Vec::new());
+        hosts.map(|hosts| hosts[0]).map_err(|_| self.stays(task, demand, Stays::NoHost))
+    }
+
+    /// Remembers why a task of this demand stays.
+    fn stays(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
+        // One that demands more says nothing that this one does not.
+        let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
+            *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
+        };
+        self.stuck.retain(|known| !more(known));
+        self.stuck.push((demand, task.tags, why));
+        why
     }
 }
 

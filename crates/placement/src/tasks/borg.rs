@@ -53,8 +53,6 @@ pub struct Borg {
     settings: BorgSettings,
     /// Whether racks' links are balanced, and not hosts.
     proactive: bool,
-    /// The most that a rack's links may be loaded with a task.
-    most: f64,
 }
 
 pub(super) const BORG: Registration<AppRequest> = Registration {
@@ -104,18 +102,13 @@ fn make(name: &'static str, proactive: bool, text: &str) -> Made<AppRequest> {
     if !(0.0..=1.0).contains(&read.spread) {
         return Err(setting_error(name, "spread", "expected a share from 0 to 1"));
     }
-    Ok(Box::new(Borg { name, settings: read, proactive, most: f64::INFINITY }))
+    Ok(Box::new(Borg { name, settings: read, proactive }))
 }
 
 impl Borg {
     /// UTP's proactive part.
-    pub(super) fn proactive(settings: BorgSettings) -> Borg {
-        Borg { name: "utp-proactive", settings, proactive: true, most: f64::INFINITY }
-    }
-
-    /// The same, but never to a rack whose links would be loaded more than `most`.
-    pub(crate) fn below(settings: BorgSettings, most: f64) -> Borg {
-        Borg { most, ..Borg::proactive(settings) }
+    pub(crate) fn proactive(settings: BorgSettings) -> Borg {
+        Borg { name: "utp-proactive", settings, proactive: true }
     }
 
     /// Places the tasks of a request one after the other.
@@ -125,7 +118,7 @@ impl Borg {
         context: &mut Context<'_, '_>,
         why: &mut Vec<Considered>,
     ) -> Result<Assignment, Refusal> {
-        self.assign_beside(request, context, &mut Taken::default(), why)
+        self.assign_beside(request, None, context, &mut Taken::default(), why)
     }
 
     /// End of the oldest window among the links that ranked the racks of these hosts; `None` where links play no part.
@@ -134,10 +127,11 @@ impl Borg {
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
 
-    /// The same where others have taken some of the room that the pool shows; what these tasks take is added.
+    /// The same on hosts of some racks, where others have taken some of the room that the pool shows; what these tasks take is added.
     pub(crate) fn assign_beside(
         &self,
         request: &AppRequest,
+        racks: Option<&[DomainId]>,
         context: &mut Context<'_, '_>,
         taken: &mut Taken,
         why: &mut Vec<Considered>,
@@ -150,7 +144,7 @@ impl Borg {
         let mut seats = Seats::beside(context.pool, request, std::mem::take(taken));
         let mut answer = Ok(());
         for (at, task) in (0..).zip(&request.tasks) {
-            answer = self.place_task(at, request, &mut seats, context, why);
+            answer = self.place_task(at, request, racks, &mut seats, context, why);
             let Some(host) = seats.host_of(at) else { break };
             if request.tasks.len() > 1 {
                 let entries = change::task_streams(fabric, request, task, host, context.view.now());
@@ -167,6 +161,7 @@ impl Borg {
         &self,
         at: u32,
         request: &AppRequest,
+        among: Option<&[DomainId]>,
         seats: &mut Seats<'_>,
         context: &Context<'_, '_>,
         why: &mut Vec<Considered>,
@@ -181,18 +176,15 @@ impl Borg {
         let mut racks = Racks { policy: self, request, at, context, in_racks, spread_step, seen, slots };
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
-        let (mut newest, mut hot) = (Nanos(0), false);
-        for host in self.sample(at, seats, context, &mut Draws::new(context.seed, id)) {
+        let mut newest = Nanos(0);
+        let field = Field::new(context.pool.fabric(), among);
+        for host in self.sample(at, &field, seats, &mut Draws::new(context.seed, id)) {
             // Who cannot win is looked at no further, unless somebody wants to know why.
             let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
             let beat = beat.map(|((_, spread, steps, ..), _)| (spread, steps));
             let Some(score) = racks.score(host, seats, beat) else { continue };
             if let Some(seen) = score.unseen {
                 newest = newest.max(seen);
-            }
-            if score.unseen.is_none() && score.objectives.balance > self.most {
-                hot = true;
-                continue;
             }
             let steps = self.steps(score.objectives.balance);
             let tie = ties.rank(u64::from(host.0));
@@ -205,13 +197,10 @@ impl Borg {
                 ranked.push((rank, score));
             }
         }
-        // Where some racks can be seen and would be too full, that others cannot be seen is not all there is to say.
-        let best = best.filter(|((unseen, ..), _)| !(*unseen && hot));
         let Some(((unseen, ..), chosen)) = best else {
             // Tasks that could leave hot racks come by the thousand, and nobody asks what keeps each where it is.
-            let counted = self.most == f64::INFINITY;
             let none = Refusal::NoHost { task: at, alone: true, by_constraint: Vec::new() };
-            return Err(if counted { seats.no_host(at) } else { none });
+            return Err(if among.is_none() { seats.no_host(at) } else { none });
         };
         if unseen {
             return Err(Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) });
@@ -244,34 +233,53 @@ impl Borg {
     }
 
     /// Hosts with room, drawn at random; all there are, if there are few.
-    fn sample(
-        &self,
-        task: u32,
-        seats: &Seats<'_>,
-        context: &Context<'_, '_>,
-        draws: &mut Draws,
-    ) -> Vec<HostId> {
-        let hosts = context.pool.fabric().host_count() as u32;
-        let wanted = self.settings.sample.min(hosts) as usize;
+    fn sample(&self, task: u32, field: &Field<'_>, seats: &Seats<'_>, draws: &mut Draws) -> Vec<HostId> {
+        let size = field.size();
+        let wanted = self.settings.sample.min(size) as usize;
         let mut found = Vec::with_capacity(wanted);
         let may = |host: &HostId| seats.refuses(*host, task).is_none();
         // In a small cluster a sample would meet some hosts twice and others never.
-        if wanted * 2 >= hosts as usize {
-            return context.pool.fabric().all_hosts().filter(may).collect();
+        if wanted * 2 >= size as usize {
+            return (0..size).filter_map(|at| field.host(at)).filter(may).collect();
         }
         let mut at = 0;
         for _ in 0..self.settings.sample.saturating_mul(DRAWS) {
-            at = draws.below(hosts);
-            found.extend(Some(HostId(at)).filter(may));
+            at = draws.below(size);
+            found.extend(field.host(at).filter(may));
             if found.len() == wanted {
                 return found;
             }
         }
         if found.is_empty() {
-            let turn = |i: u32| HostId(((u64::from(at) + u64::from(i)) % u64::from(hosts)) as u32);
-            found.extend((0..hosts).map(turn).filter(may).take(wanted));
+            let turn = |i: u32| field.host(((u64::from(at) + u64::from(i)) % u64::from(size)) as u32);
+            found.extend((0..size).filter_map(turn).filter(may).take(wanted));
         }
         found
+    }
+}
+
+/// The hosts of which a sample is drawn, by position.
+struct Field<'a> {
+    fabric: &'a Fabric,
+    /// Their racks, each with as many positions as the largest has hosts; all hosts of the fabric without.
+    racks: Option<(&'a [DomainId], u32)>,
+}
+
+impl<'a> Field<'a> {
+    fn new(fabric: &'a Fabric, racks: Option<&'a [DomainId]>) -> Field<'a> {
+        let largest = |racks: &[DomainId]| racks.iter().map(|&rack| fabric.hosts(rack).len() as u32).max();
+        Field { fabric, racks: racks.map(|racks| (racks, largest(racks).unwrap_or(0))) }
+    }
+
+    /// How many positions there are.
+    fn size(&self) -> u32 {
+        self.racks.map_or(self.fabric.host_count() as u32, |(racks, largest)| racks.len() as u32 * largest)
+    }
+
+    /// The host at a position; none behind the last of a smaller rack.
+    fn host(&self, at: u32) -> Option<HostId> {
+        let Some((racks, largest)) = self.racks else { return Some(HostId(at)) };
+        self.fabric.hosts(racks[(at / largest) as usize]).nth((at % largest) as usize).map(HostId)
     }
 }
 
