@@ -1,14 +1,27 @@
 //! Request traces of storage: what a request is, and the work it makes at each stage of its way.
 //!
 //! ```text
-//! trace --> Request (when, read or write, size, offset) --> work at network-in, storage, network-out
+//! trace file --read--> Request (when, read or write, size, offset) --Work--> network-in, storage, network-out
+//! synthetic --------/                    \--> select: a part of a trace, or one that starts elsewhere
+//!                                         \-> statistics
 //! ```
 //!
 //! Work on a network is bytes; at a device it is seconds of service at saturation, so that a device does one second of work in a
 //! second, however many requests it serves at once (SLO section 2.3.2).
 
+pub mod device;
+pub mod read;
+pub mod select;
+pub mod statistics;
+pub mod synthetic;
+
+mod network;
+mod random;
 mod request;
 mod stage;
+mod work;
 
+pub use network::NetworkWork;
 pub use request::{Kind, Request};
 pub use stage::Stage;
+pub use work::{StageWork, Tail, Work, WorkError};

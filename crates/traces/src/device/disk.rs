@@ -1,0 +1,116 @@
+//! Disks: a seek, then the transfer.
+
+use std::collections::VecDeque;
+
+use super::table::{TableError, between, rising};
+use crate::work::WorkError;
+use crate::{Kind, Request};
+
+/// Seconds from one request's place to the next's, rotation included.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Seek {
+    /// Rows of (bytes between the offsets of the two, seconds), and straight lines between them. The first and the last row
+    /// stand for all that is nearer or further.
+    Table(Vec<(u64, f64)>),
+    /// The same for every request, sequential or not: a model that knows nothing of places (SLO figure 3.8).
+    Constant(f64),
+}
+
+/// A disk (SLO section 2.3.2).
+///
+/// A request that starts where one of the last few ended goes on with that stream and has no seek. Any other seeks by the distance
+/// of its offset from that of the request before; the first of all as far as the table goes. Then it is transferred at
+/// a rate by kind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Disk {
+    seek: Seek,
+    read_rate: f64,
+    write_rate: f64,
+    history: usize,
+}
+
+/// What a disk remembers of the requests before: where the last one started and the last few ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Head {
+    last: Option<u64>,
+    ends: VecDeque<u64>,
+}
+
+/// Requests that are remembered, at most.
+pub(super) const LONGEST_HISTORY: usize = 1024;
+
+impl Disk {
+    /// A disk that transfers so many bytes a second and recognises streams among the last `history` requests (none if 0, at most
+    /// 1024 are kept).
+    ///
+    /// # Errors
+    /// A seek table that is empty or whose distances do not rise; a time that is negative or above 1e6 s; a rate that is not from 1
+    /// to 1e18. An error about the constant or a rate is one about row 0.
+    pub fn new(seek: Seek, read_rate: f64, write_rate: f64, history: usize) -> Result<Disk, TableError> {
+        let times: Vec<f64> = match &seek {
+            Seek::Table(rows) => {
+                rising(rows)?;
+                rows.iter().map(|row| row.1).collect()
+            }
+            Seek::Constant(seconds) => vec![*seconds],
+        };
+        for (row, number) in times.into_iter().enumerate() {
+            if !(0.0..=1e6).contains(&number) {
+                return Err(TableError::Number { row, number, expected: "seconds from 0 to 1e6" });
+            }
+        }
+        for number in [read_rate, write_rate] {
+            if !(1.0..=1e18).contains(&number) {
+                let expected = "a rate from 1 to 1e18 bytes a second";
+                return Err(TableError::Number { row: 0, number, expected });
+            }
+        }
+        Ok(Disk { seek, read_rate, write_rate, history: history.min(LONGEST_HISTORY) })
+    }
+
+    /// The same disk, with this seek time for every request.
+    ///
+    /// # Errors
+    /// A time that is negative or above 1e6 s.
+    pub fn with_constant_seek(&self, seconds: f64) -> Result<Disk, TableError> {
+        Disk::new(Seek::Constant(seconds), self.read_rate, self.write_rate, self.history)
+    }
+
+    /// Seconds of service of a request, after those that `head` remembers; `head` then remembers it too.
+    ///
+    /// # Errors
+    /// A request without an offset, unless the seek time is constant.
+    pub fn seconds(&self, head: &mut Head, request: &Request) -> Result<f64, WorkError> {
+        let rate = if request.kind == Kind::Read { self.read_rate } else { self.write_rate };
+        let transfer = request.size as f64 / rate;
+        let rows = match &self.seek {
+            Seek::Constant(seconds) => return Ok(seconds + transfer),
+            Seek::Table(rows) => rows,
+        };
+        let Some(offset) = request.offset else {
+            return Err(WorkError::NoOffset { at: request.at.as_secs_f64() });
+        };
+        let seek = match head.last {
+            _ if head.ends.contains(&offset) => 0.0,
+            Some(last) => between(rows, offset.abs_diff(last)),
+            None => rows[rows.len() - 1].1,
+        };
+        head.last = Some(offset);
+        head.remember(offset, offset.saturating_add(request.size), self.history);
+        Ok(seek + transfer)
+    }
+}
+
+impl Head {
+    /// A stream that goes on takes the place of what it was.
+    fn remember(&mut self, start: u64, end: u64, history: usize) {
+        match self.ends.iter().position(|&known| known == start) {
+            Some(at) => drop(self.ends.remove(at)),
+            None if self.ends.len() >= history => drop(self.ends.pop_front()),
+            None => {}
+        }
+        if history > 0 {
+            self.ends.push_back(end);
+        }
+    }
+}

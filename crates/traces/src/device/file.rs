@@ -1,0 +1,217 @@
+//! Device files: JSON or YAML. The profiles released with WorkloadCompactor are device files too.
+
+use leeward_fabric::input::{InputError, Spanned, one_line, read_yaml};
+use serde::Deserialize;
+
+use super::disk::LONGEST_HISTORY;
+use super::{
+    Device, Disk, Latency, Outstanding, Rates, Seek, Service, Solid, TableError, Unloaded, UnloadedError,
+};
+use crate::Kind;
+
+/// Requests among which a disk looks for streams, if the file does not say.
+const HISTORY: usize = 8;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default, deserialize_with = "one_line")]
+    name: Option<String>,
+    /// How it was measured; for people.
+    #[serde(default, deserialize_with = "one_line")]
+    measured: Option<String>,
+    #[serde(alias = "bandwidthTable")]
+    table: Option<Vec<Spanned<Row>>>,
+    disk: Option<DiskFile>,
+    #[serde(default)]
+    unloaded: Vec<Spanned<UnloadedRow>>,
+    #[serde(alias = "readMPL")]
+    outstanding_reads: Option<u64>,
+    #[serde(alias = "writeMPL")]
+    outstanding_writes: Option<u64>,
+    #[serde(alias = "maxOutstandingReadBytes")]
+    outstanding_read_bytes: Option<u64>,
+    #[serde(alias = "maxOutstandingWriteBytes")]
+    outstanding_write_bytes: Option<u64>,
+    /// What a released profile says of itself: `storageSSD`.
+    #[serde(default, rename = "type", deserialize_with = "one_line")]
+    estimator: Option<String>,
+}
+
+/// Bandwidth or IOPS of one size.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    #[serde(alias = "requestSize")]
+    size_bytes: u64,
+    read_iops: Option<f64>,
+    write_iops: Option<f64>,
+    #[serde(alias = "readBandwidth")]
+    read_bytes_per_second: Option<f64>,
+    #[serde(alias = "writeBandwidth")]
+    write_bytes_per_second: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DiskFile {
+    seek: Option<Vec<Spanned<SeekRow>>>,
+    seek_seconds: Option<f64>,
+    read_bytes_per_second: f64,
+    write_bytes_per_second: f64,
+    history: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeekRow {
+    distance_bytes: u64,
+    seconds: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnloadedRow {
+    kind: KindName,
+    size_bytes: u64,
+    percentile: f64,
+    seconds: f64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    Read,
+    Write,
+}
+
+pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
+    let file: File = read_yaml(name, text)?;
+    let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(field);
+    // Not used, but read, so that a field of another type is an error.
+    let (_, _) = (&file.measured, &file.estimator);
+    let service = match (&file.table, &file.disk) {
+        (Some(table), None) => Service::Solid(solid(name, table)?),
+        (None, Some(disk)) => Service::Disk(disk_of(name, disk)?),
+        (None, None) => return Err(wrong("table", "missing; expected one of `table` and `disk`")),
+        (Some(_), Some(_)) => return Err(wrong("disk", "expected one of `table` and `disk`, not both")),
+    };
+    Ok(Device {
+        name: file.name,
+        service,
+        unloaded: unloaded(name, &file.unloaded)?,
+        outstanding: Outstanding {
+            reads: file.outstanding_reads,
+            writes: file.outstanding_writes,
+            read_bytes: file.outstanding_read_bytes,
+            write_bytes: file.outstanding_write_bytes,
+        },
+    })
+}
+
+fn solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
+    let rates = |kind: &str, both: fn(&Row) -> (Option<f64>, Option<f64>)| {
+        let mut rows = Vec::new();
+        for (at, row) in table.iter().enumerate() {
+            let wrong = |field: &str, message: &str| {
+                let field = format!("table[{at}].{kind}_{field}");
+                Err(InputError::new(name, message).at(row).in_field(field))
+            };
+            let size = row.value.size_bytes;
+            let rate = match both(&row.value) {
+                (Some(iops), None) if iops <= 0.0 => return wrong("iops", "expected a number above 0"),
+                (Some(iops), None) => iops * size as f64,
+                (None, Some(bandwidth)) => bandwidth,
+                (None, None) => return wrong("iops", "missing; expected it, or a rate in bytes a second"),
+                (Some(_), Some(_)) => {
+                    return wrong("iops", "expected it or a rate in bytes a second, not both");
+                }
+            };
+            rows.push((size, rate));
+        }
+        Rates::new(rows).map_err(|error| {
+            let field = match (&error, error.row()) {
+                (TableError::Number { .. }, Some(row)) if both(&table[row].value).0.is_some() => {
+                    format!("{kind}_iops")
+                }
+                (TableError::Number { .. }, _) => format!("{kind}_bytes_per_second"),
+                _ => "size_bytes".to_owned(),
+            };
+            in_row(name, "table", table, error.row(), &field, &error)
+        })
+    };
+    Ok(Solid {
+        reads: rates("read", |row| (row.read_iops, row.read_bytes_per_second))?,
+        writes: rates("write", |row| (row.write_iops, row.write_bytes_per_second))?,
+    })
+}
+
+fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
+    let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(format!("disk.{field}"));
+    let history = disk.history.unwrap_or(HISTORY);
+    if history > LONGEST_HISTORY {
+        let message = format!("{history}: expected 0 to {LONGEST_HISTORY} requests");
+        return Err(wrong("history", &message));
+    }
+    for (field, rate) in [
+        ("read_bytes_per_second", disk.read_bytes_per_second),
+        ("write_bytes_per_second", disk.write_bytes_per_second),
+    ] {
+        // A disk without a seek is enough to try a rate.
+        Disk::new(Seek::Constant(0.0), rate, rate, 0).map_err(|error| wrong(field, &error.to_string()))?;
+    }
+    let of = |seek| Disk::new(seek, disk.read_bytes_per_second, disk.write_bytes_per_second, history);
+    match (&disk.seek, disk.seek_seconds) {
+        (Some(rows), None) => {
+            let seek = rows.iter().map(|row| (row.value.distance_bytes, row.value.seconds)).collect();
+            of(Seek::Table(seek)).map_err(|error| {
+                let number = matches!(error, TableError::Number { .. });
+                let field = if number { "seconds" } else { "distance_bytes" };
+                in_row(name, "disk.seek", rows, error.row(), field, &error)
+            })
+        }
+        (None, Some(seconds)) => {
+            of(Seek::Constant(seconds)).map_err(|error| wrong("seek_seconds", &error.to_string()))
+        }
+        _ => Err(wrong("seek", "expected one of `seek`, a table, and `seek_seconds`")),
+    }
+}
+
+fn unloaded(name: &str, rows: &[Spanned<UnloadedRow>]) -> Result<Unloaded, InputError> {
+    let latencies: Vec<Latency> = rows
+        .iter()
+        .map(|row| Latency {
+            kind: match row.value.kind {
+                KindName::Read => Kind::Read,
+                KindName::Write => Kind::Write,
+            },
+            size: row.value.size_bytes,
+            percentile: row.value.percentile,
+            seconds: row.value.seconds,
+        })
+        .collect();
+    Unloaded::new(&latencies).map_err(|error| {
+        let field = match error {
+            UnloadedError::Row { field: "size", .. } => "size_bytes",
+            UnloadedError::Row { field: "percentile", .. } => "percentile",
+            _ => "seconds",
+        };
+        in_row(name, "unloaded", rows, error.row(), field, &error)
+    })
+}
+
+/// An error about a row of a table, or about the whole table.
+fn in_row<T>(
+    name: &str,
+    table: &str,
+    rows: &[Spanned<T>],
+    row: Option<usize>,
+    field: &str,
+    error: &impl std::fmt::Display,
+) -> InputError {
+    let wrong = InputError::new(name, error);
+    match row {
+        Some(row) => wrong.at(&rows[row]).in_field(format!("{table}[{row}].{field}")),
+        None => wrong.in_field(table),
+    }
+}

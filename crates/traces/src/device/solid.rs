@@ -1,0 +1,23 @@
+//! Devices without moving parts.
+
+use super::Rates;
+use crate::Kind;
+
+/// A device whose work depends on the kind and the size of requests only (SLO section 2.3.2, figure 2.3).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Solid {
+    /// For reads.
+    pub reads: Rates,
+    /// For writes.
+    pub writes: Rates,
+}
+
+impl Solid {
+    /// Seconds of service of a request.
+    pub fn seconds(&self, kind: Kind, size: u64) -> f64 {
+        match kind {
+            Kind::Read => self.reads.seconds(size),
+            Kind::Write => self.writes.seconds(size),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! How long requests take without any queueing.
+
+use leeward_fabric::input::shown;
+
+use super::table::between;
+use crate::Kind;
+
+/// One measured latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Latency {
+    /// Of reads or of writes.
+    pub kind: Kind,
+    /// Of requests of so many bytes.
+    pub size: u64,
+    /// In percent, above 0 and at most 100.
+    pub percentile: f64,
+    /// That share of them took no longer, in seconds.
+    pub seconds: f64,
+}
+
+/// What is wrong with measured latencies, or with a question about them.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum UnloadedError {
+    /// A row that is none.
+    #[error("{field} {}: expected {expected}", shown(*.number))]
+    Row {
+        /// Which row, from 0.
+        row: usize,
+        /// Which of its fields.
+        field: &'static str,
+        /// What was given.
+        number: f64,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// Two rows of one kind, size and percentile.
+    #[error("a second row of this kind, size and percentile")]
+    Twice {
+        /// Which row, from 0.
+        row: usize,
+    },
+    /// A percentile with a smaller latency than one below it.
+    #[error("{} s at a percentile of {}, but {} s at {}", shown(*.seconds), shown(*.percentile), shown(.lower.1), shown(.lower.0))]
+    Falls {
+        /// Which row, from 0.
+        row: usize,
+        /// Its percentile.
+        percentile: f64,
+        /// Its latency.
+        seconds: f64,
+        /// The percentile below it, and its latency.
+        lower: (f64, f64),
+    },
+    /// Reads are known but writes are not, or the other way round.
+    #[error("no latency of {0}s, but some of the other kind: expected both")]
+    Kind(&'static str),
+    /// A percentile that was asked for and is none.
+    #[error("percentile {}: expected one above 0 and below 100", shown(*.0))]
+    Percentile(f64),
+    /// A percentile beyond those that were measured.
+    #[error(
+        "percentile {}: the profile's latencies without queueing go up to {}; expected one within, or a longer profile",
+        shown(*.asked),
+        shown(*.largest)
+    )]
+    Beyond {
+        /// Asked for.
+        asked: f64,
+        /// The largest that there is.
+        largest: f64,
+    },
+}
+
+impl UnloadedError {
+    /// Which row, from 0, if it is about one.
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            UnloadedError::Row { row, .. }
+            | UnloadedError::Twice { row }
+            | UnloadedError::Falls { row, .. } => Some(*row),
+            _ => None,
+        }
+    }
+}
+
+/// Latencies of one percentile: (size, seconds), sizes rising.
+#[derive(Clone, PartialEq, Debug)]
+struct Level {
+    percentile: f64,
+    sizes: Vec<(u64, f64)>,
+}
+
+/// Latencies without queueing by kind, size and percentile; or none, if nothing is known.
+///
+/// At a percentile that was not measured, those of the next higher one count. Between two sizes lies a straight line; a request
+/// smaller than all that were measured takes as long as the smallest, a larger one longer than the largest in
+/// proportion to its size.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Unloaded {
+    reads: Vec<Level>,
+    writes: Vec<Level>,
+}
+
+impl Unloaded {
+    /// From measured latencies, in any order.
+    ///
+    /// # Errors
+    /// A number out of range, a row given twice, latencies that fall with the percentile, only one of the kinds.
+    pub fn new(rows: &[Latency]) -> Result<Unloaded, UnloadedError> {
+        let of = |kind| levels(rows, kind);
+        let made = Unloaded { reads: of(Kind::Read)?, writes: of(Kind::Write)? };
+        match (made.reads.is_empty(), made.writes.is_empty()) {
+            (true, false) => Err(UnloadedError::Kind("read")),
+            (false, true) => Err(UnloadedError::Kind("write")),
+            _ => Ok(made),
+        }
+    }
+
+    /// Seconds that a request takes; None if nothing is known.
+    ///
+    /// # Errors
+    /// A percentile that is none, or beyond the largest that was measured.
+    pub fn seconds(&self, kind: Kind, size: u64, percentile: f64) -> Result<Option<f64>, UnloadedError> {
+        if !(percentile > 0.0 && percentile < 100.0) {
+            return Err(UnloadedError::Percentile(percentile));
+        }
+        let levels = if kind == Kind::Read { &self.reads } else { &self.writes };
+        let Some(highest) = levels.last() else { return Ok(None) };
+        let level = levels.iter().find(|level| level.percentile >= percentile);
+        let level = level.ok_or(UnloadedError::Beyond { asked: percentile, largest: highest.percentile })?;
+        let (largest, seconds) = level.sizes[level.sizes.len() - 1];
+        if size > largest {
+            return Ok(Some(seconds * (size as f64 / largest as f64)));
+        }
+        Ok(Some(between(&level.sizes, size)))
+    }
+}
+
+/// The rows of one kind, by percentile and size.
+fn levels(rows: &[Latency], kind: Kind) -> Result<Vec<Level>, UnloadedError> {
+    let mut chosen: Vec<(usize, &Latency)> = Vec::new();
+    for (row, latency) in rows.iter().enumerate().filter(|(_, latency)| latency.kind == kind) {
+        let wrong = |field, number, expected| Err(UnloadedError::Row { row, field, number, expected });
+        if !(latency.percentile > 0.0 && latency.percentile <= 100.0) {
+            return wrong("percentile", latency.percentile, "one above 0 and at most 100");
+        }
+        if latency.size == 0 {
+            return wrong("size", 0.0, "at least one byte");
+        }
+        if !(latency.seconds > 0.0 && latency.seconds <= 1e6) {
+            return wrong("seconds", latency.seconds, "a time above 0 and at most 1e6 s");
+        }
+        chosen.push((row, latency));
+    }
+    chosen.sort_by(|(_, a), (_, b)| a.percentile.total_cmp(&b.percentile).then(a.size.cmp(&b.size)));
+    let mut levels: Vec<Level> = Vec::new();
+    for (row, &Latency { size, percentile, seconds, .. }) in chosen {
+        let lower = levels.iter().rev().filter(|level| level.percentile < percentile).find_map(|level| {
+            let found = level.sizes.binary_search_by_key(&size, |row| row.0).ok()?;
+            Some((level.percentile, level.sizes[found].1))
+        });
+        if let Some(lower) = lower.filter(|lower| lower.1 > seconds) {
+            return Err(UnloadedError::Falls { row, percentile, seconds, lower });
+        }
+        match levels.last_mut().filter(|level| level.percentile == percentile) {
+            Some(level) if level.sizes.last().is_some_and(|last| last.0 == size) => {
+                return Err(UnloadedError::Twice { row });
+            }
+            Some(level) => level.sizes.push((size, seconds)),
+            None => levels.push(Level { percentile, sizes: vec![(size, seconds)] }),
+        }
+    }
+    Ok(levels)
+}

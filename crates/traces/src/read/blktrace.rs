@@ -1,0 +1,128 @@
+//! What blkparse prints of a Linux block trace, in its default format:
+//! `8,0 3 1 0.000000000 697 Q W 223490 + 8 [cp]`, which is device, processor, sequence number, seconds, process, action, kind of
+//! operation, sector, sectors.
+//!
+//! A request has several events. By default it is the one at which it was queued (`Q`): when the workload asked, whatever the traced
+//! device was doing. At `D` it was given to the device, after the scheduler merged, sorted and held it back; those times
+//! describe the traced system as much as the workload, and hide bursts that waited there.
+//!
+//! Flushes and discards carry no payload and are passed over, and so are the sums that blkparse prints at the end.
+
+use leeward_fabric::input::{InputError, Line, excerpt};
+
+use super::{Fields, Parse, Parsed, fields};
+use crate::{Kind, Request};
+
+/// Which event of a block trace is a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Event {
+    /// It was asked for (`Q`).
+    #[default]
+    Queued,
+    /// It was given to the device (`D`).
+    Issued,
+}
+
+impl Event {
+    /// What blkparse calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Event::Queued => "Q",
+            Event::Issued => "D",
+        }
+    }
+
+    /// The event of that name.
+    pub fn named(name: &str) -> Option<Event> {
+        [Event::Queued, Event::Issued].into_iter().find(|event| event.name() == name)
+    }
+}
+
+/// Fields up to the kind of operation.
+const COLUMNS: [&str; 7] = ["device", "processor", "sequence", "seconds", "process", "action", "operation"];
+
+pub(super) fn looks(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    words.next().is_some_and(is_device) && words.count() + 1 >= COLUMNS.len()
+}
+
+pub(super) struct Parser {
+    pub event: Event,
+    pub volume: Option<String>,
+    /// Whether the sums at the end have begun.
+    pub over: bool,
+}
+
+impl Parse for Parser {
+    fn fields(&self) -> Fields {
+        Fields { at: "seconds", size: "sectors" }
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+        let text = line.text.trim_start();
+        self.over |= text.starts_with("CPU") || text.starts_with("Total");
+        if self.over || text.starts_with("Input file") {
+            return Ok(Parsed::Other);
+        }
+        let mut words = text.split_ascii_whitespace();
+        let mut next = |name: &str| {
+            let missing = || line.error(name, format!("missing; expected {}", COLUMNS.join(" ")));
+            words.next().ok_or_else(missing)
+        };
+        let device = next("device")?;
+        if !is_device(device) {
+            let message = format!("`{}`: expected a device, such as 8,0", excerpt(device));
+            return Err(line.error("device", message));
+        }
+        next("processor")?;
+        next("sequence")?;
+        let at = next("seconds")?;
+        next("process")?;
+        let action = next("action")?;
+        let asked = self.volume.as_ref().is_none_or(|volume| volume == device);
+        if action != self.event.name() || !asked {
+            return Ok(Parsed::Other);
+        }
+        let operation = next("operation")?;
+        let Some(kind) = kind(line, operation)? else { return Ok(Parsed::PassedOver) };
+        let sector = words.next().unwrap_or("[");
+        let plus = words.next();
+        // A flush has the name of a process here, a command to the device its bytes.
+        if sector.starts_with('[') || plus.is_some_and(|word| word.starts_with('(')) {
+            return Ok(Parsed::PassedOver);
+        }
+        let (Some("+"), Some(sectors)) = (plus, words.next()) else {
+            return Err(line.error("sectors", "missing; expected `SECTOR + SECTORS`"));
+        };
+        let request = Request {
+            at: fields::seconds(line, "seconds", at)?,
+            kind,
+            size: fields::sectors(line, "sectors", sectors)?,
+            offset: Some(fields::sectors(line, "sector", sector)?),
+        };
+        Ok(if request.size == 0 { Parsed::PassedOver } else { Parsed::Request(request) })
+    }
+}
+
+fn is_device(word: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    word.split_once(',').is_some_and(|(major, minor)| digits(major) && digits(minor))
+}
+
+/// Read or write; None for what has no payload.
+fn kind(line: &Line<'_>, operation: &str) -> Result<Option<Kind>, InputError> {
+    // `D` is a discard, `E` an erase, `N` nothing, `F` alone a flush; the other letters say how a read or write is to be done.
+    if operation.contains(['D', 'E', 'N']) {
+        Ok(None)
+    } else if operation.contains('R') {
+        Ok(Some(Kind::Read))
+    } else if operation.contains('W') {
+        Ok(Some(Kind::Write))
+    } else if operation.contains('F') {
+        Ok(None)
+    } else {
+        let message =
+            format!("`{}`: unknown type of request; expected R or W among its letters", excerpt(operation));
+        Err(line.error("operation", message))
+    }
+}

@@ -1,0 +1,116 @@
+//! The dialects of trace files, and how one is told from another.
+
+use std::fmt;
+
+use leeward_fabric::input::{InputError, Line, excerpt};
+
+use super::{Parse, Parsed, ReadSettings, blktrace, checked, compactor, leeward, msr, spc};
+
+/// How the lines of a trace are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// A CSV with the header `seconds,kind,size,offset`: Leeward's own.
+    Leeward,
+    /// `nanoseconds,hexadecimal size,Get|Put|DiskRead|DiskWrite`, as released with SNC-Meister and WorkloadCompactor.
+    Compactor,
+    /// The block traces of MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+    Msr,
+    /// The format of the Storage Performance Council: `ASU,LBA,Size,Opcode,Timestamp`.
+    Spc,
+    /// What blkparse prints of a block trace.
+    Blktrace,
+}
+
+impl Dialect {
+    /// All.
+    pub const ALL: [Dialect; 5] =
+        [Dialect::Leeward, Dialect::Compactor, Dialect::Msr, Dialect::Spc, Dialect::Blktrace];
+
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Leeward => "leeward",
+            Dialect::Compactor => "compactor",
+            Dialect::Msr => "msr",
+            Dialect::Spc => "spc",
+            Dialect::Blktrace => "blktrace",
+        }
+    }
+
+    /// The dialect of that name.
+    pub fn named(name: &str) -> Option<Dialect> {
+        Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// What a line of it looks like.
+    fn example(self) -> &'static str {
+        match self {
+            Dialect::Leeward => "a header with seconds,kind,size",
+            Dialect::Compactor => "564037000,0x1000,DiskWrite",
+            Dialect::Msr => "128166372003061629,usr,0,Read,7014609920,24576,41286",
+            Dialect::Spc => "0,20941264,8192,W,0.551706",
+            Dialect::Blktrace => "8,0 3 1 0.000000000 697 Q W 223490 + 8 [cp]",
+        }
+    }
+
+    /// What a volume is called in it.
+    pub(super) fn volumes(self) -> &'static str {
+        match self {
+            Dialect::Msr => "its HOST.DISK, such as usr.0",
+            Dialect::Spc => "its ASUs, such as 0",
+            Dialect::Blktrace => "its devices, such as 8,0",
+            Dialect::Leeward | Dialect::Compactor => "none",
+        }
+    }
+
+    pub(super) fn names_volumes(self) -> bool {
+        !matches!(self, Dialect::Leeward | Dialect::Compactor)
+    }
+
+    /// The dialect whose lines look like this one.
+    pub(super) fn detect(line: &Line<'_>) -> Result<Dialect, InputError> {
+        let looks = |dialect: &Dialect| match dialect {
+            Dialect::Leeward => leeward::looks(line.text),
+            Dialect::Compactor => compactor::looks(line.text),
+            Dialect::Msr => msr::looks(line.text),
+            Dialect::Spc => spc::looks(line.text),
+            Dialect::Blktrace => blktrace::looks(line.text),
+        };
+        Dialect::ALL.into_iter().find(looks).ok_or_else(|| {
+            let known = Dialect::ALL.map(|dialect| format!("{dialect} ({})", dialect.example()));
+            let message = format!(
+                "`{}`: a line of no known dialect; expected one of {}",
+                excerpt(line.text),
+                known.join("; ")
+            );
+            line.error("dialect", message)
+        })
+    }
+
+    /// A reader of its lines, and what the first says.
+    pub(super) fn parser(
+        self,
+        first: &Line<'_>,
+        settings: &ReadSettings,
+    ) -> Result<(Box<dyn Parse>, Parsed), InputError> {
+        let volume = settings.volume.clone();
+        let mut parser: Box<dyn Parse> = match self {
+            Dialect::Leeward => return Ok((Box::new(leeward::Parser::open(first)?), Parsed::Other)),
+            Dialect::Compactor => Box::new(compactor::Parser),
+            Dialect::Msr => Box::new(msr::Parser { volume }),
+            Dialect::Spc => Box::new(spc::Parser { volume }),
+            Dialect::Blktrace => Box::new(blktrace::Parser { event: settings.event, volume, over: false }),
+        };
+        if self == Dialect::Msr && msr::is_header(first.text) {
+            return Ok((parser, Parsed::Other));
+        }
+        let parsed = checked(&mut *parser, first, None, settings.largest)?;
+        Ok((parser, parsed))
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,72 @@
+//! Leeward's own dialect: CSV with a header. The columns `seconds`, `kind` and `size` must be there, `offset` may, in any order;
+//! others are passed over.
+
+use leeward_fabric::input::{InputError, Line, cells, excerpt};
+
+use super::{Fields, Parse, Parsed, fields};
+use crate::Request;
+
+const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
+/// As many of them as must be there.
+const LEAST: usize = 3;
+
+pub(super) fn looks(line: &str) -> bool {
+    COLUMNS[..LEAST].iter().all(|name| cells(line).any(|cell| cell == *name))
+}
+
+pub(super) struct Parser {
+    /// For each cell of a line, the column it is.
+    columns: Vec<Option<usize>>,
+}
+
+impl Parser {
+    pub(super) fn open(header: &Line<'_>) -> Result<Parser, InputError> {
+        let column = |cell| COLUMNS.iter().position(|name| *name == cell);
+        let columns: Vec<Option<usize>> = cells(header.text).map(column).collect();
+        for (at, name) in COLUMNS.iter().enumerate() {
+            match columns.iter().filter(|column| **column == Some(at)).count() {
+                0 if at < LEAST => {
+                    let found = excerpt(header.text);
+                    let message = format!(
+                        "no such column; expected a header with seconds,kind,size and maybe offset, found `{found}`"
+                    );
+                    return Err(header.error(name, message));
+                }
+                0 | 1 => {}
+                _ => return Err(header.error(name, "two columns have this name")),
+            }
+        }
+        Ok(Parser { columns })
+    }
+}
+
+impl Parse for Parser {
+    fn fields(&self) -> Fields {
+        Fields { at: "seconds", size: "size" }
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+        let mut row = [""; COLUMNS.len()];
+        let mut width = 0;
+        for cell in cells(line.text) {
+            if let Some(Some(column)) = self.columns.get(width) {
+                row[*column] = cell;
+            }
+            width += 1;
+        }
+        if width != self.columns.len() {
+            let message = format!("{width} cells, but the header has {}", self.columns.len());
+            return Err(line.error("columns", message));
+        }
+        let [at, kind, size, offset] = row;
+        Ok(Parsed::Request(Request {
+            at: fields::seconds(line, "seconds", at)?,
+            kind: fields::kind(line, "kind", kind, &["read", "r"], &["write", "w"])?,
+            size: fields::signed(line, "size", "bytes", size)?,
+            offset: match offset {
+                "" => None,
+                text => Some(fields::signed(line, "offset", "bytes", text)?),
+            },
+        }))
+    }
+}

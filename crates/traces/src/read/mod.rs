@@ -1,0 +1,204 @@
+//! Reads traces: files of several dialects, as a stream of requests in order of time.
+//!
+//! Memory does not grow with the trace. Files are plain or gzip. What a line lacks, or has that no request has, is an error
+//! with the file, the line and the field, and ends the stream. The dialects are described in `docs/reference/trace-files.md`.
+//!
+//! ```
+//! use leeward_fabric::input::Text;
+//! use leeward_traces::read::{ReadSettings, Requests};
+//!
+//! let text = Text::from_bytes("t.csv", *b"seconds,kind,size\n0.5,read,4096\n0.75,write,8192\n")?;
+//! let requests = Requests::open(text, &ReadSettings::default())?.collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(requests[1].size, 8192);
+//! # Ok::<(), leeward_fabric::input::InputError>(())
+//! ```
+
+mod blktrace;
+mod compactor;
+mod dialect;
+mod fields;
+mod leeward;
+mod msr;
+mod spc;
+
+use leeward_fabric::Nanos;
+use leeward_fabric::input::{InputError, Line, Lines, Text};
+
+use crate::Request;
+
+pub use blktrace::Event;
+pub use dialect::Dialect;
+
+/// How a trace is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReadSettings {
+    /// Its dialect; by default that of its first line.
+    pub dialect: Option<Dialect>,
+    /// Which events of a block trace are requests.
+    pub event: Event,
+    /// Only requests to this volume, in dialects whose lines name one: `HOST.DISK` of MSR, the ASU of SPC, `MAJOR,MINOR` of
+    /// blktrace. By default all are requests to one volume.
+    pub volume: Option<String>,
+    /// A request of more bytes than this is an error. A damaged line is more likely than so large a request.
+    pub largest: u64,
+}
+
+impl Default for ReadSettings {
+    fn default() -> ReadSettings {
+        ReadSettings { dialect: None, event: Event::default(), volume: None, largest: 1 << 30 }
+    }
+}
+
+/// What a line says.
+enum Parsed {
+    /// A request.
+    Request(Request),
+    /// Nothing of this workload: a heading, another event, another volume.
+    Other,
+    /// An operation without payload, such as a flush.
+    PassedOver,
+}
+
+/// Names of a dialect's fields, for errors.
+struct Fields {
+    at: &'static str,
+    size: &'static str,
+}
+
+/// Reads the lines of a dialect.
+trait Parse {
+    /// What the time and size of a request are called.
+    fn fields(&self) -> Fields;
+
+    /// What this line says. Times, sizes and volumes are checked by the caller.
+    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError>;
+}
+
+/// The requests of a trace, in order of time. It ends after the first error.
+pub struct Requests {
+    lines: Lines,
+    parser: Box<dyn Parse>,
+    dialect: Dialect,
+    /// What the line that told the dialect says, until it is asked for.
+    first: Option<Result<Parsed, InputError>>,
+    last: Option<Nanos>,
+    largest: u64,
+    volume: Option<String>,
+    passed_over: u64,
+    over: bool,
+}
+
+impl Requests {
+    /// Reads the beginning of a trace.
+    ///
+    /// # Errors
+    /// A first line of no known dialect; a `volume` where the dialect has none; a text that is empty or cannot be read.
+    pub fn open(text: Text, settings: &ReadSettings) -> Result<Requests, InputError> {
+        let mut lines = text.lines();
+        // An empty text is an error of its own.
+        let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
+        let dialect = match settings.dialect {
+            Some(dialect) => dialect,
+            None => Dialect::detect(&line)?,
+        };
+        if settings.volume.is_some() && !dialect.names_volumes() {
+            let message = format!("a trace of dialect {dialect} has one volume; leave `volume` out");
+            return Err(lines.error(message));
+        }
+        let (parser, first) = dialect.parser(&line, settings)?;
+        Ok(Requests {
+            lines,
+            parser,
+            dialect,
+            first: Some(Ok(first)),
+            last: None,
+            largest: settings.largest,
+            volume: settings.volume.clone(),
+            passed_over: 0,
+            over: false,
+        })
+    }
+
+    /// The dialect, named or found.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Operations without payload that were passed over so far: flushes, discards.
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over
+    }
+
+    fn read(&mut self) -> Result<Option<Request>, InputError> {
+        loop {
+            let parsed = match self.first.take() {
+                Some(first) => first?,
+                None => match self.lines.next_line()? {
+                    Some(line) => checked(&mut *self.parser, &line, self.last, self.largest)?,
+                    None if self.last.is_none() => return Err(self.none()),
+                    None => return Ok(None),
+                },
+            };
+            match parsed {
+                Parsed::Request(request) => {
+                    self.last = Some(request.at);
+                    return Ok(Some(request));
+                }
+                Parsed::PassedOver => self.passed_over += 1,
+                Parsed::Other => {}
+            }
+        }
+    }
+
+    fn none(&self) -> InputError {
+        match &self.volume {
+            Some(volume) => self.lines.error(format!(
+                "no request to volume `{}`; expected one of {}",
+                leeward_fabric::input::excerpt(volume),
+                self.dialect.volumes()
+            )),
+            None => self.lines.error("no request in it; expected at least one"),
+        }
+    }
+}
+
+impl Iterator for Requests {
+    type Item = Result<Request, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let next = self.read().transpose();
+        self.over = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// What a line says, if it may stand after a request at `last`.
+fn checked(
+    parser: &mut dyn Parse,
+    line: &Line<'_>,
+    last: Option<Nanos>,
+    largest: u64,
+) -> Result<Parsed, InputError> {
+    let parsed = parser.line(line)?;
+    let Parsed::Request(request) = parsed else { return Ok(parsed) };
+    let fields = parser.fields();
+    if let Some(last) = last.filter(|&last| request.at < last) {
+        let (at, last) = (fields::exact(request.at), fields::exact(last));
+        let message = format!("{at} s is before the request above it ({last} s): sort the lines by time");
+        return Err(line.error(fields.at, message));
+    }
+    if request.size == 0 {
+        return Err(line.error(fields.size, "0 bytes; expected a request of at least one byte"));
+    }
+    if request.size > largest {
+        let message = format!("{} bytes; expected at most {largest}", request.size);
+        return Err(line.error(fields.size, message));
+    }
+    if request.offset.is_some_and(|offset| offset.checked_add(request.size).is_none()) {
+        return Err(line.error("offset", "the request ends beyond any volume; expected an offset in bytes"));
+    }
+    Ok(Parsed::Request(request))
+}

@@ -1,0 +1,46 @@
+//! The dialect of the MSR Cambridge block traces (Narayanan et al., FAST 2008).
+//!
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: ticks of 100 ns since 1601, and bytes. The response time, also
+//! in ticks, is not used: it is what the traced system took. The line of column names that some copies begin with is passed over.
+
+use leeward_fabric::input::{InputError, Line, cells};
+
+use super::{Fields, Parse, Parsed, fields};
+use crate::Request;
+
+const COLUMNS: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
+/// Nanoseconds.
+const TICK: u64 = 100;
+
+pub(super) fn looks(line: &str) -> bool {
+    let word = cells(line).nth(3).unwrap_or("");
+    let typed = ["Read", "Write"].iter().any(|known| known.eq_ignore_ascii_case(word));
+    is_header(line) || (typed && cells(line).count() == COLUMNS.len())
+}
+
+pub(super) fn is_header(line: &str) -> bool {
+    cells(line).map(str::to_ascii_lowercase).eq(COLUMNS.map(str::to_ascii_lowercase))
+}
+
+pub(super) struct Parser {
+    pub volume: Option<String>,
+}
+
+impl Parse for Parser {
+    fn fields(&self) -> Fields {
+        Fields { at: "Timestamp", size: "Size" }
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+        let [at, host, disk, kind, offset, size, _] = fields::row(line, COLUMNS, COLUMNS.len(), false)?;
+        let request = Request {
+            at: fields::ticks(line, "Timestamp", at, TICK)?,
+            kind: fields::kind(line, "Type", kind, &["Read"], &["Write"])?,
+            size: fields::signed(line, "Size", "bytes", size)?,
+            offset: Some(fields::signed(line, "Offset", "bytes", offset)?),
+        };
+        let volume = self.volume.as_ref().map(|volume| volume.strip_prefix(host)?.strip_prefix('.'));
+        let asked = volume.is_none_or(|asked| asked == Some(disk));
+        Ok(if asked { Parsed::Request(request) } else { Parsed::Other })
+    }
+}

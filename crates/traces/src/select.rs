@@ -1,0 +1,58 @@
+//! Parts of a trace, and the same trace begun elsewhere.
+
+use leeward_fabric::Nanos;
+
+use rand::RngExt;
+
+use crate::Request;
+use crate::random::stream;
+
+/// The requests from `from` on and before `to`, at their own times. Reads no further than that.
+pub fn window<E>(
+    requests: impl Iterator<Item = Result<Request, E>>,
+    from: Nanos,
+    to: Nanos,
+) -> impl Iterator<Item = Result<Request, E>> {
+    requests
+        .skip_while(move |request| request.as_ref().is_ok_and(|request| request.at < from))
+        .take_while(move |request| request.as_ref().map_or(true, |request| request.at < to))
+}
+
+/// The two halves of a trace by time: models are made from the first and tried on the second (SLO section 4.3). A request in the
+/// middle belongs to the second.
+pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
+    let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return (requests, requests) };
+    let middle = first.at.plus(Nanos(last.at.since(first.at).0.div_ceil(2)));
+    requests.split_at(requests.partition_point(|request| request.at < middle))
+}
+
+/// The trace begun at `share` (from 0 to below 1) of its length and gone through once, so that several workloads can be made of one
+/// trace whose bursts do not come together.
+///
+/// The first request comes as long after the last as requests are apart on average. Times count from where it begins, stay in order, and
+/// end within the same length.
+pub fn rotated(requests: &[Request], share: f64) -> Vec<Request> {
+    let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Vec::new() };
+    let span = last.at.since(first.at).0;
+    let round = span.saturating_add(span / (requests.len() as u64 - 1).max(1)).max(1);
+    let share = if share.is_finite() { share.rem_euclid(1.0) } else { 0.0 };
+    let start = ((round as f64 * share) as u64).min(round - 1);
+    let cut = requests.partition_point(|request| request.at.since(first.at).0 < start);
+    let (before, after) = requests.split_at(cut);
+    let moved = |request: &Request, by: u64| {
+        // Without the larger first no time is left that a number could not hold.
+        let at = request.at.since(first.at).0;
+        Request { at: Nanos(if by > 0 { by.saturating_add(at) } else { at - start }), ..*request }
+    };
+    let later = after.iter().map(|request| moved(request, 0));
+    later.chain(before.iter().map(|request| moved(request, round - start))).collect()
+}
+
+/// A share of a trace's length to begin at, drawn evenly by the seed and the name of the workload that is made so.
+pub fn any_start(seed: u64, name: &str) -> f64 {
+    // A name may be longer than a key has room for.
+    let folded = name
+        .bytes()
+        .fold(seed, |all, byte| (all.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    stream(folded, "start").random()
+}

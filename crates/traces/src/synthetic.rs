@@ -1,0 +1,239 @@
+//! Traces that are drawn: a rate, a burstiness, sizes, a mix of reads and writes, and how sequential it is.
+//!
+//! The workloads of the thesis are private; it gives their load and C^2, the squared coefficient of variation of the gaps
+//! between requests (SLO table 3.1). These make others with the same numbers. What the numbers do not say is not in them: gaps
+//! are drawn independently of each other, so there are no bursts of bursts as in real traces.
+//!
+//! | C^2 | gaps |
+//! | --- | --- |
+//! | 0 | constant |
+//! | below 1 | Gamma |
+//! | 1 | exponential: a Poisson stream |
+//! | above 1 | hyperexponential of two branches, each of which has half of the time ("balanced means") |
+
+use leeward_fabric::Nanos;
+use leeward_fabric::input::shown;
+use rand::RngExt;
+use rand::distr::weighted::WeightedIndex;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
+
+use crate::random::stream;
+use crate::{Kind, Request};
+
+/// Sizes and offsets are whole blocks, except for sizes that are chosen from a list.
+const BLOCK: u64 = 512;
+
+/// How large requests are.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Sizes {
+    /// One of these sizes in bytes, each as often as its weight says.
+    Choice(Vec<(u64, f64)>),
+    /// Log-normal, rounded up to whole blocks of 512 bytes and cut at `largest`.
+    LogNormal {
+        /// Mean in bytes, before both.
+        mean: f64,
+        /// Squared coefficient of variation.
+        c2: f64,
+        /// In bytes; a multiple of 512.
+        largest: u64,
+    },
+}
+
+/// What a trace to be drawn is like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shape {
+    /// Mean requests a second.
+    pub rate: f64,
+    /// C^2 of the gaps between requests.
+    pub gap_c2: f64,
+    /// Sizes.
+    pub sizes: Sizes,
+    /// Reads, of all requests; from 0 to 1.
+    pub read_share: f64,
+    /// Requests that start where the one before ended, of all but the first; from 0 to 1. The others start at any block.
+    pub sequential_share: f64,
+    /// Bytes of the volume that requests go to.
+    pub volume: u64,
+}
+
+/// A shape that no trace has.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{field} {}: expected {expected}", shown(*.number))]
+pub struct ShapeError {
+    /// Which field.
+    pub field: &'static str,
+    /// What was given.
+    pub number: f64,
+    /// What would do.
+    pub expected: &'static str,
+}
+
+/// Gaps of mean 1.
+enum Gaps {
+    Constant,
+    Gamma(Gamma<f64>),
+    Exponential,
+    /// Share of the first branch.
+    Hyperexponential(f64),
+}
+
+enum Drawn {
+    Choice(Vec<u64>, WeightedIndex<f64>),
+    LogNormal(LogNormal<f64>, u64),
+}
+
+/// The requests of a drawn trace, without end. Arrivals, sizes, kinds and places have streams of their own, so changing one leaves
+/// the others as they were.
+pub struct Synthetic {
+    shape: Shape,
+    gaps: Gaps,
+    sizes: Drawn,
+    streams: [ChaCha8Rng; 4],
+    /// Nanoseconds. A double counts whole ones up to 104 days.
+    at: f64,
+    end: Option<u64>,
+}
+
+impl Synthetic {
+    /// The trace of that shape and seed. Its first request comes a gap after time 0.
+    ///
+    /// # Errors
+    /// Names the first field that is out of range.
+    pub fn new(shape: Shape, seed: u64) -> Result<Synthetic, ShapeError> {
+        check("rate", shape.rate, (1e-6..=1e9).contains(&shape.rate), "1e-6 to 1e9 requests a second")?;
+        check("gap_c2", shape.gap_c2, (0.0..=1e6).contains(&shape.gap_c2), "0 to 1e6")?;
+        for (field, share) in [("read_share", shape.read_share), ("sequential_share", shape.sequential_share)]
+        {
+            check(field, share, (0.0..=1.0).contains(&share), "0 to 1")?;
+        }
+        let sizes = shape.sizes.drawn()?;
+        let largest = shape.sizes.largest();
+        let fits = shape.volume >= largest && shape.volume <= 1 << 60;
+        check("volume", shape.volume as f64, fits, "bytes of at least the largest request, at most 2^60")?;
+        let gaps = match shape.gap_c2 {
+            0.0 => Gaps::Constant,
+            1.0 => Gaps::Exponential,
+            c2 if c2 < 1.0 => {
+                // One that is all but constant is not told from it.
+                let wrong = ShapeError { field: "gap_c2", number: c2, expected: "0, or 1e-9 and more" };
+                let c2 = (c2 >= 1e-9).then_some(c2).ok_or(wrong.clone())?;
+                Gaps::Gamma(Gamma::new(1.0 / c2, c2).map_err(|_| wrong)?)
+            }
+            c2 => Gaps::Hyperexponential((1.0 + ((c2 - 1.0) / (c2 + 1.0)).sqrt()) / 2.0),
+        };
+        let streams = ["gaps", "sizes", "kinds", "places"].map(|name| stream(seed, name));
+        Ok(Synthetic { shape, gaps, sizes, streams, at: 0.0, end: None })
+    }
+
+    fn gap(&mut self) -> f64 {
+        let random = &mut self.streams[0];
+        match &self.gaps {
+            Gaps::Constant => 1.0,
+            Gaps::Gamma(gamma) => gamma.sample(random),
+            Gaps::Exponential => random.sample(Exp1),
+            Gaps::Hyperexponential(first) => {
+                let share = if random.random::<f64>() < *first { *first } else { 1.0 - first };
+                random.sample::<f64, _>(Exp1) / (2.0 * share)
+            }
+        }
+    }
+}
+
+impl Iterator for Synthetic {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
+        self.at += self.gap() / self.shape.rate * 1e9;
+        let size = match &self.sizes {
+            Drawn::Choice(sizes, weights) => sizes[weights.sample(&mut self.streams[1])],
+            Drawn::LogNormal(distribution, largest) => {
+                let size = distribution.sample(&mut self.streams[1]).min(*largest as f64);
+                (size as u64).max(1).next_multiple_of(BLOCK).min(*largest)
+            }
+        };
+        let reads = self.streams[2].random::<f64>() < self.shape.read_share;
+        let (on, place): (f64, f64) = (self.streams[3].random(), self.streams[3].random());
+        let room = self.shape.volume - size;
+        let on = on < self.shape.sequential_share;
+        let next = self.end.filter(|&end| on && end <= room);
+        let offset = next.unwrap_or((room as f64 * place) as u64 / BLOCK * BLOCK);
+        self.end = Some(offset + size);
+        let kind = if reads { Kind::Read } else { Kind::Write };
+        Some(Request { at: Nanos(self.at as u64), kind, size, offset: Some(offset) })
+    }
+}
+
+impl Sizes {
+    fn largest(&self) -> u64 {
+        match self {
+            Sizes::Choice(sizes) => sizes.iter().map(|size| size.0).max().unwrap_or(0),
+            Sizes::LogNormal { largest, .. } => *largest,
+        }
+    }
+
+    fn drawn(&self) -> Result<Drawn, ShapeError> {
+        match self {
+            Sizes::Choice(choice) => {
+                for &(size, weight) in choice {
+                    check("size", size as f64, size > 0 && size <= 1 << 40, "1 to 2^40 bytes")?;
+                    check("weight", weight, (0.0..=1e9).contains(&weight), "0 to 1e9")?;
+                }
+                let weights = WeightedIndex::new(choice.iter().map(|size| size.1));
+                let none = |_| ShapeError {
+                    field: "sizes",
+                    number: choice.len() as f64,
+                    expected: "at least one of a weight above 0",
+                };
+                Ok(Drawn::Choice(choice.iter().map(|size| size.0).collect(), weights.map_err(none)?))
+            }
+            &Sizes::LogNormal { mean, c2, largest } => {
+                let whole = largest > 0 && largest <= 1 << 40 && largest.is_multiple_of(BLOCK);
+                check("largest", largest as f64, whole, "a multiple of 512 up to 2^40 bytes")?;
+                let within = mean >= 1.0 && mean <= largest as f64;
+                check("mean", mean, within, "1 byte to the largest")?;
+                check("c2", c2, (0.0..=1e6).contains(&c2), "0 to 1e6")?;
+                let wrong = |_| ShapeError { field: "c2", number: c2, expected: "0 to 1e6" };
+                let drawn = LogNormal::from_mean_cv(mean, c2.sqrt()).map_err(wrong)?;
+                Ok(Drawn::LogNormal(drawn, largest))
+            }
+        }
+    }
+}
+
+/// A workload of the thesis, as far as its table 3.1 says what it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Described {
+    /// Its letter.
+    pub letter: char,
+    /// Load of the disk, as a share of it; None where it was held in memory.
+    pub storage_load: Option<f64>,
+    /// Load of the network, as a share of it.
+    pub network_load: f64,
+    /// C^2 of the gaps between its requests.
+    pub gap_c2: f64,
+}
+
+/// The open-loop workloads of SLO table 3.1. E's load of the disk is only said to be above all that there is; L is a copy of files that
+/// asks for the next when it has the last, and so is no trace.
+pub const TABLE_3_1: [Described; 11] = [
+    described('A', Some(0.05), 0.05, 1.3),
+    described('B', Some(0.05), 0.05, 14.0),
+    described('C', Some(0.55), 0.05, 2.2),
+    described('D', Some(0.10), 0.05, 23.0),
+    described('E', Some(1.00), 0.15, 145.0),
+    described('F', Some(0.25), 0.05, 1.0),
+    described('G', Some(0.25), 0.05, 20.0),
+    described('H', Some(0.25), 0.05, 40.0),
+    described('I', Some(0.35), 0.20, 1.0),
+    described('J', Some(0.45), 0.25, 1.0),
+    described('K', None, 0.35, 3.6),
+];
+
+const fn described(letter: char, storage_load: Option<f64>, network_load: f64, gap_c2: f64) -> Described {
+    Described { letter, storage_load, network_load, gap_c2 }
+}
+
+fn check(field: &'static str, number: f64, fine: bool, expected: &'static str) -> Result<(), ShapeError> {
+    if fine { Ok(()) } else { Err(ShapeError { field, number, expected }) }
+}
