@@ -275,3 +275,95 @@ def schema(kind: str) -> str: ...
 def rate_text(bps: int) -> str: ...
 def bytes_text(size: int) -> str: ...
 def seconds(text: str) -> float: ...
+
+@final
+class Trace:
+    """Requests in a file, which is read anew for every question. See `leeward.traces.open_trace`."""
+
+    def __new__(
+        cls,
+        file: str,
+        *,
+        data: str | PathLike[str] | None = None,
+        dialect: str | None = None,
+        event: str | None = None,
+        volume: str | None = None,
+        largest: str | None = None,
+        device: str | None = None,
+        seek_s: float | None = None,
+        overhead: float | None = None,
+        payload: float | None = None,
+        other: float | None = None,
+    ) -> Trace:
+        """Checks the settings and reads the device file.
+
+        Raises:
+            InputError: One of them is not right.
+        """
+
+    def statistics(self, window_s: float = 1.0, percentile: float | None = None) -> dict[str, Any]:
+        """The trace in numbers, as `leeward slo curve -o json` prints it.
+
+        Args:
+            window_s: What peaks are taken over.
+            percentile: In percent; at which the largest profiled latency without queueing is given.
+
+        Raises:
+            InputError: The trace is not right, or the profile does not reach the percentile.
+        """
+
+    def curve(
+        self,
+        stage: str,
+        *,
+        prune: int | None = None,
+        error: float | None = None,
+        margin: float = 1.0,
+        multiple: float = 1.5,
+        deadline_s: float | None = None,
+    ) -> dict[str, Any]:
+        """The r-b curve at a stage, as `leeward slo curve -o json` prints it.
+
+        Args:
+            stage: `network-in`, `storage` (with a device) or `network-out`.
+            prune: At most so many buckets.
+            error: Or the fewest that are nowhere more than this share above the curve.
+            margin: Requests weigh so many times what they do.
+            multiple: Of the mean rate, for which the burst is given.
+            deadline_s: For which the effective bandwidth is given.
+
+        Raises:
+            InputError: The trace or an argument is not right.
+        """
+
+    def model(
+        self,
+        stage: str,
+        *,
+        interval_s: float | None = None,
+        step_s: float | None = None,
+        batch_s: float | None = None,
+        states: int | None = None,
+        deviations: float | None = None,
+        sizes: str | None = None,
+        published: bool = False,
+    ) -> dict[str, Any]:
+        """Arrivals modulated by a Markov chain, fitted to a stage, as `leeward slo model -o json` prints it.
+
+        Raises:
+            InputError: The trace or an argument is not right.
+        """
+
+def check_device(name: str, text: str) -> None:
+    """Checks the text of a device file; errors call it `name`.
+
+    Raises:
+        InputError: It is none.
+    """
+
+def byte_count(text: str) -> int:
+    """A size such as `64KiB`, in bytes.
+
+    Raises:
+        InputError: It is none.
+    """

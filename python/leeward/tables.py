@@ -1,5 +1,6 @@
 """Lists in Parquet, as the CSV that the sources of a scenario read."""
 
+from collections.abc import Iterator
 from io import BytesIO
 from os import PathLike
 from typing import Any
@@ -24,20 +25,40 @@ def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
     """
     try:
         with parquet.ParquetFile(path) as file:
-            names, rows = file.schema_arrow.names, file.metadata.num_rows
+            rows = file.metadata.num_rows
             if rows > MOST_ROWS:
                 raise ValueError(f"{rows:,} rows: more than {MOST_ROWS:,}")
-            wanted = [name for name in columns if name in names]
-            if not wanted:
-                return (",".join(names) + "\n").encode()
-            schema = pyarrow.schema([(name, _plain(file.schema_arrow.field(name).type)) for name in wanted])
-            text = BytesIO()
-            with csv.CSVWriter(text, schema) as writer:
-                for batch in file.iter_batches(columns=wanted):
-                    writer.write_table(pyarrow.Table.from_batches([batch]).select(wanted).cast(schema))
-            return text.getvalue()
+            return b"".join(_texts(file, columns))
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"not readable as a table: {str(error).splitlines()[0]}") from None
+
+
+def batches(path: str | PathLike[str], columns: list[str]) -> Iterator[bytes]:
+    """The same text as `as_csv`, a batch of rows at a time, of a file of any length.
+
+    Raises:
+        ValueError: It is not readable as Parquet.
+    """
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield from _texts(file, columns)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"not readable as a table: {str(error).splitlines()[0]}") from None
+
+
+def _texts(file: Any, columns: list[str]) -> Iterator[bytes]:
+    """A header, and then the rows of each batch."""
+    names = file.schema_arrow.names
+    wanted = [name for name in columns if name in names]
+    yield (",".join(wanted or names) + "\n").encode()
+    if not wanted:
+        return
+    schema = pyarrow.schema([(name, _plain(file.schema_arrow.field(name).type)) for name in wanted])
+    for batch in file.iter_batches(columns=wanted):
+        text = BytesIO()
+        rows = pyarrow.Table.from_batches([batch]).select(wanted).cast(schema)
+        csv.write_csv(rows, text, csv.WriteOptions(include_header=False))
+        yield text.getvalue()
 
 
 def _plain(kind: Any) -> Any:

@@ -19,6 +19,7 @@ mod serve;
 mod simulation;
 mod tables;
 mod tasks;
+mod traces;
 
 /// The extension module; its types are declared in `_native.pyi`.
 #[pyo3::pymodule]
@@ -41,6 +42,8 @@ mod _native {
     use crate::simulation::{Run, Scenario, check_policy};
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
+    #[pymodule_export]
+    use crate::traces::{Trace, byte_count, check_device};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

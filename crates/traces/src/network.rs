@@ -6,8 +6,7 @@ use crate::{Kind, Request};
 /// Bytes that a request carries in each direction (SLO section 2.3.2): the payload goes in with a write and out with a read, and
 /// something small goes the other way.
 ///
-/// Both are `overhead` and a factor times the size. The thesis gives no numbers; the defaults are those of the released code:
-/// 200 bytes, 1.1 with the payload and 0.025 the other way.
+/// Both are `overhead` and a factor times the size. The thesis gives no numbers; the defaults are those of the released code.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetworkWork {
     overhead: f64,
@@ -17,11 +16,22 @@ pub struct NetworkWork {
 
 impl Default for NetworkWork {
     fn default() -> NetworkWork {
-        NetworkWork { overhead: 200.0, payload: 1.1, other: 0.025 }
+        NetworkWork {
+            overhead: NetworkWork::OVERHEAD,
+            payload: NetworkWork::PAYLOAD,
+            other: NetworkWork::OTHER,
+        }
     }
 }
 
 impl NetworkWork {
+    /// Bytes a request in each direction, as released.
+    pub const OVERHEAD: f64 = 200.0;
+    /// Bytes for each of its size, with the payload, as released.
+    pub const PAYLOAD: f64 = 1.1;
+    /// Bytes for each of its size, the other way, as released.
+    pub const OTHER: f64 = 0.025;
+
     /// `overhead` bytes a request in each direction, and so many bytes for each of its size, with the payload and the other way.
     ///
     /// # Errors

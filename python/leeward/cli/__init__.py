@@ -17,6 +17,7 @@ from leeward.cli import (
     cluster,
     data,
     demo,
+    device,
     matrix,
     migrate,
     place,
@@ -25,6 +26,7 @@ from leeward.cli import (
     schema,
     serve,
     simulate,
+    slo,
 )
 from leeward.errors import InputError
 
@@ -48,6 +50,7 @@ app = typer.Typer(
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
+app.add_typer(device.app, name="device")
 app.add_typer(matrix.app, name="matrix")
 app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")
@@ -58,6 +61,7 @@ app.command(
 app.command("schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
+app.add_typer(slo.app, name="slo")
 
 
 def _print_version(wanted: bool) -> None:

@@ -34,7 +34,7 @@ impl Files {
                 if path == Path::new(name) { String::new() } else { format!(" ({})", path.display()) };
             InputError::new(name, reason(&error) + &found)
         })?;
-        Text::new(name, BufReader::new(file))
+        Text::from_reader(name, BufReader::new(file))
     }
 
     /// Where a file is that is called this; see [`Files::open`]. Nothing is said of whether it is there.
@@ -63,10 +63,11 @@ pub struct Text {
 impl Text {
     /// The text in `bytes`, plain or gzip.
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>) -> Result<Text, InputError> {
-        Text::new(name, Cursor::new(bytes.into()))
+        Text::from_reader(name, Cursor::new(bytes.into()))
     }
 
-    fn new(name: &str, mut reader: impl BufRead + 'static) -> Result<Text, InputError> {
+    /// The text that `reader` gives, plain or gzip.
+    pub fn from_reader(name: &str, mut reader: impl BufRead + 'static) -> Result<Text, InputError> {
         let start = reader.fill_buf().map_err(|error| InputError::new(name, reason(&error)))?;
         let gzip = start.starts_with(GZIP_MAGIC);
         let reader: Box<dyn BufRead> =

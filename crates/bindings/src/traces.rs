@@ -1,0 +1,509 @@
+//! `leeward.Trace`: requests of a file, and what follows from them: statistics, r-b curves, models.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
+use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
+use leeward_fabric::input::{Files, InputError, Text};
+use leeward_fabric::{Bytes, Nanos};
+use leeward_traces::device::{Device, Service};
+use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
+use leeward_traces::statistics::Statistics;
+use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::errors::Refused;
+use crate::simulation::as_python;
+
+/// Requests between two looks at whether the user wants to stop.
+const REQUESTS: u64 = 1 << 18;
+/// What a Parquet file begins with, and the columns of one that are wanted.
+const PARQUET: [u8; 4] = *b"PAR1";
+const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
+
+/// A trace in a file. It is read anew for every question, in constant memory but for a model.
+#[pyclass(frozen, module = "leeward")]
+pub struct Trace {
+    file: String,
+    files: Files,
+    settings: ReadSettings,
+    network: NetworkWork,
+    device: Option<Device>,
+}
+
+#[pymethods]
+impl Trace {
+    #[new]
+    #[pyo3(signature = (file, *, data = None, dialect = None, event = None, volume = None, largest = None, device = None,
+        seek_s = None, overhead = None, payload = None, other = None))]
+    #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
+    fn new(
+        file: String,
+        data: Option<PathBuf>,
+        dialect: Option<&str>,
+        event: Option<&str>,
+        volume: Option<String>,
+        largest: Option<&str>,
+        device: Option<&str>,
+        seek_s: Option<f64>,
+        overhead: Option<f64>,
+        payload: Option<f64>,
+        other: Option<f64>,
+    ) -> Result<Trace, Refused> {
+        let wrong = |name: &str, given: &str, expected: String| {
+            let given = leeward_fabric::input::excerpt(given);
+            Refused(InputError::new(name, format!("`{given}`: expected {expected}")))
+        };
+        let mut settings = ReadSettings { volume, ..ReadSettings::default() };
+        if let Some(name) = dialect {
+            let known = Dialect::ALL.map(Dialect::name).join(", ");
+            let unknown = || wrong("dialect", name, format!("one of {known}"));
+            settings.dialect = Some(Dialect::named(name).ok_or_else(unknown)?);
+        }
+        if let Some(name) = event {
+            settings.event = Event::named(name).ok_or_else(|| wrong("event", name, "Q or D".into()))?;
+        }
+        if let Some(text) = largest {
+            settings.largest = text.parse::<Bytes>().map_err(|error| InputError::new("largest", error))?.0;
+        }
+        let mut device = device.map(Device::read).transpose()?;
+        if let Some(seconds) = seek_s {
+            let refuse = |message: String| Refused(InputError::new("seek_s", message));
+            match device.as_mut().map(|device| &mut device.service) {
+                Some(Service::Disk(disk)) => {
+                    let constant = disk.with_constant_seek(seconds);
+                    *disk = constant.map_err(|error| refuse(error.to_string()))?;
+                }
+                _ => return Err(refuse("expected a disk as the device".into())),
+            }
+        }
+        let network = NetworkWork::new(
+            overhead.unwrap_or(NetworkWork::OVERHEAD),
+            payload.unwrap_or(NetworkWork::PAYLOAD),
+            other.unwrap_or(NetworkWork::OTHER),
+        );
+        let network = network.map_err(|error| InputError::new("network", error))?;
+        let files = Files { base: PathBuf::new(), data };
+        Ok(Trace { file, files, settings, network, device })
+    }
+
+    /// The trace in numbers.
+    #[pyo3(signature = (window_s = 1.0, percentile = None))]
+    fn statistics(&self, py: Python<'_>, window_s: f64, percentile: Option<f64>) -> PyResult<Py<PyAny>> {
+        let window = NonZeroU64::new(Nanos::from_secs_f64(window_s).0);
+        let window = window.filter(|_| window_s.is_finite()).ok_or_else(|| {
+            Refused(InputError::new(
+                "window_s",
+                format!("{window_s}: expected seconds, a nanosecond at least"),
+            ))
+        })?;
+        let described = py.detach(|| -> PyResult<Described> {
+            let mut statistics = Statistics::new(window);
+            let mut work = Work::new(self.network, self.device.as_ref());
+            let mut tail = percentile.zip(self.device.as_ref()).map(|(at, device)| Tail::new(device, at));
+            let (dialect, passed_over) = self.each(|request| {
+                statistics.push(request, work.of(request).map_err(|error| self.wrong(error))?);
+                let tail = tail.as_mut().map_or(Ok(()), |tail| tail.push(request));
+                tail.map_err(|error| InputError::new("percentile", error))
+            })?;
+            let summary = statistics.summary();
+            let stages = Stage::ALL.into_iter().zip(summary.work).filter_map(|(stage, work)| {
+                let work = work?;
+                Some(OfStage {
+                    stage: stage.name(),
+                    unit: unit(stage),
+                    total: work.total,
+                    rate: work.rate,
+                    largest: work.largest,
+                    peak_over_mean: work.peak_over_mean,
+                })
+            });
+            Ok(Described {
+                file: self.file.clone(),
+                dialect: dialect.name(),
+                device: self.device.as_ref().and_then(|device| device.name.clone()),
+                requests: summary.requests,
+                passed_over,
+                seconds: summary.seconds,
+                requests_per_s: summary.rate,
+                gap_c2: summary.gap_c2,
+                window_s: Nanos(window.get()).as_secs_f64(),
+                peak_over_mean: summary.peak_over_mean,
+                read_share: summary.read_share,
+                bytes: summary.bytes as f64,
+                mean_size_bytes: summary.mean_size,
+                largest_size_bytes: summary.largest_size,
+                stages: stages.collect(),
+                unloaded_s: tail.and_then(|tail| tail.seconds()),
+            })
+        })?;
+        as_python(py, &described)
+    }
+
+    /// The r-b curve at a stage.
+    #[pyo3(signature = (stage, *, prune = None, error = None, margin = 1.0, multiple = 1.5, deadline_s = None))]
+    #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
+    fn curve(
+        &self,
+        py: Python<'_>,
+        stage: &str,
+        prune: Option<usize>,
+        error: Option<f64>,
+        margin: f64,
+        multiple: f64,
+        deadline_s: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let stage = self.stage(stage)?;
+        let refuse = |name, error| Refused(InputError::new(name, error));
+        let curve = py.detach(|| self.rb_curve(stage))?;
+        let curve = curve.scaled(margin).map_err(|error| refuse("margin", error))?;
+        let alpha = curve.arrival_curve();
+        let pruned = match (prune, error) {
+            (None, None) => None,
+            (Some(count), None) => Some(alpha.pruned_to(count).map_err(|error| refuse("prune", error))?),
+            (None, Some(share)) => Some(alpha.pruned_within(share).map_err(|error| refuse("error", error))?),
+            (Some(_), Some(_)) => {
+                let message = "expected one of `prune` and `error`, not both";
+                return Err(Refused(InputError::new("prune", message)).into());
+            }
+        };
+        let (kept, error) = match pruned {
+            Some(pruned) => (pruned.curve, pruned.error),
+            None => (alpha.clone(), 0.0),
+        };
+        let effective = deadline_s.map(|deadline| curve.effective_bandwidth(deadline)).transpose();
+        // A trace of one moment has no mean; a multiple below it is the user's mistake.
+        let at_mean = curve.mean_rate().map(|_| curve.at_mean(multiple)).transpose();
+        let knee = curve.mean_rate().map(|_| bucket(curve.knee()));
+        as_python(
+            py,
+            &Curve {
+                stage: stage.name(),
+                unit: unit(stage),
+                mean_rate: curve.mean_rate(),
+                largest: curve.largest(),
+                total: curve.total(),
+                vertices: alpha.buckets().len(),
+                buckets: buckets(&kept),
+                error,
+                multiple,
+                at_mean: at_mean.map_err(|error| refuse("multiple", error))?.map(bucket),
+                knee,
+                deadline_s,
+                effective_bandwidth: effective.map_err(|error| refuse("deadline_s", error))?,
+            },
+        )
+    }
+
+    /// The trace at a stage as arrivals modulated by a Markov chain.
+    #[pyo3(signature = (stage, *, interval_s = None, step_s = None, batch_s = None, states = None, deviations = None,
+        sizes = None, published = false))]
+    #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
+    fn model(
+        &self,
+        py: Python<'_>,
+        stage: &str,
+        interval_s: Option<f64>,
+        step_s: Option<f64>,
+        batch_s: Option<f64>,
+        states: Option<usize>,
+        deviations: Option<f64>,
+        sizes: Option<&str>,
+        published: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let stage = self.stage(stage)?;
+        let base = if published { FitSettings::published() } else { FitSettings::default() };
+        let settings = FitSettings {
+            interval: interval_s.unwrap_or(base.interval),
+            step: step_s.unwrap_or(base.step),
+            batch: batch_s.unwrap_or(base.batch),
+            states: states.unwrap_or(base.states),
+            deviations: deviations.unwrap_or(base.deviations),
+            sizes: match sizes {
+                None => base.sizes,
+                Some("empirical") => SizeModel::Empirical(32),
+                Some("exponential") => SizeModel::Exponential,
+                Some("hyperexponential") => SizeModel::Hyperexponential,
+                Some(other) => {
+                    let other = leeward_fabric::input::excerpt(other);
+                    let message =
+                        format!("`{other}`: expected one of empirical, exponential, hyperexponential");
+                    return Err(Refused(InputError::new("sizes", message)).into());
+                }
+            },
+            ..base
+        };
+        let fit = py.detach(|| -> PyResult<mmpp::Fit> {
+            let (mut requests, mut first) = (Vec::new(), None);
+            self.work(stage, |at, work| {
+                let at = at.since(*first.get_or_insert(at)).as_secs_f64();
+                requests.push(mmpp::Request { at, work });
+            })?;
+            Ok(mmpp::fit(&requests, &settings).map_err(|error| match error {
+                FitError::Setting { name, value, expected } => {
+                    Refused(InputError::new(name, format!("{value}: expected {expected}")))
+                }
+                error => Refused(self.wrong(error)),
+            })?)
+        })?;
+        as_python(py, &Model::of(stage, &settings, &fit))
+    }
+}
+
+/// Checks the text of a device file.
+#[pyfunction]
+pub fn check_device(name: &str, text: &str) -> Result<(), Refused> {
+    Ok(Device::from_text(name, text).map(drop)?)
+}
+
+/// A size as files write it, such as `64KiB`, in bytes.
+#[pyfunction]
+pub fn byte_count(text: &str) -> Result<u64, Refused> {
+    let size: Bytes = text.parse().map_err(|error| InputError::new("size", format!("{error}")))?;
+    Ok(size.0)
+}
+
+impl Trace {
+    /// Reads the trace, and hands over each request. What dialect it was, and what was passed over.
+    fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, u64)> {
+        let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
+        let mut count = 0_u64;
+        while let Some(request) = requests.next() {
+            take(&request.map_err(Refused)?).map_err(Refused)?;
+            count += 1;
+            if count.is_multiple_of(REQUESTS) {
+                Python::attach(|py| py.check_signals())?;
+            }
+        }
+        Ok((requests.dialect(), requests.passed_over()))
+    }
+
+    /// Reads the trace, and hands over each request's time and work at a stage.
+    fn work(&self, stage: Stage, mut take: impl FnMut(Nanos, f64)) -> PyResult<()> {
+        let mut work = Work::new(self.network, self.device.as_ref());
+        self.each(|request| {
+            let work = work.of(request).map_err(|error| self.wrong(error))?;
+            // The stage is one that there is work at.
+            take(request.at, work.at(stage).unwrap_or(0.0));
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn rb_curve(&self, stage: Stage) -> PyResult<RbCurve> {
+        // The curve draws arrivals one by one, and so does the reader give them.
+        let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
+        let mut work = Work::new(self.network, self.device.as_ref());
+        let (mut failed, mut count) = (None, 0_u64);
+        let arrivals = std::iter::from_fn(|| {
+            let request = requests.next()?;
+            count += 1;
+            let looked =
+                if count.is_multiple_of(REQUESTS) { Python::attach(|py| py.check_signals()) } else { Ok(()) };
+            let arrival = looked.and_then(|()| {
+                let request = request.map_err(Refused)?;
+                let work = work.of(&request).map_err(|error| Refused(self.wrong(error)))?;
+                Ok((request.at.0, work.at(stage).unwrap_or(0.0)))
+            });
+            arrival.map_err(|error| failed = Some(error)).ok()
+        });
+        let curve = RbCurve::from_nanos(arrivals);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(curve.map_err(|error| Refused(self.wrong(error)))?),
+        }
+    }
+
+    /// The file, or what stands for it.
+    fn text(&self) -> Result<Text, Refused> {
+        // What is wrong with a name or a file is said here.
+        let text = self.files.open(&self.file)?;
+        let path = self.files.path(&self.file)?;
+        let mut start = [0; PARQUET.len()];
+        let parquet = File::open(&path).and_then(|mut file| file.read_exact(&mut start));
+        if parquet.is_err() || start != PARQUET {
+            return Ok(text);
+        }
+        Ok(Text::from_reader(&self.file, BufReader::new(Rows::open(&path)?))?)
+    }
+
+    fn stage(&self, name: &str) -> Result<Stage, Refused> {
+        let refuse = |message: String| Refused(InputError::new("stage", message));
+        let stage = Stage::named(name).ok_or_else(|| {
+            let known = Stage::ALL.map(Stage::name).join(", ");
+            refuse(format!("`{}`: expected one of {known}", leeward_fabric::input::excerpt(name)))
+        })?;
+        if stage == Stage::Storage && self.device.is_none() {
+            return Err(refuse("storage: its work is known with a device only".into()));
+        }
+        Ok(stage)
+    }
+
+    fn wrong(&self, error: impl std::fmt::Display) -> InputError {
+        InputError::new(&self.file, error)
+    }
+}
+
+/// The rows of a Parquet file as CSV, a batch at a time; see `leeward.tables.batches`.
+struct Rows {
+    batches: Py<PyAny>,
+    text: Vec<u8>,
+    at: usize,
+}
+
+impl Rows {
+    fn open(path: &Path) -> Result<Rows, Refused> {
+        let open = |py: Python<'_>| -> PyResult<Py<PyAny>> {
+            let read = py.import("leeward.tables")?.getattr("batches")?;
+            Ok(read.call1((path, COLUMNS.to_vec()))?.try_iter()?.unbind().into_any())
+        };
+        let batches = Python::attach(|py| open(py).map_err(|error| said(py, &error)));
+        let batches = batches.map_err(|error| InputError::new(path.to_string_lossy(), error))?;
+        Ok(Rows { batches, text: Vec::new(), at: 0 })
+    }
+}
+
+impl Read for Rows {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.text.len() {
+            let next = |py: Python<'_>| -> PyResult<Option<Vec<u8>>> {
+                self.batches.bind(py).try_iter()?.next().map(|text| text?.extract()).transpose()
+            };
+            let next = Python::attach(|py| next(py).map_err(|error| said(py, &error)));
+            let Some(text) = next.map_err(io::Error::other)? else { return Ok(0) };
+            (self.text, self.at) = (text, 0);
+        }
+        let count = room.len().min(self.text.len() - self.at);
+        room[..count].copy_from_slice(&self.text[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// The first line of what an exception says.
+fn said(py: Python<'_>, error: &PyErr) -> String {
+    error.value(py).to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+fn unit(stage: Stage) -> &'static str {
+    if stage == Stage::Storage { "s" } else { "bytes" }
+}
+
+fn bucket(bucket: TokenBucket) -> Bucket {
+    Bucket { rate: bucket.rate(), burst: bucket.burst() }
+}
+
+fn buckets(curve: &ArrivalCurve) -> Vec<Bucket> {
+    curve.buckets().iter().copied().map(bucket).collect()
+}
+
+#[derive(Serialize)]
+struct Described {
+    file: String,
+    dialect: &'static str,
+    device: Option<String>,
+    requests: u64,
+    passed_over: u64,
+    seconds: f64,
+    requests_per_s: Option<f64>,
+    gap_c2: Option<f64>,
+    window_s: f64,
+    peak_over_mean: Option<f64>,
+    read_share: Option<f64>,
+    bytes: f64,
+    mean_size_bytes: Option<f64>,
+    largest_size_bytes: Option<u64>,
+    stages: Vec<OfStage>,
+    unloaded_s: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct OfStage {
+    stage: &'static str,
+    unit: &'static str,
+    total: f64,
+    rate: Option<f64>,
+    largest: f64,
+    peak_over_mean: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Bucket {
+    rate: f64,
+    burst: f64,
+}
+
+#[derive(Serialize)]
+struct Curve {
+    stage: &'static str,
+    unit: &'static str,
+    mean_rate: Option<f64>,
+    largest: f64,
+    total: f64,
+    vertices: usize,
+    buckets: Vec<Bucket>,
+    error: f64,
+    multiple: f64,
+    at_mean: Option<Bucket>,
+    knee: Option<Bucket>,
+    deadline_s: Option<f64>,
+    effective_bandwidth: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Model {
+    stage: &'static str,
+    unit: &'static str,
+    interval_s: f64,
+    step_s: f64,
+    batch_s: f64,
+    mean_work_per_s: f64,
+    states: Vec<State>,
+    /// Probabilities a step, a row for each state that is left.
+    transitions: Vec<Vec<f64>>,
+    misfit: Misfit,
+}
+
+#[derive(Serialize)]
+struct State {
+    /// Of the time; None for a chain that falls apart.
+    share: Option<f64>,
+    requests_per_s: f64,
+    mean_work: f64,
+}
+
+#[derive(Serialize)]
+struct Misfit {
+    requests: f64,
+    work: f64,
+    peak: f64,
+}
+
+impl Model {
+    fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit) -> Model {
+        let (model, misfit) = (&fit.model, fit.misfit);
+        let count = model.states().len();
+        let states = model.states().iter().enumerate().map(|(at, state)| State {
+            share: model.stationary().get(at).copied(),
+            requests_per_s: state.requests.mean() / model.step(),
+            mean_work: state.sizes.mean(),
+        });
+        Model {
+            stage: stage.name(),
+            unit: unit(stage),
+            interval_s: settings.interval,
+            step_s: model.step(),
+            batch_s: settings.batch,
+            mean_work_per_s: model.mean() / model.step(),
+            states: states.collect(),
+            transitions: (0..count)
+                .map(|from| (0..count).map(|to| model.transition(from, to)).collect())
+                .collect(),
+            misfit: Misfit { requests: misfit.requests, work: misfit.work, peak: misfit.peak },
+        }
+    }
+}

@@ -1,0 +1,180 @@
+"""`leeward device`: profiles of storage devices."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import progress
+from leeward.cli.slo.options import amount, duration
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.fio import Settings
+
+EXAMPLES = """\b
+Examples:
+  leeward device profile --fio . --dry-run
+"""
+PROFILE_EXAMPLES = """\b
+Examples:
+  leeward device profile --fio . --dry-run
+  leeward device profile --fio . --sizes 4KiB,64KiB --seconds 1 --file-size 64MiB --dry-run
+"""
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.callback(epilog=EXAMPLES)
+def device() -> None:
+    """Measure storage devices.
+
+    A device file says how much work a request is, and how long it takes when nothing else is there.
+    """
+
+
+@app.command(epilog=PROFILE_EXAMPLES)
+def profile(
+    fio: Annotated[
+        Path,
+        typer.Option(
+            "--fio",
+            metavar="FOLDER",
+            parser=place,
+            help="A folder on the device. A file is made in it, measured with fio, and removed.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", parser=place, help="Where the profile goes, as JSON.")
+    ] = Path("device.json"),
+    sizes: Annotated[
+        str, typer.Option(metavar="SIZES", help="Sizes of requests, separated by commas.")
+    ] = "4KiB,16KiB,64KiB,256KiB,1MiB",
+    mixes: Annotated[
+        str,
+        typer.Option(
+            metavar="PERCENTS", help="Reads in mixed loads, which are measured too; nothing for none."
+        ),
+    ] = "50",
+    seconds: Annotated[
+        int, typer.Option(metavar="N", parser=whole(1, 86_400), help="Seconds that each point is measured.")
+    ] = 10,
+    file_size: Annotated[
+        str, typer.Option(metavar="SIZE", help="Size of the file that requests go to.")
+    ] = "1GiB",
+    depth: Annotated[
+        int, typer.Option(metavar="N", parser=whole(1, 1024), help="Requests outstanding at saturation.")
+    ] = 32,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="fio's way to ask for requests.")] = "libaio",
+    buffered: Annotated[
+        bool, typer.Option("--buffered", help="Measure through the page cache, where direct I/O fails.")
+    ] = False,
+    name: Annotated[str, typer.Option(metavar="NAME", help="What the device is called.")] = "device",
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Let --fio be a file or a block device. WHAT IS ON IT IS OVERWRITTEN."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what fio would be given, and do nothing.")
+    ] = False,
+    output: FormatOption = Format.table,
+) -> None:
+    """Measure a device with fio, and write its profile.
+
+    Requests a second at saturation, by kind and size; and percentiles of latency with one request at a time.
+    Nothing else should use the device meanwhile, or that is measured too.
+    """
+    from leeward._native import check_device
+    from leeward.files import check_file, whole_file
+    from leeward.fio import Settings, command, jobs, measure, measured_file
+    from leeward.fio import profile as made_of
+
+    settings = Settings(
+        sizes=_sizes(sizes),
+        mixes=_mixes(mixes),
+        seconds=seconds,
+        file_bytes=_bytes(file_size, "--file-size"),
+        depth=depth,
+        buffered=buffered,
+        engine=engine,
+    )
+    if settings.file_bytes < 4 * settings.sizes[-1]:
+        message = f"`{file_size}`: expected at least four times the largest of --sizes"
+        raise InputError("--file-size", None, None, None, message)
+    points = jobs(settings)
+    if dry_run:
+        for job in points:
+            print(shlex.join(command(job, fio / "FILE" if fio.is_dir() else fio)))
+        return
+    check_file(out, "--out")
+    with (
+        measured_file(fio, force) as file,
+        progress("measuring", len(points), amount=lambda done: _left(settings, done)) as advance,
+    ):
+        found, version = measure(settings, file, lambda: advance(1))
+    device = made_of(settings, found, version, name)
+    text = json.dumps(device, indent=2, allow_nan=False) + "\n"
+    # What cannot be read again is not written.
+    with given_by(device=str(out)):
+        check_device("device", text)
+    with whole_file(out) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    if output is Format.json:
+        print_json(device)
+    else:
+        _print(device)
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def _left(settings: "Settings", done: float) -> str:
+    from leeward.fio import jobs
+
+    return f"about {duration(settings.seconds * len(jobs(settings)) * (1 - done))} left"
+
+
+def _print(device: dict[str, Any]) -> None:
+    rows = device["unloaded"]
+    tails = {(row["kind"], row["size_bytes"], row["percentile"]): row["seconds"] for row in rows}
+    shown = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
+    headers = ["KIND", "SIZE", "REQUESTS/S", "BANDWIDTH", *(f"{p:g} % UNLOADED" for p in shown)]
+    cells = [
+        [
+            kind,
+            amount(row["size_bytes"], "bytes"),
+            f"{row[f'{kind}_iops']:,.0f}",
+            f"{amount(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
+            *(duration(tails.get((kind, row["size_bytes"], p))) for p in shown),
+        ]
+        for kind in ("read", "write")
+        for row in device["table"]
+    ]
+    print_table(headers, "<" + ">" * (len(headers) - 1), cells)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = sorted({_bytes(part, "--sizes") for part in listed(text) or []})
+    if not sizes or sizes[0] < 512 or any(size % 512 for size in sizes):
+        message = f"`{text}`: expected multiples of 512 bytes, such as 4KiB,64KiB"
+        raise InputError("--sizes", None, None, None, message)
+    return tuple(sizes)
+
+
+def _mixes(text: str) -> tuple[int, ...]:
+    percent = whole(1, 99)
+    try:
+        return tuple(sorted({percent(part) for part in listed(text) or [] if part}))
+    except typer.BadParameter as error:
+        raise InputError("--mixes", None, None, None, str(error)) from None
+
+
+def _bytes(text: str, flag: str) -> int:
+    from leeward._native import byte_count
+
+    with given_by(size=flag):
+        return byte_count(text)

@@ -1,0 +1,256 @@
+"""`leeward slo curve`: how bursty a trace is, stage by stage."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leeward.cli.options import given_by, one_of, place, whole
+from leeward.cli.output import print_json, print_table, print_words
+from leeward.cli.progress import patience
+from leeward.cli.slo.options import (
+    NETWORK,
+    DeviceOption,
+    DialectOption,
+    EventOption,
+    LargestOption,
+    NetworkOption,
+    SeekOption,
+    StageOption,
+    TraceFile,
+    VolumeOption,
+    amount,
+    duration,
+    number,
+    opened,
+    rate,
+    stages,
+    time,
+)
+from leeward.errors import InputError
+
+EXAMPLES = """\b
+Examples:
+  leeward slo curve examples/slo/mail.csv.gz
+  leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --percentile 99.9 --slo 20ms
+  leeward slo curve examples/slo/mail.csv.gz --stage network-out --error 0.01 -o csv
+  leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --plot curve.svg
+"""
+SHOWN = 12
+"""Buckets of a curve in a table, unless it is said otherwise; as many as the thesis' released code keeps."""
+_WORDS = (
+    ("mean", "work over the time from the first request to the last; of storage, as a share of the device"),
+    ("peak", "work of the busiest window over the mean of a window"),
+    ("burst at", "the least bucket at this multiple of the mean rate that never delays the trace"),
+    ("knee", "the bucket of the least rate + burst"),
+    ("effective", "the least rate that delays no request by more than --slo"),
+)
+
+
+class CurveFormat(StrEnum):
+    """What a curve is printed as."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+def curve(
+    trace: TraceFile,
+    stage: StageOption = None,
+    device: DeviceOption = None,
+    percentile: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Show the device's latency without queueing at this percentile.",
+            show_default=False,
+        ),
+    ] = None,
+    slo: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Show the effective bandwidth at this delay.", show_default=False),
+    ] = None,
+    multiple: Annotated[
+        float, typer.Option(metavar="K", help="Show the burst at so many times the mean rate.")
+    ] = 1.5,
+    prune: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole(1, 1_000_000),
+            help=f"At most so many buckets; {SHOWN} in a table, else all.",
+            show_default=False,
+        ),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="The fewest buckets that are nowhere more than this above the curve: 0.01.",
+            show_default=False,
+        ),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Requests weigh so many times what they do.")
+    ] = 1.0,
+    window: Annotated[str, typer.Option(metavar="TIME", help="What peaks are taken over.")] = "1s",
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=place, help="Draw the curves, as SVG.", show_default=False),
+    ] = None,
+    dialect: DialectOption = None,
+    event: EventOption = "Q",
+    volume: VolumeOption = None,
+    largest: LargestOption = "1GiB",
+    seek: SeekOption = None,
+    network: NetworkOption = NETWORK,
+    output: Annotated[
+        CurveFormat,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="|".join(CurveFormat),
+            parser=one_of(CurveFormat),
+            help="What it is printed as.",
+        ),
+    ] = CurveFormat.table,
+) -> None:
+    """Say how bursty a trace is: its r-b curves.
+
+    For each rate the least bucket that never delays a request, exactly, at each stage of a request's way; and
+    what others choose from it.
+    """
+    from leeward.files import check_file
+
+    if plot is not None:
+        if plot.suffix != ".svg":
+            raise InputError("--plot", None, None, None, f"`{plot}`: expected a name that ends in .svg")
+        check_file(plot, "--plot")
+    if percentile is not None and device is None:
+        raise InputError("--percentile", None, None, None, "goes with --device, whose profile it is from")
+    if prune is not None and error is not None:
+        raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
+    asked = stages(stage, device)
+    deadline = None if slo is None else time(slo, "--slo")
+    source = opened(
+        trace,
+        device=device,
+        dialect=dialect,
+        event=event,
+        volume=volume,
+        largest=largest,
+        seek=seek,
+        network=network,
+    )
+    if output is CurveFormat.table and prune is None and error is None:
+        prune = SHOWN
+    flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "margin", "multiple")}
+    with patience(f"reading {trace}"), given_by(window_s="--window", deadline_s="--slo", **flags):
+        described = source.statistics(window_s=time(window, "--window"), percentile=percentile)
+        curves = [
+            source.curve(one, prune=prune, error=error, margin=margin, multiple=multiple, deadline_s=deadline)
+            for one in asked
+        ]
+    if output is CurveFormat.json:
+        print_json({"trace": described, "percentile": percentile, "curves": curves})
+    elif output is CurveFormat.csv:
+        print("stage,unit,rate,burst")
+        for one in curves:
+            for bucket in one["buckets"]:
+                print(f"{one['stage']},{one['unit']},{bucket['rate']!r},{bucket['burst']!r}")
+    else:
+        _print(described, curves, percentile)
+    if plot is not None:
+        _draw(plot, curves)
+
+
+def _print(described: dict[str, Any], curves: list[dict[str, Any]], percentile: float | None) -> None:
+    print_table(
+        ("TRACE", ""),
+        "<>",
+        [
+            ("requests", f"{described['requests']:,}"),
+            ("length", duration(described["seconds"])),
+            ("requests a second", number(described["requests_per_s"])),
+            ("C^2 of gaps", number(described["gap_c2"])),
+            (f"peak over mean, {duration(described['window_s'])}", number(described["peak_over_mean"])),
+            ("reads", rate(described["read_share"], "s")),
+            ("mean size", amount(described["mean_size_bytes"], "bytes")),
+            ("largest size", amount(described["largest_size_bytes"], "bytes")),
+            *_unloaded(described, percentile),
+        ],
+    )
+    peaks = {one["stage"]: one["peak_over_mean"] for one in described["stages"]}
+    multiple, deadline = curves[0]["multiple"], curves[0]["deadline_s"]
+    headers = ["STAGE", "MEAN", "PEAK", "LARGEST", f"BURST AT {multiple:g} MEAN", "KNEE", "BUCKETS", "ABOVE"]
+    rows = []
+    for one in curves:
+        unit, knee, at_mean = one["unit"], one["knee"], one["at_mean"]
+        cells = [
+            one["stage"],
+            rate(one["mean_rate"], unit),
+            number(peaks.get(one["stage"])),
+            amount(one["largest"], unit),
+            amount(at_mean and at_mean["burst"], unit),
+            f"{rate(knee['rate'], unit)}, {amount(knee['burst'], unit)}" if knee else "-",
+            f"{len(one['buckets'])} of {one['vertices']}",
+            f"{100 * one['error']:.2g} %",
+        ]
+        if deadline is not None:
+            cells.append(rate(one["effective_bandwidth"], unit))
+        rows.append(cells)
+    if deadline is not None:
+        headers.append(f"EFFECTIVE AT {duration(deadline)}")
+    print()
+    print_table(headers, "<" + ">" * (len(headers) - 1), rows)
+    print()
+    print_table(
+        ("STAGE", "RATE", "BURST"),
+        "<>>",
+        [
+            (one["stage"], rate(bucket["rate"], one["unit"]), amount(bucket["burst"], one["unit"]))
+            for one in curves
+            for bucket in one["buckets"]
+        ],
+    )
+    print_words(_WORDS)
+
+
+def _unloaded(described: dict[str, Any], percentile: float | None) -> list[tuple[str, str]]:
+    if percentile is None:
+        return []
+    seconds = described["unloaded_s"]
+    said = "not in the device file" if seconds is None else duration(seconds)
+    return [(f"latency without queueing, {percentile:g} %", said)]
+
+
+def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
+    """Draws curves over their mean rates, so that stages can stand beside each other."""
+    from leeward.files import whole_file
+    from leeward.report.pictures import figure
+    from leeward.report.style import decades, plain
+
+    colours = {"network-in": "#0b62a4", "storage": "#c4411d", "network-out": "#2f7d32"}
+
+    def draw(axes: Any) -> None:
+        for one in curves:
+            if one["mean_rate"]:
+                # From the mean rate up to where only the largest request is left.
+                points = [(bucket["rate"], bucket["burst"]) for bucket in reversed(one["buckets"])]
+                rates = [rate / one["mean_rate"] for rate, _ in points]
+                bursts = [burst / one["largest"] for _, burst in points]
+                axes.plot(rates, bursts, color=colours[one["stage"]], label=one["stage"])
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        plain(axes.xaxis, decades(0, 7))
+        plain(axes.yaxis, decades(0, 9))
+        axes.set_xlabel("rate, in mean rates of the trace")
+        axes.set_ylabel("least burst, in largest requests")
+
+    drawn = figure(draw)
+    with whole_file(path) as temporary:
+        temporary.write_text(drawn, encoding="utf-8")
+    print(f"wrote {path}", file=sys.stderr)

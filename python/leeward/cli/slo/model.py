@@ -1,0 +1,166 @@
+"""`leeward slo model`: a trace as arrivals modulated by a Markov chain."""
+
+from typing import Annotated, Any
+
+import typer
+
+from leeward.cli.options import given_by, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.progress import patience
+from leeward.cli.slo.options import (
+    NETWORK,
+    DeviceOption,
+    DialectOption,
+    EventOption,
+    LargestOption,
+    NetworkOption,
+    SeekOption,
+    StageOption,
+    TraceFile,
+    VolumeOption,
+    amount,
+    number,
+    opened,
+    rate,
+    stages,
+    time,
+)
+
+EXAMPLES = """\b
+Examples:
+  leeward slo model examples/slo/mail.csv.gz --stage network-out
+  leeward slo model examples/slo/mail.csv.gz --device examples/slo/ssd.json --interval 1s -o json
+  leeward slo model examples/slo/mail.csv.gz --stage network-in --published
+"""
+_WORDS = (
+    ("leaves", "how often a second the chain goes from a state to another"),
+    ("misfit", "model over trace, less 1: of mean requests, of mean work, of the heaviest interval"),
+)
+
+
+def model(
+    trace: TraceFile,
+    stage: StageOption = None,
+    device: DeviceOption = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Requests are counted over this.  [default: 100ms]", show_default=False
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Step of the model.  [default: 10us]", show_default=False),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Requests that come within this are one of their summed work.  [default: 1ms]",
+            show_default=False,
+        ),
+    ] = None,
+    states: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole(1, 16),
+            help="States at most, 1 to 16.  [default: 10]",
+            show_default=False,
+        ),
+    ] = None,
+    deviations: Annotated[
+        float | None,
+        typer.Option(
+            metavar="A",
+            help="Standard deviations of a state, to either side.  [default: 2]",
+            show_default=False,
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="empirical, exponential or hyperexponential.  [default: empirical]",
+            show_default=False,
+        ),
+    ] = None,
+    published: Annotated[
+        bool,
+        typer.Option("--published", help="Fit as the thesis' released code does; other options still count."),
+    ] = False,
+    dialect: DialectOption = None,
+    event: EventOption = "Q",
+    volume: VolumeOption = None,
+    largest: LargestOption = "1GiB",
+    seek: SeekOption = None,
+    network: NetworkOption = NETWORK,
+    output: FormatOption = Format.table,
+) -> None:
+    """Fit a Markov chain to a trace, stage by stage.
+
+    Its states are phases of the trace with a rate of requests each; bounds on percentiles of latency are
+    made from it.
+    """
+    source = opened(
+        trace,
+        device=device,
+        dialect=dialect,
+        event=event,
+        volume=volume,
+        largest=largest,
+        seek=seek,
+        network=network,
+    )
+    settings = ("interval", "step", "batch", "states", "deviations", "sizes")
+    flags = {name: f"--{name}" for name in settings}
+    with patience(f"reading {trace}"), given_by(**flags):
+        made = [
+            source.model(
+                one,
+                interval_s=None if interval is None else time(interval, "--interval"),
+                step_s=None if step is None else time(step, "--step"),
+                batch_s=None if batch is None else time(batch, "--batch"),
+                states=states,
+                deviations=deviations,
+                sizes=sizes,
+                published=published,
+            )
+            for one in stages(stage, device)
+        ]
+    if output is Format.json:
+        print_json(made)
+        return
+    for at, one in enumerate(made):
+        print("\n" * (at > 0), end="")
+        _print(one)
+    print_words(_WORDS)
+
+
+def _print(made: dict[str, Any]) -> None:
+    unit, step = made["unit"], made["step_s"]
+    count = len(made["states"])
+    headers = ["STATE", "OF THE TIME", "REQUESTS/S", "WORK OF ONE", "WORK/S"]
+    headers += [f"TO {to}" for to in range(count)] if count > 1 else []
+    print(f"{made['stage']}: {count} states, {rate(made['mean_work_per_s'], unit)} in the mean\n")
+    rows = []
+    for at, state in enumerate(made["states"]):
+        share = "-" if state["share"] is None else f"{100 * state['share']:.3g} %"
+        cells = [
+            str(at),
+            share,
+            number(state["requests_per_s"]),
+            amount(state["mean_work"], unit),
+            rate(state["requests_per_s"] * state["mean_work"], unit),
+        ]
+        if count > 1:
+            leaves = enumerate(made["transitions"][at])
+            cells += ["" if to == at else number(share / step) if share else "0" for to, share in leaves]
+        rows.append(cells)
+    print_table(headers, "<" + ">" * (len(headers) - 1), rows)
+    print()
+    print_table(
+        ("MISFIT", ""),
+        "<>",
+        [(of, f"{100 * made['misfit'][of]:+.2g} %") for of in ("requests", "work", "peak")],
+    )

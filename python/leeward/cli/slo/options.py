@@ -1,0 +1,164 @@
+"""How a trace is given to a command, and how its work is printed."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.options import given_by, listed
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.traces import Trace
+
+TraceFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE",
+        help="Requests: CSV (MSR, SPC, the released traces, or a header seconds,kind,size,offset), blkparse"
+        " text, gzip or Parquet; data:SET/FILE is one of `leeward data`.",
+        show_default=False,
+    ),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Device file, JSON or YAML; without one, not the storage stage.",
+        show_default=False,
+    ),
+]
+StageOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STAGES",
+        help="network-in, storage, network-out, separated by commas; by default all that are known.",
+        show_default=False,
+    ),
+]
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="leeward, compactor, msr, spc or blktrace; by default that of the first line.",
+        show_default=False,
+    ),
+]
+EventOption = Annotated[
+    str, typer.Option(metavar="Q|D", help="Event of a block trace: queued, or given to the device.")
+]
+VolumeOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Only requests to this volume: usr.0, 8,0.", show_default=False),
+]
+LargestOption = Annotated[
+    str, typer.Option(metavar="SIZE", help="A request above this is an error in the trace.")
+]
+SeekOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="The same seek time for every request to a disk: 8ms.", show_default=False
+    ),
+]
+NetworkOption = Annotated[
+    str,
+    typer.Option(
+        metavar="BYTES,FACTOR,FACTOR",
+        help="Bytes a request in each direction, and factors of its size with the payload and the other way.",
+    ),
+]
+NETWORK = "200,1.1,0.025"
+"""As released."""
+
+
+def opened(
+    file: str,
+    *,
+    device: str | None,
+    dialect: str | None,
+    event: str,
+    volume: str | None,
+    largest: str,
+    seek: str | None,
+    network: str,
+) -> "Trace":
+    """Opens the trace that the options say."""
+    from leeward.traces import open_trace
+
+    flags = {name: f"--{name}" for name in ("dialect", "event", "largest", "network")}
+    with given_by(seek_s="--seek", **flags):
+        return open_trace(
+            file,
+            device=device,
+            dialect=dialect,
+            event=event,
+            volume=volume,
+            largest=largest,
+            seek_s=None if seek is None else time(seek, "--seek"),
+            network=_network(network),
+        )
+
+
+def stages(text: str | None, device: str | None) -> list[str]:
+    """The stages that are asked for, in order and once."""
+    from leeward.traces import STAGES
+
+    if text is None:
+        return [stage for stage in STAGES if stage != "storage" or device is not None]
+    asked = listed(text) or []
+    for stage in asked:
+        if stage not in STAGES:
+            raise InputError("--stage", None, None, None, f"`{stage}`: expected one of {', '.join(STAGES)}")
+        if stage == "storage" and device is None:
+            raise InputError("--stage", None, None, None, "storage: its work is known with --device only")
+    return [stage for stage in STAGES if stage in asked]
+
+
+def time(text: str, flag: str) -> float:
+    """A time such as `20ms`, in seconds."""
+    from leeward._native import seconds
+
+    with given_by(time=flag):
+        return seconds(text)
+
+
+def _network(text: str) -> tuple[float, float, float]:
+    try:
+        overhead, payload, other = (float(part) for part in text.split(","))
+    except ValueError:
+        message = f"`{text}`: expected three numbers, such as {NETWORK}"
+        raise InputError("--network", None, None, None, message) from None
+    return overhead, payload, other
+
+
+def amount(value: float | None, unit: str) -> str:
+    """An amount of work: bytes, or seconds of service."""
+    if value is None:
+        return "-"
+    if unit == "s":
+        return duration(value)
+    for name, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {name}" if value < 999.5 * size else f"{value / size:,.0f} {name}"
+    return f"{value:.3g} B"
+
+
+def rate(value: float | None, unit: str) -> str:
+    """Work a second: bytes a second, or a share of a device."""
+    if value is None:
+        return "-"
+    return f"{100 * value:.3g} %" if unit == "s" else f"{amount(value, unit)}/s"
+
+
+def duration(seconds: float | None) -> str:
+    """A time, in a unit that fits it."""
+    if seconds is None:
+        return "-"
+    for name, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"
+
+
+def number(value: float | None) -> str:
+    """A number without a unit."""
+    return "-" if value is None else f"{value:,.3g}"

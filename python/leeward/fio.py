@@ -1,0 +1,227 @@
+"""Measures a device's profile with fio: work by kind and size at saturation, and latency without queueing.
+
+    settings -> jobs -> fio, one job at a time -> measured -> profile, the content of a device file
+
+Work is one over the requests a second that the device does when it always has enough of them (SLO section
+2.3.2). Mixes of reads and writes check that the work of the two adds up: where a mix is slower than its reads
+and writes are apart, both are made as much slower at that size, so that no mix that was measured does less
+than the profile says. Latency without queueing is measured with one request at a time.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import InputError
+
+PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
+"""In percent."""
+BEYOND = 10
+"""Requests that took longer than a percentile says, at least; with fewer it is chance."""
+KINDS = ("read", "write")
+HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and how long.
+
+    Attributes:
+        sizes: Of requests, in bytes.
+        mixes: Percent of reads among the requests of a mixed load, above 0 and below 100.
+        seconds: A point.
+        file_bytes: What requests are spread over.
+        depth: Requests that are outstanding at saturation.
+        buffered: Whether the page cache takes part.
+        engine: fio's.
+    """
+
+    sizes: tuple[int, ...]
+    mixes: tuple[int, ...]
+    seconds: int
+    file_bytes: int
+    depth: int
+    buffered: bool
+    engine: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of fio: what it measures, and its arguments but for the file."""
+
+    what: str
+    size: int
+    reads: int
+    depth: int
+    arguments: tuple[str, ...]
+
+
+def jobs(settings: Settings) -> list[Job]:
+    """The runs of a profile, in order: the file is filled, then each size is measured."""
+    common = (
+        f"--size={settings.file_bytes}",
+        f"--ioengine={settings.engine}",
+        f"--direct={0 if settings.buffered else 1}",
+        "--output-format=json",
+        "--group_reporting",
+        # The same places in every profile.
+        "--randrepeat=1",
+    )
+    fill = (*common, "--name=fill", "--rw=write", "--bs=1048576", "--iodepth=4", "--end_fsync=1")
+    made = [Job("fill", 1 << 20, 0, 4, fill)]
+    timed = (*common, "--time_based", f"--runtime={settings.seconds}")
+    tail = ("--lat_percentiles=1", f"--percentile_list={':'.join(f'{p:g}' for p in PERCENTILES)}")
+    for size in settings.sizes:
+        for reads in (100, 0, *settings.mixes):
+            name = ("--name=saturation", f"--bs={size}", f"--iodepth={settings.depth}")
+            made.append(Job("saturation", size, reads, settings.depth, (*timed, *name, *_load(reads))))
+        for reads in (100, 0):
+            name = ("--name=unloaded", f"--bs={size}", "--iodepth=1")
+            made.append(Job("unloaded", size, reads, 1, (*timed, *name, *_load(reads), *tail)))
+    return made
+
+
+def _load(reads: int) -> tuple[str, ...]:
+    if reads in (0, 100):
+        return ("--rw=randread" if reads else "--rw=randwrite",)
+    return ("--rw=randrw", f"--rwmixread={reads}")
+
+
+def command(job: Job, file: str | os.PathLike[str]) -> list[str]:
+    """The command line of a run."""
+    return ["fio", *job.arguments, f"--filename={_escaped(os.fspath(file))}"]
+
+
+def _escaped(name: str) -> str:
+    # fio takes a colon for the end of a file name.
+    return name.replace("\\", "\\\\").replace(":", "\\:")
+
+
+@contextmanager
+def measured_file(path: Path, force: bool) -> Iterator[Path]:
+    """The file that is measured: one made in a folder and removed at the end, or with `force` one there is.
+
+    Raises:
+        InputError: It is neither, or would be overwritten without leave.
+    """
+    if path.is_dir():
+        try:
+            handle, name = tempfile.mkstemp(prefix=".leeward-profile-", dir=path)
+        except OSError as error:
+            raise _wrong(f"`{path}`: no file can be made in it: {error.strerror}") from None
+        os.close(handle)
+        try:
+            yield Path(name)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    elif not path.exists():
+        raise _wrong(f"`{path}`: no such folder")
+    elif not force:
+        raise _wrong(f"`{path}`: what is in it would be overwritten; expected a folder, or --force as well")
+    else:
+        yield path
+
+
+def measure(
+    settings: Settings, file: Path, done: Callable[[], object] = lambda: None
+) -> tuple[list[tuple[Job, dict[str, Any]]], str]:
+    """Runs all jobs, and calls `done` after each.
+
+    Returns:
+        Each job with what fio said of it, and fio's version.
+
+    Raises:
+        InputError: fio is not installed, or failed.
+    """
+    if shutil.which("fio") is None:
+        missing = _wrong("fio, which measures, is not installed")
+        missing.add_note(HINT)
+        raise missing
+    found, version = [], ""
+    for job in jobs(settings):
+        ran = subprocess.run(command(job, file), capture_output=True, text=True, check=False)
+        try:
+            # Warnings may stand before.
+            said = json.loads(ran.stdout[max(ran.stdout.find("{"), 0) :])
+            version, (result,) = said["fio version"], said["jobs"]
+        except (ValueError, KeyError, TypeError):
+            result = None
+        if ran.returncode or result is None or result["error"]:
+            lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio")]
+            why = lines[0] if lines else f"fio ended with code {ran.returncode} and no word"
+            failed = _wrong(f"{job.what} of {job.size} bytes: {why}")
+            if not settings.buffered:
+                failed.add_note("a file system without direct I/O can be measured with --buffered only")
+            raise failed
+        found.append((job, result))
+        done()
+    return found, version
+
+
+def profile(
+    settings: Settings, found: list[tuple[Job, dict[str, Any]]], version: str, name: str
+) -> dict[str, Any]:
+    """The content of a device file, from what fio said.
+
+    Raises:
+        InputError: A load did no request at all.
+    """
+    rates: dict[tuple[int, int], tuple[float, float]] = {}
+    unloaded: list[dict[str, Any]] = []
+    for job, result in found:
+        counted = {kind: result[kind]["total_ios"] for kind in KINDS}
+        wanted = [kind for kind, share in zip(KINDS, (job.reads, 100 - job.reads), strict=True) if share]
+        if job.what == "fill":
+            continue
+        for kind in wanted:
+            if not counted[kind]:
+                raise _wrong(f"no {kind} of {job.size} bytes was done in {settings.seconds} s; take longer")
+        if job.what == "saturation":
+            rates[job.size, job.reads] = (result["read"]["iops"], result["write"]["iops"])
+        else:
+            unloaded += _tail(job.size, wanted[0], result[wanted[0]])
+    table = []
+    for size in settings.sizes:
+        read, write = rates[size, 100][0], rates[size, 0][1]
+        # Seconds of service, by the profile, that a mix was given in a second.
+        busy = [rates[size, mix][0] / read + rates[size, mix][1] / write for mix in settings.mixes]
+        slower = min([1.0, *busy])
+        table.append({"size_bytes": size, "read_iops": read * slower, "write_iops": write * slower})
+    cache = "through the page cache" if settings.buffered else "direct"
+    mixes = ", ".join(f"{mix} %" for mix in settings.mixes) or "no mixes"
+    return {
+        "name": name,
+        "measured": f"{version}, {settings.seconds} s a point over {settings.file_bytes} bytes,"
+        f" {settings.engine}, {cache}, reads in mixes: {mixes}",
+        "table": table,
+        "unloaded": _in_order(unloaded),
+        "outstanding_reads": settings.depth,
+        "outstanding_writes": settings.depth,
+    }
+
+
+def _tail(size: int, kind: str, said: dict[str, Any]) -> list[dict[str, Any]]:
+    """The percentiles that enough requests were slower than."""
+    count = said["total_ios"]
+    shown = {float(key): value for key, value in said["lat_ns"]["percentile"].items()}
+    # The median stands in any case, so that there is something of both kinds.
+    return [
+        {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(shown[p], 1) / 1e9}
+        for p in PERCENTILES
+        if p == PERCENTILES[0] or count * (1 - p / 100) >= BEYOND
+    ]
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["kind"], row["percentile"], row["size_bytes"]))
+
+
+def _wrong(message: str) -> InputError:
+    return InputError("--fio", None, None, None, message)

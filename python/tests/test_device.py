@@ -1,0 +1,191 @@
+"""Profiles of devices, measured with fio: with what it once said, and with itself where it is installed."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leeward.errors import InputError
+from leeward.fio import BEYOND, Settings, jobs, measured_file, profile
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SETTINGS = Settings(
+    sizes=(4096, 65536),
+    mixes=(50,),
+    seconds=1,
+    file_bytes=1 << 20,
+    depth=8,
+    buffered=False,
+    engine="libaio",
+)
+ARGUMENTS = (
+    "device",
+    "profile",
+    "--fio",
+    ".",
+    "--sizes",
+    "4KiB,64KiB",
+    "--seconds",
+    "1",
+    "--file-size",
+    "1MiB",
+)
+
+RECORDED = """\
+#!{python}
+# What fio 3.33 says, with the parts of it that are read; rates and latencies by the load asked for.
+import json, sys
+given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:] if "=" in word)
+open(given["filename"], "r+b").write(b"measured")
+load, size = given["rw"], int(given["bs"])
+share = float(given.get("rwmixread", 100 if load == "randread" else 0)) / 100
+iops = 1e9 / size / (1 if int(given["iodepth"]) > 1 else 10) * (0.8 if load == "randrw" else 1)
+def side(share):
+    count = int(iops * share)
+    asked = [float(p) for p in given.get("percentile_list", "50").split(":")]
+    percentiles = {{f"{{p:f}}": int(p * size) for p in asked}}
+    return {{"iops": iops * share, "total_ios": count, "lat_ns": {{"percentile": percentiles}}}}
+job = {{"jobname": given["name"], "error": 0, "read": side(share), "write": side(1 - share)}}
+print("note: both iodepth >= 1 and synchronous I/O engine are selected")
+print(json.dumps({{"fio version": "fio-3.33", "jobs": [job]}}))
+"""
+
+
+def said(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
+    """What fio says of a run, as far as it is read."""
+    keys = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
+    tail = {"percentile": {f"{key:f}": round(key * lat_ns / 50) for key in keys}}
+    both = {"read": reads, "write": writes}
+    return {kind: {"iops": rate, "total_ios": int(rate), "lat_ns": tail} for kind, rate in both.items()}
+
+
+def found(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
+    answers = {100: said(1000, 0), 0: said(0, 500), 50: said(mixed, mixed)}
+    return [(job, answers[job.reads]) for job in jobs(SETTINGS)]
+
+
+def test_work_is_that_of_reads_and_writes_alone_where_mixes_agree() -> None:
+    # A mix of 333 reads and 333 writes a second is a second of work: 333 / 1000 + 333 / 500.
+    made = profile(SETTINGS, found(1000 / 3), "fio-3.33", "d")
+    assert [row["size_bytes"] for row in made["table"]] == [4096, 65536]
+    assert made["table"][0]["read_iops"] == pytest.approx(1000)
+    faster = profile(SETTINGS, found(600), "fio-3.33", "d")
+    assert faster["table"] == profile(SETTINGS, found(1000 / 3 + 1), "fio-3.33", "d")["table"]
+
+
+def test_no_mix_that_was_measured_is_slower_than_the_profile_says() -> None:
+    mixed = 200.0
+    for row in profile(SETTINGS, found(mixed), "fio-3.33", "d")["table"]:
+        assert mixed / row["read_iops"] + mixed / row["write_iops"] == pytest.approx(1)
+
+
+def test_a_percentile_is_left_out_where_it_would_be_chance() -> None:
+    rows = profile(SETTINGS, found(300), "fio-3.33", "d")["unloaded"]
+    reads = [row["percentile"] for row in rows if row["kind"] == "read" and row["size_bytes"] == 4096]
+    # Of 1000 requests ten took longer than the 99th percentile, and five than the 99.5th.
+    assert reads == [50.0, 90.0, 95.0, 99.0]
+    assert BEYOND == 10
+    with pytest.raises(InputError, match="no read of 4096 bytes was done in 1 s"):
+        profile(SETTINGS, [(job, said(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
+
+
+def test_a_file_that_is_there_is_not_touched_without_force(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("precious")
+    with (
+        pytest.raises(InputError, match="what is in it would be overwritten"),
+        measured_file(tmp_path / "data", force=False),
+    ):
+        pytest.fail("it was given out")
+    with measured_file(tmp_path / "data", force=True) as file:
+        assert file == tmp_path / "data"
+    with measured_file(tmp_path, force=False) as file:
+        assert file.parent == tmp_path
+        assert file != tmp_path / "data"
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_dry_run_prints_what_fio_would_be_given_and_does_nothing(run: Run, tmp_path: Path) -> None:
+    shown = run(*ARGUMENTS, "--dry-run")
+    assert (shown.returncode, shown.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    lines = [shlex.split(line) for line in shown.stdout.splitlines()]
+    # The file is filled; then reads, writes and a mix at saturation, reads and writes alone, of two sizes.
+    assert len(lines) == 1 + 2 * 5
+    assert all(line[0] == "fio" and "--direct=1" in line for line in lines)
+    assert sum("--iodepth=1" in line for line in lines) == 4
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A PATH on which what fio once said is said again."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "fio").write_text(RECORDED.format(python=sys.executable))
+    (folder / "fio").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_profile_is_written_whole_and_read_by_the_other_commands(
+    run: Run, path: str, tmp_path: Path
+) -> None:
+    shown = run(*ARGUMENTS, "--name", "recorded", PATH=path)
+    assert shown.returncode == 0, shown.stderr
+    assert "wrote device.json" in shown.stderr
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bin", "device.json"]
+    made = json.loads((tmp_path / "device.json").read_text())
+    assert made["table"][0]["read_iops"] == pytest.approx(1e9 / 4096 * 0.8)
+    (tmp_path / "t.csv").write_text("1,0x1000,Get\n2,0x1000,Put\n")
+    curve = run("slo", "curve", "t.csv", "--device", "device.json", "--percentile", "99")
+    assert curve.returncode == 0, curve.stderr
+
+
+def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_path: Path) -> None:
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    missing = run(*ARGUMENTS, PATH=str(bare))
+    assert missing.returncode == 2
+    assert missing.stderr.splitlines()[0] == "error: --fio: fio, which measures, is not installed"
+    assert "hint: install it" in missing.stderr
+    (bare / "fio").write_text("#!/bin/sh\necho 'fio: engine libaio not loadable' >&2; exit 1\n")
+    (bare / "fio").chmod(0o755)
+    failed = run(*ARGUMENTS, PATH=f"{bare}:/bin:/usr/bin")
+    assert failed.returncode == 2
+    assert failed.stderr.splitlines()[0] == (
+        "error: --fio: fill of 1048576 bytes: fio: engine libaio not loadable"
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["bin"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--sizes", "4KiB", "--fio", "none"), "--fio: `none`: no such folder"),
+        (("--sizes", "1000B"), "--sizes: `1000B`: expected multiples of 512 bytes"),
+        (("--file-size", "64KiB"), "--file-size: `64KiB`: expected at least four times"),
+        (("--mixes", "120"), "--mixes: `120`: expected a whole number from 1 to 99"),
+        (("--out", "none/device.json"), "--out: `none/device.json`: there is no folder `none`"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_measured(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    shown = run(*ARGUMENTS, *arguments)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(f"error: {message}")
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_real_device_is_measured(run: Run, tmp_path: Path) -> None:
+    arguments = ("device", "profile", "--fio", ".", "--sizes", "4KiB", "--seconds", "1", "--mixes", "")
+    shown = run(*arguments, "--file-size", "1MiB", "--buffered", "--engine", "psync", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    made = json.loads(shown.stdout)
+    assert made == json.loads((tmp_path / "device.json").read_text())
+    assert made["table"][0]["read_iops"] > 1
+    assert {row["kind"] for row in made["unloaded"]} == {"read", "write"}

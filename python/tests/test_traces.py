@@ -1,0 +1,183 @@
+"""Traces, their curves and models: from Python and on the command line."""
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from leeward.errors import InputError
+from leeward.traces import open_trace
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
+MAIL, SSD, DISK = (str(EXAMPLES / name) for name in ("mail.csv.gz", "ssd.json", "disk.yaml"))
+
+
+def mail() -> list[list[str]]:
+    """The cells of the example."""
+    return [line.split(",") for line in gzip.decompress(Path(MAIL).read_bytes()).decode().splitlines()[1:]]
+
+
+def test_the_example_is_what_the_guide_says_it_is() -> None:
+    described = open_trace(MAIL, device=SSD).statistics(percentile=99.9)
+    assert described["dialect"] == "leeward"
+    assert described["device"] == "example SSD"
+    assert described["seconds"] == pytest.approx(300, rel=0.01)
+    # Workload B of the thesis; a trace of five minutes is a small sample of such gaps.
+    assert described["gap_c2"] == pytest.approx(14, rel=0.15)
+    assert [stage["unit"] for stage in described["stages"]] == ["bytes", "s", "bytes"]
+    # The largest requests are of 128 KiB: a fifteenth of the way from 64 KiB to 1 MiB, in the profile.
+    assert described["unloaded_s"] == pytest.approx(0.003 + (0.01 - 0.003) / 15)
+
+
+def test_no_bucket_of_a_curve_ever_overflows() -> None:
+    trace = open_trace(MAIL)
+    rows = mail()
+    arrivals = [(float(row[0]), 200 + (1.1 if row[1] == "read" else 0.025) * int(row[2])) for row in rows]
+    for bucket in trace.curve("network-out", prune=5)["buckets"]:
+        content, before, most = 0.0, 0.0, 0.0
+        for at, work in arrivals:
+            content = max(0.0, content - bucket["rate"] * (at - before)) + work
+            most, before = max(most, content), at
+        assert most <= bucket["burst"] * (1 + 1e-9)
+        # The first and the last bucket are those of the curve itself: nothing less would do.
+        assert most == pytest.approx(bucket["burst"], rel=1e-6)
+
+
+def test_a_parquet_file_is_read_as_the_same_trace(tmp_path: Path) -> None:
+    rows = mail()
+    table = pyarrow.table(
+        {
+            "size": pyarrow.array([int(row[2]) for row in rows], pyarrow.int32()),
+            "seconds": [float(row[0]) for row in rows],
+            "kind": pyarrow.array([row[1] for row in rows]).dictionary_encode(),
+            "host": ["h"] * len(rows),
+        }
+    )
+    path = tmp_path / "mail.parquet"
+    parquet.write_table(table, path, row_group_size=1000)
+    expected, found = open_trace(MAIL), open_trace(path)
+    assert found.curve("network-in") == expected.curve("network-in")
+    assert found.statistics() == {**expected.statistics(), "file": str(path)}
+
+    parquet.write_table(table.drop_columns(["kind"]), path)
+    with pytest.raises(InputError, match=r"mail.parquet:1: dialect: `seconds,size`: a line of no known"):
+        open_trace(path).statistics()
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="not readable as a table"):
+        open_trace(path).statistics()
+
+
+def test_the_mean_work_of_a_model_is_that_of_the_trace() -> None:
+    trace = open_trace(MAIL)
+    model = trace.model("network-in")
+    mean = next(one["rate"] for one in trace.statistics()["stages"] if one["stage"] == "network-in")
+    assert model["mean_work_per_s"] >= mean * (1 - 1e-6)
+    assert model["mean_work_per_s"] == pytest.approx(mean * (1 + model["misfit"]["work"]), rel=0.01)
+    assert sum(state["share"] for state in model["states"]) == pytest.approx(1)
+    for row in model["transitions"]:
+        assert sum(row) == pytest.approx(1)
+
+
+def test_a_constant_seek_is_worse_than_one_that_knows_streams(tmp_path: Path) -> None:
+    rows = "".join(f"{at},read,65536,{at * 65536}\n" for at in range(100))
+    (tmp_path / "stream.csv").write_text(f"seconds,kind,size,offset\n{rows}")
+    file = tmp_path / "stream.csv"
+    knows, poor = open_trace(file, device=DISK), open_trace(file, device=DISK, seek_s=0.009)
+    assert knows.curve("storage")["total"] == pytest.approx(0.015 + 100 * 65536 / 150e6)
+    assert poor.curve("storage")["total"] == pytest.approx(100 * (0.009 + 65536 / 150e6))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dialect": "zip"}, "dialect: `zip`: expected one of leeward, compactor, msr, spc, blktrace"),
+        ({"event": "C"}, "event: `C`: expected Q or D"),
+        ({"seek_s": 0.01}, "seek_s: expected a disk as the device"),
+        ({"device": DISK, "seek_s": -1.0}, "seek_s: -1: expected seconds from 0 to 1e6"),
+        ({"network": (1.0, -1.0, 0.0)}, "network: payload -1: expected a number from 0 to 1e9"),
+        ({"largest": "4"}, "largest: `4`: the unit is missing; expected a size with its unit"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        open_trace(MAIL, **settings)  # type: ignore[arg-type]
+    assert str(refused.value).startswith(message)
+
+
+def test_a_curve_is_printed_as_a_table_with_figures_of_burstiness(run: Run) -> None:
+    shown = run("slo", "curve", MAIL, "--device", SSD, "--percentile", "99.9", "--slo", "20ms")
+    assert shown.returncode == 0, shown.stderr
+    for word in ("C^2 of gaps", "KNEE", "BURST AT 1.5 MEAN", "EFFECTIVE AT 20 ms", "99.9 %"):
+        assert word in shown.stdout
+    for stage in ("network-in", "storage", "network-out"):
+        # A line among the figures, and a line for each of at most twelve buckets.
+        assert 3 <= sum(line.startswith(stage) for line in shown.stdout.splitlines()) <= 13
+
+
+def test_csv_and_json_have_every_bucket(run: Run) -> None:
+    arguments = ("slo", "curve", MAIL, "--stage", "network-out")
+    (made,) = json.loads(run(*arguments, "-o", "json").stdout)["curves"]
+    lines = run(*arguments, "-o", "csv").stdout.splitlines()
+    assert lines[0] == "stage,unit,rate,burst"
+    assert len(lines) - 1 == len(made["buckets"]) == made["vertices"] > 12
+    assert [float(cell) for cell in lines[1].split(",")[2:]] == list(made["buckets"][0].values())
+    pruned = json.loads(run(*arguments, "--error", "0.05", "-o", "json").stdout)["curves"][0]
+    assert len(pruned["buckets"]) < len(made["buckets"])
+    assert 0 < pruned["error"] <= 0.05
+
+
+def test_a_plot_is_an_svg(run: Run, tmp_path: Path) -> None:
+    assert run("slo", "curve", MAIL, "--device", SSD, "--plot", "curve.svg").returncode == 0
+    assert ElementTree.parse(tmp_path / "curve.svg").getroot().tag.endswith("svg")
+
+
+def test_a_trace_of_one_request_has_no_rate_and_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("1,0x1000,Get\n")
+    shown = run("slo", "curve", "one.csv", "--slo", "1s")
+    assert (shown.returncode, "nan" in shown.stdout.lower()) == (0, False)
+    made = json.loads(run("slo", "curve", "one.csv", "--slo", "1s", "-o", "json").stdout)
+    assert made["trace"]["requests_per_s"] is made["trace"]["gap_c2"] is None
+    assert made["curves"][0]["knee"] is made["curves"][0]["at_mean"] is None
+    assert run("slo", "model", "one.csv").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["curve", "none.csv"], "none.csv: no such file"),
+        (
+            ["curve", MAIL, "--stage", "cpu"],
+            "--stage: `cpu`: expected one of network-in, storage, network-out",
+        ),
+        (["curve", MAIL, "--stage", "storage"], "--stage: storage: its work is known with --device only"),
+        (["curve", MAIL, "--percentile", "99"], "--percentile: goes with --device, whose profile it is from"),
+        (
+            ["curve", MAIL, "--device", SSD, "--percentile", "99.99"],
+            "--percentile: percentile 99.99: the profile's latencies without queueing go up to 99.9;",
+        ),
+        (["curve", MAIL, "--slo", "20"], "--slo: `20`: the unit is missing"),
+        (["curve", MAIL, "--slo", "0s"], "--slo: "),
+        (["curve", MAIL, "--multiple", "0.5"], "--multiple: "),
+        (["curve", MAIL, "--margin", "nan"], "--margin: "),
+        (["curve", MAIL, "--window", "0s"], "--window: "),
+        (["curve", MAIL, "--prune", "3", "--error", "0.1"], "--prune: expected one of --prune and --error"),
+        (["curve", MAIL, "--network", "1,2"], "--network: `1,2`: expected three numbers"),
+        (["curve", MAIL, "--plot", "curve.png"], "--plot: `curve.png`: expected a name that ends in .svg"),
+        (["model", MAIL, "--interval", "0s"], "--interval: 0: expected positive and finite"),
+        (["model", MAIL, "--sizes", "pareto"], "--sizes: `pareto`: expected one of empirical"),
+        (["model", MAIL, "--device", MAIL], f"{MAIL}:"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line_with_its_flag(
+    run: Run, arguments: list[str], message: str
+) -> None:
+    shown = run("slo", *arguments)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.splitlines()[0].startswith(f"error: {message}")
