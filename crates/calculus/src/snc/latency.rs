@@ -22,6 +22,8 @@ const TOLERANCE: f64 = 1e-6;
 const GAIN: f64 = 1e-11;
 /// The gap of a convolution, times theta, to begin with.
 const FIRST_SLACK: f64 = 1e-3;
+/// The same where that much leaves no service: at few units of work a step for requests of many, that is at every theta.
+const LEAST_SLACK: f64 = 1e-9;
 /// The gap of a convolution is settled in at most so many rounds.
 const MOST_SETTLING: usize = 8;
 /// A descent with stretches is long, and ends when a bound falls by less than this.
@@ -165,9 +167,15 @@ impl Search<'_> {
     /// A convolution under the latency gives up rate until 1 / (exp(tau) - 1) = latency + odds, where tau is its gap
     /// times theta: there the derivative by the gap is zero. Repeated, because the latency follows.
     fn at(&mut self, theta: f64) -> f64 {
-        self.slack(FIRST_SLACK);
-        let Some(mut best) = self.point(theta) else { return f64::INFINITY };
         let mut kept = FIRST_SLACK;
+        self.slack(kept);
+        let mut first = self.point(theta);
+        if first.is_none() && !self.slacks.is_empty() {
+            kept = LEAST_SLACK;
+            self.slack(kept);
+            first = self.point(theta);
+        }
+        let Some(mut best) = first else { return f64::INFINITY };
         for _ in 0..MOST_SETTLING {
             let tau = (best.latency + best.odds).recip().ln_1p();
             // Neither the slack so far nor this one changes anything.

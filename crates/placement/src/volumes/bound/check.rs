@@ -1,0 +1,146 @@
+//! Whether a system is one.
+
+use std::collections::BTreeSet;
+
+use leeward_traces::Stage;
+
+use crate::volumes::{Promise, System};
+
+/// A system that cannot be analysed.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SystemError {
+    /// A capacity that is none.
+    #[error("queue {queue}: capacity {capacity}: must be finite and above 0")]
+    Capacity {
+        /// Which queue.
+        queue: String,
+        /// Its capacity.
+        capacity: f64,
+    },
+    /// Two workloads of one name.
+    #[error("workload {workload}: there are two of this name")]
+    Twice {
+        /// The name.
+        workload: String,
+    },
+    /// Not one of each for every demand.
+    #[error(
+        "workload {workload}: {found} {what} for {demands} demands: must be one for each, and at least one"
+    )]
+    Count {
+        /// Which workload.
+        workload: String,
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many demands it has.
+        demands: usize,
+    },
+    /// A route that is none.
+    #[error("workload {workload}, {stage}: its route {fault}")]
+    Route {
+        /// Which workload.
+        workload: String,
+        /// At which stage.
+        stage: Stage,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// A number that is none.
+    #[error("workload {workload}: {what} {value}: must be {expected}")]
+    Number {
+        /// Which workload.
+        workload: String,
+        /// Of what.
+        what: &'static str,
+        /// What was given.
+        value: f64,
+        /// What may be given.
+        expected: &'static str,
+    },
+    /// A setting that is none.
+    #[error("settings of bounds: {setting} {value}: must be finite and positive")]
+    Setting {
+        /// Which.
+        setting: &'static str,
+        /// What was given.
+        value: f64,
+    },
+}
+
+pub(super) fn check(system: &System) -> Result<(), SystemError> {
+    for queue in &system.queues {
+        if !(queue.capacity.is_finite() && queue.capacity > 0.0) {
+            let (queue, capacity) = (queue.name.clone(), queue.capacity);
+            return Err(SystemError::Capacity { queue, capacity });
+        }
+    }
+    let mut names = BTreeSet::new();
+    for promise in &system.promises {
+        if !names.insert(promise.workload.name.as_str()) {
+            return Err(SystemError::Twice { workload: promise.workload.name.clone() });
+        }
+        counts(promise)?;
+        numbers(promise)?;
+        routes(promise, system.queues.len())?;
+    }
+    Ok(())
+}
+
+fn counts(promise: &Promise) -> Result<(), SystemError> {
+    let demands = promise.workload.demands.len();
+    let counts = [
+        ("routes", promise.route.len()),
+        ("priorities", promise.priorities.len()),
+        ("limits", promise.limits.len()),
+    ];
+    match counts.into_iter().find(|&(_, found)| found != demands || demands == 0) {
+        Some((what, found)) => {
+            let workload = promise.workload.name.clone();
+            Err(SystemError::Count { workload, what, found, demands })
+        }
+        None => Ok(()),
+    }
+}
+
+fn numbers(promise: &Promise) -> Result<(), SystemError> {
+    let workload = &promise.workload;
+    let fault = |what, value, expected| {
+        Err(SystemError::Number { workload: workload.name.clone(), what, value, expected })
+    };
+    if let Some(slo) = workload.slo {
+        if !(slo.percentile > 0.0 && slo.percentile < 100.0) {
+            return fault("percentile", slo.percentile, "above 0 and below 100");
+        }
+        if !(slo.latency.is_finite() && slo.latency > 0.0) {
+            return fault("SLO", slo.latency, "finite and above 0, in seconds");
+        }
+    }
+    for demand in &workload.demands {
+        for (what, value) in [("largest request", demand.largest), ("unloaded tail", demand.unloaded)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return fault(what, value, "finite and not negative");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn routes(promise: &Promise, queues: usize) -> Result<(), SystemError> {
+    for (route, demand) in promise.route.iter().zip(&promise.workload.demands) {
+        let fault = if route.is_empty() {
+            Some("has no queue".to_owned())
+        } else if let Some(queue) = route.iter().find(|&&queue| queue >= queues) {
+            Some(format!("has queue {queue}, and there are {queues}, numbered from 0"))
+        } else {
+            let twice = (1..route.len()).find(|&at| route[..at].contains(&route[at]));
+            twice.map(|at| format!("passes queue {} twice", route[at]))
+        };
+        if let Some(fault) = fault {
+            let (workload, stage) = (promise.workload.name.clone(), demand.stage);
+            return Err(SystemError::Route { workload, stage, fault });
+        }
+    }
+    Ok(())
+}

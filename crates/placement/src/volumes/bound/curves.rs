@@ -1,0 +1,111 @@
+//! `dnc`: delays in the queues of a component by curves.
+
+use leeward_calculus::{
+    ArrivalCurve, Flow, Network, NetworkError, Overload, Packets, RateLatency, TokenBucket,
+};
+
+use super::parts::Parts;
+use super::{Unbounded, Unit};
+
+/// Why a part has no bound, by queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    Overload(usize, Overload),
+    Circle(usize),
+}
+
+impl Fault {
+    /// The same, of a part.
+    pub fn of(self, parts: &Parts<'_>, part: usize) -> Unbounded {
+        let (workload, stage) = parts.place(part);
+        match self {
+            Fault::Overload(queue, overload) => {
+                Unbounded::Overload { workload, stage, queue: parts.queue(queue), overload }
+            }
+            Fault::Circle(queue) => Unbounded::Circle { workload, stage, queue: parts.queue(queue) },
+        }
+    }
+}
+
+/// The delay in its queues of each part of a component, in order.
+pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fault>> {
+    let queues = parts.queues(component);
+    match queues[..] {
+        [queue] => at_one(parts, component, queue),
+        _ => over_several(parts, component, &queues),
+    }
+}
+
+/// One queue: what is left after the priorities before, for all of a priority together, because they keep their order.
+///
+/// With one bucket a part and nothing whole, this is SLO equation 5.1.
+fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
+    let here = &parts.components[component];
+    let capacity = parts.system.queues[queue].capacity;
+    let mut order: Vec<usize> = (0..here.len()).collect();
+    order.sort_by_key(|&at| parts.parts[here[at]].priority);
+    // What each place in that order, and those after it, may be busy with.
+    let mut whole = vec![parts.in_service(component, queue)];
+    for &at in order.iter().rev() {
+        whole.push(whole[whole.len() - 1].max(parts.packet(here[at])));
+    }
+    whole.reverse();
+    let mut delays = vec![Ok(0.0); here.len()];
+    let (mut before, mut done) = (ArrivalCurve::zero(), 0);
+    for class in order.chunk_by(|&a, &b| parts.parts[here[a]].priority == parts.parts[here[b]].priority) {
+        done += class.len();
+        let own = class.iter().fold(ArrivalCurve::zero(), |sum, &at| sum.plus(&parts.limits(here[at])));
+        let all = before.plus(&own);
+        let late = (whole[done] / capacity).min(f64::MAX);
+        let service = RateLatency::new(capacity, late).expect("a capacity is finite and above 0");
+        let left = leeward_calculus::ServiceCurve::from(service).leftover(&before);
+        let delay = left.and_then(|left| left.delay(&own));
+        let delay =
+            delay.map_err(|_| Fault::Overload(queue, Overload { asked: all.rate(), served: capacity }));
+        class.iter().for_each(|&at| delays[at] = delay);
+        before = all;
+    }
+    delays
+}
+
+/// Several queues: the lesser of two analyses, for each part.
+fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Result<f64, Fault>> {
+    let here = &parts.components[component];
+    let local = |queue: &usize| queues.binary_search(queue).expect("a queue of a part is of its component");
+    let mut ranks: Vec<u32> = here.iter().map(|&part| parts.parts[part].priority).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut flows: Vec<Flow> = (here.iter())
+        .map(|&part| {
+            let of = &parts.parts[part];
+            Flow {
+                arrivals: parts.limits(part),
+                priority: ranks.partition_point(|&rank| rank < of.priority) as u32,
+                path: of.route.iter().map(local).collect(),
+                packet: parts.packet(part),
+            }
+        })
+        .collect();
+    // What a device is busy with is waited for as a packet of a priority after all others would be.
+    for (at, &queue) in queues.iter().enumerate() {
+        let packet = parts.in_service(component, queue);
+        if packet > 0.0 {
+            let arrivals = TokenBucket::new(0.0, packet).expect("a packet is finite and not negative").into();
+            flows.push(Flow { arrivals, priority: ranks.len() as u32, path: vec![at], packet });
+        }
+    }
+    let packets = if parts.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
+    let capacities = queues.iter().map(|&queue| parts.system.queues[queue].capacity).collect();
+    let network = match Network::new(capacities, flows, packets) {
+        Ok(network) => network,
+        Err(NetworkError::Circle { queue }) => return vec![Err(Fault::Circle(queues[queue])); here.len()],
+        Err(error) => unreachable!("a checked system: {error}"),
+    };
+    let both = network.aggregate().into_iter().zip(network.hop_by_hop());
+    let least = both.map(|bounds| match bounds {
+        (Ok(a), Ok(b)) => Ok(a.min(b)),
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
+        (Err(fault), Err(_)) => Err(Fault::Overload(queues[fault.queue], fault.overload)),
+    });
+    least.take(here.len()).collect()
+}

@@ -1,0 +1,295 @@
+//! `priority-meister`: the longest delay over the queues of a stage, by linear programming (SLO section 3.2.3).
+//!
+//! Look at a bit of the workload as it leaves its last queue, at `out`. Go back to where the queue's busy period began, at
+//! `in`: the last moment at which nothing of this priority or before was there. What it has served since is its rate times the time.
+//! What came until `in` had left the queues before by then, so each of those is looked at from there, as it was at `in`, in the
+//! same way. That gives a tree of busy periods with the workload's last queue at its root. A queue that several lead
+//! to is there several times, each time by itself, so any paths without a circle have a tree; the thesis has one time a queue, which
+//! is not enough where paths part and meet again.
+//!
+//! ```text
+//! variables   in of each busy period, and out of the root; out of any other is in of the one it leads to
+//!             R' of each flow at each busy period: what it has served by out, since in of the flow's first queue
+//! flow        R <= R', where R is R' of the busy period before, and 0 at the flow's first queue
+//! limits      R' <= rate (out - in of the flow's first queue) + burst, for each bucket of each flow but the workload
+//! work        sum of (R' - R) = capacity (out - in), less what whole packets and requests take from it
+//! workload    R' at the root = y <= rate s + burst, for each of its buckets
+//!
+//! maximise    out of the root - in of the workload's first queue - s
+//! ```
+//!
+//! y is which bit, s when it came at the earliest. The thesis solves a program for each y and then takes the largest difference to
+//! the time when y may have come; here both are of one program, because the one is concave in y and the other convex.
+//!
+//! Flows of one path are one flow with the sum of their curves. Flows of the workload's own path and priority are of the workload, if
+//! they are known to keep their order ([`super::BoundSettings::fifo`]). For one queue the program has a closed form, which is used.
+//!
+//! The program is not always below the curves of [`super::Method::Dnc`]: it takes all that comes before the workload in any order,
+//! though there are priorities among it; a part of whole packets counts at each queue but the last, though hop by hop it does
+//! not; and it does not know that busy periods of one queue are of one queue. On lines and trees, for a fluid and with all
+//! others of one priority before, it is.
+//!
+//! Values are those of a solver, to about a millionth.
+
+use std::collections::BTreeMap;
+
+use leeward_calculus::{ArrivalCurve, Overload, RateLatency, ServiceCurve};
+use leeward_solver::{Limits, Program, SolverError, Variable};
+
+use super::parts::{Part, Parts};
+use super::{BoundSettings, Unbounded, Unit};
+
+/// Busy periods of a program at most.
+const MOST_PERIODS: usize = 4096;
+
+/// The delay of a part in its queues.
+pub(super) fn delay(parts: &Parts<'_>, part: usize, settings: BoundSettings) -> Result<f64, Unbounded> {
+    let own = &parts.parts[part];
+    let first = Before { parts, part, flows: flows(parts, part, settings) };
+    match own.route {
+        [queue] => first.one(*queue),
+        _ => first.program(),
+    }
+}
+
+/// Parts of one path that come before a part or beside it.
+struct Flow<'s> {
+    route: &'s [usize],
+    arrivals: ArrivalCurve,
+    /// Whether it is the workload itself.
+    own: bool,
+}
+
+/// All of a part's priority and those before, at a component's queues.
+struct Before<'p, 's> {
+    parts: &'p Parts<'s>,
+    part: usize,
+    flows: Vec<Flow<'s>>,
+}
+
+/// The flows by path, the workload's own first.
+fn flows<'s>(parts: &Parts<'s>, part: usize, settings: BoundSettings) -> Vec<Flow<'s>> {
+    let own = &parts.parts[part];
+    let is_own = |at: usize, of: &Part<'_>| {
+        at == part || settings.fifo && of.route == own.route && of.priority == own.priority
+    };
+    let mut sums: BTreeMap<(bool, &[usize]), ArrivalCurve> = BTreeMap::new();
+    for &at in &parts.components[own.component] {
+        let of = &parts.parts[at];
+        if of.priority <= own.priority {
+            let sum = sums.entry((!is_own(at, of), of.route)).or_insert_with(ArrivalCurve::zero);
+            *sum = sum.plus(&parts.limits(at));
+        }
+    }
+    let flow = |((other, route), arrivals): ((bool, &'s [usize]), ArrivalCurve)| {
+        let pruned = arrivals.pruned_to(settings.buckets.max(1));
+        Flow { route, arrivals: pruned.map_or(arrivals, |pruned| pruned.curve), own: !other }
+    };
+    sums.into_iter().map(flow).collect()
+}
+
+impl<'p, 's> Before<'p, 's> {
+    /// One queue, without a program: what the others leave, whatever the order, is convex, and so the longest delay is the
+    /// largest horizontal distance.
+    fn one(&self, queue: usize) -> Result<f64, Unbounded> {
+        let mut others = ArrivalCurve::zero();
+        for flow in self.flows.iter().filter(|flow| !flow.own && flow.route.contains(&queue)) {
+            if flow.route.first() != Some(&queue) {
+                return self.program();
+            }
+            others = others.plus(&flow.arrivals);
+        }
+        let capacity = self.parts.system.queues[queue].capacity;
+        let late = (self.late(queue, false) / capacity).min(f64::MAX);
+        let service = RateLatency::new(capacity, late).expect("a capacity is finite and above 0");
+        let left = ServiceCurve::from(service).leftover(&others);
+        left.and_then(|left| left.delay(&self.flows[0].arrivals)).map_err(|_| self.overload(queue))
+    }
+
+    fn program(&self) -> Result<f64, Unbounded> {
+        let periods = self.periods()?;
+        for period in &periods {
+            if self.asked(period.queue) > self.parts.system.queues[period.queue].capacity {
+                return Err(self.overload(period.queue));
+            }
+        }
+        // Work in seconds of the fastest queue, and time in the time that all bursts take: all numbers are then about 1.
+        let capacity = |period: &Period| self.parts.system.queues[period.queue].capacity;
+        let fastest = periods.iter().map(capacity).fold(0.0, f64::max);
+        let bursts = |period: &Period| -> f64 {
+            let here = self.flows.iter().filter(|flow| flow.route.contains(&period.queue));
+            let bursts = here.map(|flow| flow.arrivals.buckets()[flow.arrivals.buckets().len() - 1].burst());
+            (bursts.sum::<f64>() + period.late) / capacity(period)
+        };
+        let unit = periods.iter().map(bursts).sum::<f64>();
+        if unit == 0.0 {
+            return Ok(0.0);
+        }
+        let scale = Scale { work: fastest * unit, rate: fastest };
+        let program = self.build(&periods, &scale);
+        match program.minimise(Limits::default(), None) {
+            Ok(solution) => Ok((-solution.objective * unit).max(0.0)),
+            // Queues that are full to the last.
+            Err(SolverError::Unbounded) => Err(self.overload(self.fullest(&periods))),
+            Err(error) => {
+                let (workload, stage) = self.parts.place(self.part);
+                Err(Unbounded::Solver { workload, stage, error })
+            }
+        }
+    }
+
+    /// The busy periods, each after the one it leads to.
+    fn periods(&self) -> Result<Vec<Period>, Unbounded> {
+        let route = self.parts.parts[self.part].route;
+        let last = route[route.len() - 1];
+        let mut periods =
+            vec![Period { queue: last, leads_to: None, late: self.late(last, false), main: true }];
+        let mut at = 0;
+        while at < periods.len() {
+            let Period { queue, main, .. } = periods[at];
+            let mut before: Vec<(usize, bool)> = (self.flows.iter())
+                .filter_map(|flow| {
+                    let hop = flow.route.iter().position(|&of| of == queue)?;
+                    Some((flow.route[hop.checked_sub(1)?], main && flow.own))
+                })
+                .collect();
+            // The workload's own way first, and once.
+            before.sort_by_key(|&(queue, main)| (queue, !main));
+            before.dedup_by_key(|&mut (queue, _)| queue);
+            for (queue, main) in before {
+                let mut up = Some(at);
+                while let Some(period) = up {
+                    if periods[period].queue == queue {
+                        let (workload, stage) = self.parts.place(self.part);
+                        return Err(Unbounded::Circle { workload, stage, queue: self.parts.queue(queue) });
+                    }
+                    up = periods[period].leads_to;
+                }
+                periods.push(Period { queue, leads_to: Some(at), late: self.late(queue, true), main });
+                if periods.len() > MOST_PERIODS {
+                    let (workload, stage) = self.parts.place(self.part);
+                    return Err(Unbounded::Size { workload, stage, most: MOST_PERIODS });
+                }
+            }
+            at += 1;
+        }
+        Ok(periods)
+    }
+
+    fn build(&self, periods: &[Period], scale: &Scale) -> Program {
+        const FREE: std::ops::RangeInclusive<f64> = f64::NEG_INFINITY..=f64::INFINITY;
+        let mut program = Program::new();
+        let out = program.add(-1.0, FREE);
+        let starts: Vec<Variable> = (periods.iter().enumerate())
+            .map(|(at, period)| {
+                // Time counts from where the workload enters its first queue.
+                let first = period.main && !periods[at + 1..].iter().any(|later| later.main);
+                program.add(0.0, if first { 0.0..=0.0 } else { FREE })
+            })
+            .collect();
+        let came = program.add(1.0, 0.0..=f64::INFINITY);
+        // For each period: what each flow had served there.
+        let served: Vec<BTreeMap<usize, Variable>> = (periods.iter())
+            .map(|period| {
+                let here =
+                    (0..self.flows.len()).filter(|&flow| self.flows[flow].route.contains(&period.queue));
+                here.map(|flow| (flow, program.add(0.0, 0.0..=f64::INFINITY))).collect()
+            })
+            .collect();
+        for (at, period) in periods.iter().enumerate() {
+            let end = period.leads_to.map_or(out, |next| starts[next]);
+            let start = starts[at];
+            program.constrain(0.0..=f64::INFINITY, &[(end, 1.0), (start, -1.0)]);
+            let capacity = self.parts.system.queues[period.queue].capacity / scale.rate;
+            let mut work = vec![(end, -capacity), (start, capacity)];
+            for (&flow, &done) in &served[at] {
+                work.push((done, 1.0));
+                let before = self.before(periods, at, flow);
+                if let Some(before) = before {
+                    let came = served[before][&flow];
+                    work.push((came, -1.0));
+                    program.constrain(0.0..=f64::INFINITY, &[(done, 1.0), (came, -1.0)]);
+                }
+                let buckets = self.flows[flow].arrivals.buckets();
+                let mut limit = |from: &[(Variable, f64)]| {
+                    for bucket in buckets {
+                        let rate = bucket.rate() / scale.rate;
+                        let mut terms = vec![(done, 1.0)];
+                        terms.extend(from.iter().map(|&(time, sign)| (time, sign * rate)));
+                        program.constrain(f64::NEG_INFINITY..=bucket.burst() / scale.work, &terms);
+                    }
+                };
+                if !(self.flows[flow].own && period.main) {
+                    let mut first = at;
+                    while let Some(before) = self.before(periods, first, flow) {
+                        first = before;
+                    }
+                    limit(&[(end, -1.0), (starts[first], 1.0)]);
+                } else if period.leads_to.is_none() {
+                    limit(&[(came, -1.0)]);
+                }
+            }
+            program.constrain(-period.late / scale.work..=0.0, &work);
+        }
+        program
+    }
+
+    /// The busy period from which a flow came to one.
+    fn before(&self, periods: &[Period], at: usize, flow: usize) -> Option<usize> {
+        let route = self.flows[flow].route;
+        let hop = route.iter().position(|&queue| queue == periods[at].queue)?;
+        let before = route[hop.checked_sub(1)?];
+        (at + 1..periods.len()).find(|&of| periods[of].leads_to == Some(at) && periods[of].queue == before)
+    }
+
+    /// Work that a queue's service is behind: whatever is in service at the start, and what is not whole at the end.
+    fn late(&self, queue: usize, passes_on: bool) -> f64 {
+        if self.parts.unit == Unit::Fluid {
+            return 0.0;
+        }
+        let own = &self.parts.parts[self.part];
+        let (mut after, mut before) = (self.parts.in_service(own.component, queue), 0.0f64);
+        for &at in &self.parts.components[own.component] {
+            let of = &self.parts.parts[at];
+            if of.route.contains(&queue) {
+                let larger = if of.priority > own.priority { &mut after } else { &mut before };
+                *larger = larger.max(self.parts.packet(at));
+            }
+        }
+        after + if passes_on { before } else { 0.0 }
+    }
+
+    fn asked(&self, queue: usize) -> f64 {
+        let here = self.flows.iter().filter(|flow| flow.route.contains(&queue));
+        here.map(|flow| flow.arrivals.rate()).sum()
+    }
+
+    fn overload(&self, queue: usize) -> Unbounded {
+        let (workload, stage) = self.parts.place(self.part);
+        let overload =
+            Overload { asked: self.asked(queue), served: self.parts.system.queues[queue].capacity };
+        Unbounded::Overload { workload, stage, queue: self.parts.queue(queue), overload }
+    }
+
+    fn fullest(&self, periods: &[Period]) -> usize {
+        let left = |queue: usize| self.parts.system.queues[queue].capacity - self.asked(queue);
+        let queues = periods.iter().map(|period| period.queue);
+        queues.min_by(|&a, &b| left(a).total_cmp(&left(b))).expect("a path has a queue")
+    }
+}
+
+/// A busy period of a queue.
+struct Period {
+    queue: usize,
+    /// The one that it leads to, before it in order.
+    leads_to: Option<usize>,
+    late: f64,
+    /// Whether the workload is looked for in it.
+    main: bool,
+}
+
+/// What counts as 1.
+struct Scale {
+    work: f64,
+    rate: f64,
+}

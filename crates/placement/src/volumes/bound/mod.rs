@@ -1,0 +1,262 @@
+//! Bounds on the latency of every promise of a system: how late a request may be at each stage, and in all.
+//!
+//! ```text
+//! System --check--> parts (one for each stage of each promise) --> components (queues that share traffic)
+//!                     \--> dnc                curves: whatever conforms to its limits
+//!                      \-> priority-meister   the linear program of SLO section 3.2.3, on the same limits
+//!                       \> snc                models: a percentile of requests (SLO section 4.2)
+//! ```
+//!
+//! A stage's bound is what its limiter may hold back, and what its queues may, and the time that a request takes unloaded.
+//! Stages add up, because each has limiters of its own: what enters a stage's first queue is within its limits, whatever the
+//! stages before did to it; and a limiter that lets the workload pass as it was made holds nothing back that was not late
+//! already.
+//!
+//! What has no bound has a name instead ([`Unbounded`]), never a large number.
+
+mod check;
+mod curves;
+mod error;
+mod meister;
+mod parts;
+mod settings;
+mod stochastic;
+
+pub use check::SystemError;
+pub use error::{SloBelowUnloaded, Unbounded};
+pub use settings::{BoundSettings, Unit};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Slo, System, Workload};
+use parts::{Parts, UNMEASURED};
+
+/// A way to bound latencies.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Deterministic network calculus by curves: the closed form of SLO equation 5.1, with any number of buckets a workload; over
+    /// several queues the lesser of [`leeward_calculus::Network::aggregate`] and
+    /// [`leeward_calculus::Network::hop_by_hop`]. Holds for every request that conforms to its limits.
+    Dnc,
+    /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths that do not lead in a circle. Holds for every
+    /// request that conforms to its limits.
+    PriorityMeister,
+    /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as models go.
+    Snc,
+    /// The least of those above that apply.
+    Best,
+}
+
+impl Method {
+    /// Every one.
+    pub const ALL: [Method; 4] = [Method::Dnc, Method::PriorityMeister, Method::Snc, Method::Best];
+
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Dnc => "dnc",
+            Method::PriorityMeister => "priority-meister",
+            Method::Snc => "snc",
+            Method::Best => "best",
+        }
+    }
+}
+
+/// How late the requests of a promise are at most.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bound {
+    /// Over all stages.
+    pub seconds: f64,
+    /// Of each stage, in the order of the workload's demands: limiter, queues and unloaded tail.
+    pub stages: Vec<f64>,
+    /// What gave it; never [`Method::Best`].
+    pub method: Method,
+}
+
+/// A promise that is not kept for sure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Miss {
+    /// Which promise, by index.
+    pub promise: usize,
+    /// What was promised.
+    pub slo: Slo,
+    /// Its bound, which is above the SLO, or why it has none.
+    pub outcome: Result<Bound, Unbounded>,
+}
+
+/// Bounds of the promises of a system. What several promises need is made once.
+#[derive(Debug)]
+pub struct Bounds<'s> {
+    parts: Parts<'s>,
+    settings: BoundSettings,
+    /// For each component, once asked for: the delay in its queues of each of its parts.
+    curves: Vec<Option<Vec<Result<f64, curves::Fault>>>>,
+    networks: Vec<Option<stochastic::Component>>,
+}
+
+impl<'s> Bounds<'s> {
+    /// Looks a system through.
+    ///
+    /// # Errors
+    /// The first queue or promise that is wrong.
+    pub fn new(system: &'s System, settings: BoundSettings) -> Result<Bounds<'s>, SystemError> {
+        check::check(system)?;
+        settings.check()?;
+        let parts = Parts::new(system, settings);
+        let components = parts.components.len();
+        let networks = (0..components).map(|_| None).collect();
+        Ok(Bounds { parts, settings, curves: vec![None; components], networks })
+    }
+
+    /// The bound of a promise, by index.
+    ///
+    /// # Errors
+    /// Why it has none.
+    ///
+    /// # Panics
+    /// If there is no such promise.
+    pub fn bound(&mut self, promise: usize, method: Method) -> Result<Bound, Unbounded> {
+        let stages = match method {
+            Method::Best => return self.best(promise),
+            Method::Snc => self.stochastic(promise)?,
+            Method::Dnc | Method::PriorityMeister => self.deterministic(promise, method)?,
+        };
+        let demands = &self.parts.system.promises[promise].workload.demands;
+        let stages: Vec<f64> = stages.iter().zip(demands).map(|(queues, of)| queues + of.unloaded).collect();
+        let seconds: f64 = stages.iter().sum();
+        if !seconds.is_finite() {
+            return Err(Unbounded::NotFinite { workload: self.name(promise) });
+        }
+        Ok(Bound { seconds, stages, method })
+    }
+
+    /// The promises among `which`, with an SLO, whose bound is above it or that have none. Best effort misses nothing.
+    ///
+    /// # Panics
+    /// If there is no such promise.
+    pub fn misses(&mut self, which: impl IntoIterator<Item = usize>, method: Method) -> Vec<Miss> {
+        which.into_iter().filter_map(|promise| self.miss(promise, method)).collect()
+    }
+
+    /// That a promise is not kept for sure, if it is not.
+    ///
+    /// # Panics
+    /// If there is no such promise.
+    pub fn miss(&mut self, promise: usize, method: Method) -> Option<Miss> {
+        let slo = self.parts.system.promises[promise].workload.slo?;
+        let outcome = match method {
+            // One that suffices is enough.
+            Method::Best => self.first_within(promise, slo),
+            method => self.bound(promise, method),
+        };
+        let met = outcome.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency);
+        (!met).then_some(Miss { promise, slo, outcome })
+    }
+
+    fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
+        let found = SINGLE.map(|method| self.bound(promise, method));
+        least(found)
+    }
+
+    fn first_within(&mut self, promise: usize, slo: Slo) -> Result<Bound, Unbounded> {
+        let mut found = Vec::new();
+        for method in SINGLE {
+            let bound = self.bound(promise, method);
+            if bound.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency) {
+                return bound;
+            }
+            found.push(bound);
+        }
+        least(found)
+    }
+
+    fn deterministic(&mut self, promise: usize, method: Method) -> Result<Vec<f64>, Unbounded> {
+        let parts = self.parts.of(promise);
+        let mut stages = Vec::with_capacity(parts.len());
+        for part in parts {
+            let held = self.parts.held(part)?;
+            let queues = match method {
+                Method::PriorityMeister => meister::delay(&self.parts, part, self.settings)?,
+                _ => self.curve_delay(part)?,
+            };
+            stages.push(held + queues);
+        }
+        Ok(stages)
+    }
+
+    fn curve_delay(&mut self, part: usize) -> Result<f64, Unbounded> {
+        let component = self.parts.parts[part].component;
+        let parts = &self.parts;
+        let known = self.curves[component].get_or_insert_with(|| curves::delays(parts, component));
+        let at = parts.components[component].binary_search(&part).expect("a part is of its component");
+        known[at].map_err(|fault| fault.of(parts, part))
+    }
+
+    fn stochastic(&mut self, promise: usize) -> Result<Vec<f64>, Unbounded> {
+        let parts = self.parts.of(promise);
+        let Some(slo) = self.parts.system.promises[promise].workload.slo else {
+            return Err(Unbounded::NoSlo { workload: self.name(promise) });
+        };
+        // What may exceed is split equally over the stages, as released.
+        let percentile = 100.0 - (100.0 - slo.percentile) / parts.len() as f64;
+        let mut stages = Vec::with_capacity(parts.len());
+        for part in parts {
+            let component = self.parts.parts[part].component;
+            let (parts, settings) = (&self.parts, self.settings);
+            let network = self.networks[component]
+                .get_or_insert_with(|| stochastic::Component::new(parts, component, settings));
+            stages.push(network.delay(parts, part, percentile)?);
+        }
+        Ok(stages)
+    }
+
+    fn name(&self, promise: usize) -> String {
+        self.parts.system.promises[promise].workload.name.clone()
+    }
+}
+
+/// Those that [`Method::Best`] chooses from, the quickest first.
+const SINGLE: [Method; 3] = [Method::Dnc, Method::Snc, Method::PriorityMeister];
+
+/// The least bound; of none, why the first has none.
+fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {
+    let less = |a: Result<Bound, Unbounded>, b: Result<Bound, Unbounded>| match (&a, &b) {
+        (Ok(first), Ok(second)) if second.seconds < first.seconds => b,
+        (Err(_), Ok(_)) => b,
+        _ => a,
+    };
+    found.into_iter().reduce(less).expect("there is a method")
+}
+
+/// The bound of every promise, in order.
+pub fn bounds(system: &System, method: Method, settings: BoundSettings) -> Vec<Result<Bound, Unbounded>> {
+    match Bounds::new(system, settings) {
+        Ok(mut bounds) => (0..system.promises.len()).map(|promise| bounds.bound(promise, method)).collect(),
+        Err(error) => system.promises.iter().map(|_| Err(error.clone().into())).collect(),
+    }
+}
+
+/// That a workload could be promised its SLO if it were alone on machines of no load: its unloaded tails are below it. Best
+/// effort always could.
+///
+/// # Errors
+/// The stage that takes what is left of the SLO.
+pub fn attainable(workload: &Workload) -> Result<(), SloBelowUnloaded> {
+    let Some(slo) = workload.slo else { return Ok(()) };
+    let mut unloaded = 0.0;
+    for demand in &workload.demands {
+        unloaded += demand.unloaded;
+        if unloaded.is_nan() || unloaded >= slo.latency {
+            let (name, stage) = (workload.name.clone(), demand.stage);
+            return Err(SloBelowUnloaded { workload: name, stage, slo: slo.latency, unloaded });
+        }
+    }
+    Ok(())
+}
+
+/// Whether limits hold a workload back by more than can be measured.
+fn holds(seconds: f64) -> bool {
+    seconds > UNMEASURED
+}

@@ -1,0 +1,71 @@
+//! What a bound takes the queues to be.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::SystemError;
+
+/// The bytes that a link serves whole: an Ethernet frame of 1500 bytes with its header, its checksum, preamble and gap.
+const FRAME: f64 = 1538.0;
+
+/// What is served whole once it is in service, whatever comes meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Nothing: a higher priority interrupts at once, and work moves on as it is served. The thesis' model.
+    Fluid,
+    /// Frames on links, requests at devices.
+    Frames,
+    /// Requests, everywhere. On a link that serves frames this is on the safe side.
+    Requests,
+}
+
+/// Settings of bounds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BoundSettings {
+    /// What is served whole; counts for deterministic bounds. Default `requests`.
+    pub unit: Unit,
+    /// Bytes of a frame, where frames are served whole. Default 1538: Ethernet with 1500 bytes of payload.
+    pub frame: f64,
+    /// Whether requests of one priority are known to be served in order of arrival. Where not, `priority-meister` takes
+    /// equal priorities in any order, as published; the curves of `dnc` know it. Default true.
+    pub fifo: bool,
+    /// Buckets of a curve in the linear program at most; fewer are faster, and never lower a bound. Default 32.
+    pub buckets: usize,
+    /// Whether percentiles of stochastic bounds are of requests; else of time, as published. Default true.
+    pub by_request: bool,
+    /// Whether stochastic bounds are tightened by Lyapunov's inequality, some twenty times slower. Default false.
+    pub lyapunov: bool,
+}
+
+impl Default for BoundSettings {
+    fn default() -> Self {
+        BoundSettings {
+            unit: Unit::Requests,
+            frame: FRAME,
+            fifo: true,
+            buckets: 32,
+            by_request: true,
+            lyapunov: false,
+        }
+    }
+}
+
+impl BoundSettings {
+    /// The model of the thesis: a fluid, percentiles over time, equal priorities in any order.
+    pub fn published() -> BoundSettings {
+        BoundSettings { unit: Unit::Fluid, fifo: false, by_request: false, ..BoundSettings::default() }
+    }
+
+    /// # Errors
+    /// A number that is none.
+    pub fn check(&self) -> Result<(), SystemError> {
+        let fault = |setting, value| Err(SystemError::Setting { setting, value });
+        match self {
+            Self { frame, .. } if !(frame.is_finite() && *frame >= 0.0) => fault("frame", *frame),
+            Self { buckets: 0, .. } => fault("buckets", 0.0),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `snc`: percentiles of delays in the queues of a component from models of arrivals.
+//!
+//! Each part is a workload of one stage to [`snc::Network`], because priorities differ by stage; the parts of a workload depend on
+//! one another, and on those of the workloads that it names.
+
+use std::collections::BTreeMap;
+
+use leeward_calculus::snc::{self, Analysis, Latency};
+
+use super::parts::Parts;
+use super::{BoundSettings, Unbounded, holds};
+
+/// A component as a network of models.
+#[derive(Debug)]
+pub(super) struct Component {
+    /// The parts that are in the network, in order; the others have faults.
+    within: Vec<usize>,
+    /// What may not be analysed, and what nothing of its priority or after can be bounded beside.
+    faults: Vec<(usize, Fault)>,
+    network: Result<snc::Network, Whole>,
+}
+
+/// What is wrong with a part.
+#[derive(Clone, Debug)]
+enum Fault {
+    NoModel,
+    Held(f64),
+    Route(usize),
+    Limits(Unbounded),
+}
+
+/// What is wrong with a component.
+#[derive(Clone, Debug)]
+enum Whole {
+    Sides(usize),
+    Network(snc::NetworkError),
+}
+
+impl Component {
+    pub fn new(parts: &Parts<'_>, component: usize, settings: BoundSettings) -> Component {
+        let (mut within, mut faults) = (Vec::new(), Vec::new());
+        for &part in &parts.components[component] {
+            match fault(parts, part) {
+                Some(fault) => faults.push((part, fault)),
+                None => within.push(part),
+            }
+        }
+        let network = network(parts, component, &within).map(|mut network| {
+            network.by_request(settings.by_request);
+            network.lyapunov(settings.lyapunov);
+            network
+        });
+        Component { within, faults, network }
+    }
+
+    /// The delay of a part that a share of requests stays within: `percentile` percent.
+    pub fn delay(&mut self, parts: &Parts<'_>, part: usize, percentile: f64) -> Result<f64, Unbounded> {
+        let priority = parts.parts[part].priority;
+        let own = self.faults.iter().find(|(of, _)| *of == part);
+        let met = || self.faults.iter().find(|&&(of, _)| parts.parts[of].priority <= priority);
+        if let Some((of, fault)) = own.or_else(met) {
+            return Err(fault.clone().of(parts, part, *of));
+        }
+        let (workload, stage) = parts.place(part);
+        let network = match &mut self.network {
+            Ok(network) => network,
+            Err(Whole::Sides(queue)) => {
+                return Err(Unbounded::Sides { workload, stage, queue: parts.queue(*queue) });
+            }
+            Err(Whole::Network(fault)) => {
+                return Err(Unbounded::Models { workload, stage, fault: fault.clone() });
+            }
+        };
+        let at = self.within.binary_search(&part).expect("a part without a fault is in the network");
+        match network.stage_bound(at, 0, percentile, Analysis::Bipartite) {
+            Ok(Latency::Bounded(tail)) => Ok(tail.seconds),
+            Ok(Latency::Unstable(unstable)) => Err(Unbounded::Unstable { workload, stage, unstable }),
+            Err(fault) => Err(Unbounded::Models { workload, stage, fault }),
+        }
+    }
+}
+
+fn fault(parts: &Parts<'_>, part: usize) -> Option<Fault> {
+    let of = &parts.parts[part];
+    if of.demand.model.is_none() {
+        return Some(Fault::NoModel);
+    }
+    if of.route.len() > 2 {
+        return Some(Fault::Route(of.route.len()));
+    }
+    match parts.held(part) {
+        Ok(seconds) => holds(seconds).then_some(Fault::Held(seconds)),
+        Err(limits) => Some(Fault::Limits(limits)),
+    }
+}
+
+impl Fault {
+    /// The same of a part that meets it.
+    fn of(self, parts: &Parts<'_>, part: usize, at: usize) -> Unbounded {
+        let ((workload, stage), of) = (parts.place(part), parts.place(at).0);
+        match self {
+            Fault::NoModel => Unbounded::NoModel { workload, stage, of },
+            Fault::Held(seconds) => Unbounded::Held { workload, stage, of, seconds },
+            Fault::Route(queues) => Unbounded::Route { workload, stage, of, queues },
+            Fault::Limits(limits) => limits,
+        }
+    }
+}
+
+fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc::Network, Whole> {
+    let queues = parts.queues(component);
+    let mut second = vec![false; parts.system.queues.len()];
+    within.iter().filter_map(|&part| parts.parts[part].route.get(1)).for_each(|&queue| second[queue] = true);
+    if let Some(&part) = within.iter().find(|&&part| second[parts.parts[part].route[0]]) {
+        return Err(Whole::Sides(parts.parts[part].route[0]));
+    }
+    let described: Vec<snc::Queue> = (queues.iter())
+        .map(|&queue| snc::Queue { name: queue.to_string(), rate: parts.system.queues[queue].capacity })
+        .collect();
+    // The first part of each group: that each depends on it is enough.
+    let mut firsts = BTreeMap::new();
+    let workloads: Vec<snc::Workload> = (within.iter())
+        .map(|&part| {
+            let of = &parts.parts[part];
+            let first = *firsts.entry(parts.groups[of.promise]).or_insert(part);
+            let model = of.demand.model.clone().expect("a part without a model has a fault");
+            snc::Workload {
+                name: part.to_string(),
+                percentile: 50.0,
+                priority: of.priority,
+                dependencies: if first == part { Vec::new() } else { vec![first.to_string()] },
+                stages: vec![snc::Stage {
+                    queues: of.route.iter().map(usize::to_string).collect(),
+                    arrivals: model,
+                }],
+            }
+        })
+        .collect();
+    snc::Network::new(&described, &workloads).map_err(Whole::Network)
+}

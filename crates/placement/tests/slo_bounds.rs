@@ -1,0 +1,320 @@
+//! Bounds of systems: against the closed form, against one another, against a simulation, and against published numbers.
+
+mod systems;
+
+use std::sync::Arc;
+
+use leeward_calculus::snc::{self, Analysis};
+use leeward_calculus::{TokenBucket, stage_delay};
+use leeward_placement::volumes::bound::{
+    BoundSettings, Bounds, Method, SystemError, Unbounded, Unit, attainable, bounds,
+};
+use leeward_placement::volumes::{Promise, Slo, System};
+use leeward_traces::Stage;
+use proptest::prelude::*;
+use systems::{curve, demand, draws, on_paths, promise, queue, simple, three_stages};
+
+const FLUID: BoundSettings = BoundSettings {
+    unit: Unit::Fluid,
+    frame: 0.0,
+    fifo: true,
+    buckets: 32,
+    by_request: true,
+    lyapunov: false,
+};
+const TREE: &[&[usize]] = &[&[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2], &[0]];
+const LINE: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];
+/// Paths that part and meet again, which one time a queue would not do for.
+const DIAMOND: &[&[usize]] = &[&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3], &[0, 1]];
+const PATHS: [&[&[usize]]; 3] = [TREE, LINE, DIAMOND];
+const DETERMINISTIC: [Method; 2] = [Method::Dnc, Method::PriorityMeister];
+
+/// Not above, but for the rounding of a solver.
+fn at_most(a: f64, b: f64) -> bool {
+    a <= b * (1.0 + 1e-5) + 1e-9
+}
+
+fn seconds(system: &System, method: Method, settings: BoundSettings) -> Vec<Option<f64>> {
+    bounds(system, method, settings).into_iter().map(|bound| bound.ok().map(|bound| bound.seconds)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn one_queue_and_one_bucket_a_workload_are_the_closed_form(draws in draws(6, false)) {
+        let system = on_paths(&draws, &[&[0]], 1.0);
+        let workloads: Vec<(u32, TokenBucket)> = (system.promises.iter())
+            .map(|promise| (promise.priorities[0], promise.limits[0].buckets()[0]))
+            .collect();
+        for method in DETERMINISTIC {
+            for (bound, (priority, _)) in bounds(&system, method, FLUID).into_iter().zip(&workloads) {
+                let closed = stage_delay(system.queues[0].capacity, &workloads, *priority).unwrap();
+                prop_assert!((bound.unwrap().seconds - closed).abs() <= 1e-9 * closed);
+            }
+        }
+    }
+
+    // What comes before a workload is in any order to the program; the curves know of priorities among it. Where paths part and meet
+    // again, the program has the queues before once for each way.
+    #[test]
+    fn the_program_is_never_above_the_curves_for_the_last_after_others_of_one_priority(
+        draws in draws(5, true), paths in 0usize..2,
+    ) {
+        // Of whole packets the program counts one at each queue but the last, hop by hop none.
+        let mut system = on_paths(&draws, PATHS[paths], 0.95);
+        system.promises.iter_mut().for_each(|promise| promise.priorities[0] = 0);
+        for at in 0..draws.len() {
+            system.promises[at].priorities[0] = 1;
+            let of = |method| seconds(&system, method, FLUID)[at].unwrap();
+            let (curves, program) = (of(Method::Dnc), of(Method::PriorityMeister));
+            prop_assert!(at_most(program, curves), "{} {}", program, curves);
+            system.promises[at].priorities[0] = 0;
+        }
+    }
+
+    #[test]
+    fn another_workload_never_lowers_a_deterministic_bound(draws in draws(5, true), paths in 0usize..3) {
+        for method in DETERMINISTIC {
+            let whole = on_paths(&draws, PATHS[paths], 0.95);
+            let mut less = whole.clone();
+            less.promises.pop();
+            let settings = BoundSettings::default();
+            let (less, whole) = (seconds(&less, method, settings), seconds(&whole, method, settings));
+            for (less, whole) in less.into_iter().zip(whole) {
+                prop_assert!(at_most(less.unwrap(), whole.unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn more_capacity_never_raises_a_deterministic_bound(
+        draws in draws(5, true), paths in 0usize..3, at in 0usize..4, more in 1.0..3.0f64,
+    ) {
+        for method in DETERMINISTIC {
+            let system = on_paths(&draws, PATHS[paths], 0.95);
+            let mut faster = system.clone();
+            faster.queues[at].capacity *= more;
+            let settings = BoundSettings::default();
+            let pairs = seconds(&faster, method, settings).into_iter().zip(seconds(&system, method, settings));
+            for (faster, slower) in pairs {
+                prop_assert!(at_most(faster.unwrap(), slower.unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_is_not_above_any_and_says_which_it_is(draws in draws(5, true)) {
+        let system = three_stages(&draws, 0.6);
+        let settings = BoundSettings::default();
+        let mut of = Bounds::new(&system, settings).unwrap();
+        for at in 0..draws.len() {
+            let best = of.bound(at, Method::Best).unwrap();
+            prop_assert!(best.seconds.is_finite() && best.method != Method::Best);
+            prop_assert_eq!(&of.bound(at, best.method).unwrap(), &best);
+            prop_assert!((best.stages.iter().sum::<f64>() - best.seconds).abs() < 1e-12);
+            for method in Method::ALL {
+                let bound = of.bound(at, method);
+                prop_assert!(bound.is_err() || best.seconds <= bound.unwrap().seconds);
+            }
+        }
+    }
+
+    #[test]
+    fn what_asks_for_more_than_there_is_has_no_bound(draws in draws(5, true), paths in 0usize..3, over in 1.01..3.0f64) {
+        // One workload more, that passes the first queue before all others and asks for more than it has.
+        let mut system = on_paths(&draws, PATHS[paths], 0.95);
+        let capacity = system.queues[0].capacity;
+        let arrivals = curve(&[(over * capacity, 1.0)]);
+        let stages = vec![(demand(Stage::NetworkIn, arrivals, 0.5), vec![0], 0)];
+        system.promises.push(promise("too much", Some(Slo { percentile: 99.0, latency: 1e9 }), stages));
+        for method in DETERMINISTIC {
+            for (promise, bound) in system.promises.iter().zip(bounds(&system, method, BoundSettings::default())) {
+                if promise.route[0].contains(&0) {
+                    let overload = matches!(bound, Err(Unbounded::Overload { .. }));
+                    prop_assert!(overload, "{:?}", bound);
+                }
+                prop_assert!(bound.is_err() || bound.unwrap().seconds.is_finite());
+            }
+        }
+    }
+
+    #[test]
+    fn stochastic_bounds_are_those_of_the_calculus_where_stages_have_one_priority(draws in draws(5, true)) {
+        let mut system = three_stages(&draws, 0.5);
+        for (promise, draw) in system.promises.iter_mut().zip(&draws) {
+            promise.priorities.fill(draw.priorities[0]);
+        }
+        let first = system.promises[0].workload.name.clone();
+        if let Some(last) = system.promises.last_mut() && draws.len() > 2 {
+            Arc::make_mut(&mut last.workload).dependencies = vec![first, "nobody".into()];
+        }
+        let queues: Vec<snc::Queue> = (system.queues.iter())
+            .map(|queue| snc::Queue { name: queue.name.clone(), rate: queue.capacity })
+            .collect();
+        let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| described(&system, promise)).collect();
+        let mut network = snc::Network::new(&queues, &workloads).unwrap();
+        network.by_request(true);
+        let found = bounds(&system, Method::Snc, BoundSettings::default());
+        for (at, bound) in found.into_iter().enumerate() {
+            let expected = network.bound(at, Analysis::Bipartite).unwrap().seconds.unwrap() + 0.05;
+            let found = bound.unwrap().seconds;
+            prop_assert!((found - expected).abs() <= 1e-6 * expected, "{} {}", found, expected);
+        }
+    }
+}
+
+fn described(system: &System, promise: &Promise) -> snc::Workload {
+    let of = &promise.workload;
+    snc::Workload {
+        name: of.name.clone(),
+        percentile: of.slo.unwrap().percentile,
+        priority: promise.priorities[0],
+        dependencies: of.dependencies.iter().filter(|&name| name != "nobody").cloned().collect(),
+        stages: (of.demands.iter().zip(&promise.route))
+            .map(|(demand, route)| snc::Stage {
+                queues: route.iter().map(|&queue| system.queues[queue].name.clone()).collect(),
+                arrivals: demand.model.clone().unwrap(),
+            })
+            .collect(),
+    }
+}
+
+fn only(system: &System, at: usize, method: Method) -> Result<f64, Unbounded> {
+    bounds(system, method, BoundSettings::default())[at].clone().map(|bound| bound.seconds)
+}
+
+fn one_queue(promises: Vec<Promise>) -> System {
+    System { queues: vec![queue("link", 10.0)], promises }
+}
+
+#[test]
+fn limits_below_the_arrivals_add_what_they_hold_back() {
+    let mut held = simple("held", 0, &[(2.0, 6.0)], 1.0, 1.0);
+    let alone = one_queue(vec![held.clone()]);
+    assert_eq!(only(&alone, 0, Method::Dnc), Ok(0.6));
+    held.limits[0] = curve(&[(4.0, 2.0)]);
+    let alone = one_queue(vec![held.clone()]);
+    assert_eq!(only(&alone, 0, Method::Dnc), Ok(1.0 + 0.2));
+    assert_eq!(only(&alone, 0, Method::PriorityMeister), Ok(1.0 + 0.2));
+    held.limits[0] = curve(&[(1.0, 2.0)]);
+    assert!(matches!(only(&one_queue(vec![held]), 0, Method::Dnc), Err(Unbounded::Limits { .. })));
+}
+
+#[test]
+fn a_request_larger_than_its_bucket_counts_whole() {
+    let mut small = simple("small", 0, &[(2.0, 6.0)], 5.0, 1.0);
+    small.limits[0] = curve(&[(2.0, 6.0), (20.0, 1.0)]);
+    let beside = simple("beside", 1, &[(1.0, 1.0)], 1.0, 1.0);
+    // (5 + 1) / 10 / (1 - the rate before) at the least: the bucket of 1 lets a request of 5 pass.
+    let bound = only(&one_queue(vec![small, beside]), 1, Method::Dnc).unwrap();
+    assert!(bound >= 0.6, "{bound}");
+}
+
+#[test]
+fn best_effort_after_all_others_adds_one_request_and_no_more() {
+    let first = simple("first", 0, &[(2.0, 6.0)], 1.0, 1.0);
+    let alone = only(&one_queue(vec![first.clone()]), 0, Method::Dnc).unwrap();
+    let mut effort = simple("effort", u32::MAX, &[(50.0, 1e6)], 3.0, 1.0);
+    Arc::make_mut(&mut effort.workload).slo = None;
+    let both = one_queue(vec![first, effort]);
+    for method in DETERMINISTIC {
+        assert!((only(&both, 0, method).unwrap() - alone - 0.3).abs() < 1e-12);
+        assert!(matches!(only(&both, 1, method), Err(Unbounded::Overload { .. })));
+    }
+    assert_eq!(only(&both, 1, Method::Snc), Err(Unbounded::NoSlo { workload: "effort".into() }));
+}
+
+#[test]
+fn a_model_that_is_missing_is_named_and_matters_only_to_what_comes_after_it() {
+    let mut with = simple("with", 0, &[(2.0, 6.0)], 1.0, 1.0);
+    Arc::make_mut(&mut with.workload).demands[0].model = Some(systems::model(2.0, 0.5));
+    let without = simple("without", 1, &[(2.0, 6.0)], 1.0, 1.0);
+    let mut last = with.clone();
+    Arc::make_mut(&mut last.workload).name = "last".into();
+    last.priorities = vec![2];
+    let system = one_queue(vec![with, without, last]);
+    assert!(only(&system, 0, Method::Snc).is_ok());
+    for at in [1, 2] {
+        let Err(Unbounded::NoModel { of, stage, .. }) = only(&system, at, Method::Snc) else { panic!() };
+        assert_eq!((of.as_str(), stage), ("without", Stage::NetworkIn));
+    }
+}
+
+#[test]
+fn stochastic_bounds_of_long_paths_and_of_one_side_are_refused_by_name() {
+    let modelled = |name: &str, route: Vec<usize>| {
+        let mut of = demand(Stage::NetworkIn, curve(&[(1.0, 2.0)]), 0.5);
+        of.model = Some(systems::model(1.0, 0.1));
+        promise(name, Some(Slo { percentile: 99.0, latency: 9.0 }), vec![(of, route, 0)])
+    };
+    let queues = (0..3).map(|at| queue(&format!("q{at}"), 10.0)).collect();
+    let mut system = System { queues, promises: vec![modelled("long", vec![0, 1, 2])] };
+    assert!(matches!(only(&system, 0, Method::Snc), Err(Unbounded::Route { queues: 3, .. })));
+    assert!(only(&system, 0, Method::Best).is_ok());
+    system.promises = vec![modelled("a", vec![0, 1]), modelled("b", vec![1, 2])];
+    let Err(Unbounded::Sides { queue, .. }) = only(&system, 0, Method::Snc) else { panic!() };
+    assert_eq!(queue, "q1");
+}
+
+#[test]
+fn paths_in_a_circle_are_refused_by_name() {
+    let on = |name: &str, route: Vec<usize>| {
+        let of = demand(Stage::NetworkIn, curve(&[(1.0, 2.0)]), 0.5);
+        promise(name, Some(Slo { percentile: 99.0, latency: 9.0 }), vec![(of, route, 0)])
+    };
+    let queues = (0..2).map(|at| queue(&format!("q{at}"), 10.0)).collect();
+    let system = System { queues, promises: vec![on("a", vec![0, 1]), on("b", vec![1, 0])] };
+    for method in DETERMINISTIC {
+        assert!(matches!(only(&system, 0, method), Err(Unbounded::Circle { .. })), "{method:?}");
+    }
+}
+
+#[test]
+fn a_system_that_is_none_is_refused_by_name_and_never_panics() {
+    let sound = one_queue(vec![simple("w", 0, &[(2.0, 6.0)], 1.0, 1.0)]);
+    let of = |change: &dyn Fn(&mut System)| {
+        let mut system = sound.clone();
+        change(&mut system);
+        match only(&system, 0, Method::Best) {
+            Err(Unbounded::System(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let workload = |system: &mut System, change: &dyn Fn(&mut leeward_placement::volumes::Workload)| {
+        change(Arc::make_mut(&mut system.promises[0].workload));
+    };
+    let table = [
+        of(&|system| system.queues[0].capacity = f64::NAN),
+        of(&|system| system.promises[0].route[0] = vec![]),
+        of(&|system| system.promises[0].route[0] = vec![7]),
+        of(&|system| system.promises[0].route[0] = vec![0, 0]),
+        of(&|system| system.promises[0].priorities.clear()),
+        of(&|system| workload(system, &|of| of.slo = Some(Slo { percentile: 100.0, latency: 1.0 }))),
+        of(&|system| workload(system, &|of| of.slo = Some(Slo { percentile: 99.0, latency: f64::NAN }))),
+        of(&|system| workload(system, &|of| of.demands[0].unloaded = f64::INFINITY)),
+        of(&|system| workload(system, &|of| of.demands.clear())),
+        of(&|system| system.promises.push(system.promises[0].clone())),
+    ];
+    insta::assert_snapshot!(table.join("\n"));
+    let settings = BoundSettings { frame: f64::NAN, ..BoundSettings::default() };
+    assert!(matches!(Bounds::new(&sound, settings), Err(SystemError::Setting { setting: "frame", .. })));
+}
+
+#[test]
+fn an_slo_below_the_unloaded_tails_names_the_stage() {
+    let mut of = promise(
+        "w",
+        Some(Slo { percentile: 99.0, latency: 0.01 }),
+        vec![
+            (demand(Stage::NetworkIn, curve(&[(1.0, 1.0)]), 0.1), vec![0], 0),
+            (demand(Stage::Storage, curve(&[(1.0, 1.0)]), 0.1), vec![0], 0),
+        ],
+    );
+    assert_eq!(attainable(&of.workload), Ok(()));
+    Arc::make_mut(&mut of.workload).demands[1].unloaded = 0.02;
+    let error = attainable(&of.workload).unwrap_err();
+    assert_eq!((error.stage, error.slo, error.unloaded), (Stage::Storage, 0.01, 0.02));
+    Arc::make_mut(&mut of.workload).slo = None;
+    assert_eq!(attainable(&of.workload), Ok(()));
+}
