@@ -3,7 +3,9 @@
 //! A [`Workload`] is described once; a [`Promise`] is a workload on a route with priorities and limits; a [`System`] is queues and
 //! the promises that share them. Every analysis, search and comparator works on these.
 
+pub mod admit;
 pub mod bound;
+pub mod priorities;
 mod system;
 mod workload;
 

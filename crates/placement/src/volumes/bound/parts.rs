@@ -69,16 +69,17 @@ impl<'s> Parts<'s> {
         self.firsts[promise]..self.firsts[promise + 1]
     }
 
-    /// What enters the first queue of a part: what its limits let pass. A request larger than a bucket passes when the bucket is
-    /// empty, so no bucket counts as smaller than the largest request.
+    /// What enters the first queue of a part: what its limits let pass. What is served whole is let pass whole, once the bucket is
+    /// empty if it is larger than that, so no bucket counts as smaller.
     pub fn limits(&self, part: usize) -> ArrivalCurve {
-        let Part { enforced, demand, .. } = self.parts[part];
-        if enforced.burst() >= demand.largest {
+        let (enforced, packet) = (self.parts[part].enforced, self.packet(part));
+        if enforced.burst() >= packet {
             return enforced.clone();
         }
-        let raised = enforced.buckets().iter().map(|bucket| {
-            TokenBucket::new(bucket.rate(), bucket.burst().max(demand.largest)).unwrap_or(*bucket)
-        });
+        let raised = enforced
+            .buckets()
+            .iter()
+            .map(|bucket| TokenBucket::new(bucket.rate(), bucket.burst().max(packet)).unwrap_or(*bucket));
         ArrivalCurve::new(&raised.collect::<Vec<_>>()).expect("it had a bucket")
     }
 

@@ -1,0 +1,195 @@
+//! `snc`, `dnc`, `best` and `none`: admission by a bound on every workload (SLO section 4.3), and without any.
+
+use leeward_fabric::input::InputError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::join::{best_effort, joined};
+use super::{Admission, Arrival, Outcome, Refused, Registration};
+use crate::policy::{setting_error, settings};
+use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, Unit, attainable};
+use crate::volumes::priorities::{LEVELS, by_slo, merge, priority_meister};
+use crate::volumes::{Promise, System};
+
+/// Settings of `snc`, `dnc`, `best` and `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BoundedSettings {
+    /// How bounds are made.
+    pub bounds: BoundSettings,
+    /// Priorities that networks tell apart; more are merged with their neighbours. Default 7.
+    pub levels: u32,
+    /// Of `dnc`: which bound, `dnc` or `priority-meister`. Default `dnc`, by curves.
+    pub method: Method,
+    /// Of `dnc`: whether PriorityMeister searches for priorities where those by SLO do not do. Up to n bounds for each of n workloads.
+    /// Default true.
+    pub search: bool,
+}
+
+impl Default for BoundedSettings {
+    fn default() -> Self {
+        BoundedSettings {
+            bounds: BoundSettings::default(),
+            levels: LEVELS,
+            method: Method::Dnc,
+            search: true,
+        }
+    }
+}
+
+/// The policy: priorities by SLO, the tightest first; an arrival is admitted if it and all that it may disturb have bounds
+/// within their SLOs.
+#[derive(Clone, Debug)]
+pub struct Bounded {
+    name: &'static str,
+    /// None admits all.
+    method: Option<Method>,
+    settings: BoundedSettings,
+}
+
+pub(super) const SNC: Registration = Registration {
+    name: "snc",
+    summary: "admits a workload if percentiles of latency, by stochastic network calculus, stay within all SLOs",
+    source: "Zhu et al., SNC-Meister (SoCC 2016); SLO section 4.2",
+    schema: || schemars::schema_for!(BoundedSettings).to_value(),
+    make: |text| Ok(Box::new(Bounded::new("snc", Some(Method::Snc), settings("snc", text)?)?)),
+};
+
+pub(super) const DNC: Registration = Registration {
+    name: "dnc",
+    summary: "admits a workload if PriorityMeister finds priorities that keep all SLOs in the worst case",
+    source: "Zhu et al., PriorityMeister (SoCC 2014); SLO section 3.2",
+    schema: || schemars::schema_for!(BoundedSettings).to_value(),
+    make: |text| {
+        let settings: BoundedSettings = settings("dnc", text)?;
+        if !matches!(settings.method, Method::Dnc | Method::PriorityMeister) {
+            return Err(setting_error("dnc", "method", "must be dnc or priority-meister"));
+        }
+        Ok(Box::new(Bounded::new("dnc", Some(settings.method), settings)?))
+    },
+};
+
+pub(super) const BEST: Registration = Registration {
+    name: "best",
+    summary: "admits a workload if for each SLO some bound, worst-case or stochastic, is within it",
+    source: "this project; SLO sections 3.2 and 4.2",
+    schema: || schemars::schema_for!(BoundedSettings).to_value(),
+    make: |text| Ok(Box::new(Bounded::new("best", Some(Method::Best), settings("best", text)?)?)),
+};
+
+pub(super) const NONE: Registration = Registration {
+    name: "none",
+    summary: "admits every workload, without any bound",
+    source: "SLO section 4.4",
+    schema: || schemars::schema_for!(BoundedSettings).to_value(),
+    make: |text| Ok(Box::new(Bounded::new("none", None, settings("none", text)?)?)),
+};
+
+impl Bounded {
+    fn new(
+        name: &'static str,
+        method: Option<Method>,
+        settings: BoundedSettings,
+    ) -> Result<Bounded, InputError> {
+        if settings.levels == 0 {
+            return Err(setting_error(name, "levels", "must be at least 1"));
+        }
+        settings.bounds.check().map_err(|error| setting_error(name, "bounds", &error.to_string()))?;
+        Ok(Bounded { name, method, settings })
+    }
+
+    /// Who may be disturbed by the last promise of a system, itself first. `reordered`: whether others have changed their
+    /// places.
+    fn disturbed(&self, system: &System, method: Method, reordered: bool) -> Vec<usize> {
+        let last = system.promises.len() - 1;
+        let own = &system.promises[last];
+        let names = |of: &System| {
+            of.promises.iter().any(|promise| promise.workload.dependencies.contains(&own.workload.name))
+        };
+        let all = reordered || !own.workload.dependencies.is_empty() || names(system);
+        // A bound by models is for a fluid, where what comes after in priority is not waited for.
+        let only_after = method == Method::Snc || self.settings.bounds.unit == Unit::Fluid;
+        let reach = reach(system);
+        let touched = |at: &usize| {
+            all || system.promises[*at].route.iter().zip(&system.promises[*at].priorities).any(
+                |(route, &priority)| {
+                    own.route.iter().zip(&own.priorities).any(|(of, &first)| {
+                        reach[of[0]] == reach[route[0]] && (!only_after || priority >= first)
+                    })
+                },
+            )
+        };
+        std::iter::once(last).chain((0..last).filter(touched)).collect()
+    }
+}
+
+/// The order of priorities of all stages.
+fn order(promises: &[Promise]) -> Vec<usize> {
+    let all: Vec<u32> = promises.iter().flat_map(|promise| promise.priorities.iter().copied()).collect();
+    let mut ranks = all.clone();
+    ranks.sort_unstable();
+    ranks.dedup();
+    all.iter().map(|own| ranks.partition_point(|rank| rank < own)).collect()
+}
+
+/// For each queue a number that those share that traffic connects.
+fn reach(system: &System) -> Vec<usize> {
+    let mut reach: Vec<usize> = (0..system.queues.len()).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for route in system.promises.iter().flat_map(|promise| &promise.route) {
+            let least = route.iter().map(|&queue| reach[queue]).min().expect("a route has a queue");
+            for &queue in route {
+                changed |= reach[queue] != least;
+                reach[queue] = least;
+            }
+        }
+    }
+    reach
+}
+
+impl Admission for Bounded {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
+        let mut with = joined(system, &arrival);
+        Bounds::new(&with, self.settings.bounds)?;
+        // Models are of a fluid, in which nothing waits for what comes after it.
+        let by =
+            self.method.filter(|&method| method != Method::Snc).map(|method| (method, self.settings.bounds));
+        if arrival.workload.slo.is_none() {
+            return best_effort(system, &arrival, None, by);
+        }
+        let Some(method) = self.method else {
+            by_slo(&mut with);
+            merge(&mut with, self.settings.levels);
+            return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() });
+        };
+        if let Err(error) = attainable(&arrival.workload) {
+            return best_effort(system, &arrival, Some(error.into()), by);
+        }
+        by_slo(&mut with);
+        merge(&mut with, self.settings.levels);
+        let reordered = order(&system.promises) != order(&with.promises[..system.promises.len()]);
+        let which = self.disturbed(&with, method, reordered);
+        let mut bounds = Bounds::new(&with, self.settings.bounds)?;
+        let Some(miss) = which.into_iter().find_map(|promise| bounds.miss(promise, method)) else {
+            return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() });
+        };
+        let refused = Refused::of(miss, &with);
+        if self.name != "dnc" || !self.settings.search {
+            return best_effort(system, &arrival, Some(refused), by);
+        }
+        let mut bound = |system: &System, promise: usize| {
+            Bounds::new(system, self.settings.bounds)?.bound(promise, method)
+        };
+        let ordered = priority_meister(&with, self.settings.levels, &mut bound);
+        match ordered.missed.into_iter().next() {
+            None => Ok(Outcome { system: ordered.system, refused: None, disturbed: Vec::new() }),
+            Some(miss) => best_effort(system, &arrival, Some(Refused::of(miss, &ordered.system)), by),
+        }
+    }
+}

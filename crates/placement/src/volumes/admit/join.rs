@@ -1,0 +1,46 @@
+//! What every policy does with an arrival: takes it into a system, and back to best effort.
+
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+
+use super::{Arrival, Outcome, Refused};
+use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError};
+use crate::volumes::{Promise, System};
+
+/// The priority of best effort where promises keep those they have.
+pub(super) const LAST: u32 = u32::MAX;
+
+/// The system with the arrival as the last promise, limited to its arrivals, of the first priority.
+pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
+    let mut system = system.clone();
+    let Arrival { workload, route } = arrival.clone();
+    let limits: Vec<ArrivalCurve> = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
+    let priorities = vec![0; workload.demands.len()];
+    system.promises.push(Promise { workload, route, priorities, limits });
+    system
+}
+
+/// The arrival as best effort, after all others, which stay as they are. `by`: how the bounds are made that it may disturb.
+pub(super) fn best_effort(
+    system: &System,
+    arrival: &Arrival,
+    refused: Option<Refused>,
+    by: Option<(Method, BoundSettings)>,
+) -> Result<Outcome, SystemError> {
+    let mut with = joined(system, arrival);
+    let mut last = with.promises.pop().expect("it has joined");
+    Arc::make_mut(&mut last.workload).slo = None;
+    last.priorities.fill(LAST);
+    let others = with.promises.len();
+    with.promises.push(last);
+    let mut disturbed = Vec::new();
+    if let Some((method, settings)) = by {
+        let (mut before, mut after) = (Bounds::new(system, settings)?, Bounds::new(&with, settings)?);
+        let lost = |&promise: &usize| {
+            after.miss(promise, method).is_some() && before.miss(promise, method).is_none()
+        };
+        disturbed = (0..others).filter(lost).collect();
+    }
+    Ok(Outcome { system: with, refused, disturbed })
+}

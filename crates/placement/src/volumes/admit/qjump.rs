@@ -1,0 +1,114 @@
+//! `qjump++`: classes of fixed rates, the least first (SLO section 4.4.1, after Grosvenor et al., QJump, NSDI 2015).
+//!
+//! A workload begins in the class of the highest rate, which is served last, and steps up, to less rate and an earlier
+//! priority, until its bound is within its SLO and no other is above its own. Each stage has the class's rate with a bucket of one
+//! packet. Rates do not depend on how many there are.
+
+use leeward_calculus::TokenBucket;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::join::{LAST, best_effort, joined};
+use super::silo::{no_network, paced};
+use super::{Admission, Arrival, Outcome, Refused, Registration};
+use crate::policy::{setting_error, settings};
+use crate::volumes::System;
+use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, attainable};
+
+/// Settings of `qjump++`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QJumpSettings {
+    /// Rates of the classes, in bytes a second. Default 1, 5, 20 and 100 % of 1 Gb/s (ours; the thesis names no values).
+    pub rates: Vec<f64>,
+    /// What a workload may send at once, in bytes. Default 1500, one packet.
+    pub burst: f64,
+}
+
+impl Default for QJumpSettings {
+    fn default() -> Self {
+        QJumpSettings { rates: vec![1.25e6, 6.25e6, 25e6, 125e6], burst: 1500.0 }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct QJump {
+    /// From the least.
+    rates: Vec<f64>,
+    burst: f64,
+}
+
+const NAME: &str = "qjump++";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    summary: "networks: classes of fixed rates, those of less rate served first, bursts of a packet",
+    source: "Grosvenor et al., QJump (NSDI 2015), as extended in SLO section 4.4",
+    schema: || schemars::schema_for!(QJumpSettings).to_value(),
+    make: |text| {
+        let QJumpSettings { mut rates, burst } = settings(NAME, text)?;
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        if rates.is_empty() || !rates.iter().all(|&rate| positive(rate)) {
+            return Err(setting_error(NAME, "rates", "must be at least one, each finite and above 0"));
+        }
+        if !positive(burst) {
+            return Err(setting_error(NAME, "burst", &format!("{burst}: must be finite and above 0")));
+        }
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        Ok(Box::new(QJump { rates, burst }))
+    },
+};
+
+impl QJump {
+    /// How bounds are made.
+    fn by(&self) -> Option<(Method, BoundSettings)> {
+        Some((Method::Dnc, paced(self.burst)))
+    }
+
+    /// Puts the last promise into a class.
+    fn put(&self, system: &mut System, class: usize) {
+        let bucket = TokenBucket::new(self.rates[class], self.burst).expect("settings were checked");
+        if let Some(last) = system.promises.last_mut() {
+            last.limits.fill(bucket.into());
+            last.priorities.fill(class as u32);
+        }
+        let efforts = system.promises.iter_mut().filter(|promise| promise.workload.slo.is_none());
+        efforts.for_each(|promise| promise.priorities.fill(LAST));
+    }
+}
+
+impl Admission for QJump {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
+        let mut with = joined(system, &arrival);
+        Bounds::new(&with, paced(self.burst))?;
+        if arrival.workload.slo.is_none() {
+            return best_effort(system, &arrival, None, self.by());
+        }
+        let unloaded = attainable(&arrival.workload).err().map(Refused::from);
+        if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
+            return best_effort(system, &arrival, Some(refused), self.by());
+        }
+        let last = with.promises.len() - 1;
+        let mut refused = None;
+        for class in (0..self.rates.len()).rev() {
+            self.put(&mut with, class);
+            let mut bounds = Bounds::new(&with, paced(self.burst))?;
+            let order = std::iter::once(last).chain(0..last);
+            match order.into_iter().find_map(|promise| bounds.miss(promise, Method::Dnc)) {
+                None => return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() }),
+                // What counts is the class in which it was nearest to be admitted: its own bound before that of others.
+                Some(miss) if miss.promise != last || refused.is_none() => {
+                    refused = Some(Refused::of(miss, &with));
+                }
+                Some(_) => {}
+            }
+        }
+        best_effort(system, &arrival, refused, self.by())
+    }
+}

@@ -1,0 +1,175 @@
+//! `silo++`: one bucket of one packet a workload, and the least rate that does (SLO section 4.4.1, after Jang et al., Silo,
+//! SIGCOMM 2015).
+//!
+//! All are of one priority. A workload's latency is what its bucket holds it back at the host, and the packet latency of its
+//! queues. Rates are the least that keep SLOs; because packet latencies grow with them, they are raised together from the long-run
+//! rates until no SLO is missed, which ends at the least rates there are. What is left of an SLO after packet latencies is
+//! split equally over the stages, in and out; the thesis does not say how.
+
+use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_traces::Stage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::join::{best_effort, joined};
+use super::{Admission, Arrival, Outcome, Refused, Registration};
+use crate::policy::{setting_error, settings};
+use crate::volumes::System;
+use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, Unit, attainable};
+
+/// Rounds of raising rates at most; a rate that still rises then is not one that does.
+const MOST_ROUNDS: usize = 100;
+/// Rates are found to this, relatively.
+const TOLERANCE: f64 = 1e-9;
+
+/// Settings of `silo++`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiloSettings {
+    /// What a workload may send at once, in bytes. Default 1500, one packet.
+    pub burst: f64,
+    /// What a queue holds, in bytes; all bursts together must fit. Default 524288, a shallow port (ours).
+    pub buffer: f64,
+}
+
+impl Default for SiloSettings {
+    fn default() -> Self {
+        SiloSettings { burst: 1500.0, buffer: 524_288.0 }
+    }
+}
+
+/// The policy.
+#[derive(Clone, Debug)]
+pub struct Silo {
+    settings: SiloSettings,
+}
+
+const NAME: &str = "silo++";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    summary: "networks: one priority, bursts of a packet, and the least rates that keep all SLOs in the worst case",
+    source: "Jang et al., Silo (SIGCOMM 2015), as extended in SLO section 4.4",
+    schema: || schemars::schema_for!(SiloSettings).to_value(),
+    make: |text| {
+        let settings: SiloSettings = settings(NAME, text)?;
+        for (field, value) in [("burst", settings.burst), ("buffer", settings.buffer)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(setting_error(NAME, field, &format!("{value}: must be finite and above 0")));
+            }
+        }
+        Ok(Box::new(Silo { settings }))
+    },
+};
+
+/// Bounds of paced packets: links serve frames, and a workload's packets are no larger than its bucket.
+pub(super) fn paced(frame: f64) -> BoundSettings {
+    BoundSettings { unit: Unit::Frames, frame, ..BoundSettings::default() }
+}
+
+/// The first stage of a workload that is not a network's, if it has one.
+pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<Refused> {
+    let workload = &arrival.workload;
+    let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;
+    Some(Refused::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
+}
+
+/// The least rate of a bucket of `burst` that holds arrivals back for no longer than `seconds`, above 0. What is in a burst of
+/// more than the bucket leaves at the rate.
+fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
+    let rates = arrivals.vertices().map(|(at, work)| (work - burst) / (at + seconds));
+    rates.fold(arrivals.rate(), f64::max)
+}
+
+impl Silo {
+    /// How bounds are made.
+    fn by(&self) -> Option<(Method, BoundSettings)> {
+        Some((Method::Dnc, paced(self.settings.burst)))
+    }
+
+    /// Raises rates until all SLOs are kept, or says which cannot be.
+    fn raise(&self, system: &mut System) -> Result<Option<Refused>, SystemError> {
+        let burst = self.settings.burst;
+        for promise in &mut system.promises {
+            promise.priorities.fill(u32::from(promise.workload.slo.is_none()));
+            if promise.workload.slo.is_some() {
+                for (limits, demand) in promise.limits.iter_mut().zip(&promise.workload.demands) {
+                    *limits = bucket(demand.arrivals.rate(), burst);
+                }
+            }
+        }
+        let mut round = 0;
+        loop {
+            let mut bounds = Bounds::new(system, paced(burst))?;
+            let missed = bounds.misses(0..system.promises.len(), Method::Dnc);
+            if missed.is_empty() {
+                return Ok(None);
+            }
+            let mut raised: Vec<(usize, Vec<f64>)> = Vec::new();
+            for miss in &missed {
+                let promise = &system.promises[miss.promise];
+                let Ok(bound) = &miss.outcome else { return Ok(Some(Refused::of(miss.clone(), system))) };
+                let mut held = 0.0;
+                for (limits, demand) in promise.limits.iter().zip(&promise.workload.demands) {
+                    held += demand.arrivals.shaper_delay(limits.buckets()[0]).unwrap_or(f64::INFINITY);
+                }
+                let left = (miss.slo.latency - (bound.seconds - held)) / promise.limits.len() as f64;
+                let rates: Vec<f64> = (promise.workload.demands.iter().zip(&promise.limits))
+                    .map(|(demand, limits)| limits.rate().max(least_rate(&demand.arrivals, burst, left)))
+                    .collect();
+                let rises = rates.iter().zip(&promise.limits).any(|(rate, limits)| *rate > limits.rate());
+                let possible = left > 0.0 && rates.iter().all(|rate| rate.is_finite());
+                if !(possible && rises && round < MOST_ROUNDS) {
+                    return Ok(Some(Refused::of(miss.clone(), system)));
+                }
+                raised.push((miss.promise, rates));
+            }
+            for (promise, rates) in raised {
+                for (limits, rate) in system.promises[promise].limits.iter_mut().zip(rates) {
+                    *limits = bucket(rate * (1.0 + TOLERANCE), burst);
+                }
+            }
+            round += 1;
+        }
+    }
+
+    /// A queue whose buffer all bursts together overflow.
+    fn overflow(&self, system: &System) -> Option<Refused> {
+        let buffer = self.settings.buffer;
+        let mut bursts = vec![0.0; system.queues.len()];
+        for promise in system.promises.iter().filter(|promise| promise.workload.slo.is_some()) {
+            for (limits, route) in promise.limits.iter().zip(&promise.route) {
+                route.iter().for_each(|&queue| bursts[queue] += limits.burst());
+            }
+        }
+        let (queue, &bursts) = bursts.iter().enumerate().find(|(_, bursts)| **bursts > buffer)?;
+        Some(Refused::Buffer { queue: system.queues[queue].name.clone(), bursts, buffer })
+    }
+}
+
+fn bucket(rate: f64, burst: f64) -> ArrivalCurve {
+    TokenBucket::new(rate, burst).expect("a rate is finite, a burst was checked").into()
+}
+
+impl Admission for Silo {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
+        let mut with = joined(system, &arrival);
+        Bounds::new(&with, paced(self.settings.burst))?;
+        if arrival.workload.slo.is_none() {
+            return best_effort(system, &arrival, None, self.by());
+        }
+        let unloaded = attainable(&arrival.workload).err().map(Refused::from);
+        if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
+            return best_effort(system, &arrival, Some(refused), self.by());
+        }
+        let refused = self.raise(&mut with)?.or_else(|| self.overflow(&with));
+        match refused {
+            None => Ok(Outcome { system: with, refused: None, disturbed: Vec::new() }),
+            refused => best_effort(system, &arrival, refused, self.by()),
+        }
+    }
+}
