@@ -5,6 +5,7 @@
 
 pub mod admit;
 pub mod bound;
+pub mod limits;
 pub mod priorities;
 mod system;
 mod workload;

@@ -1,0 +1,119 @@
+//! `effective-bandwidth`: no burst passes, and the rate is the least that delays no request by more than the SLO leaves to
+//! the stage (SLO section 5.3.1).
+//!
+//! For one stage this is the supremum of alpha(t) / (t + D), with D the SLO less the profiled tails. How D is split over several
+//! stages the thesis does not say. Here it is the split that makes the largest rate, as a share of its stage's capacity, the
+//! smallest; or equal parts.
+
+use leeward_calculus::{ArrivalCurve, TokenBucket};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Free, Limiting, NoLimits, Problem, Registration, each};
+use crate::policy::settings;
+
+/// Settings of `effective-bandwidth`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EffectiveBandwidthSettings {
+    /// How the SLO is split over the stages.
+    pub split: Split,
+}
+
+/// How an SLO is split over stages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    /// So that the largest rate, as a share of its stage's capacity, is smallest.
+    #[default]
+    Least,
+    /// In equal parts.
+    Equal,
+}
+
+/// The way.
+#[derive(Clone, Debug, Default)]
+pub struct EffectiveBandwidth {
+    split: Split,
+}
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: "effective-bandwidth",
+    summary: "for each workload no burst, and the least rate that delays no request by more than its SLO",
+    source: "SLO section 5.3.1, after Guerin, Ahmadi and Naghshineh",
+    schema: || schemars::schema_for!(EffectiveBandwidthSettings).to_value(),
+    make: |text| Ok(Box::new(EffectiveBandwidth::new(&settings("effective-bandwidth", text)?))),
+};
+
+impl EffectiveBandwidth {
+    /// The way with these settings.
+    pub fn new(settings: &EffectiveBandwidthSettings) -> EffectiveBandwidth {
+        EffectiveBandwidth { split: settings.split }
+    }
+
+    fn rates(&self, free: &Free<'_>, budget: f64, capacities: &[f64]) -> Vec<f64> {
+        let demands = &free.workload.demands;
+        let floor = |stage: usize| demands[stage].arrivals.rate();
+        if self.split == Split::Equal {
+            let part = budget / demands.len() as f64;
+            return demands.iter().map(|demand| rate_for(&demand.arrivals, part)).collect();
+        }
+        // Delays fall as the share grows, so the least share that keeps the budget is found by halving. A stage's rate is
+        // not below its mean.
+        let rates = |share: f64| -> Vec<f64> {
+            capacities.iter().enumerate().map(|(at, capacity)| (share * capacity).max(floor(at))).collect()
+        };
+        let kept = |rates: &[f64]| {
+            let delays = rates.iter().zip(demands).map(|(&rate, demand)| delay_at(&demand.arrivals, rate));
+            delays.sum::<f64>() <= budget
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        while !kept(&rates(high)) && high < f64::MAX / 4.0 {
+            (low, high) = (high, high * 2.0);
+        }
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            if kept(&rates(middle)) { high = middle } else { low = middle }
+        }
+        rates(high)
+    }
+}
+
+impl Limiting for EffectiveBandwidth {
+    fn name(&self) -> &'static str {
+        "effective-bandwidth"
+    }
+
+    fn choose(&self, problem: &Problem<'_>) -> Result<Vec<Vec<ArrivalCurve>>, NoLimits> {
+        each(problem, |free| {
+            let workload = || free.workload.name.clone();
+            let budget = free.budget().ok_or_else(|| NoLimits::BestEffort { workload: workload() })?;
+            let alone = |why: &str| NoLimits::Alone { workload: workload(), why: why.to_owned() };
+            if budget <= 0.0 {
+                return Err(alone("the profiled tails alone take all of its SLO"));
+            }
+            let least = |path: &Vec<usize>| {
+                path.iter().map(|&queue| problem.queues[queue].capacity).fold(f64::INFINITY, f64::min)
+            };
+            let capacities: Vec<f64> = free.route.iter().map(least).collect();
+            let bucket = |rate| TokenBucket::new(rate, 0.0).map(ArrivalCurve::from);
+            let limits = self.rates(free, budget, &capacities).into_iter().map(bucket);
+            limits.collect::<Result<_, _>>().map_err(|_| alone("no rate keeps its SLO"))
+        })
+    }
+
+    fn together(&self) -> bool {
+        false
+    }
+}
+
+/// The longest delay at a shaper of `rate` without a burst; infinite for a rate below the mean.
+fn delay_at(arrivals: &ArrivalCurve, rate: f64) -> f64 {
+    let shaper = TokenBucket::new(rate, 0.0).ok();
+    shaper.and_then(|shaper| arrivals.shaper_delay(shaper).ok()).unwrap_or(f64::INFINITY)
+}
+
+/// The least rate that delays nothing by more than `deadline`: the supremum of alpha(t) / (t + deadline).
+fn rate_for(arrivals: &ArrivalCurve, deadline: f64) -> f64 {
+    arrivals.vertices().map(|(at, work)| work / (at + deadline)).fold(arrivals.rate(), f64::max)
+}

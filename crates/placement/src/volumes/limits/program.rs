@@ -1,0 +1,278 @@
+//! The linear program of the compactor.
+//!
+//! The thesis has variables r and b for each workload and stage, and a row for each straight piece of its r-b curve. Here the pieces
+//! are variables: r falls from the curve's first vertex by x_1 + x_2 + ..., each x_i up to the length of its piece, and b rises
+//! by the sum of t_i x_i, where t_i is the piece's slope. The slopes rise from piece to piece and b only ever stands where less is
+//! better, so a least solution may take the pieces in order, and then (r, b) is on the curve: the objective is the thesis'. What is
+//! gained is a program of some tens of rows in place of hundreds, and a b that is never below its curve.
+
+use std::collections::BTreeMap;
+
+use leeward_calculus::{ArrivalCurve, Packets, TokenBucket};
+use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
+
+use super::compactor::{Over, Queues};
+use super::problem::Problem;
+
+/// A program, and what its variables and rows mean.
+pub(super) struct Compaction<'p, 'a> {
+    problem: &'p Problem<'a>,
+    program: Program,
+    /// For each free workload and demand.
+    choices: Vec<Vec<Pieces>>,
+    /// For each queue: (free workload, demand, hop).
+    seats: Vec<Vec<(usize, usize, usize)>>,
+    /// What each row may be over by, where that is asked.
+    over: Option<Vec<(Over, Variable)>>,
+    impossible: bool,
+}
+
+/// An r-b curve as variables.
+struct Pieces {
+    /// What rates are divided by: the capacity of its first queue.
+    unit: f64,
+    first: TokenBucket,
+    lowest: f64,
+    /// Each piece: how far r falls, in units, and by how much b rises for each unit of work a second.
+    pieces: Vec<(Variable, f64)>,
+}
+
+/// What counts of one demand in a row: for each of its rate, and of its burst.
+type Weights = BTreeMap<(usize, usize), (f64, f64)>;
+
+impl<'p, 'a> Compaction<'p, 'a> {
+    /// The program. With `over`, rows may be broken and the objective is by how much in all.
+    pub fn new(problem: &'p Problem<'a>, queues: Queues, slack: f64, over: bool) -> Compaction<'p, 'a> {
+        let mut program = Program::new();
+        let cost = if over { 0.0 } else { -1.0 };
+        let mut seats = vec![Vec::new(); problem.queues.len()];
+        let mut choices = Vec::with_capacity(problem.free.len());
+        for (at, free) in problem.free.iter().enumerate() {
+            let mut demands = Vec::with_capacity(free.route.len());
+            for (index, (path, demand)) in free.route.iter().zip(&free.workload.demands).enumerate() {
+                let unit = problem.queues[path[0]].capacity;
+                demands.push(Pieces::new(&demand.arrivals, unit, cost, &mut program));
+                for (hop, &queue) in path.iter().enumerate() {
+                    if counts(problem, queues, queue, hop) {
+                        seats[queue].push((at, index, hop));
+                    }
+                }
+            }
+            choices.push(demands);
+        }
+        let over = over.then(Vec::new);
+        let mut this = Compaction { problem, program, choices, seats, over, impossible: false };
+        this.rates(1.0 - slack);
+        this.latencies(queues, 1.0 - slack);
+        this
+    }
+
+    /// The sum of rates at each queue.
+    fn rates(&mut self, most: f64) {
+        for (queue, shared) in self.problem.queues.iter().enumerate() {
+            if self.seats[queue].is_empty() {
+                continue;
+            }
+            let mut weights = Weights::new();
+            for &(free, demand, _) in &self.seats[queue] {
+                weights.entry((free, demand)).or_default().0 += 1.0 / shared.capacity;
+            }
+            let fixed: f64 = shared.fixed.iter().map(|(_, bucket, _)| bucket.rate() / shared.capacity).sum();
+            let over = self.may_be_over(|| Over::Queue(shared.name.to_owned()));
+            let extra: Vec<(Variable, f64)> = over.map(|over| (over, -1.0)).into_iter().collect();
+            self.row(&weights, &extra, most - fixed);
+        }
+    }
+
+    /// The latency of each workload, one row for those that wait alike.
+    fn latencies(&mut self, queues: Queues, share: f64) {
+        let problem = self.problem;
+        // By where it waits, the least budget and whose it is.
+        let mut waits: BTreeMap<Vec<(u64, usize)>, (f64, &str)> = BTreeMap::new();
+        let mut add = |at: Vec<(u64, usize)>, budget: f64, name: &'a str| {
+            let least = waits.entry(at).or_insert((budget, name));
+            if budget < least.0 {
+                *least = (budget, name);
+            }
+        };
+        for free in &problem.free {
+            // The share is of the SLO, and what tails take of it is taken off whole.
+            let (Some(slo), Some(budget)) = (free.workload.slo, free.budget()) else { continue };
+            let hops = free.route.iter().zip(&free.levels).flat_map(|(path, &level)| {
+                path.iter().enumerate().map(move |(hop, &queue)| (level, queue, hop))
+            });
+            let at = hops.filter(|&(_, queue, hop)| counts(problem, queues, queue, hop));
+            let at = at.map(|(level, queue, _)| (level, queue)).collect();
+            add(at, budget - (1.0 - share) * slo.latency, &free.workload.name);
+        }
+        for other in &problem.others {
+            let at = other.at.iter().copied().filter(|&(_, queue)| !problem.queues[queue].idle);
+            add(at.collect(), share * other.budget, other.name);
+        }
+        for (at, (budget, name)) in waits {
+            self.latency(&at, budget, name);
+        }
+    }
+
+    /// Keeps what waits at these queues within a budget: bursts / C + R x budget <= budget, where R is the largest share of
+    /// a queue that those before take.
+    fn latency(&mut self, at: &[(u64, usize)], mut budget: f64, name: &str) {
+        let problem = self.problem;
+        let mut weights = Weights::new();
+        let (mut fixed, mut before) = (0.0, Vec::new());
+        let mut touched = false;
+        for &(level, queue) in at {
+            let shared = &problem.queues[queue];
+            let ours = self.seats[queue].iter().map(|&(free, demand, hop)| {
+                let of = &problem.free[free];
+                (of.levels[demand], (free, demand), of.late[demand][hop])
+            });
+            let bursts = |most: &(u64, TokenBucket, f64)| most.0 <= level;
+            let burst: f64 = shared.fixed.iter().filter(|f| bursts(f)).map(|(_, b, _)| b.burst()).sum();
+            let rate: f64 =
+                shared.fixed.iter().filter(|(of, ..)| *of < level).map(|(_, b, _)| b.rate()).sum();
+            let burst = burst + self.block(level, queue);
+            if ours.clone().all(|(of, ..)| of > level) {
+                // Nothing that is chosen is in its way here.
+                budget -= burst / (shared.capacity - rate).max(0.0);
+                continue;
+            }
+            touched = true;
+            fixed += burst / shared.capacity;
+            let mut higher = Weights::new();
+            for (of, key, late) in ours.filter(|(of, ..)| *of <= level) {
+                let weight = weights.entry(key).or_default();
+                weight.0 += late / shared.capacity;
+                weight.1 += 1.0 / shared.capacity;
+                if of < level {
+                    higher.entry(key).or_default().0 += 1.0 / shared.capacity;
+                }
+            }
+            before.push((higher, rate / shared.capacity));
+        }
+        if !touched {
+            return;
+        }
+        if budget <= 0.0 || !budget.is_finite() {
+            self.impossible = true;
+            return;
+        }
+        for (rate, burst) in weights.values_mut() {
+            (*rate, *burst) = (*rate / budget, *burst / budget);
+        }
+        let over = self.may_be_over(|| Over::Slo(name.to_owned()));
+        let mut extra: Vec<(Variable, f64)> = over.map(|over| (over, -1.0)).into_iter().collect();
+        let least = before.iter().map(|(_, fixed)| *fixed).fold(0.0, f64::max);
+        if before.iter().all(|(higher, _)| higher.is_empty()) {
+            return self.row(&weights, &extra, 1.0 - fixed / budget - least);
+        }
+        let taken = self.program.add(0.0, least..=f64::INFINITY);
+        for (higher, fixed) in before.iter().filter(|(higher, _)| !higher.is_empty()) {
+            self.row(higher, &[(taken, -1.0)], -fixed);
+        }
+        extra.push((taken, 1.0));
+        self.row(&weights, &extra, 1.0 - fixed / budget);
+    }
+
+    /// The largest request behind `level` that may be in service.
+    fn block(&self, level: u64, queue: usize) -> f64 {
+        if self.problem.packets == Packets::Fluid {
+            return 0.0;
+        }
+        let fixed = self.problem.queues[queue].fixed.iter().map(|&(of, _, largest)| (of, largest));
+        let free = self.seats[queue].iter().map(|&(free, demand, _)| {
+            let of = &self.problem.free[free];
+            (of.levels[demand], of.workload.demands[demand].largest)
+        });
+        fixed.chain(free).filter(|(of, _)| *of > level).map(|(_, largest)| largest).fold(0.0, f64::max)
+    }
+
+    fn may_be_over(&mut self, what: impl FnOnce() -> Over) -> Option<Variable> {
+        let over = self.over.as_mut()?;
+        let variable = self.program.add(1.0, 0.0..=f64::INFINITY);
+        over.push((what(), variable));
+        Some(variable)
+    }
+
+    /// Keeps a sum of rates, bursts and variables at or below `most`.
+    fn row(&mut self, weights: &Weights, extra: &[(Variable, f64)], most: f64) {
+        let mut terms = extra.to_vec();
+        let mut constant = 0.0;
+        for (&(free, demand), &(rate, burst)) in weights {
+            let choice = &self.choices[free][demand];
+            constant += rate * choice.first.rate() + burst * choice.first.burst();
+            let piece =
+                |&(variable, slope): &(Variable, f64)| (variable, choice.unit * (slope * burst - rate));
+            terms.extend(choice.pieces.iter().map(piece));
+        }
+        if terms.is_empty() {
+            self.impossible |= constant > most;
+            return;
+        }
+        self.program.constrain(f64::NEG_INFINITY..=most - constant, &terms);
+    }
+
+    /// The values of the least objective; none where nothing is to be chosen.
+    pub fn solve(&self) -> Result<Option<Solution>, SolverError> {
+        if self.impossible {
+            return Err(SolverError::Infeasible);
+        }
+        if self.program.is_empty() {
+            return Ok(None);
+        }
+        self.program.minimise(Limits::default(), None).map(Some)
+    }
+
+    /// Whether some row holds for no choice at all.
+    pub fn is_impossible(&self) -> bool {
+        self.impossible
+    }
+
+    /// By how much each row is over, as a share of its bound.
+    pub fn excess(&self, solution: Option<&Solution>) -> Vec<(Over, f64)> {
+        let over = self.over.iter().flatten();
+        let by = |variable: &Variable| solution.map_or(0.0, |solution| solution.value(*variable));
+        over.map(|(what, variable)| (what.clone(), by(variable))).collect()
+    }
+
+    /// The buckets of a solution: r as it says, b from the curve.
+    pub fn limits(&self, solution: Option<&Solution>) -> Vec<Vec<ArrivalCurve>> {
+        let of = |(free, choices): (usize, &Vec<Pieces>)| {
+            let demands = &self.problem.free[free].workload.demands;
+            choices
+                .iter()
+                .zip(demands)
+                .map(|(choice, demand)| choice.at(solution, &demand.arrivals))
+                .collect()
+        };
+        self.choices.iter().enumerate().map(of).collect()
+    }
+}
+
+/// Whether the program looks at a queue that is the `hop`th of a route.
+fn counts(problem: &Problem<'_>, queues: Queues, queue: usize, hop: usize) -> bool {
+    match queues {
+        Queues::All => !problem.queues[queue].idle,
+        Queues::First => hop == 0,
+    }
+}
+
+impl Pieces {
+    fn new(arrivals: &ArrivalCurve, unit: f64, cost: f64, program: &mut Program) -> Pieces {
+        let pieces = arrivals.buckets().windows(2).map(|pair| {
+            let length = pair[0].rate() - pair[1].rate();
+            let slope = (pair[1].burst() - pair[0].burst()) / length;
+            (program.add(cost, 0.0..=length / unit), slope)
+        });
+        let (first, lowest) = (arrivals.buckets()[0], arrivals.rate());
+        Pieces { unit, first, lowest, pieces: pieces.collect() }
+    }
+
+    fn at(&self, solution: Option<&Solution>, arrivals: &ArrivalCurve) -> ArrivalCurve {
+        let value = |solution: &Solution| self.pieces.iter().map(|(piece, _)| solution.value(*piece)).sum();
+        let fallen: f64 = solution.map_or(0.0, value);
+        let rate = (self.first.rate() - self.unit * fallen).clamp(self.lowest, self.first.rate());
+        let burst = arrivals.burst_at(rate).expect("a rate from the mean on has a burst");
+        TokenBucket::new(rate, burst).expect("a vertex of a curve is a bucket").into()
+    }
+}
