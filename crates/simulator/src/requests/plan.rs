@@ -1,0 +1,197 @@
+//! A setup, checked and laid out for a run.
+
+use leeward_fabric::Nanos;
+use leeward_traces::Stage;
+
+use super::error::RequestsError;
+use super::limiter::Limiter;
+use super::live::NONE;
+use super::order::{Order, Waiting};
+use super::server::Serving;
+use super::setup::{Enforced, Over, Server, Setup, StageLimits};
+
+/// A server on a workload's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub(super) server: u32,
+    /// By index into [`Stage::ALL`].
+    pub(super) stage: u8,
+    pub(super) is_first: bool,
+    pub(super) is_last: bool,
+    /// Whether work goes in packets here.
+    pub(super) packets: bool,
+    /// Rank of the workload's priority there.
+    pub(super) level: u32,
+    /// The limiter before it, or [`NONE`].
+    pub(super) limiter: u32,
+}
+
+/// What is laid out.
+pub(super) struct Plan {
+    pub(super) servers: Vec<Serving>,
+    /// Of all workloads, one after another.
+    pub(super) hops: Vec<Hop>,
+    /// Where each workload's hops begin and end.
+    pub(super) ways: Vec<(u32, u32)>,
+    pub(super) limiters: Vec<Limiter>,
+    /// Whose limiter it is: workload and stage.
+    pub(super) limited: Vec<(u32, Stage)>,
+}
+
+impl Plan {
+    pub(super) fn new(setup: &Setup) -> Result<Plan, RequestsError> {
+        check_settings(setup)?;
+        setup.servers.iter().try_for_each(check_server)?;
+        let count = setup.servers.len();
+        setup.workloads.iter().try_for_each(|workload| check_workload(workload, count))?;
+        let ranks = ranks(setup);
+        let (mut hops, mut ways) = (Vec::new(), Vec::new());
+        let (mut limiters, mut limited) = (Vec::new(), Vec::new());
+        for (index, workload) in setup.workloads.iter().enumerate() {
+            let start = hops.len() as u32;
+            for (stage, limits) in workload.stages.iter().enumerate() {
+                let packets = setup.packet.is_some()
+                    && limits.route.iter().all(|&at| setup.servers[at].device.is_none());
+                for (step, &server) in limits.route.iter().enumerate() {
+                    let mut limiter = NONE;
+                    if step == 0 && !limits.limits.is_empty() {
+                        limiter = limiters.len() as u32;
+                        let demotes = limits.over == Over::Demoted;
+                        limiters.push(Limiter::new(&limits.limits, server as u32, demotes));
+                        limited.push((index as u32, Stage::ALL[stage]));
+                    }
+                    hops.push(Hop {
+                        server: server as u32,
+                        stage: stage as u8,
+                        is_first: step == 0,
+                        is_last: step + 1 == limits.route.len(),
+                        packets,
+                        level: rank(&setup.servers[server], &ranks[server], limits),
+                        limiter,
+                    });
+                }
+            }
+            ways.push((start, hops.len() as u32));
+        }
+        let weights: Vec<f64> = setup.workloads.iter().map(|workload| workload.weight).collect();
+        let objectives: Vec<u64> = setup
+            .workloads
+            .iter()
+            .map(|workload| workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0))
+            .collect();
+        let servers = setup
+            .servers
+            .iter()
+            .zip(&ranks)
+            .map(|(server, ranks)| {
+                let waiting = Waiting::new(server.order, ranks.len(), &weights, &objectives);
+                Serving::new(server.capacity, waiting, server.device)
+            })
+            .collect();
+        Ok(Plan { servers, hops, ways, limiters, limited })
+    }
+}
+
+/// The priorities at each server, in order.
+fn ranks(setup: &Setup) -> Vec<Vec<u32>> {
+    let mut ranks = vec![Vec::new(); setup.servers.len()];
+    for limits in setup.workloads.iter().flat_map(|workload| &workload.stages) {
+        for &server in &limits.route {
+            ranks[server].push(limits.priority);
+        }
+    }
+    for of in &mut ranks {
+        of.sort_unstable();
+        of.dedup();
+    }
+    ranks
+}
+
+fn rank(server: &Server, ranks: &[u32], limits: &StageLimits) -> u32 {
+    match server.order {
+        Order::Priority => ranks.binary_search(&limits.priority).expect("it is one of them") as u32,
+        _ => 0,
+    }
+}
+
+fn check_settings(setup: &Setup) -> Result<(), RequestsError> {
+    let refuse = |setting, problem: String| Err(RequestsError::Setting { setting, problem });
+    if let Some(packet) = setup.packet.filter(|packet| !(1.0..1e15).contains(packet)) {
+        return refuse("packet", format!("{packet} bytes: expected at least 1, and below 1e15"));
+    }
+    for (setting, length) in [("window", setup.window), ("interval", setup.interval)] {
+        if length.0 == 0 {
+            return refuse(setting, "0 s: expected a time above 0".into());
+        }
+    }
+    Ok(())
+}
+
+fn check_server(server: &Server) -> Result<(), RequestsError> {
+    let refuse = |problem: String| Err(RequestsError::Server { server: server.name.clone(), problem });
+    let capacity = server.capacity;
+    if !(1e-9..=1e18).contains(&capacity) {
+        return refuse(format!("capacity {capacity}: expected work a second from 1e-9 to 1e18"));
+    }
+    match (&server.device, server.order) {
+        (None, Order::Shares | Order::Cake(_) | Order::Deadline) => {
+            return refuse(format!("order {:?}: expected Priority or Fifo on a link", server.order));
+        }
+        (Some(device), _) if device.outstanding == 0 => {
+            return refuse("0 requests outstanding: expected at least 1".into());
+        }
+        (Some(device), _) => {
+            for latency in [device.read_latency, device.write_latency, device.turn] {
+                if latency.0 > LONGEST {
+                    return refuse(format!("a latency or turn of {latency}: expected at most 11 days"));
+                }
+            }
+        }
+        _ => {}
+    }
+    if let Order::Cake(cake) = server.order {
+        let open = |share: f64| share > 0.0 && share < 1.0;
+        let bounds = cake.lower > 0.0 && cake.upper >= cake.lower && cake.upper.is_finite();
+        if cake.interval.0 < 1_000_000
+            || !bounds
+            || !open(cake.step)
+            || !(cake.floor > 0.0 && cake.floor <= 1.0)
+        {
+            return refuse(format!(
+                "{cake:?}: expected an interval of 1 ms or more, bounds with 0 < lower <= upper, a step between 0 and 1, and a floor above 0 and at most 1"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_workload(workload: &Enforced, servers: usize) -> Result<(), RequestsError> {
+    let refuse = |problem: String| Err(RequestsError::Workload { workload: workload.name.clone(), problem });
+    if !(1e-9..=1e9).contains(&workload.weight) {
+        return refuse(format!("weight {}: expected from 1e-9 to 1e9", workload.weight));
+    }
+    if let Some(slo) = workload.slo {
+        if !(slo.percentile > 0.0 && slo.percentile < 100.0) {
+            return refuse(format!("SLO at {} %: expected above 0 and below 100", slo.percentile));
+        }
+        if !(slo.latency > 0.0 && slo.latency.is_finite()) {
+            return refuse(format!("SLO of {} s: expected above 0 and finite", slo.latency));
+        }
+    }
+    if workload.stages.iter().all(|limits| limits.route.is_empty()) {
+        return refuse("no route: expected at least one server at some stage".into());
+    }
+    for (limits, stage) in workload.stages.iter().zip(Stage::ALL) {
+        let refuse = |problem| Err(RequestsError::Limits { workload: workload.name.clone(), stage, problem });
+        if let Some(server) = limits.route.iter().find(|&&server| server >= servers) {
+            return refuse(format!("server {server}: there are {servers}, numbered from 0"));
+        }
+        if let Some(bucket) = limits.limits.iter().find(|bucket| bucket.rate() <= 0.0) {
+            return refuse(format!("a limit of rate {}: expected above 0", bucket.rate()));
+        }
+    }
+    Ok(())
+}
+
+/// The longest that a request may take at a server, without queueing: 11 days and a half, in nanoseconds.
+pub(super) const LONGEST: u64 = 1_000_000_000_000_000;

@@ -1,0 +1,232 @@
+//! What is measured of a run.
+
+use leeward_fabric::Nanos;
+
+use super::live::Live;
+use super::setup::Setup;
+use super::tally::{Tally, rank};
+
+/// What a run amounts to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Report {
+    /// By workload.
+    pub workloads: Vec<Measured>,
+    /// By server.
+    pub servers: Vec<ServerReport>,
+    /// A row for each request, in the order in which they were done; none unless asked for ([`Setup::rows`]).
+    pub rows: Option<Rows>,
+    /// When the last request was done.
+    pub end: Nanos,
+    /// Requests under way, summed over every nanosecond of the run: the sum of all latencies (Little's law).
+    pub under_way: u128,
+}
+
+/// What is measured of a workload.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// From the sending of a request to its end.
+    pub latency: Tally,
+    /// Seconds at [`leeward_traces::Stage::ALL`], the wait behind a limiter included: the sum over requests, in nanoseconds, and the
+    /// largest.
+    pub stages: [(u128, Nanos); 3],
+    /// Requests that were over their limits somewhere and served all the same.
+    pub demoted: u64,
+    /// Requests later than the SLO.
+    pub late: u64,
+    /// Windows in which requests were done, in order.
+    pub windows: Vec<Window>,
+    /// Intervals in which requests were done, in order.
+    pub intervals: Vec<Interval>,
+    /// The SLO in nanoseconds.
+    objective: Option<u64>,
+}
+
+/// A workload in a window of time (SLO section 4.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// When it begins; they are next to one another from 0 on.
+    pub start: Nanos,
+    /// Requests done in it.
+    pub requests: u64,
+    /// Their latency at the SLO's percentile, or the 99.9th without an SLO, as [`Tally::percentile`] has it.
+    pub tail: Nanos,
+    /// The largest.
+    pub largest: Nanos,
+}
+
+/// A workload in an interval of time (SLO figure 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    /// When it begins; they are next to one another from 0 on.
+    pub start: Nanos,
+    /// Requests done in it.
+    pub requests: u64,
+    /// Those of them later than the SLO.
+    pub late: u64,
+}
+
+/// What a server did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerReport {
+    /// Its name.
+    pub name: String,
+    /// Requests served.
+    pub served: u64,
+    /// How long it served.
+    pub busy: Nanos,
+    /// How long it did not although something waited, because of a device's caps: a device with any such time was not a server of its
+    /// capacity, and bounds that take it for one do not hold.
+    pub starved: Nanos,
+}
+
+/// Requests by column, ready for Arrow; times in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rows {
+    /// Which workload.
+    pub workload: Vec<u32>,
+    /// When it was sent.
+    pub arrival: Vec<u64>,
+    /// From then to its end.
+    pub latency: Vec<u64>,
+    /// Of that, at each of [`leeward_traces::Stage::ALL`].
+    pub stages: [Vec<u64>; 3],
+    /// Whether it was over its limits somewhere.
+    pub demoted: Vec<bool>,
+}
+
+impl Rows {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.workload.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.workload.is_empty()
+    }
+
+    /// The least latency that `percent` of a workload's requests do not exceed, exactly; none if it has none.
+    pub fn percentile(&self, workload: usize, percent: f64) -> Option<Nanos> {
+        let of = self.workload.iter().zip(&self.latency);
+        let mut latencies: Vec<u64> =
+            of.filter(|(of, _)| **of as usize == workload).map(|(_, latency)| *latency).collect();
+        let rank = rank(percent, latencies.len() as u64)? as usize;
+        Some(Nanos(*latencies.select_nth_unstable(rank - 1).1))
+    }
+}
+
+impl Measured {
+    /// Whether the SLO was met in every window; none for best effort.
+    pub fn is_met(&self) -> Option<bool> {
+        let objective = self.objective?;
+        Some(self.windows.iter().all(|window| window.tail.0 <= objective))
+    }
+}
+
+/// Measures.
+#[derive(Clone, Debug)]
+pub(super) struct Recorder {
+    workloads: Vec<Measured>,
+    /// By workload: the percentile of windows, and latencies in the present window.
+    present: Vec<(f64, Tally)>,
+    /// By workload: done and late in the present interval.
+    counts: Vec<(u64, u64)>,
+    window: u64,
+    interval: u64,
+    window_end: u64,
+    interval_end: u64,
+    rows: Option<Rows>,
+}
+
+impl Recorder {
+    pub(super) fn new(setup: &Setup) -> Recorder {
+        let slos = setup.workloads.iter().map(|workload| workload.slo);
+        let measured = slos.clone().map(|slo| Measured {
+            latency: Tally::default(),
+            stages: [(0, Nanos(0)); 3],
+            demoted: 0,
+            late: 0,
+            windows: Vec::new(),
+            intervals: Vec::new(),
+            objective: slo.map(|slo| Nanos::from_secs_f64(slo.latency).0),
+        });
+        let count = setup.workloads.len();
+        Recorder {
+            workloads: measured.collect(),
+            present: slos.map(|slo| (slo.map_or(99.9, |slo| slo.percentile), Tally::default())).collect(),
+            counts: vec![(0, 0); count],
+            window: setup.window.0,
+            interval: setup.interval.0,
+            window_end: setup.window.0,
+            interval_end: setup.interval.0,
+            rows: setup.rows.then(Rows::default),
+        }
+    }
+
+    /// Ends the windows and intervals that end until `now`.
+    #[inline]
+    pub(super) fn until(&mut self, now: u64) {
+        if now >= self.interval_end {
+            self.end_interval();
+            self.interval_end = (now / self.interval).saturating_add(1).saturating_mul(self.interval);
+        }
+        if now >= self.window_end {
+            self.end_window();
+            self.window_end = (now / self.window).saturating_add(1).saturating_mul(self.window);
+        }
+    }
+
+    fn end_interval(&mut self) {
+        let start = Nanos(self.interval_end - self.interval);
+        for (measured, counts) in self.workloads.iter_mut().zip(&mut self.counts) {
+            let (requests, late) = std::mem::take(counts);
+            if requests > 0 {
+                measured.intervals.push(Interval { start, requests, late });
+            }
+        }
+    }
+
+    fn end_window(&mut self) {
+        let start = Nanos(self.window_end - self.window);
+        for (measured, (percentile, present)) in self.workloads.iter_mut().zip(&mut self.present) {
+            if let Some(tail) = present.percentile(*percentile) {
+                let (requests, largest) = (present.count(), present.largest());
+                measured.windows.push(Window { start, requests, tail: Nanos(tail), largest });
+                present.clear();
+            }
+        }
+    }
+
+    /// A request is done.
+    #[inline]
+    pub(super) fn record(&mut self, live: &Live, latency: u64) {
+        let workload = live.workload as usize;
+        let measured = &mut self.workloads[workload];
+        measured.latency.add(latency);
+        for ((sum, largest), spent) in measured.stages.iter_mut().zip(live.spent) {
+            *sum += u128::from(spent);
+            largest.0 = largest.0.max(spent);
+        }
+        measured.demoted += u64::from(live.was_demoted);
+        let late = u64::from(measured.objective.is_some_and(|objective| latency > objective));
+        measured.late += late;
+        self.present[workload].1.add(latency);
+        let counts = &mut self.counts[workload];
+        *counts = (counts.0 + 1, counts.1 + late);
+        if let Some(rows) = &mut self.rows {
+            rows.workload.push(live.workload);
+            rows.arrival.push(live.arrived);
+            rows.latency.push(latency);
+            for (column, spent) in rows.stages.iter_mut().zip(live.spent) {
+                column.push(spent);
+            }
+            rows.demoted.push(live.was_demoted);
+        }
+    }
+
+    pub(super) fn finish(mut self, servers: Vec<ServerReport>, end: Nanos, under_way: u128) -> Report {
+        self.end_interval();
+        self.end_window();
+        Report { workloads: self.workloads, servers, rows: self.rows, end, under_way }
+    }
+}

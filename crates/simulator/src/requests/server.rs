@@ -1,0 +1,305 @@
+//! A server while it runs: what waits there, and what is under way.
+
+use std::collections::VecDeque;
+
+use super::live::{DEMOTED, List, NONE, Pool};
+use super::order::Waiting;
+use super::setup::{Batch, Behind, Device};
+
+/// A link or a device.
+#[derive(Clone, Debug)]
+pub(super) struct Serving {
+    /// Nanoseconds of a unit of work.
+    nanos: f64,
+    /// Within their limits.
+    pub(super) waiting: Waiting,
+    /// Demoted, and here from another server or with packets already sent.
+    demoted: List,
+    /// Over their limits, and here for the first time: (number, request), in order of arrival. Some have passed meanwhile.
+    over: VecDeque<(u64, u32)>,
+    /// What is served; [`NONE`] if nothing is.
+    pub(super) serves: u32,
+    /// How much of a nanosecond too late the present service began: the rest of rounding the ends of those before it up.
+    late: f64,
+    /// What a link sends of the request it serves, in work.
+    pub(super) sends: f64,
+    pub(super) slot: u32,
+    pub(super) is_dirty: bool,
+    pub(super) device: Option<Inside>,
+    /// Nanoseconds in which it served.
+    pub(super) busy: u64,
+    /// Nanoseconds in which it did not although something waited, because of a device's caps.
+    pub(super) starved: u64,
+    starved_since: Option<u64>,
+    pub(super) served: u64,
+}
+
+/// What is inside a device.
+#[derive(Clone, Debug)]
+pub(super) struct Inside {
+    pub(super) settings: Device,
+    /// Started, not yet served.
+    started: List,
+    outstanding: u32,
+    /// Bytes of reads and of writes.
+    bytes: [u64; 2],
+    /// Served, and in their latency: reads, writes.
+    pub(super) returning: [VecDeque<(u64, u32)>; 2],
+    pub(super) return_slots: [u32; 2],
+    /// Whom it served last.
+    last: u32,
+    /// Requests and bytes started, ever.
+    ever: (u64, u64),
+    /// With caps on what may be started behind others: those under way in the order of their start, with `ever` after it.
+    under_way: Vec<(u32, u32, (u64, u64))>,
+}
+
+impl Inside {
+    pub(super) fn new(settings: Device) -> Inside {
+        Inside {
+            settings,
+            started: List::EMPTY,
+            outstanding: 0,
+            bytes: [0; 2],
+            returning: [VecDeque::new(), VecDeque::new()],
+            return_slots: [NONE; 2],
+            last: NONE,
+            ever: (0, 0),
+            under_way: Vec::new(),
+        }
+    }
+
+    /// Whether the caps let it start.
+    fn may_start(&self, pool: &Pool, id: u32) -> bool {
+        let live = pool.get(id);
+        if self.outstanding >= self.settings.outstanding {
+            return false;
+        }
+        let way = live.kind as usize;
+        let cap = [self.settings.read_bytes, self.settings.write_bytes][way];
+        if self.bytes[way] > 0 && self.bytes[way] + live.size > cap {
+            return false;
+        }
+        let Some(Behind { requests, bytes }) = self.settings.behind else { return true };
+        let oldest = self.under_way.iter().find(|&&(_, level, _)| level < live.level);
+        oldest.is_none_or(|&(_, _, until)| {
+            self.ever.0 - until.0 < u64::from(requests) && self.ever.1 - until.1 < bytes
+        })
+    }
+
+    fn start(&mut self, pool: &mut Pool, id: u32) {
+        let live = pool.get(id);
+        let (way, size, level) = (live.kind as usize, live.size, live.level);
+        self.bytes[way] += size;
+        self.ever = (self.ever.0 + 1, self.ever.1 + size);
+        if self.settings.behind.is_some() {
+            self.under_way.push((id, level, self.ever));
+        }
+        self.started.push(pool, id);
+    }
+
+    /// Gives back what a request that is done has of the caps.
+    pub(super) fn done(&mut self, pool: &Pool, id: u32) {
+        let live = pool.get(id);
+        self.bytes[live.kind as usize] -= live.size;
+        self.outstanding -= u32::from(live.frees);
+        if self.settings.behind.is_some() {
+            let at = self.under_way.iter().position(|&(of, ..)| of == id).expect("it is under way");
+            self.under_way.remove(at);
+        }
+    }
+}
+
+impl Serving {
+    pub(super) fn new(capacity: f64, waiting: Waiting, device: Option<Device>) -> Serving {
+        Serving {
+            nanos: 1e9 / capacity,
+            waiting,
+            demoted: List::EMPTY,
+            over: VecDeque::new(),
+            serves: NONE,
+            late: 0.0,
+            sends: 0.0,
+            slot: NONE,
+            is_dirty: false,
+            device: device.map(Inside::new),
+            busy: 0,
+            starved: 0,
+            starved_since: None,
+            served: 0,
+        }
+    }
+
+    /// A request or packet comes, within its limits or demoted before.
+    #[inline]
+    pub(super) fn push(&mut self, pool: &mut Pool, id: u32) {
+        if pool.get(id).level == DEMOTED {
+            self.demoted.push(pool, id);
+        } else {
+            self.waiting.push(pool, id);
+        }
+    }
+
+    /// A request comes that is over its limits.
+    pub(super) fn push_over(&mut self, pool: &Pool, id: u32) {
+        self.over.push_back((pool.get(id).number, id));
+    }
+
+    /// A request of which a packet was sent is the next of its level again.
+    pub(super) fn again(&mut self, pool: &mut Pool, id: u32) {
+        if pool.get(id).level == DEMOTED {
+            self.demoted.push_front(pool, id);
+        } else {
+            self.waiting.again(pool, id);
+        }
+    }
+
+    /// Who is next, and whether it is one over its limits that was not begun; [`NONE`] if nobody waits.
+    #[inline]
+    pub(super) fn next(&mut self, pool: &Pool) -> (u32, bool) {
+        let id = self.waiting.peek();
+        if id != NONE {
+            return (id, false);
+        }
+        while let Some(&(number, id)) = self.over.front() {
+            let live = pool.get(id);
+            if live.number != number || !live.is_over {
+                self.over.pop_front();
+                continue;
+            }
+            // Both in order of arrival here; a request already begun came before those that are not.
+            let first = self.demoted.head;
+            if first != NONE && pool.get(first).entered <= live.entered {
+                break;
+            }
+            return (id, true);
+        }
+        (self.demoted.head, false)
+    }
+
+    /// Takes the next out.
+    #[inline]
+    fn take(&mut self, pool: &mut Pool, id: u32, is_over: bool) {
+        if is_over {
+            self.over.pop_front();
+            let live = pool.get_mut(id);
+            (live.is_over, live.level, live.was_demoted) = (false, DEMOTED, true);
+        } else if pool.get(id).level == DEMOTED {
+            self.demoted.pop(pool);
+        } else {
+            self.waiting.pop(pool);
+        }
+    }
+
+    /// A link begins to send the next request, or a packet of it. Who it is, and whether it was over its limits until now.
+    pub(super) fn start_link(&mut self, pool: &mut Pool, packet: Option<f64>) -> Option<(u32, bool)> {
+        if self.serves != NONE {
+            return None;
+        }
+        let (id, is_over) = self.next(pool);
+        if id == NONE {
+            return None;
+        }
+        self.take(pool, id, is_over);
+        let left = pool.get(id).left;
+        self.sends = packet.map_or(left, |packet| left.min(packet));
+        self.serves = id;
+        Some((id, is_over))
+    }
+
+    /// A device starts the next request, if its caps let it. Who it is, and whether it was over its limits until now.
+    pub(super) fn start_device(&mut self, pool: &mut Pool) -> Option<(u32, bool)> {
+        let (id, is_over) = self.next(pool);
+        let device = self.device.as_ref().expect("it is a device");
+        if id == NONE || !device.may_start(pool, id) {
+            return None;
+        }
+        self.take(pool, id, is_over);
+        let device = self.device.as_mut().expect("it is a device");
+        device.outstanding += 1;
+        device.start(pool, id);
+        pool.get_mut(id).frees = true;
+        Some((id, is_over))
+    }
+
+    /// A device starts the next request as one of the batch that `last` is in, if it is: who it is.
+    pub(super) fn join(&mut self, pool: &mut Pool, last: u32, bytes: &mut u64) -> Option<u32> {
+        let device = self.device.as_mut()?;
+        let Batch { bytes: most, gap } = device.settings.batch?;
+        let next = self.waiting.peek();
+        if next == NONE {
+            return None;
+        }
+        let (a, b) = (pool.get(last), pool.get(next));
+        let end = a.offset?.checked_add(a.size)?;
+        let sum = bytes.checked_add(b.size)?;
+        let follows = a.kind == leeward_traces::Kind::Write
+            && b.kind == a.kind
+            && a.workload == b.workload
+            && a.level == b.level
+            && b.offset?.abs_diff(end) <= gap
+            && sum <= most;
+        if !follows {
+            return None;
+        }
+        *bytes = sum;
+        self.waiting.pop(pool);
+        let device = self.device.as_mut()?;
+        device.start(pool, next);
+        pool.get_mut(last).frees = false;
+        pool.get_mut(next).frees = true;
+        Some(next)
+    }
+
+    /// A device that serves nothing begins the first it has started. Whether there is one.
+    pub(super) fn begin(&mut self, pool: &mut Pool) -> bool {
+        let Some(device) = &mut self.device else { return false };
+        if self.serves != NONE || device.started.is_empty() {
+            return false;
+        }
+        let id = device.started.pop(pool);
+        let live = pool.get(id);
+        self.sends = live.left;
+        // Work in seconds of service, like that of requests.
+        if device.last != live.workload && device.last != NONE {
+            self.sends += device.settings.turn.0 as f64 / self.nanos;
+        }
+        device.last = live.workload;
+        self.serves = id;
+        true
+    }
+
+    /// When the service that begins now will end: the first whole nanosecond not before its end. What is rounded up is
+    /// taken off the next service if it follows without a pause, so that rounding does not add up.
+    #[inline]
+    pub(super) fn ends(&mut self, now: u64) -> u64 {
+        let exact = self.sends * self.nanos - self.late;
+        let whole = exact.ceil().max(0.0);
+        self.late = whole - exact;
+        self.busy += whole as u64;
+        if let Some(since) = self.starved_since.take() {
+            self.starved += now - since;
+        }
+        now + whole as u64
+    }
+
+    /// Nothing more can begin now.
+    #[inline]
+    pub(super) fn rests(&mut self, now: u64, pool: &Pool) {
+        if self.serves != NONE {
+            return;
+        }
+        self.late = 0.0;
+        if self.device.is_some() {
+            let waits = self.next(pool).0 != NONE;
+            match self.starved_since {
+                None if waits => self.starved_since = Some(now),
+                Some(since) if !waits => {
+                    self.starved += now - since;
+                    self.starved_since = None;
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What the tests of requests share: workloads that send as early as their buckets let them, and how many cases are tried.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::Nanos;
+use proptest::test_runner::Config;
+
+/// As many cases as PROPTEST_CASES says, or this many.
+pub fn cases(usual: u32) -> Config {
+    let set = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    Config::with_cases(set.unwrap_or(usual))
+}
+
+/// Requests of (work, pause before it in seconds), each as early as the buckets let it: (when, work). Times are rounded up to
+/// nanoseconds, so that none is too early.
+pub fn greedy(curve: &ArrivalCurve, start: f64, requests: &[(f64, f64)]) -> Vec<(Nanos, f64)> {
+    let buckets = curve.buckets();
+    let mut levels = vec![0.0f64; buckets.len()];
+    let mut clock = Nanos((start * 1e9).ceil() as u64);
+    requests
+        .iter()
+        .map(|&(work, pause)| {
+            let waits = buckets
+                .iter()
+                .zip(&levels)
+                .map(|(bucket, level)| (level + work - bucket.burst()) / bucket.rate());
+            let wait = (waits.fold(pause, f64::max) * 1e9).ceil() as u64;
+            clock = clock.plus(Nanos(wait));
+            for (bucket, level) in buckets.iter().zip(&mut levels) {
+                *level = (*level - bucket.rate() * wait as f64 / 1e9).max(0.0) + work;
+            }
+            (clock, work)
+        })
+        .collect()
+}
