@@ -72,14 +72,8 @@ fn arrivals(sends: &Sends, stage: usize) -> Vec<Arrival> {
         .collect()
 }
 
-/// The largest latency of each workload in the run of a case, with its buckets enforced.
-fn largest(
-    case: &Case,
-    servers: Vec<Server>,
-    stage: usize,
-    over: Over,
-    packet: Option<f64>,
-) -> (Vec<u64>, u64) {
+/// A case with its buckets enforced.
+fn setup(case: &Case, servers: Vec<Server>, stage: usize, over: Over) -> Setup {
     let workloads = case.workloads.iter().enumerate().map(|(index, sends)| {
         let mut stages: [StageLimits; 3] = Default::default();
         stages[stage] = StageLimits {
@@ -90,7 +84,18 @@ fn largest(
         };
         Enforced { name: format!("w{index}"), slo: None, weight: 1.0, stages }
     });
-    let setup = Setup { packet, ..Setup::new(servers, workloads.collect()) };
+    Setup::new(servers, workloads.collect())
+}
+
+/// The largest latency of each workload in the run of a case, and how long servers were kept from serving.
+fn largest(
+    case: &Case,
+    servers: Vec<Server>,
+    stage: usize,
+    over: Over,
+    packet: Option<f64>,
+) -> (Vec<u64>, u64) {
+    let setup = Setup { packet, ..setup(case, servers, stage, over) };
     let sources = case.workloads.iter().map(|sends| Source::open(arrivals(sends, stage))).collect();
     let report = run(&setup, sources).unwrap();
     let starved = report.servers.iter().map(|server| server.starved.0).sum();
@@ -105,14 +110,18 @@ fn links(case: &Case) -> Vec<Server> {
         .collect()
 }
 
-fn network(case: &Case, packets: Packets) -> Network {
+fn flows(case: &Case) -> Vec<Flow> {
     let flows = case.workloads.iter().map(|sends| Flow {
         arrivals: sends.curve.clone(),
         priority: sends.priority,
         path: sends.path.clone(),
         packet: sends.largest,
     });
-    Network::new(case.capacities.clone(), flows.collect(), packets).unwrap()
+    flows.collect()
+}
+
+fn network(case: &Case, packets: Packets) -> Network {
+    Network::new(case.capacities.clone(), flows(case), packets).unwrap()
 }
 
 /// Latencies against both analyses; each hop may round up by a nanosecond.
@@ -131,6 +140,37 @@ fn within(case: &Case, packet: Option<f64>) -> Result<(), TestCaseError> {
                     bound
                 );
             }
+        }
+    }
+    Ok(())
+}
+
+/// The same where the first workload sends all it has at once, whatever its buckets say: the others keep their bounds.
+fn others_within(case: &Case) -> Result<(), TestCaseError> {
+    for over in [Over::Held, Over::Demoted] {
+        let mut flows = flows(case);
+        if over == Over::Demoted {
+            // What is demoted is served after all others, and one of it may just be in service.
+            let Sends { path, largest, .. } = case.workloads[0].clone();
+            let arrivals = TokenBucket::new(0.0, largest).unwrap().into();
+            flows.push(Flow { arrivals, priority: u32::MAX, path, packet: largest });
+        }
+        let bounds = Network::new(case.capacities.clone(), flows, Packets::Whole).unwrap().aggregate();
+        let setup = setup(case, links(case), 0, over);
+        let mut sent: Vec<Vec<Arrival>> = case.workloads.iter().map(|sends| arrivals(sends, 0)).collect();
+        let start = sent[0][0].at;
+        sent[0].iter_mut().for_each(|arrival| arrival.at = start);
+        let report = run(&setup, sent.into_iter().map(Source::open).collect()).unwrap();
+        for ((measured, bound), sends) in report.workloads.iter().zip(bounds).zip(&case.workloads).skip(1) {
+            let (latency, bound) = (measured.latency.largest().0, bound.unwrap() * 1e9);
+            let slack = 2.0 * sends.path.len() as f64;
+            prop_assert!(
+                latency as f64 <= bound * (1.0 + 1e-9) + slack,
+                "{:?}: {} ns above the bound {}",
+                over,
+                latency,
+                bound
+            );
         }
     }
     Ok(())
@@ -170,6 +210,16 @@ proptest! {
         case in systems(vec![vec![0, 2, 3], vec![1, 2, 3], vec![1, 3], vec![2, 3], vec![0, 2], vec![1], vec![3]], 2),
     ) {
         within(&case, None)?;
+    }
+
+    #[test]
+    fn others_keep_within_their_bounds_when_one_sends_far_more_than_its_buckets_let_pass(
+        case in prop_oneof![
+            systems(vec![vec![0]], 2),
+            systems(vec![vec![0, 2, 3], vec![1, 2, 3], vec![1, 3], vec![2, 3], vec![0, 2], vec![1], vec![3]], 2),
+        ],
+    ) {
+        others_within(&case)?;
     }
 
     #[test]

@@ -245,14 +245,14 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(self.recorder.finish(servers.collect(), Nanos(self.now), self.area))
     }
 
+    /// Whether a workload will send something; only controllers would go on without.
     fn anyone_sends(&self) -> bool {
-        self.controls.is_empty()
-            || self.senders.iter().any(|sender| {
-                let until = self.setup.until.unwrap_or(Nanos(NEVER));
-                sender
-                    .next
-                    .is_some_and(|next| sender.closed.is_some() && Nanos(self.now) < until || next.at < until)
-            })
+        let until = self.setup.until.unwrap_or(Nanos(NEVER));
+        let sends = |sender: &Sender<'_>| match (sender.next, sender.closed) {
+            (Some(next), None) => next.at < until,
+            (next, _) => next.is_some() && Nanos(self.now) < until,
+        };
+        self.controls.is_empty() || self.senders.iter().any(sends)
     }
 
     fn happens(&mut self, slot: u32) -> Result<(), RequestsError> {
@@ -402,7 +402,9 @@ impl<'a, W: Watch> Engine<'a, W> {
             }
         } else {
             while let Some((mut id, was_over)) = self.plan.servers[index].start_device(&mut self.pool) {
+                // It leaves its limiter first: a request is in one list at a time.
                 self.started(index, id, was_over, self.pool.get(id).left);
+                self.plan.servers[index].hand(&mut self.pool, id);
                 let mut bytes = self.pool.get(id).size;
                 while let Some(next) = self.plan.servers[index].join(&mut self.pool, id, &mut bytes) {
                     self.started(index, next, false, self.pool.get(next).left);

@@ -30,6 +30,7 @@ mod plan;
 mod report;
 mod server;
 mod setup;
+mod system;
 mod tally;
 mod watch;
 

@@ -15,8 +15,9 @@ pub(super) struct Serving {
     pub(super) waiting: Waiting,
     /// Demoted, and here from another server or with packets already sent.
     demoted: List,
-    /// Over their limits, and here for the first time: (number, request), in order of arrival. Some have passed meanwhile.
-    over: VecDeque<(u64, u32)>,
+    /// Over their limits, and here for the first time, in order of arrival: number and hop, by which those are known that have
+    /// passed meanwhile, and the request.
+    over: VecDeque<(u64, u32, u32)>,
     /// What is served; [`NONE`] if nothing is.
     pub(super) serves: u32,
     /// How much of a nanosecond too late the present service began: the rest of rounding the ends of those before it up.
@@ -142,7 +143,8 @@ impl Serving {
 
     /// A request comes that is over its limits.
     pub(super) fn push_over(&mut self, pool: &Pool, id: u32) {
-        self.over.push_back((pool.get(id).number, id));
+        let live = pool.get(id);
+        self.over.push_back((live.number, live.hop, id));
     }
 
     /// A request of which a packet was sent is the next of its level again.
@@ -161,9 +163,9 @@ impl Serving {
         if id != NONE {
             return (id, false);
         }
-        while let Some(&(number, id)) = self.over.front() {
+        while let Some(&(number, hop, id)) = self.over.front() {
             let live = pool.get(id);
-            if live.number != number || !live.is_over {
+            if live.number != number || live.hop != hop || !live.is_over {
                 self.over.pop_front();
                 continue;
             }
@@ -207,7 +209,7 @@ impl Serving {
         Some((id, is_over))
     }
 
-    /// A device starts the next request, if its caps let it. Who it is, and whether it was over its limits until now.
+    /// Takes out the next request of a device, if its caps let it start. Who it is, and whether it was over its limits until now.
     pub(super) fn start_device(&mut self, pool: &mut Pool) -> Option<(u32, bool)> {
         let (id, is_over) = self.next(pool);
         let device = self.device.as_ref().expect("it is a device");
@@ -215,11 +217,15 @@ impl Serving {
             return None;
         }
         self.take(pool, id, is_over);
-        let device = self.device.as_mut().expect("it is a device");
+        Some((id, is_over))
+    }
+
+    /// A device is handed a request that may start and was taken out: the first of a batch, or of none.
+    pub(super) fn hand(&mut self, pool: &mut Pool, id: u32) {
+        let Some(device) = &mut self.device else { return };
         device.outstanding += 1;
         device.start(pool, id);
         pool.get_mut(id).frees = true;
-        Some((id, is_over))
     }
 
     /// A device starts the next request as one of the batch that `last` is in, if it is: who it is.
@@ -276,11 +282,11 @@ impl Serving {
         let exact = self.sends * self.nanos - self.late;
         let whole = exact.ceil().max(0.0);
         self.late = whole - exact;
-        self.busy += whole as u64;
+        self.busy = self.busy.saturating_add(whole as u64);
         if let Some(since) = self.starved_since.take() {
             self.starved += now - since;
         }
-        now + whole as u64
+        now.saturating_add(whole as u64)
     }
 
     /// Nothing more can begin now.

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod literal;
+
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::Nanos;
 use proptest::test_runner::Config;

@@ -1,0 +1,72 @@
+//! From what was promised to what is simulated.
+
+use leeward_placement::volumes::{Promise, System};
+use leeward_traces::Stage;
+
+use super::error::RequestsError;
+use super::setup::{Device, Enforced, Over, Server, Setup, StageLimits};
+
+impl Setup {
+    /// The setup that enforces the promises of a system, in their order and with its queues by the same indices. Queues on the way of a
+    /// storage stage are like `device`, the others are links; limits hold requests on networks, and demote them at devices, as the
+    /// thesis' enforcers do.
+    ///
+    /// A promise's profiled tail ([`leeward_placement::volumes::Demand::unloaded`]) is a bound on what a request takes beside its work;
+    /// what it takes here is the device's latency, which should not be above it.
+    ///
+    /// # Errors
+    /// A promise whose parts do not match, or a queue that is on the way of a storage stage and of another.
+    pub fn of_system(system: &System, device: Device) -> Result<Setup, RequestsError> {
+        let mut uses = vec![[false; 2]; system.queues.len()];
+        let mut workloads = Vec::with_capacity(system.promises.len());
+        for promise in &system.promises {
+            let enforced = enforced(promise)?;
+            for (limits, stage) in enforced.stages.iter().zip(Stage::ALL) {
+                for &queue in &limits.route {
+                    // One that does not exist is refused where the setup is checked, by name.
+                    if let Some(uses) = uses.get_mut(queue) {
+                        uses[usize::from(stage == Stage::Storage)] = true;
+                    }
+                }
+            }
+            workloads.push(enforced);
+        }
+        let servers = system.queues.iter().zip(uses).map(|(queue, [network, storage])| {
+            if network && storage {
+                let problem =
+                    "on the way of a storage stage and of a network one: expected one of them".into();
+                return Err(RequestsError::Server { server: queue.name.clone(), problem });
+            }
+            let server = Server::link(&queue.name, queue.capacity);
+            Ok(Server { device: storage.then_some(device), ..server })
+        });
+        Ok(Setup::new(servers.collect::<Result<_, _>>()?, workloads))
+    }
+}
+
+fn enforced(promise: &Promise) -> Result<Enforced, RequestsError> {
+    let workload = &promise.workload;
+    let refuse = |problem: String| RequestsError::Workload { workload: workload.name.clone(), problem };
+    let count = workload.demands.len();
+    let parts = [promise.route.len(), promise.priorities.len(), promise.limits.len()];
+    if parts != [count; 3] {
+        let [routes, priorities, limits] = parts;
+        return Err(refuse(format!(
+            "{routes} routes, {priorities} priorities and {limits} limits: expected one of each for its {count} demands"
+        )));
+    }
+    let mut stages: [StageLimits; 3] = Default::default();
+    for (index, demand) in workload.demands.iter().enumerate() {
+        let at = &mut stages[demand.stage as usize];
+        if !at.route.is_empty() {
+            return Err(refuse(format!("two demands at {}: expected one at most", demand.stage)));
+        }
+        *at = StageLimits {
+            route: promise.route[index].clone(),
+            priority: promise.priorities[index],
+            limits: promise.limits[index].buckets().to_vec(),
+            over: if demand.stage == Stage::Storage { Over::Demoted } else { Over::Held },
+        };
+    }
+    Ok(Enforced { name: workload.name.clone(), slo: workload.slo, weight: 1.0, stages })
+}
