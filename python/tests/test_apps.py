@@ -82,7 +82,7 @@ def test_apps_are_compared_in_words_of_their_own(run: Run, scenario: Path) -> No
     assert any(line.startswith("apps faster than random") for line in lines)
     assert not any("block" in line for line in lines)
     assert "run time: from its hosts to an app's last transfer" in shown.stderr
-    assert "app ring.csv: 10 of 3 tasks and 3 transfers of 850 MB" in shown.stderr
+    assert "app ring.csv: 10 times 3 tasks and 3 transfers of 850 MB" in shown.stderr
     out = scenario.parent / "out"
     page = (out / "report.html").read_text()
     assert "where tasks go" in page

@@ -44,6 +44,11 @@ pub(super) fn read(
     files: &Files,
     tasks: Option<usize>,
 ) -> Result<(usize, Vec<Transfer>), InputError> {
+    if name.to_ascii_lowercase().ends_with(".npy") {
+        let message =
+            "an array of NumPy: in an app file the matrix is CSV; `leeward place tasks --matrix` reads both";
+        return Err(InputError::new(name, message));
+    }
     let mut lines = files.open(name)?.lines();
     let mut square = Square::default();
     let most = tasks.unwrap_or(MOST_TASKS) as u64;

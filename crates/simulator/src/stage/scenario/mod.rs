@@ -148,13 +148,13 @@ impl Scenario {
                 );
                 return Err(error("fault_domains", message).at(wanted));
             }
-        } else if kind != Kind::Apps && cluster.fabric.fault_domain_count() == 1 {
+        } else if kind == Kind::Replicas && cluster.fabric.fault_domain_count() == 1 {
             let message = "the cluster has a single one; `fault_domains: 0` allows copies in one";
             return Err(error("fault_domains", message.into()));
         }
-        if kind == Kind::Apps && (read.fault_domains.is_some() || read.max_imbalance.is_some()) {
+        if kind != Kind::Replicas && (read.fault_domains.is_some() || read.max_imbalance.is_some()) {
             let field = if read.fault_domains.is_some() { "fault_domains" } else { "max_imbalance" };
-            return Err(error(field, "about copies of blocks, and apps have none; leave it out".into()));
+            return Err(error(field, "about copies of blocks, and there are none to place; leave it out".into()));
         }
         let migration = match &read.migration {
             Some(read) if kind != Kind::Apps => {

@@ -74,7 +74,7 @@ impl App {
         }
         let arrivals = self.arrivals(app.request.transfers.len(), horizon)?;
         let provenance = format!(
-            "app {file}: {} of {} tasks and {} transfers of {}",
+            "app {file}: {} times {} tasks and {} transfers of {}",
             arrivals.len(),
             app.request.tasks.len(),
             app.request.transfers.len(),
