@@ -272,7 +272,7 @@ impl Trace {
     fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, u64)> {
         let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
         let mut count = 0_u64;
-        while let Some(request) = requests.next() {
+        for request in requests.by_ref() {
             take(&request.map_err(Refused)?).map_err(Refused)?;
             count += 1;
             if count.is_multiple_of(REQUESTS) {

@@ -15,6 +15,9 @@ use leeward_traces::{Kind, NetworkWork, Request, Work};
 const REQUESTS: usize = 400_000;
 const REPEATS: usize = 5;
 
+/// Writes a request as a line of a dialect.
+type Write = fn(&Request) -> String;
+
 fn main() {
     let shape = Shape {
         rate: 1000.0,
@@ -25,24 +28,24 @@ fn main() {
         volume: 1 << 38,
     };
     let requests: Vec<Request> = Synthetic::new(shape, 1).expect("a shape").take(REQUESTS).collect();
-    let work = median(|| {
+    let work = fastest(|| {
         let mut work = Work::new(NetworkWork::default(), None);
         let arrivals = requests.iter().map(|request| (request.at.0, work.of(request).unwrap().network_out));
         black_box(RbCurve::from_nanos(arrivals).unwrap());
     });
     println!("{:>10} {:>12} {:>12} {:>7}", "dialect", "split/s", "requests/s", "share");
-    let writers: [(&str, fn(&Request) -> String); 5] =
+    let writers: [(&str, Write); 5] =
         [("leeward", leeward), ("compactor", compactor), ("msr", msr), ("spc", spc), ("blktrace", blktrace)];
     for (name, write) in writers {
         let mut text = String::from(if name == "leeward" { "seconds,kind,size,offset\n" } else { "" });
         requests.iter().for_each(|request| text += &write(request));
-        let split = median(|| {
+        let split = fastest(|| {
             let cells = text.lines().map(|line| line.split(',').count());
             black_box(cells.sum::<usize>());
         });
         // The copy of the text that a reader takes in is not counted.
         let mut copies = vec![text.clone().into_bytes(); REPEATS];
-        let read = median(|| {
+        let read = fastest(|| {
             let text = Text::from_bytes("t", copies.pop().expect("a copy a repeat")).unwrap();
             let read = Requests::open(text, &ReadSettings::default()).unwrap();
             assert_eq!(read.map(|request| request.unwrap().size).filter(|&size| size > 0).count(), REQUESTS);
@@ -53,16 +56,14 @@ fn main() {
     println!("\nwork and r-b curve: {:.0} requests/s", REQUESTS as f64 / work);
 }
 
-fn median(mut run: impl FnMut()) -> f64 {
-    let mut times: Vec<f64> = (0..REPEATS)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[REPEATS / 2]
+/// Seconds of the fastest run, which others on the machine disturb least.
+fn fastest(mut run: impl FnMut()) -> f64 {
+    let times = (0..REPEATS).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
 }
 
 fn letter(request: &Request) -> &'static str {

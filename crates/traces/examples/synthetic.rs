@@ -11,6 +11,11 @@ use leeward_traces::synthetic::{Shape, Sizes, Synthetic, TABLE_3_1};
 const SECONDS: u64 = 300;
 
 fn main() -> io::Result<()> {
+    write(&mut BufWriter::new(io::stdout().lock()))
+}
+
+/// The trace as CSV.
+pub fn write(out: &mut impl Write) -> io::Result<()> {
     let described = TABLE_3_1.iter().find(|described| described.letter == 'B').expect("it is in the table");
     let shape = Shape {
         rate: 30.0,
@@ -20,7 +25,6 @@ fn main() -> io::Result<()> {
         sequential_share: 0.2,
         volume: 64 << 30,
     };
-    let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "seconds,kind,size,offset")?;
     let drawn = Synthetic::new(shape, 1).expect("a shape that a trace can have");
     for request in drawn.take_while(|request| request.at.0 < SECONDS * 1_000_000_000) {

@@ -37,6 +37,7 @@ Examples, in the folder of the sources:
   leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad --seeds 10 --out sweep
   leeward place replicas --cluster examples/clusters/reference.yaml \\
       --telemetry examples/telemetry/loads.csv --writer r3h7 --size 256MiB --explain
+  leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json
   leeward serve --cluster examples/clusters/reference.yaml
   leeward cluster show examples/clusters/reference.yaml
 """

@@ -139,6 +139,8 @@ def _left(settings: "Settings", done: float) -> str:
 
 
 def _print(device: dict[str, Any]) -> None:
+    from leeward._native import bytes_text
+
     rows = device["unloaded"]
     tails = {(row["kind"], row["size_bytes"], row["percentile"]): row["seconds"] for row in rows}
     shown = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
@@ -146,7 +148,7 @@ def _print(device: dict[str, Any]) -> None:
     cells = [
         [
             kind,
-            amount(row["size_bytes"], "bytes"),
+            bytes_text(row["size_bytes"]),
             f"{row[f'{kind}_iops']:,.0f}",
             f"{amount(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
             *(duration(tails.get((kind, row["size_bytes"], p))) for p in shown),
