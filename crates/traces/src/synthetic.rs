@@ -4,6 +4,9 @@
 //! between requests (SLO table 3.1). These make others with the same numbers. What the numbers do not say is not in them: gaps
 //! are drawn independently of each other, so there are no bursts of bursts as in real traces.
 //!
+//! A load is a rate times the mean work of a request: draw at any rate, take the work of a request from
+//! [`Statistics`](crate::statistics::Statistics), and draw again at load times capacity over it.
+//!
 //! | C^2 | gaps |
 //! | --- | --- |
 //! | 0 | constant |

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use leeward_fabric::Nanos;
+use leeward_traces::device::Device;
 use leeward_traces::select::{any_start, halves, rotated, window};
 use leeward_traces::statistics::{Statistics, Summary};
 use leeward_traces::synthetic::{Shape, Sizes, Synthetic, TABLE_3_1};
@@ -129,10 +130,29 @@ fn a_shape_that_no_trace_has_names_its_field() {
 }
 
 #[test]
-fn every_workload_of_the_thesis_table_can_be_drawn() {
+fn every_workload_of_the_thesis_table_can_be_drawn_at_its_load() {
+    const COUNT: usize = 50_000;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/slo/disk.yaml");
+    let disk = Device::read(file).unwrap();
     for described in TABLE_3_1 {
-        let made = Synthetic::new(shape(100.0, described.gap_c2), u64::from(described.letter)).unwrap();
-        assert_eq!(made.take(1000).count(), 1000, "{}", described.letter);
+        let drawn = |rate| {
+            let seed = u64::from(described.letter);
+            let mut statistics = Statistics::new(NonZeroU64::new(SECOND).unwrap());
+            let mut work = Work::new(NetworkWork::default(), Some(&disk));
+            for request in Synthetic::new(shape(rate, described.gap_c2), seed).unwrap().take(COUNT) {
+                statistics.push(&request, work.of(&request).unwrap());
+            }
+            statistics.summary()
+        };
+        let (stage, load, capacity) = match described.storage_load {
+            Some(load) => (1, load, 1.0),
+            None => (2, described.network_load, 125e6),
+        };
+        let mean = drawn(1.0).work[stage].unwrap().total / COUNT as f64;
+        let found = drawn(load * capacity / mean);
+        let off = (found.work[stage].unwrap().rate.unwrap() / capacity / load - 1.0).abs();
+        let deviation = (described.gap_c2 / COUNT as f64).sqrt();
+        assert!(off < 6.0 * deviation + 0.01, "{}: load off by {off}", described.letter);
     }
 }
 
