@@ -139,9 +139,9 @@ fn heap(workloads: u64) -> f64 {
         let began = Instant::now();
         let mut heap: BinaryHeap<Reverse<(u64, u32)>> =
             (0..workloads as u32 + 5).map(|id| Reverse((u64::from(id), id))).collect();
-        let mut arrivals = Poisson { state: 1, clock: 0.0, mean: 1000.0, left: REQUESTS };
+        let arrivals = Poisson { state: 1, clock: 0.0, mean: 1000.0, left: REQUESTS };
         let mut sum = 0;
-        while let Some(arrival) = arrivals.next() {
+        for arrival in arrivals {
             for event in 0..5 {
                 let Some(Reverse((time, id))) = heap.pop() else { break };
                 sum ^= time;

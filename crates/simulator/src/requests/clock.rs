@@ -40,6 +40,20 @@ impl Clock {
         (self.nodes[1].time, self.nodes[1].slot)
     }
 
+    /// Whether no slot but this one has a time up to `now`.
+    #[inline]
+    pub(super) fn is_alone(&self, slot: u32, now: u64) -> bool {
+        let mut node = self.leaves + slot as usize;
+        // Each is the winner of its part, and together the parts are all other slots.
+        while node > 1 {
+            if self.nodes[node ^ 1].time <= now {
+                return false;
+            }
+            node /= 2;
+        }
+        true
+    }
+
     /// Writes a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: u32, time: u64) {
@@ -79,6 +93,11 @@ mod tests {
                 prop_assert_eq!(clock.first().0, times[least]);
                 if times[least] != NEVER {
                     prop_assert_eq!(clock.first().1 as usize, least);
+                }
+                for now in 0..6 {
+                    let others = (0..slots).filter(|&other| other != slot);
+                    let is_alone = others.into_iter().all(|other| times[other] > now);
+                    prop_assert_eq!(clock.is_alone(slot as u32, now), is_alone);
                 }
             }
         }

@@ -224,15 +224,25 @@ impl<'a, W: Watch> Engine<'a, W> {
             self.area += u128::from(self.under_way) * u128::from(now - self.now);
             self.now = now;
             self.recorder.until(now);
+            // The server that ended a service, if nothing else happens now: its slot is written when it begins the next.
+            let mut last = None;
             loop {
                 let (time, slot) = self.clock.first();
                 if time != now {
                     break;
                 }
-                self.happens(slot)?;
+                let Some(server) = self.happens(slot)? else { continue };
+                if self.clock.is_alone(slot, now) {
+                    last = Some((server as usize, slot));
+                    break;
+                }
+                self.clock.set(slot, NEVER);
             }
             while let Some(server) = self.dirty.pop() {
                 self.begin(server as usize)?;
+            }
+            if let Some((_, slot)) = last.filter(|&(server, _)| self.plan.servers[server].serves == NONE) {
+                self.clock.set(slot, NEVER);
             }
         }
         let servers = self.plan.servers.iter().zip(&self.setup.servers);
@@ -255,9 +265,13 @@ impl<'a, W: Watch> Engine<'a, W> {
         self.controls.is_empty() || self.senders.iter().any(sends)
     }
 
-    fn happens(&mut self, slot: u32) -> Result<(), RequestsError> {
+    /// Lets happen what a slot is of. The server, if it ended a service: its slot is still to be written.
+    fn happens(&mut self, slot: u32) -> Result<Option<u32>, RequestsError> {
         match self.happens[slot as usize] {
-            Happens::Served(server) => self.served(server as usize)?,
+            Happens::Served(server) => {
+                self.served(server as usize)?;
+                return Ok(Some(server));
+            }
             Happens::Returned(server, way) => self.returned(server as usize, way as usize)?,
             Happens::Passes(limiter) => self.passes(limiter as usize)?,
             Happens::Acts(control) => {
@@ -269,7 +283,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             }
             Happens::Sends(workload) => self.sends(workload as usize)?,
         }
-        Ok(())
+        Ok(None)
     }
 
     /// A workload sends its next request.
@@ -450,7 +464,6 @@ impl<'a, W: Watch> Engine<'a, W> {
     fn served(&mut self, index: usize) -> Result<(), RequestsError> {
         let server = &mut self.plan.servers[index];
         let id = std::mem::replace(&mut server.serves, NONE);
-        self.clock.set(server.slot, NEVER);
         let sent = server.sends;
         let live = self.pool.get_mut(id);
         self.watch.served(Nanos(self.now), index, of(live, sent));

@@ -152,11 +152,8 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
     if let Order::Cake(cake) = server.order {
         let open = |share: f64| share > 0.0 && share < 1.0;
         let bounds = cake.lower > 0.0 && cake.upper >= cake.lower && cake.upper.is_finite();
-        if cake.interval.0 < 1_000_000
-            || !bounds
-            || !open(cake.step)
-            || !(cake.floor > 0.0 && cake.floor <= 1.0)
-        {
+        let floor = cake.floor > 0.0 && cake.floor <= 1.0;
+        if cake.interval.0 < 1_000_000 || !bounds || !open(cake.step) || !floor {
             return refuse(format!(
                 "{cake:?}: expected an interval of 1 ms or more, bounds with 0 < lower <= upper, a step between 0 and 1, and a floor above 0 and at most 1"
             ));
