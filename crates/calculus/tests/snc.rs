@@ -312,3 +312,17 @@ fn dependencies_named_in_a_circle_are_one_group() {
     assert_eq!(circle, with([&[], &["w0"], &["w1"]]));
     assert!(circle[2].seconds > with([&[], &[], &[]])[2].seconds);
 }
+
+#[test]
+fn coarse_bounds_are_bounds_and_not_much_above_the_least() {
+    let models = [bursty(0.1, 0.2, 0.1), bursty(0.1, 0.3, 0.1), bursty(0.2, 0.1, 0.1)];
+    let places = [(0, 0, 0, false), (0, 0, 1, false), (1, 0, 2, false), (1, 0, 3, false)];
+    let (queues, workloads) = bipartite(&models, &places, 2.0);
+    let mut network = Network::new(&queues, &workloads).unwrap();
+    let least = network.bounds(Analysis::Bipartite);
+    network.coarse(true);
+    for (coarse, least) in network.bounds(Analysis::Bipartite).into_iter().zip(least) {
+        let (coarse, least) = (coarse.seconds.unwrap(), least.seconds.unwrap());
+        assert!(coarse >= least && coarse <= 1.3 * least, "{coarse} {least}");
+    }
+}

@@ -100,6 +100,7 @@ pub struct Expressions {
     pub(super) evaluator: Evaluator,
     pub(super) lyapunov: bool,
     pub(super) by_request: bool,
+    pub(super) coarse: bool,
     facts: Vec<Fact>,
     groups: usize,
     words: usize,
@@ -122,11 +123,18 @@ impl Expressions {
             evaluator: Evaluator::default(),
             lyapunov: false,
             by_request: false,
+            coarse: false,
             facts: Vec::new(),
             groups,
             words: groups.div_ceil(64).max(1),
             sets: Vec::new(),
         })
+    }
+
+    /// Whether the least is looked for on the grid of thetas only. Such a latency is a bound as well, a tenth or two
+    /// above the least; all workloads share the thetas of the grid, so that it is sooner had. Off at first.
+    pub fn coarse(&mut self, on: bool) {
+        self.coarse = on;
     }
 
     /// Whether latencies are tightened by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1, so an output or

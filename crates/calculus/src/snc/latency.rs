@@ -212,7 +212,7 @@ impl Search<'_> {
             self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
             self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
             let Some(mut found) = self.over_theta() else { continue };
-            if !self.exponents.is_empty() {
+            if !self.exponents.is_empty() && !self.of.coarse {
                 found = self.descend(found, &[]);
             }
             if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
@@ -220,7 +220,7 @@ impl Search<'_> {
             }
         }
         let (best, parameters) = best?;
-        if self.stretches.is_empty() {
+        if self.stretches.is_empty() || self.of.coarse {
             return Some(best);
         }
         self.of.parameters.copy_from_slice(&parameters);
@@ -278,6 +278,10 @@ impl Search<'_> {
             if value.is_finite() && value > FAR * best {
                 break;
             }
+        }
+        if self.of.coarse {
+            let least = scan.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|point| point.1.is_finite());
+            return least.map(|&(at, seconds)| Tail { seconds, theta: grid(at) });
         }
         let value = |at: usize| scan.get(at).map_or(f64::INFINITY, |point| point.1);
         let minima: Vec<usize> = (0..scan.len())

@@ -239,6 +239,11 @@ impl Network {
         self.expressions.lyapunov(on);
     }
 
+    /// Whether bounds are looked for on a grid only ([`Expressions::coarse`]); off at first.
+    pub fn coarse(&mut self, on: bool) {
+        self.expressions.coarse(on);
+    }
+
     /// Whether percentiles are of requests instead of time ([`Expressions::by_request`]); off at first, as published.
     /// Of [`Analysis::HopByHop`] the first queue only.
     pub fn by_request(&mut self, on: bool) {

@@ -120,9 +120,14 @@ impl<'s> Bounds<'s> {
     pub fn bound(&mut self, promise: usize, method: Method) -> Result<Bound, Unbounded> {
         let stages = match method {
             Method::Best => return self.best(promise),
-            Method::Snc => self.stochastic(promise)?,
+            Method::Snc => self.stochastic(promise, false)?,
             Method::Dnc | Method::PriorityMeister => self.deterministic(promise, method)?,
         };
+        self.sum(promise, &stages, method)
+    }
+
+    /// The bound of delays in limiters and queues.
+    fn sum(&self, promise: usize, stages: &[f64], method: Method) -> Result<Bound, Unbounded> {
         let demands = &self.parts.system.promises[promise].workload.demands;
         let stages: Vec<f64> = stages.iter().zip(demands).map(|(queues, of)| queues + of.unloaded).collect();
         let seconds: f64 = stages.iter().sum();
@@ -149,7 +154,7 @@ impl<'s> Bounds<'s> {
         let outcome = match method {
             // One that suffices is enough.
             Method::Best => self.first_within(promise, slo),
-            method => self.bound(promise, method),
+            method => self.within(promise, method, slo),
         };
         let met = outcome.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency);
         (!met).then_some(Miss { promise, slo, outcome })
@@ -163,13 +168,25 @@ impl<'s> Bounds<'s> {
     fn first_within(&mut self, promise: usize, slo: Slo) -> Result<Bound, Unbounded> {
         let mut found = Vec::new();
         for method in SINGLE {
-            let bound = self.bound(promise, method);
+            let bound = self.within(promise, method, slo);
             if bound.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency) {
                 return bound;
             }
             found.push(bound);
         }
         least(found)
+    }
+
+    /// A bound, which may be above the least where that is within the SLO.
+    fn within(&mut self, promise: usize, method: Method, slo: Slo) -> Result<Bound, Unbounded> {
+        if method == Method::Snc {
+            let coarse = self.stochastic(promise, true)?;
+            let bound = self.sum(promise, &coarse, method)?;
+            if bound.seconds <= slo.latency {
+                return Ok(bound);
+            }
+        }
+        self.bound(promise, method)
     }
 
     fn deterministic(&mut self, promise: usize, method: Method) -> Result<Vec<f64>, Unbounded> {
@@ -194,7 +211,7 @@ impl<'s> Bounds<'s> {
         known[at].map_err(|fault| fault.of(parts, part))
     }
 
-    fn stochastic(&mut self, promise: usize) -> Result<Vec<f64>, Unbounded> {
+    fn stochastic(&mut self, promise: usize, coarse: bool) -> Result<Vec<f64>, Unbounded> {
         let parts = self.parts.of(promise);
         let Some(slo) = self.parts.system.promises[promise].workload.slo else {
             return Err(Unbounded::NoSlo { workload: self.name(promise) });
@@ -207,7 +224,7 @@ impl<'s> Bounds<'s> {
             let (parts, settings) = (&self.parts, self.settings);
             let network = self.networks[component]
                 .get_or_insert_with(|| stochastic::Component::new(parts, component, settings));
-            stages.push(network.delay(parts, part, percentile)?);
+            stages.push(network.delay(parts, part, percentile, coarse)?);
         }
         Ok(stages)
     }

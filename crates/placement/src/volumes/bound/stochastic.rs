@@ -53,8 +53,14 @@ impl Component {
         Component { within, faults, network }
     }
 
-    /// The delay of a part that a share of requests stays within: `percentile` percent.
-    pub fn delay(&mut self, parts: &Parts<'_>, part: usize, percentile: f64) -> Result<f64, Unbounded> {
+    /// The delay of a part that a share of requests stays within: `percentile` percent. `coarse`: a little more than that, sooner.
+    pub fn delay(
+        &mut self,
+        parts: &Parts<'_>,
+        part: usize,
+        percentile: f64,
+        coarse: bool,
+    ) -> Result<f64, Unbounded> {
         let priority = parts.parts[part].priority;
         let own = self.faults.iter().find(|(of, _)| *of == part);
         let met = || self.faults.iter().find(|&&(of, _)| parts.parts[of].priority <= priority);
@@ -72,6 +78,7 @@ impl Component {
             }
         };
         let at = self.within.binary_search(&part).expect("a part without a fault is in the network");
+        network.coarse(coarse);
         match network.stage_bound(at, 0, percentile, Analysis::Bipartite) {
             Ok(Latency::Bounded(tail)) => Ok(tail.seconds),
             Ok(Latency::Unstable(unstable)) => Err(Unbounded::Unstable { workload, stage, unstable }),
