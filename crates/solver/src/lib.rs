@@ -26,10 +26,14 @@
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
-use highs::{Col, HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense};
+use highs::{Col, HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense, SolvedModel};
 
 /// How much a row of a linear program, divided by its largest coefficient, may be off; HiGHS takes no less than 1e-10.
 const TOLERANCE: f64 = 1e-9;
+
+/// HiGHS's numbers for the dual and the primal simplex method.
+const DUAL: i32 = 1;
+const PRIMAL: i32 = 4;
 
 /// A variable of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +161,45 @@ impl Program {
     /// [`SolverError`], where there are no values to return.
     pub fn minimise(&self, limits: Limits, start: Option<&[f64]>) -> Result<Solution, SolverError> {
         self.check()?;
+        let whole = self.columns.iter().any(|column| column.whole);
+        let mut solved = self.solve(whole, limits, start, DUAL)?;
+        let ended = [
+            HighsModelStatus::Optimal,
+            HighsModelStatus::Infeasible,
+            HighsModelStatus::Unbounded,
+            HighsModelStatus::UnboundedOrInfeasible,
+        ];
+        if !whole && !ended.contains(&solved.status()) {
+            // Where nothing satisfies all rows, the dual method at times cannot prove it; the primal one can.
+            solved = self.solve(whole, limits, start, PRIMAL)?;
+            if !ended.contains(&solved.status()) {
+                return Err(SolverError::Failed(format!("it ended as {:?}", solved.status())));
+            }
+        }
+        match solved.status() {
+            HighsModelStatus::Infeasible => return Err(SolverError::Infeasible),
+            HighsModelStatus::Unbounded | HighsModelStatus::UnboundedOrInfeasible => {
+                return Err(SolverError::Unbounded);
+            }
+            _ if solved.primal_solution_status() != HighsSolutionStatus::Feasible => {
+                return Err(SolverError::Limit { nodes: limits.nodes });
+            }
+            _ => {}
+        }
+        let optimal = solved.status() == HighsModelStatus::Optimal;
+        let gap = if whole && !optimal { solved.mip_gap().max(0.0) } else { 0.0 };
+        let (values, objective) = (solved.get_solution().columns().to_vec(), solved.objective_value());
+        Ok(Solution { values, objective, gap })
+    }
+
+    /// Has HiGHS solve it, a linear program by this simplex method.
+    fn solve(
+        &self,
+        whole: bool,
+        limits: Limits,
+        start: Option<&[f64]>,
+        method: i32,
+    ) -> Result<SolvedModel, SolverError> {
         let failed = |what: &str| SolverError::Failed(what.to_owned());
         let mut problem = RowProblem::default();
         let columns: Vec<Col> = (self.columns.iter())
@@ -164,7 +207,6 @@ impl Program {
                 problem.add_column_with_integrality(column.cost, column.bounds.clone(), column.whole)
             })
             .collect();
-        let whole = self.columns.iter().any(|column| column.whole);
         for row in &self.rows {
             let scale = if whole { 1.0 } else { row.scale() };
             let terms =
@@ -182,6 +224,7 @@ impl Program {
         if !whole {
             model.set_option("presolve", "off");
             model.set_option("solver", "simplex");
+            model.set_option("simplex_strategy", method);
             model.set_option("primal_feasibility_tolerance", TOLERANCE);
             model.set_option("dual_feasibility_tolerance", TOLERANCE);
         }
@@ -189,21 +232,7 @@ impl Program {
             let given = model.try_set_solution(Some(start), None, None, None);
             given.map_err(|e| failed(&format!("the start: {e:?}")))?;
         }
-        let solved = model.try_solve().map_err(|e| failed(&format!("{e:?}")))?;
-        match solved.status() {
-            HighsModelStatus::Infeasible => return Err(SolverError::Infeasible),
-            HighsModelStatus::Unbounded | HighsModelStatus::UnboundedOrInfeasible => {
-                return Err(SolverError::Unbounded);
-            }
-            _ if solved.primal_solution_status() != HighsSolutionStatus::Feasible => {
-                return Err(SolverError::Limit { nodes: limits.nodes });
-            }
-            _ => {}
-        }
-        let optimal = solved.status() == HighsModelStatus::Optimal;
-        let gap = if whole && !optimal { solved.mip_gap().max(0.0) } else { 0.0 };
-        let (values, objective) = (solved.get_solution().columns().to_vec(), solved.objective_value());
-        Ok(Solution { values, objective, gap })
+        model.try_solve().map_err(|e| failed(&format!("{e:?}")))
     }
 
     /// Whether everything is a number.

@@ -6,6 +6,7 @@
 pub mod admit;
 pub mod bound;
 pub mod limits;
+pub mod pack;
 pub mod priorities;
 mod system;
 mod workload;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_placement::volumes::pack::{Client, Site};
 use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::Stage;
 use serde_json::Value;
@@ -99,4 +100,32 @@ pub fn workloads(folder: &Path, topology: &Value) -> Vec<Workload> {
         }
     };
     each(&topology["clients"]).iter().map(workload).collect()
+}
+
+/// A topology of the released code, packed or not.
+pub fn topology(path: &Path) -> Value {
+    let text = match path.extension() {
+        Some(extension) if extension == "gz" => {
+            let file =
+                std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).expect("text");
+            text
+        }
+        _ => std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+    };
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Its clients, each with a slot a virtual machine, and its servers with one SSD each, on links of 1 Gb/s.
+pub fn site(topology: &Value) -> Site {
+    let mut clients: BTreeMap<String, u32> = BTreeMap::new();
+    for vm in each(&topology["clientVMs"]) {
+        *clients.entry(text(&vm["clientHost"]).to_owned()).or_default() += 1;
+    }
+    let clients = clients.into_iter().map(|(name, slots)| Client { name, slots: Some(slots) }).collect();
+    let mut servers: Vec<(String, usize)> =
+        each(&topology["serverVMs"]).iter().map(|vm| (text(&vm["serverHost"]).to_owned(), 1)).collect();
+    servers.sort();
+    Site::star(clients, servers, 125e6).expect("a right site")
 }

@@ -74,14 +74,6 @@ pub enum SystemError {
         /// Its limits.
         limits: usize,
     },
-    /// A demand that crosses nothing.
-    #[error("workload `{workload}` crosses no queue at {stage}")]
-    NoRoute {
-        /// The workload.
-        workload: String,
-        /// The stage.
-        stage: &'static str,
-    },
     /// A queue that does not exist.
     #[error("workload `{workload}` crosses queue {queue}, and there are {queues}, numbered from 0")]
     Queue {
@@ -343,10 +335,7 @@ fn validate(system: &System) -> Result<(), SystemError> {
         if [routes, priorities, limits] != [demands; 3] {
             return Err(SystemError::Shape { workload: workload(), demands, routes, priorities, limits });
         }
-        for (path, demand) in promise.route.iter().zip(&promise.workload.demands) {
-            if path.is_empty() {
-                return Err(SystemError::NoRoute { workload: workload(), stage: demand.stage.name() });
-            }
+        for path in &promise.route {
             let queues = system.queues.len();
             if let Some(&queue) = path.iter().find(|&&queue| queue >= queues) {
                 return Err(SystemError::Queue { workload: workload(), queue, queues });

@@ -59,7 +59,7 @@ impl Default for CompactorSettings {
 }
 
 /// The way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Compactor {
     settings: CompactorSettings,
 }
@@ -126,12 +126,6 @@ impl Compactor {
         let mut excess: Vec<Excess> = over.map(|(over, by)| Excess { over, by }).collect();
         excess.sort_by(|a, b| b.by.total_cmp(&a.by));
         Ok((!excess.is_empty()).then_some(Binding { excess }))
-    }
-}
-
-impl Default for Compactor {
-    fn default() -> Self {
-        Compactor { settings: CompactorSettings::default() }
     }
 }
 

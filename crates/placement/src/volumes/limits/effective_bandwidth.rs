@@ -61,7 +61,11 @@ impl EffectiveBandwidth {
         // Delays fall as the share grows, so the least share that keeps the budget is found by halving. A stage's rate is
         // not below its mean.
         let rates = |share: f64| -> Vec<f64> {
-            capacities.iter().enumerate().map(|(at, capacity)| (share * capacity).max(floor(at))).collect()
+            capacities
+                .iter()
+                .enumerate()
+                .map(|(at, capacity)| (share * capacity).min(f64::MAX).max(floor(at)))
+                .collect()
         };
         let kept = |rates: &[f64]| {
             let delays = rates.iter().zip(demands).map(|(&rate, demand)| delay_at(&demand.arrivals, rate));
@@ -92,8 +96,9 @@ impl Limiting for EffectiveBandwidth {
             if budget <= 0.0 {
                 return Err(alone("the profiled tails alone take all of its SLO"));
             }
+            // Where it crosses no queue, any rate will do.
             let least = |path: &Vec<usize>| {
-                path.iter().map(|&queue| problem.queues[queue].capacity).fold(f64::INFINITY, f64::min)
+                path.iter().map(|&queue| problem.queues[queue].capacity).fold(f64::MAX, f64::min)
             };
             let capacities: Vec<f64> = free.route.iter().map(least).collect();
             let bucket = |rate| TokenBucket::new(rate, 0.0).map(ArrivalCurve::from);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! workloads on routes (Problem) --Limiting--> a bucket for each demand --bounds--> every SLO kept, or not
-//! \\--------------------------------------- settle ---------------------------------------/
+//! \--------------------------------------- settle ---------------------------------------/
 //! ```
 //!
 //! `compactor` chooses for all workloads together; the others for each by itself, and are what it is compared with. Whatever
@@ -33,7 +33,9 @@ pub use problem::Problem;
 pub use settle::{Settled, Unsettled, settle};
 pub use several::Several;
 
+pub(crate) use check::Known;
 use problem::Free;
+pub(crate) use settle::settle_knowing;
 
 /// Why no limits were chosen.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! The linear program of the compactor.
 //!
 //! The thesis has variables r and b for each workload and stage, and a row for each straight piece of its r-b curve. Here the pieces
-//! are variables: r falls from the curve's first vertex by x_1 + x_2 + ..., each x_i up to the length of its piece, and b rises
-//! by the sum of t_i x_i, where t_i is the piece's slope. The slopes rise from piece to piece and b only ever stands where less is
-//! better, so a least solution may take the pieces in order, and then (r, b) is on the curve: the objective is the thesis'. What is
-//! gained is a program of some tens of rows in place of hundreds, and a b that is never below its curve.
+//! are variables, each how much of it is taken: from the curve's first vertex r falls over a piece by its length, and b rises by
+//! its height. Pieces grow steeper one after another and b only ever stands where less is better, so a least solution may take
+//! them in order, and then (r, b) is on the curve: the objective is the thesis'. What is gained is a program of some tens of rows
+//! in place of hundreds, numbers of one size, and a b that is never below its curve.
 
 use std::collections::BTreeMap;
 
@@ -29,12 +29,10 @@ pub(super) struct Compaction<'p, 'a> {
 
 /// An r-b curve as variables.
 struct Pieces {
-    /// What rates are divided by: the capacity of its first queue.
-    unit: f64,
     first: TokenBucket,
     lowest: f64,
-    /// Each piece: how far r falls, in units, and by how much b rises for each unit of work a second.
-    pieces: Vec<(Variable, f64)>,
+    /// Each piece, how much of which is taken: by how much r falls over it, and b rises.
+    pieces: Vec<(Variable, f64, f64)>,
 }
 
 /// What counts of one demand in a row: for each of its rate, and of its burst.
@@ -50,8 +48,16 @@ impl<'p, 'a> Compaction<'p, 'a> {
         for (at, free) in problem.free.iter().enumerate() {
             let mut demands = Vec::with_capacity(free.route.len());
             for (index, (path, demand)) in free.route.iter().zip(&free.workload.demands).enumerate() {
-                let unit = problem.queues[path[0]].capacity;
-                demands.push(Pieces::new(&demand.arrivals, unit, cost, &mut program));
+                let capacities = path.iter().map(|&queue| problem.queues[queue].capacity);
+                // A burst that takes longer than the SLO at the fastest of its queues is of no use. Without its part of the curve
+                // no number is much larger than the others.
+                let most = match free.budget().filter(|_| !over) {
+                    Some(budget) => budget * capacities.clone().fold(0.0, f64::max),
+                    None => f64::INFINITY,
+                };
+                // A demand that crosses no queue (its server is its client) is in no one's way at any rate.
+                let unit = capacities.clone().next();
+                demands.push(Pieces::new(&demand.arrivals, unit, most, cost, &mut program));
                 for (hop, &queue) in path.iter().enumerate() {
                     if counts(problem, queues, queue, hop) {
                         seats[queue].push((at, index, hop));
@@ -202,7 +208,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
             let choice = &self.choices[free][demand];
             constant += rate * choice.first.rate() + burst * choice.first.burst();
             let piece =
-                |&(variable, slope): &(Variable, f64)| (variable, choice.unit * (slope * burst - rate));
+                |&(variable, fall, rise): &(Variable, f64, f64)| (variable, burst * rise - rate * fall);
             terms.extend(choice.pieces.iter().map(piece));
         }
         if terms.is_empty() {
@@ -258,20 +264,35 @@ fn counts(problem: &Problem<'_>, queues: Queues, queue: usize, hop: usize) -> bo
 }
 
 impl Pieces {
-    fn new(arrivals: &ArrivalCurve, unit: f64, cost: f64, program: &mut Program) -> Pieces {
-        let pieces = arrivals.buckets().windows(2).map(|pair| {
-            let length = pair[0].rate() - pair[1].rate();
-            let slope = (pair[1].burst() - pair[0].burst()) / length;
-            (program.add(cost, 0.0..=length / unit), slope)
-        });
-        let (first, lowest) = (arrivals.buckets()[0], arrivals.rate());
-        Pieces { unit, first, lowest, pieces: pieces.collect() }
+    fn new(
+        arrivals: &ArrivalCurve,
+        unit: Option<f64>,
+        most: f64,
+        cost: f64,
+        program: &mut Program,
+    ) -> Pieces {
+        let first = arrivals.buckets()[0];
+        let mut this = Pieces { first, lowest: first.rate(), pieces: Vec::new() };
+        let Some(unit) = unit else { return this };
+        for pair in arrivals.buckets().windows(2) {
+            let (length, rise) = (pair[0].rate() - pair[1].rate(), pair[1].burst() - pair[0].burst());
+            let part = ((most - pair[0].burst()) / rise).min(1.0);
+            if part <= 0.0 {
+                break;
+            }
+            let (fall, rise) = (part * length, part * rise);
+            this.lowest = if part < 1.0 { pair[0].rate() - fall } else { pair[1].rate() };
+            this.pieces.push((program.add(cost * fall / unit, 0.0..=1.0), fall, rise));
+        }
+        this
     }
 
     fn at(&self, solution: Option<&Solution>, arrivals: &ArrivalCurve) -> ArrivalCurve {
-        let value = |solution: &Solution| self.pieces.iter().map(|(piece, _)| solution.value(*piece)).sum();
-        let fallen: f64 = solution.map_or(0.0, value);
-        let rate = (self.first.rate() - self.unit * fallen).clamp(self.lowest, self.first.rate());
+        let fallen = |solution: &Solution| {
+            self.pieces.iter().map(|&(piece, fall, _)| fall * solution.value(piece)).sum::<f64>()
+        };
+        let rate = self.first.rate() - solution.map_or(0.0, fallen);
+        let rate = rate.clamp(self.lowest, self.first.rate());
         let burst = arrivals.burst_at(rate).expect("a rate from the mean on has a burst");
         TokenBucket::new(rate, burst).expect("a vertex of a curve is a bucket").into()
     }

@@ -1,0 +1,351 @@
+//! A server tried for a workload.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+
+use super::super::limits::{Known, NoLimits, Unsettled, settle_knowing};
+use super::super::system::{Promise, Queue, System};
+use super::super::workload::Workload;
+use super::hopeless::{self, hopeless};
+use super::packing::{Packing, Placed};
+use super::report::Why;
+
+/// How much of a queue the rates configured and the least new one may be together for fast first fit to try, as in the
+/// released code.
+const FULL: f64 = 0.999999;
+
+/// A place that keeps every SLO, and what changes with it.
+pub(super) struct Fit {
+    pub new: Placed,
+    pub limits: Vec<(u64, Vec<ArrivalCurve>)>,
+    pub delays: Vec<(u64, Vec<Vec<f64>>)>,
+    pub read: Vec<usize>,
+}
+
+/// The search for a place.
+pub(super) struct Search<'a> {
+    pub packing: &'a Packing,
+    pub workload: Arc<Workload>,
+    pub level: u64,
+    /// The client it must run on.
+    pub asked: Option<usize>,
+}
+
+/// A place that is not ruled out yet.
+struct Place {
+    server: usize,
+    device: usize,
+    client: usize,
+    route: Vec<Vec<usize>>,
+}
+
+/// What a place is ruled out by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Out {
+    Rates,
+    Bursts,
+    Full,
+}
+
+#[derive(Default)]
+struct Counts {
+    rates: usize,
+    bursts: usize,
+    full: usize,
+    limits: usize,
+    unknown: usize,
+}
+
+impl Search<'_> {
+    /// The first place, in order of servers and their devices.
+    pub fn first(&self) -> Result<Fit, Why> {
+        let packing = self.packing;
+        let spare = self.asked.or_else(|| self.most_free());
+        let mut counts = Counts::default();
+        let mut alone: Option<Unsettled> = None;
+        let (mut tried, mut clients) = (0, 0);
+        // Servers by themselves that are alike need no second try.
+        let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
+        let threads = packing.settings.threads;
+        let mut waiting: Vec<Place> = Vec::with_capacity(threads);
+        let servers = packing.site.servers().iter().enumerate();
+        let mut places =
+            servers.flat_map(|(server, of)| (0..of.devices.len()).map(move |device| (server, device)));
+        loop {
+            waiting.clear();
+            for (server, device) in places.by_ref() {
+                tried += 1;
+                let Some(client) = self.client(server, spare) else { continue };
+                clients += 1;
+                let place = self.place(server, device, client);
+                match self.ruled_out(&place) {
+                    Some(Out::Rates) => counts.rates += 1,
+                    Some(Out::Bursts) => counts.bursts += 1,
+                    Some(Out::Full) => counts.full += 1,
+                    None if self.unlike(&place, &mut known) => waiting.push(place),
+                    None => counts.limits += 1,
+                }
+                if waiting.len() == threads {
+                    break;
+                }
+            }
+            if waiting.is_empty() {
+                break;
+            }
+            for (place, found) in waiting.iter().zip(self.try_all(&waiting)) {
+                match found {
+                    Ok(fit) => return Ok(fit),
+                    Err(Unsettled::NoLimits(NoLimits::Solver { .. })) => counts.unknown += 1,
+                    Err(why) => {
+                        counts.limits += 1;
+                        if packing.on[place.server].is_empty() {
+                            alone = Some(why);
+                        }
+                    }
+                }
+            }
+        }
+        match alone {
+            _ if clients == 0 => Err(Why::NoClient),
+            Some(why) => Err(Why::Alone(why.to_string())),
+            None => {
+                let Counts { rates, bursts, full, limits, unknown } = counts;
+                Err(Why::NoRoom { servers: tried, rates, bursts, full, limits, unknown })
+            }
+        }
+    }
+
+    /// The outcome for each of some places, in order.
+    fn try_all(&self, places: &[Place]) -> Vec<Result<Fit, Unsettled>> {
+        if places.len() == 1 {
+            return vec![self.fit(&places[0])];
+        }
+        std::thread::scope(|scope| {
+            let handles: Vec<_> = places.iter().map(|place| scope.spawn(|| self.fit(place))).collect();
+            let join = |handle: std::thread::ScopedJoinHandle<'_, _>| match handle.join() {
+                Ok(found) => found,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            handles.into_iter().map(join).collect()
+        })
+    }
+
+    fn free(&self, client: usize) -> u32 {
+        let slots = self.packing.site.clients()[client].slots.unwrap_or(u32::MAX);
+        slots.saturating_sub(self.packing.running[client])
+    }
+
+    /// The client with the most free slots, the first of those alike.
+    fn most_free(&self) -> Option<usize> {
+        let clients = 0..self.packing.site.clients().len();
+        clients
+            .filter(|&client| self.free(client) > 0)
+            .max_by_key(|&client| (self.free(client), std::cmp::Reverse(client)))
+    }
+
+    /// The client for a volume on this server.
+    fn client(&self, server: usize, spare: Option<usize>) -> Option<usize> {
+        if self.asked.is_some() {
+            return self.asked.filter(|&client| self.free(client) > 0);
+        }
+        let packing = self.packing;
+        let there = packing.on[server].iter().map(|id| packing.placed[id].client);
+        let mut grouped = packing.grouped[server].into_iter().chain(there);
+        grouped.find(|&client| self.free(client) > 0).or(spare)
+    }
+
+    fn place(&self, server: usize, device: usize, client: usize) -> Place {
+        let path = |stage| self.packing.site.path(client, server, device, stage);
+        let route = self.workload.demands.iter().map(|demand| path(demand.stage)).collect();
+        Place { server, device, client, route }
+    }
+
+    /// Whether a place is out of the question, by what can be told without choosing limits.
+    fn ruled_out(&self, place: &Place) -> Option<Out> {
+        let packing = self.packing;
+        let mut full = false;
+        for (path, demand) in place.route.iter().zip(&self.workload.demands) {
+            for &queue in path {
+                let (asked, capacity) = (packing.asked[queue], packing.site.queues()[queue].capacity);
+                let rate = demand.arrivals.rate();
+                // A capacity that is none has no room either.
+                if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {
+                    return Some(Out::Rates);
+                }
+                full |= asked.configured + rate > FULL * capacity;
+            }
+        }
+        if packing.settings.fast && full {
+            return Some(Out::Full);
+        }
+        if packing.way.together() && self.hopeless(place) {
+            return Some(Out::Bursts);
+        }
+        None
+    }
+
+    fn hopeless(&self, place: &Place) -> bool {
+        let packing = self.packing;
+        for (at, path) in place.route.iter().enumerate() {
+            let &[queue] = path.as_slice() else { continue };
+            let mut seats = Vec::with_capacity(packing.at[queue].len() + 1);
+            for id in &packing.at[queue] {
+                let other = &packing.placed[id];
+                for (at, path) in other.route.iter().enumerate() {
+                    if path.contains(&queue) {
+                        let (workload, route) = (&*other.workload, &other.route);
+                        seats.push(self.seat(workload, other.level, route, at, place));
+                    }
+                }
+            }
+            seats.push(self.seat(&self.workload, self.level, &place.route, at, place));
+            if hopeless(packing.site.queues()[queue].capacity, &seats) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A workload at one of its queues, with what its SLO leaves for it: less its tails, and less the least that its other stages
+    /// take at their first queues, where everyone has the least burst.
+    fn seat<'w>(
+        &self,
+        workload: &'w Workload,
+        level: u64,
+        route: &[Vec<usize>],
+        stage: usize,
+        place: &Place,
+    ) -> hopeless::Seat<'w> {
+        let packing = self.packing;
+        let mut budget = workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
+        for (at, demand) in workload.demands.iter().enumerate() {
+            budget -= demand.unloaded;
+            let Some(&first) = route[at].first().filter(|_| at != stage) else { continue };
+            let burst = |workload: &Workload, route: &[Vec<usize>]| -> f64 {
+                let there =
+                    workload.demands.iter().zip(route).filter(|(_, path)| path.first() == Some(&first));
+                there.map(|(demand, _)| demand.arrivals.burst()).sum()
+            };
+            let others = packing.at[first].iter().map(|id| &packing.placed[id]);
+            let others = others.filter(|other| other.level <= level);
+            let mut bursts: f64 = others.map(|other| burst(&other.workload, &other.route)).sum();
+            if self.level <= level {
+                bursts += burst(&self.workload, &place.route);
+            }
+            budget -= bursts / packing.site.queues()[first].capacity;
+        }
+        hopeless::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
+    }
+
+    /// Whether a place is unlike all tried before: one of empty queues of the same capacities is like another.
+    fn unlike(&self, place: &Place, known: &mut BTreeSet<Vec<u64>>) -> bool {
+        let mut queues = place.route.iter().flatten();
+        if queues.clone().any(|&queue| !self.packing.at[queue].is_empty()) {
+            return true;
+        }
+        let capacity = |&queue: &usize| self.packing.site.queues()[queue].capacity.to_bits();
+        let mut alike: Vec<u64> = queues.by_ref().map(capacity).collect();
+        alike.extend(place.route.iter().map(|path| path.len() as u64));
+        known.insert(alike)
+    }
+
+    /// Chooses limits for the workload at a place, and for those that are on the server where the way chooses for all together.
+    fn fit(&self, place: &Place) -> Result<Fit, Unsettled> {
+        let packing = self.packing;
+        let free: &[u64] = if packing.way.together() { &packing.on[place.server] } else { &[] };
+        let touched = self.touched(place, free);
+        let mut members: BTreeSet<u64> = BTreeSet::new();
+        for &queue in &touched {
+            members.extend(&packing.at[queue]);
+        }
+        members.extend(free);
+        let mut levels: Vec<u64> = members.iter().map(|id| packing.placed[id].level).collect();
+        levels.push(self.level);
+        levels.sort_unstable();
+        levels.dedup();
+
+        let mut local: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queues: Vec<Queue> = Vec::new();
+        let mut known = Vec::with_capacity(members.len() + 1);
+        let mut promises = Vec::with_capacity(members.len() + 1);
+        let mut add =
+            |workload: &Arc<Workload>, level, route: &[Vec<usize>], limits, delays: Option<&[Vec<f64>]>| {
+                let mut at = |queue: usize| {
+                    *local.entry(queue).or_insert_with(|| {
+                        queues.push(packing.site.queues()[queue].clone());
+                        queues.len() - 1
+                    })
+                };
+                let mapped = route.iter().map(|path| path.iter().map(|&queue| at(queue)).collect());
+                let mapped: Vec<Vec<usize>> = mapped.collect();
+                let hop = |demand: usize, hop: usize| Known {
+                    seconds: delays.map_or(0.0, |delays| delays[demand][hop]),
+                    stands: !touched.contains(&route[demand][hop]),
+                };
+                let hops = |demand: usize| (0..route[demand].len()).map(|at| hop(demand, at)).collect();
+                known.push((0..route.len()).map(hops).collect());
+                let priority = levels.partition_point(|&of| of < level) as u32;
+                promises.push(Promise {
+                    workload: workload.clone(),
+                    priorities: vec![priority; mapped.len()],
+                    route: mapped,
+                    limits,
+                });
+            };
+        for id in &members {
+            let Placed { workload, level, route, limits, delays, .. } = &packing.placed[id];
+            add(workload, *level, route, limits.clone(), Some(delays));
+        }
+        let own = self.workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
+        add(&self.workload, self.level, &place.route, own, None);
+
+        let is_free = |id: &u64| free.contains(id);
+        let mut chosen: Vec<usize> =
+            members.iter().enumerate().filter(|(_, id)| is_free(id)).map(|at| at.0).collect();
+        chosen.push(members.len());
+        let system = System { queues, promises };
+        let settled = settle_knowing(system, &chosen, &*packing.way, packing.settings.packets(), known)?;
+        let mut limits = settled.limits;
+        let mut delays = settled.hops;
+        let new = Placed {
+            workload: self.workload.clone(),
+            client: place.client,
+            server: place.server,
+            device: place.device,
+            level: self.level,
+            route: place.route.clone(),
+            limits: limits.pop().expect("limits for each that is free"),
+            delays: delays.pop().expect("delays for each"),
+        };
+        let chosen = members.iter().copied().filter(|id| is_free(id));
+        Ok(Fit {
+            new,
+            limits: chosen.zip(limits).collect(),
+            delays: members.iter().copied().zip(delays).collect(),
+            read: touched.into_iter().collect(),
+        })
+    }
+
+    /// The queues whose delays may change: those of workloads that get limits, and all behind them.
+    fn touched(&self, place: &Place, free: &[u64]) -> BTreeSet<usize> {
+        let packing = self.packing;
+        let mut touched: BTreeSet<usize> = place.route.iter().flatten().copied().collect();
+        touched.extend(free.iter().flat_map(|id| packing.placed[id].route.iter().flatten()));
+        let mut open: Vec<usize> = touched.iter().copied().collect();
+        while let Some(queue) = open.pop() {
+            for id in &packing.at[queue] {
+                for path in &packing.placed[id].route {
+                    let Some(hop) = path.iter().position(|&at| at == queue) else { continue };
+                    for &behind in &path[hop + 1..] {
+                        if touched.insert(behind) {
+                            open.push(behind);
+                        }
+                    }
+                }
+            }
+        }
+        touched
+    }
+}

@@ -1,0 +1,166 @@
+//! From a plan to the ledger: what is promised becomes envelopes, all in one transaction.
+//!
+//! ```text
+//! Packing::plan --> transaction (add, release, expect) --Ledger::commit--> apply and remember the ids
+//!                                                          \--conflict--> believe what the ledger says now, plan again
+//! ```
+//!
+//! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. A ledger counts payload: bits on
+//! links, and work of a byte at each hop. Work on links is bytes already, so a hop's work is 8 bits a byte; a device's seconds are
+//! counted as "bytes" of one ns each. Entries are held until they are released: what is set aside does not fade.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_fabric::{BITS_PER_BYTE, Discipline, Fabric, Hop, ResourceId, ResourceKind};
+use leeward_ledger::{Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction, View};
+
+use super::packing::{Packing, Placed, Plan};
+use super::site::units_per_work;
+
+/// Nanoseconds of a device's second.
+const NANOS: f64 = 1e9;
+
+/// The entries of workloads that are in the ledger, by name.
+pub type Promised = BTreeMap<String, Vec<EntryId>>;
+
+/// A plan that cannot become a transaction.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BridgeError {
+    /// The site has no fabric.
+    #[error("the site is not of a cluster: nothing of it is in a ledger")]
+    NoFabric,
+    /// A queue that keeps no promises.
+    #[error(
+        "`{0}` serves first come, first served: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
+    )]
+    Fifo(String),
+    /// Priorities that would have to be numbered anew.
+    #[error("priorities by SLO change with each new SLO: set `levels`, the longest SLO of each priority")]
+    NoLevels,
+    /// A priority that the switches do not have.
+    #[error(
+        "workload `{workload}` has priority {priority}, and there are {classes} classes, the last of them for best effort"
+    )]
+    Priority {
+        /// The workload.
+        workload: String,
+        /// Its priority.
+        priority: u64,
+        /// The classes there are.
+        classes: u8,
+    },
+    /// A workload that is placed and not in the ledger.
+    #[error("workload `{0}` is placed, and its entries are not known")]
+    Unknown(String),
+}
+
+/// The transaction of a plan: entries for the new workload, new ones for those that get other limits, and the version of
+/// every queue that the plan rests on, as `view` shows them. `promised` has the entries of those that are placed; with the commit's ids,
+/// the names in order are who they are of, one for each stage.
+///
+/// # Errors
+/// Why it cannot be promised.
+pub fn transaction(
+    packing: &Packing,
+    plan: &Plan,
+    promised: &Promised,
+    view: &View<'_>,
+    owner: impl Fn(&str) -> u64,
+) -> Result<(Transaction, Vec<String>), BridgeError> {
+    let fabric = packing.site.fabric().ok_or(BridgeError::NoFabric)?;
+    if packing.settings.levels.is_empty() {
+        return Err(BridgeError::NoLevels);
+    }
+    let resource = |&queue: &usize| packing.site.queues()[queue].resource.ok_or(BridgeError::NoFabric);
+    let mut transaction = Transaction::default();
+    let mut names = Vec::new();
+    for queue in &plan.read {
+        let resource = resource(queue)?;
+        classes(fabric, resource)?;
+        transaction.expect.push((resource, view.version(resource)));
+    }
+    for (id, limits) in &plan.limits {
+        let placed = &packing.placed[id];
+        if placed.limits == *limits {
+            continue;
+        }
+        let name = &placed.workload.name;
+        let held = promised.get(name).ok_or_else(|| BridgeError::Unknown(name.clone()))?;
+        transaction.release.extend(held);
+        promise(packing, fabric, placed, limits, owner(name), &mut transaction.add)?;
+        names.resize(transaction.add.len(), name.clone());
+    }
+    let new = &plan.new;
+    promise(packing, fabric, new, &new.limits, owner(&new.workload.name), &mut transaction.add)?;
+    names.resize(transaction.add.len(), new.workload.name.clone());
+    Ok((transaction, names))
+}
+
+/// Takes the capacities of a site to be what the ledger believes now. Workloads that are placed keep their limits; plans made before
+/// are of the past.
+pub fn believe(packing: &mut Packing, view: &View<'_>) {
+    for queue in 0..packing.site.queues().len() {
+        if let Some(resource) = packing.site.queues()[queue].resource {
+            packing.site.believe(queue, view.capacity(resource).0 as f64);
+        }
+    }
+    packing.version += 1;
+}
+
+/// The classes of a resource that keeps promises.
+fn classes(fabric: &Fabric, resource: ResourceId) -> Result<u8, BridgeError> {
+    match fabric.discipline(resource) {
+        Discipline::StrictPriority { classes } => Ok(classes),
+        Discipline::Fifo => Err(BridgeError::Fifo(fabric.resource_name(resource))),
+    }
+}
+
+/// Adds an entry for each stage of a workload that crosses anything.
+fn promise(
+    packing: &Packing,
+    fabric: &Fabric,
+    placed: &Placed,
+    limits: &[ArrivalCurve],
+    owner: u64,
+    add: &mut Vec<Entry>,
+) -> Result<(), BridgeError> {
+    for ((path, demand), limits) in placed.route.iter().zip(&placed.workload.demands).zip(limits) {
+        let mut hops = Vec::with_capacity(path.len());
+        let mut bits = BITS_PER_BYTE;
+        for &queue in path {
+            let resource = packing.site.queues()[queue].resource.ok_or(BridgeError::NoFabric)?;
+            let classes = classes(fabric, resource)?;
+            if placed.level >= u64::from(classes.saturating_sub(1)) {
+                let workload = placed.workload.name.clone();
+                return Err(BridgeError::Priority { workload, priority: placed.level, classes });
+            }
+            let device = fabric.kind(resource) == ResourceKind::Device;
+            // Native units for each byte: of a device's "bytes", each is one ns.
+            hops.push(Hop { resource, work: if device { 1.0 } else { units_per_work(fabric, resource) } });
+            bits = if device { BITS_PER_BYTE * NANOS } else { BITS_PER_BYTE };
+        }
+        if hops.is_empty() {
+            continue;
+        }
+        let buckets: Vec<TokenBucket> = (limits.buckets().iter())
+            .filter_map(|bucket| TokenBucket::new(bucket.rate() * bits, bucket.burst() * bits).ok())
+            .collect();
+        add.push(Entry {
+            owner: Owner { kind: OwnerKind::Volume, id: owner },
+            hops,
+            demand: Demand::Envelope {
+                mean_bps: (demand.arrivals.rate() * bits).round() as u64,
+                // What is set aside is never less than what is let pass.
+                rate_bps: (limits.rate() * bits).ceil() as u64,
+                buckets: Arc::from(buckets),
+                priority: placed.level as u8,
+            },
+            sign: Sign::Adds,
+            fade: Fade::Held,
+            starts: None,
+        });
+    }
+    Ok(())
+}

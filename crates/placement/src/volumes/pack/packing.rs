@@ -1,0 +1,368 @@
+//! The state of a packing: who is where, and what changes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::input::InputError;
+
+use super::super::limits::{self, Limiting, with_margin};
+use super::super::system::{Promise, System};
+use super::super::workload::Workload;
+use super::candidate::{Fit, Search};
+use super::report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+use super::settings::PackSettings;
+use super::site::Site;
+
+/// A workload that asks for a place.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// The client it runs on, by index; None if that is to be chosen too: the client of the server's last workload, else of any
+    /// on the server, else that with the most free slots, as in the released code.
+    pub client: Option<usize>,
+}
+
+/// Something that happens to a packing.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A workload comes.
+    Arrives(Request),
+    /// A workload leaves, by name.
+    Departs(String),
+}
+
+/// A workload where it is.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    /// With the margin, and with pruned curves.
+    pub workload: Arc<Workload>,
+    pub client: usize,
+    pub server: usize,
+    pub device: usize,
+    pub level: u64,
+    /// For each of its demands.
+    pub route: Vec<Vec<usize>>,
+    pub limits: Vec<ArrivalCurve>,
+    /// For each of its demands, at each queue: an upper bound, exact unless something left since.
+    pub delays: Vec<Vec<f64>>,
+}
+
+/// What a queue is asked for.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Asked {
+    /// The rates of limits.
+    pub configured: f64,
+    /// The least rates.
+    pub least: f64,
+}
+
+/// Where a workload goes, and what changes with it. Nothing has changed yet.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) version: u64,
+    pub(super) pruned_by: f64,
+    pub(super) new: Placed,
+    /// Limits of workloads that are there already.
+    pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
+    /// Delays of workloads that are there already.
+    pub(super) delays: Vec<(u64, Vec<Vec<f64>>)>,
+    /// Queues that it rests on.
+    pub(super) read: Vec<usize>,
+}
+
+/// Workloads on a site.
+pub struct Packing {
+    pub(super) site: Site,
+    pub(super) settings: PackSettings,
+    pub(super) way: Box<dyn Limiting>,
+    /// By number of arrival.
+    pub(super) placed: BTreeMap<u64, Placed>,
+    pub(super) names: BTreeMap<String, u64>,
+    /// For each queue, who crosses it.
+    pub(super) at: Vec<Vec<u64>>,
+    pub(super) asked: Vec<Asked>,
+    /// For each server, who is there, in order of arrival.
+    pub(super) on: Vec<Vec<u64>>,
+    /// For each client, how many run there.
+    pub(super) running: Vec<u32>,
+    /// For each server, the client of its last workload, until one leaves it.
+    pub(super) grouped: Vec<Option<usize>>,
+    next: u64,
+    pub(super) version: u64,
+    refused: Vec<Refused>,
+    pruned_by: f64,
+}
+
+impl Packing {
+    /// An empty packing.
+    ///
+    /// # Errors
+    /// Settings that are not right; `way` is a mapping for the way they name, empty for its defaults.
+    pub fn new(site: Site, settings: PackSettings, way: &str) -> Result<Packing, InputError> {
+        settings.check()?;
+        let way = limits::make(&settings.limits, way)?;
+        let (queues, servers, clients) = (site.queues().len(), site.servers().len(), site.clients().len());
+        Ok(Packing {
+            way,
+            settings,
+            placed: BTreeMap::new(),
+            names: BTreeMap::new(),
+            at: vec![Vec::new(); queues],
+            asked: vec![Asked::default(); queues],
+            on: vec![Vec::new(); servers],
+            running: vec![0; clients],
+            grouped: vec![None; servers],
+            next: 0,
+            version: 0,
+            refused: Vec::new(),
+            pruned_by: 0.0,
+            site,
+        })
+    }
+
+    /// The site.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &PackSettings {
+        &self.settings
+    }
+
+    /// Finds a place. Nothing changes.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn plan(&self, request: &Request) -> Result<Plan, Refused> {
+        let refused = |why| Refused { workload: request.workload.name.clone(), why };
+        if self.names.contains_key(&request.workload.name) {
+            return Err(refused(Why::Placed));
+        }
+        if let Some(client) = request.client.filter(|&client| client >= self.site.clients().len()) {
+            let clients = self.site.clients().len();
+            let why = format!("client {client} is not one of {clients}, numbered from 0");
+            return Err(refused(Why::Wrong(why)));
+        }
+        let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;
+        let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+        let level = self.settings.level(slo.latency);
+        let Fit { new, limits, delays, read } =
+            Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;
+        Ok(Plan { version: self.version, pruned_by, new, limits, delays, read })
+    }
+
+    /// Makes a plan happen. False if the packing has changed since it was made: plan again.
+    pub fn apply(&mut self, plan: Plan) -> bool {
+        if plan.version != self.version {
+            return false;
+        }
+        let Plan { new, limits, delays, pruned_by, .. } = plan;
+        let id = self.next;
+        (self.next, self.version) = (self.next + 1, self.version + 1);
+        self.pruned_by = self.pruned_by.max(pruned_by);
+        self.on[new.server].push(id);
+        self.running[new.client] += 1;
+        self.grouped[new.server] = Some(new.client);
+        self.names.insert(new.workload.name.clone(), id);
+        let mut touched: Vec<usize> = new.route.iter().flatten().copied().collect();
+        for &queue in &touched {
+            if self.at[queue].last() != Some(&id) {
+                self.at[queue].push(id);
+            }
+        }
+        self.placed.insert(id, new);
+        for (id, limits) in limits {
+            let placed = self.placed.get_mut(&id).expect("a plan is of its packing");
+            placed.limits = limits;
+            touched.extend(placed.route.iter().flatten());
+        }
+        for (id, delays) in delays {
+            self.placed.get_mut(&id).expect("a plan is of its packing").delays = delays;
+        }
+        self.sum_up(touched);
+        true
+    }
+
+    /// Finds a place and takes it; who is refused is kept for the report. The server and the client, by index.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Refused> {
+        match self.plan(request) {
+            Ok(plan) => {
+                let at = (plan.new.server, plan.new.client);
+                self.apply(plan);
+                Ok(at)
+            }
+            Err(refused) => {
+                self.refused.push(refused.clone());
+                Err(refused)
+            }
+        }
+    }
+
+    /// A workload leaves: its share is free, and others get limits again when the next one comes. Whether it was there.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let Some(id) = self.names.remove(name) else { return false };
+        let placed = self.placed.remove(&id).expect("names are of placed workloads");
+        let touched: Vec<usize> = placed.route.into_iter().flatten().collect();
+        for &queue in &touched {
+            self.at[queue].retain(|&other| other != id);
+        }
+        self.on[placed.server].retain(|&other| other != id);
+        self.running[placed.client] -= 1;
+        self.grouped[placed.server] = None;
+        self.version += 1;
+        self.sum_up(touched);
+        true
+    }
+
+    /// All events, one after another. Departures of workloads that are not there (any more) are passed over.
+    pub fn run(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            match event {
+                Event::Arrives(request) => drop(self.place(&request)),
+                Event::Departs(name) => drop(self.remove(&name)),
+            }
+        }
+    }
+
+    /// Servers with a workload.
+    pub fn servers_used(&self) -> usize {
+        self.on.iter().filter(|on| !on.is_empty()).count()
+    }
+
+    /// The workloads that are placed, in order of arrival, with their server and client by index.
+    pub fn placed(&self) -> impl Iterator<Item = (&str, usize, usize)> {
+        self.placed.values().map(|placed| (placed.workload.name.as_str(), placed.server, placed.client))
+    }
+
+    /// The workloads that were refused, in order of arrival.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    /// All queues and all promises, the margin included, in order of arrival: what any other analysis can check.
+    pub fn system(&self) -> System {
+        let promises = self.placed.values().map(|placed| Promise {
+            workload: placed.workload.clone(),
+            route: placed.route.clone(),
+            priorities: vec![self.priority(placed.level); placed.route.len()],
+            limits: placed.limits.clone(),
+        });
+        System { queues: self.site.queues().to_vec(), promises: promises.collect() }
+    }
+
+    /// Everything in a form that can be written down. Bounds are computed anew.
+    pub fn report(&self) -> Report {
+        let system = self.system();
+        let bounds = limits::bounds(&system, self.settings.packets()).expect("a packing is a right system");
+        let placed =
+            self.placed.values().zip(&system.promises).zip(bounds).map(|((placed, promise), bound)| {
+                let bound = bound.expect("what is placed has a bound");
+                let slo = placed.workload.slo.expect("what is placed has an SLO");
+                let stages = (0..placed.route.len()).map(|at| StageReport {
+                    stage: placed.workload.demands[at].stage.name().to_owned(),
+                    queues: placed.route[at].iter().map(|&queue| system.queues[queue].name.clone()).collect(),
+                    limits: (placed.limits[at].buckets().iter())
+                        .map(|bucket| Limit { rate: bucket.rate(), burst: bucket.burst() })
+                        .collect(),
+                    bound_s: bound.stages[at],
+                });
+                PlacedReport {
+                    workload: placed.workload.name.clone(),
+                    client: self.site.clients()[placed.client].name.clone(),
+                    server: self.site.servers()[placed.server].name.clone(),
+                    device: placed.device,
+                    priority: promise.priorities.first().copied().unwrap_or(0),
+                    slo_s: slo.latency,
+                    percentile: slo.percentile,
+                    stages: stages.collect(),
+                    bound_s: bound.seconds(),
+                }
+            });
+        let refused = self.refused.iter().map(|refused| RefusedReport {
+            workload: refused.workload.clone(),
+            why: refused.why.to_string(),
+        });
+        Report {
+            limits: self.settings.limits.clone(),
+            fast: self.settings.fast,
+            margin: self.settings.margin,
+            pruned_by: self.pruned_by,
+            servers_used: self.servers_used(),
+            placed: placed.collect(),
+            refused: refused.collect(),
+        }
+    }
+
+    /// The number of a priority: the level itself, or how many SLOs in use are shorter.
+    fn priority(&self, level: u64) -> u32 {
+        if !self.settings.levels.is_empty() {
+            return level as u32;
+        }
+        let mut before: Vec<u64> =
+            self.placed.values().map(|placed| placed.level).filter(|&of| of < level).collect();
+        before.sort_unstable();
+        before.dedup();
+        before.len() as u32
+    }
+
+    /// The workload as it is counted: with the margin, and with few buckets. And by how much that raised a curve.
+    fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
+        let wrong = |why: String| Err(Why::Wrong(why));
+        let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
+        if !slo.latency.is_finite() || slo.latency <= 0.0 {
+            return wrong(format!("its SLO of {} s is not above 0", slo.latency));
+        }
+        if workload.demands.is_empty() {
+            return wrong("it demands nothing at any stage".to_owned());
+        }
+        for demand in &workload.demands {
+            let (stage, largest, burst) = (demand.stage, demand.largest, demand.arrivals.burst());
+            if !(0.0..=burst).contains(&largest) {
+                return wrong(format!(
+                    "its largest request at {stage} is {largest}: expected 0 to its burst, {burst}"
+                ));
+            }
+            if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {
+                return wrong(format!(
+                    "its profiled tail at {stage} is {} s: expected from 0",
+                    demand.unloaded
+                ));
+            }
+        }
+        let mut scaled =
+            with_margin(workload, self.settings.margin).map_err(|error| Why::Wrong(error.to_string()))?;
+        let mut pruned_by = 0.0_f64;
+        for demand in &mut scaled.demands {
+            let pruned = demand.arrivals.pruned_within(self.settings.pruning);
+            let pruned = pruned.map_err(|error| Why::Wrong(error.to_string()))?;
+            pruned_by = pruned_by.max(pruned.error);
+            demand.arrivals = pruned.curve;
+        }
+        Ok((Arc::new(scaled), pruned_by))
+    }
+
+    /// Adds up anew what queues are asked for: always in order of arrival, so that no trace is left of what came and went.
+    fn sum_up(&mut self, mut queues: Vec<usize>) {
+        queues.sort_unstable();
+        queues.dedup();
+        for queue in queues {
+            let mut asked = Asked::default();
+            for id in &self.at[queue] {
+                let placed = &self.placed[id];
+                for (at, path) in placed.route.iter().enumerate() {
+                    if path.contains(&queue) {
+                        asked.configured += placed.limits[at].rate();
+                        asked.least += placed.workload.demands[at].arrivals.rate();
+                    }
+                }
+            }
+            self.asked[queue] = asked;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a packing says: who is where, with which limits and bounds, and who is refused and why.
+
+use serde::{Deserialize, Serialize};
+
+/// A workload that has no place.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("workload `{workload}` is refused: {why}")]
+pub struct Refused {
+    /// The workload.
+    pub workload: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a workload has no place.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum Why {
+    /// It has no SLO.
+    #[error("it has no SLO, so nothing is set aside for it: it may run as best effort")]
+    BestEffort,
+    /// Its name is taken.
+    #[error("a workload of that name is placed")]
+    Placed,
+    /// Something about it is wrong.
+    #[error("{0}")]
+    Wrong(String),
+    /// No client has room for it.
+    #[error("no client has room for it")]
+    NoClient,
+    /// It misses its SLO even on a server by itself.
+    #[error("even with a server to itself it has no place: {0}")]
+    Alone(String),
+    /// No server has room for it.
+    #[error(
+        "none of {servers} servers has room for it: on {rates} the least rates are more than a queue has, on {bursts} the least bursts take too long, on {full} the configured rates leave too little (fast first fit), on {limits} no limits keep every SLO, on {unknown} the solver failed"
+    )]
+    NoRoom {
+        /// Servers tried.
+        servers: usize,
+        /// Of these, where the sum of least rates is more than a queue has.
+        rates: usize,
+        /// Where the least bursts alone take longer than an SLO.
+        bursts: usize,
+        /// Where the rates configured leave no room for its least rate.
+        full: usize,
+        /// Where no limits keep every SLO.
+        limits: usize,
+        /// Where the solver failed, so that nothing is known.
+        unknown: usize,
+    },
+}
+
+/// What a packing came to.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The way limits are chosen.
+    pub limits: String,
+    /// Whether it was fast first fit.
+    pub fast: bool,
+    /// The safety margin that rates, bursts and bounds below include.
+    pub margin: f64,
+    /// By how much of itself some arrival curve was raised to have fewer buckets, at most; 0 for none.
+    pub pruned_by: f64,
+    /// Servers with a workload.
+    pub servers_used: usize,
+    /// Workloads that are placed, in order of arrival.
+    pub placed: Vec<PlacedReport>,
+    /// Workloads that are refused, in order of arrival.
+    pub refused: Vec<RefusedReport>,
+}
+
+/// A workload that is placed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PlacedReport {
+    /// Its name.
+    pub workload: String,
+    /// The client it runs on.
+    pub client: String,
+    /// The server of its volume.
+    pub server: String,
+    /// Which device of that server.
+    pub device: usize,
+    /// Priority at every stage, 0 first.
+    pub priority: u32,
+    /// The SLO, in seconds.
+    pub slo_s: f64,
+    /// The SLO's percentile, in percent.
+    pub percentile: f64,
+    /// The most that a request takes, in seconds, the margin included.
+    pub bound_s: f64,
+    /// Its stages.
+    pub stages: Vec<StageReport>,
+}
+
+/// A stage of a workload that is placed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StageReport {
+    /// Which.
+    pub stage: String,
+    /// The queues it crosses, by name and in order.
+    pub queues: Vec<String>,
+    /// What is enforced, all at once.
+    pub limits: Vec<Limit>,
+    /// The most that a request takes here, in seconds: held back, queueing, served, and the profiled tail.
+    pub bound_s: f64,
+}
+
+/// A token bucket that is enforced.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Limit {
+    /// Work a second: bytes, or seconds of service.
+    pub rate: f64,
+    /// Work at once.
+    pub burst: f64,
+}
+
+/// A workload that is refused.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RefusedReport {
+    /// Its name.
+    pub workload: String,
+    /// Why, in words.
+    pub why: String,
+}

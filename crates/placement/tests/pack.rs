@@ -1,0 +1,115 @@
+//! What a packing keeps, whatever comes and goes.
+
+mod loads;
+
+use std::sync::Arc;
+
+use leeward_calculus::Packets;
+use leeward_placement::volumes::Workload;
+use leeward_placement::volumes::limits::bounds;
+use leeward_placement::volumes::pack::{Client, Event, PackSettings, Packing, Request, Requests, Site, Why};
+use loads::LINK;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+/// Three clients of four slots, and five servers, of which every other has two devices.
+fn site() -> Site {
+    let clients = (0..3).map(|at| Client { name: format!("c{at}"), slots: Some(4) }).collect();
+    let servers = (0..5).map(|at| (format!("s{at}"), 1 + at % 2)).collect();
+    Site::star(clients, servers, LINK).expect("a right site")
+}
+
+fn packing(settings: PackSettings) -> Packing {
+    Packing::new(site(), settings, "").expect("right settings")
+}
+
+fn events(workloads: Vec<Arc<Workload>>, leaves: &[(bool, usize)], clients: bool) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (at, workload) in workloads.into_iter().enumerate() {
+        let client = clients.then_some(at % 3);
+        events.push(Event::Arrives(Request { workload, client }));
+        if let Some((true, who)) = leaves.get(at) {
+            events.push(Event::Departs(format!("w{}", who % (at + 1))));
+        }
+    }
+    events
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_slo_is_kept_after_every_arrival_and_departure_by_every_way(
+        workloads in loads::workloads(1..12),
+        leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
+        (fast, whole, clients) in any::<(bool, bool, bool)>(),
+        way in prop::sample::select(vec!["compactor", "compactor", "knee", "average", "several", "effective-bandwidth"]),
+    ) {
+        let (requests, packets) =
+            if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
+        let settings = PackSettings { fast, requests, limits: way.to_owned(), ..PackSettings::default() };
+        let mut packing = packing(settings);
+        for event in events(workloads, &leaves, clients) {
+            packing.run([event]);
+            let system = packing.system();
+            for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
+                let (seconds, slo) = (bound.unwrap().seconds(), promise.workload.slo.unwrap().latency);
+                prop_assert!(seconds <= slo, "{}: {seconds} of {slo}", promise.workload.name);
+            }
+        }
+        let report = packing.report();
+        prop_assert_eq!(report.placed.len(), packing.placed().count());
+        let text = serde_json::to_string(&report).unwrap();
+        let read: leeward_placement::volumes::pack::Report = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(read.placed.len(), report.placed.len());
+    }
+
+    #[test]
+    fn threads_change_nothing(
+        workloads in loads::workloads(1..12),
+        leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
+        threads in 2..6_usize, fast in any::<bool>(),
+    ) {
+        let run = |threads| {
+            let mut packing = packing(PackSettings { threads, fast, ..PackSettings::default() });
+            packing.run(events(workloads.clone(), &leaves, false));
+            packing.report()
+        };
+        prop_assert_eq!(run(1), run(threads));
+        prop_assert_eq!(run(1), run(1));
+    }
+}
+
+#[test]
+fn who_has_no_place_is_told_why() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut some = |name: &str| {
+        let strategy = loads::workload(name.to_owned());
+        strategy.new_tree(&mut runner).map(|tree| tree.current()).expect("a workload")
+    };
+    let mut packing = packing(PackSettings::default());
+    let mut ask = |workload: Workload, client| {
+        packing.place(&Request { workload: Arc::new(workload), client }).map_err(|refused| refused.why)
+    };
+    let mut easy = some("easy");
+    easy.slo.as_mut().unwrap().latency = 30.0;
+    assert!(ask(easy.clone(), None).is_ok());
+    assert_eq!(ask(easy.clone(), None), Err(Why::Placed));
+    assert_eq!(ask(Workload { slo: None, ..some("best effort") }, None), Err(Why::BestEffort));
+    assert!(matches!(ask(some("nowhere"), Some(9)), Err(Why::Wrong(_))));
+    let mut hopeless = some("hopeless");
+    hopeless.slo.as_mut().unwrap().latency = 1e-6;
+    assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom { .. })));
+    let mut strange = some("strange");
+    strange.demands[0].unloaded = f64::NAN;
+    assert!(matches!(ask(strange, None), Err(Why::Wrong(_))));
+    let mut long = some("long");
+    long.slo.as_mut().unwrap().latency = f64::INFINITY;
+    assert!(matches!(ask(long, None), Err(Why::Wrong(_))));
+    for at in 0..20 {
+        let _ = ask(Workload { name: format!("e{at}"), ..easy.clone() }, Some(0));
+    }
+    let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
+    assert!(matches!(full, Err(Why::NoClient | Why::NoRoom { .. })), "{full:?}");
+    assert!(packing.servers_used() > 0);
+}
