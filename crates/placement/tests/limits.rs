@@ -174,6 +174,18 @@ fn a_burst_is_larger_behind_a_queue_by_what_comes_while_it_waits() {
 }
 
 #[test]
+fn limits_are_in_the_order_in_which_they_were_asked_for() {
+    let curve = |scale: f64| {
+        ArrivalCurve::new(&[bucket(0.4 * scale, 0.01 * scale), bucket(0.1 * scale, 0.2 * scale)]).unwrap()
+    };
+    let system = device(&[(0.2, curve(1.0)), (0.3, curve(0.5)), (0.4, curve(0.7))]);
+    let settled =
+        |free: &[usize]| settle(&system, free, &Compactor::default(), Packets::Fluid).unwrap().limits;
+    let (forward, backward) = (settled(&[0, 1, 2]), settled(&[2, 1, 0]));
+    assert_eq!(forward, backward.into_iter().rev().collect::<Vec<_>>());
+}
+
+#[test]
 fn what_cannot_be_kept_is_named() {
     let big: ArrivalCurve = bucket(0.1, 0.5).into();
     let small: ArrivalCurve = bucket(0.1, 0.1).into();
@@ -216,6 +228,10 @@ fn systems_that_are_none_are_refused_by_name() {
     let mut system = right.clone();
     circle(&mut system);
     assert!(matches!(bounds(&system, Packets::Fluid), Err(SystemError::Circle { .. })));
+    for free in [&[1][..], &[0, 0]] {
+        let found = settle(&right, free, &Compactor::default(), Packets::Fluid);
+        assert!(matches!(found, Err(Unsettled::System(SystemError::Promise { .. }))), "{found:?}");
+    }
     let mut none = right.clone();
     Arc::make_mut(&mut none.promises[0].workload).slo = None;
     let found = settle(&none, &[0], &Compactor::default(), Packets::Fluid);

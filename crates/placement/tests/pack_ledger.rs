@@ -98,7 +98,15 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
         );
         assert!(view.unreserved(resource).unwrap().0 >= 0 || reserved == 0.0, "{}", queue.name);
     }
-    assert_eq!(view.epoch(), ledger.view(now, &mut Scratch::default()).epoch());
+    // A device that stops has no bound any more, and nothing goes where what is there is not kept.
+    let device = system.queues.iter().find(|queue| queue.capacity < 10.0).unwrap().resource.unwrap();
+    ledger.believe(device, Load(0), now);
+    believe(&mut packing, &ledger.view(now, &mut scratch));
+    assert!(packing.report().placed.iter().all(|placed| placed.bound_s.is_none()));
+    let on_it = packing.report().placed[0].server.clone();
+    if let Ok((server, _)) = packing.place(&workload("w9", 0.9)) {
+        assert_ne!(packing.site().servers()[server].name, on_it);
+    }
 }
 
 #[test]

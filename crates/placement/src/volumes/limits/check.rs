@@ -84,6 +84,14 @@ pub enum SystemError {
         /// How many there are.
         queues: usize,
     },
+    /// A promise that does not exist, or is named twice.
+    #[error("promise {promise} is to be given limits, and there are {promises}, each to be named once")]
+    Promise {
+        /// The one named.
+        promise: usize,
+        /// How many there are.
+        promises: usize,
+    },
     /// Routes that lead in a circle, for which equation 5.1 cannot be added up.
     #[error("the routes lead in a circle through queue `{queue}`: they must all follow one order of queues")]
     Circle {
@@ -240,8 +248,16 @@ pub(crate) fn for_each_hop<T: Clone>(system: &System, value: &T) -> Hops<T> {
 /// # Errors
 /// A system that is none.
 pub fn bounds(system: &System, packets: Packets) -> Result<Vec<Result<Bound, Unmet>>, SystemError> {
-    let delays = hops(system, packets, &for_each_hop(system, &Known::default()))?;
+    let delays = delays(system, packets)?;
     Ok(system.promises.iter().zip(&delays).map(|(promise, delays)| total(promise, delays)).collect())
+}
+
+/// The delay of each hop of a system.
+///
+/// # Errors
+/// A system that is none.
+pub(crate) fn delays(system: &System, packets: Packets) -> Result<Hops<Result<f64, Unmet>>, SystemError> {
+    hops(system, packets, &for_each_hop(system, &Known::default()))
 }
 
 /// The delay of each hop, those that stand as they are known.

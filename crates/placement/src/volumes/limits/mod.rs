@@ -33,7 +33,7 @@ pub use problem::Problem;
 pub use settle::{Settled, Unsettled, settle};
 pub use several::Several;
 
-pub(crate) use check::Known;
+pub(crate) use check::{Known, delays};
 use problem::Free;
 pub(crate) use settle::settle_knowing;
 

@@ -105,12 +105,15 @@ impl<'a> Problem<'a> {
                 let late = |(demand, path): (usize, &Vec<usize>)| {
                     (0..path.len()).map(|hop| late(demand, hop)).collect()
                 };
-                chosen.push(Free {
-                    workload: &promise.workload,
-                    route: promise.route.clone(),
-                    levels: promise.priorities.iter().map(|&priority| u64::from(priority)).collect(),
-                    late: promise.route.iter().enumerate().map(late).collect(),
-                });
+                chosen.push((
+                    index,
+                    Free {
+                        workload: &promise.workload,
+                        route: promise.route.clone(),
+                        levels: promise.priorities.iter().map(|&priority| u64::from(priority)).collect(),
+                        late: promise.route.iter().enumerate().map(late).collect(),
+                    },
+                ));
             } else if let Some(slo) = promise.workload.slo {
                 let own = |(demand, limits)| before_queues(demand, limits).unwrap_or(f64::INFINITY);
                 let own: f64 = promise.workload.demands.iter().zip(&promise.limits).map(own).sum();
@@ -120,7 +123,10 @@ impl<'a> Problem<'a> {
         for ((shared, from), queue) in queues.iter_mut().zip(from).zip(&system.queues) {
             shared.idle = packets == Packets::Fluid && passes_through(queue.capacity, from.into_iter());
         }
-        Problem { packets, free: chosen, others, queues }
+        // In the order in which they were asked for.
+        chosen.sort_by_key(|(index, _)| free.iter().position(|asked| asked == index));
+        let free = chosen.into_iter().map(|(_, free)| free).collect();
+        Problem { packets, free, others, queues }
     }
 }
 

@@ -4,7 +4,7 @@
 use leeward_calculus::{ArrivalCurve, Packets};
 
 use super::super::system::System;
-use super::check::{Bound, Hops, Known, SystemError, Unmet, for_each_hop, hops, total};
+use super::check::{Bound, Hops, Known, SystemError, Unmet, delays, for_each_hop, hops, total};
 use super::{Limiting, NoLimits, Problem};
 
 /// How often limits are chosen before a set is given up. Each time the bursts behind a queue are those of the choice before.
@@ -64,13 +64,14 @@ pub fn settle(
     way: &dyn Limiting,
     packets: Packets,
 ) -> Result<Settled, Unsettled> {
-    bounds_of(system, packets)?;
+    let promises = system.promises.len();
+    let wrong = |at: &usize| free[*at] >= promises || free[..*at].contains(&free[*at]);
+    if let Some(at) = (0..free.len()).find(wrong) {
+        return Err(SystemError::Promise { promise: free[at], promises }.into());
+    }
+    // Before anything is chosen, so that the limits are of a system that is one.
+    delays(system, packets)?;
     settle_knowing(system.clone(), free, way, packets, for_each_hop(system, &Known::default()))
-}
-
-/// Whether a system is one.
-fn bounds_of(system: &System, packets: Packets) -> Result<(), SystemError> {
-    super::bounds(system, packets).map(|_| ())
 }
 
 pub(crate) fn settle_knowing(

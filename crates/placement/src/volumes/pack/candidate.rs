@@ -69,7 +69,7 @@ impl Search<'_> {
         // Servers by themselves that are alike need no second try.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let threads = packing.settings.threads;
-        let mut waiting: Vec<Place> = Vec::with_capacity(threads);
+        let mut waiting: Vec<Place> = Vec::new();
         let servers = packing.site.servers().iter().enumerate();
         let mut places =
             servers.flat_map(|(server, of)| (0..of.devices.len()).map(move |device| (server, device)));

@@ -28,6 +28,9 @@ pub type Promised = BTreeMap<String, Vec<EntryId>>;
 /// A plan that cannot become a transaction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BridgeError {
+    /// The packing has changed since the plan was made.
+    #[error("the packing has changed since the plan was made: plan again")]
+    Past,
     /// The site has no fabric.
     #[error("the site is not of a cluster: nothing of it is in a ledger")]
     NoFabric,
@@ -70,6 +73,9 @@ pub fn transaction(
     owner: impl Fn(&str) -> u64,
 ) -> Result<(Transaction, Vec<String>), BridgeError> {
     let fabric = packing.site.fabric().ok_or(BridgeError::NoFabric)?;
+    if plan.version != packing.version {
+        return Err(BridgeError::Past);
+    }
     if packing.settings.levels.is_empty() {
         return Err(BridgeError::NoLevels);
     }
@@ -98,15 +104,15 @@ pub fn transaction(
     Ok((transaction, names))
 }
 
-/// Takes the capacities of a site to be what the ledger believes now. Workloads that are placed keep their limits; plans made before
-/// are of the past.
+/// Takes the capacities of a site to be what the ledger believes now. Workloads that are placed keep their limits, and where those
+/// no longer keep an SLO nothing more is placed beside them; plans made before are of the past.
 pub fn believe(packing: &mut Packing, view: &View<'_>) {
     for queue in 0..packing.site.queues().len() {
         if let Some(resource) = packing.site.queues()[queue].resource {
             packing.site.believe(queue, view.capacity(resource).0 as f64);
         }
     }
-    packing.version += 1;
+    packing.look_again();
 }
 
 /// The classes of a resource that keeps promises.

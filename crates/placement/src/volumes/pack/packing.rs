@@ -256,13 +256,31 @@ impl Packing {
         System { queues: self.site.queues().to_vec(), promises: promises.collect() }
     }
 
+    /// Computes all delays anew, after capacities have changed. What has no bound keeps all that it touches from changing.
+    pub(super) fn look_again(&mut self) {
+        let system = self.system();
+        let found = limits::delays(&system, self.settings.packets());
+        for (at, placed) in self.placed.values_mut().enumerate() {
+            for (demand, hops) in placed.delays.iter_mut().enumerate() {
+                for (hop, delay) in hops.iter_mut().enumerate() {
+                    let found = found.as_ref().ok().map(|found| found[at][demand][hop].clone());
+                    *delay = found.and_then(Result::ok).unwrap_or(f64::INFINITY);
+                }
+            }
+        }
+        self.version += 1;
+    }
+
     /// Everything in a form that can be written down. Bounds are computed anew.
     pub fn report(&self) -> Report {
         let system = self.system();
-        let bounds = limits::bounds(&system, self.settings.packets()).expect("a packing is a right system");
+        // A capacity that a ledger came to believe may be none.
+        let bounds = match limits::bounds(&system, self.settings.packets()) {
+            Ok(bounds) => bounds.into_iter().map(Result::ok).collect(),
+            Err(_) => vec![None; system.promises.len()],
+        };
         let placed =
             self.placed.values().zip(&system.promises).zip(bounds).map(|((placed, promise), bound)| {
-                let bound = bound.expect("what is placed has a bound");
                 let slo = placed.workload.slo.expect("what is placed has an SLO");
                 let stages = (0..placed.route.len()).map(|at| StageReport {
                     stage: placed.workload.demands[at].stage.name().to_owned(),
@@ -270,7 +288,7 @@ impl Packing {
                     limits: (placed.limits[at].buckets().iter())
                         .map(|bucket| Limit { rate: bucket.rate(), burst: bucket.burst() })
                         .collect(),
-                    bound_s: bound.stages[at],
+                    bound_s: bound.as_ref().map(|bound| bound.stages[at]),
                 });
                 PlacedReport {
                     workload: placed.workload.name.clone(),
@@ -281,7 +299,7 @@ impl Packing {
                     slo_s: slo.latency,
                     percentile: slo.percentile,
                     stages: stages.collect(),
-                    bound_s: bound.seconds(),
+                    bound_s: bound.map(|bound| bound.seconds()),
                 }
             });
         let refused = self.refused.iter().map(|refused| RefusedReport {

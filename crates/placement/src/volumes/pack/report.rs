@@ -86,8 +86,9 @@ pub struct PlacedReport {
     pub slo_s: f64,
     /// The SLO's percentile, in percent.
     pub percentile: f64,
-    /// The most that a request takes, in seconds, the margin included.
-    pub bound_s: f64,
+    /// The most that a request takes, in seconds, the margin included. None where a queue has come to carry less than it is asked
+    /// for since.
+    pub bound_s: Option<f64>,
     /// Its stages.
     pub stages: Vec<StageReport>,
 }
@@ -101,8 +102,8 @@ pub struct StageReport {
     pub queues: Vec<String>,
     /// What is enforced, all at once.
     pub limits: Vec<Limit>,
-    /// The most that a request takes here, in seconds: held back, queueing, served, and the profiled tail.
-    pub bound_s: f64,
+    /// The most that a request takes here, in seconds: held back, queueing, served, and the profiled tail. None as above.
+    pub bound_s: Option<f64>,
 }
 
 /// A token bucket that is enforced.

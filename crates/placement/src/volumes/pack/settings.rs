@@ -29,7 +29,7 @@ pub struct PackSettings {
     /// if this is empty, as in the thesis; a ledger, whose priorities cannot be numbered anew, needs it.
     pub levels: Vec<f64>,
     /// Servers that are tried at once. What is placed where does not depend on it.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1024))]
     pub threads: usize,
 }
 
@@ -91,8 +91,9 @@ impl PackSettings {
             let message = format!("{:?}: expected seconds above 0 that rise", self.levels);
             return Err(setting_error("packing", "levels", &message));
         }
-        if self.threads == 0 {
-            return Err(setting_error("packing", "threads", "0: expected at least 1"));
+        if !(1..=1024).contains(&self.threads) {
+            let message = format!("{}: expected 1 to 1024", self.threads);
+            return Err(setting_error("packing", "threads", &message));
         }
         Ok(())
     }
