@@ -14,7 +14,7 @@ use leeward_placement::volumes::priorities::{LEVELS, by_slo, priority_meister};
 use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::Stage;
 
-const RUNS: usize = 5;
+const RUNS: usize = 3;
 const CLIENTS: usize = 12;
 const SERVERS: usize = 6;
 /// 1 Gb/s.
@@ -25,11 +25,17 @@ fn main() {
     println!("{:<52} {:>10} {:>10} {:>10} {:>8}", "", "median", "least", "most", "ratio");
     let whole = system(180);
     let unit = time("bounds of 180, snc", 1.0, || bounds(&whole, Method::Snc));
+    time("SLOs of 180 looked at, snc", unit, || {
+        let mut of = Bounds::new(&whole, BoundSettings::default()).expect("the system below is sound");
+        180 - of.misses(0..180, Method::Snc).len()
+    });
     time("bounds of 180, dnc", unit, || bounds(&whole, Method::Dnc));
     let settings = BoundSettings::default();
-    time("one bound of 180, priority-meister, the last", unit, || {
+    let slowest = whole.promises.iter().position(|promise| promise.priorities[0] == 3);
+    time("one bound of 180, priority-meister, last in order", unit, || {
         let mut of = Bounds::new(&whole, settings).expect("the system below is sound");
-        usize::from(of.bound(179, Method::PriorityMeister).is_ok())
+        let bound = of.bound(slowest.expect("there are four SLOs"), Method::PriorityMeister);
+        usize::from(bound.is_ok())
     });
     let small = system(35);
     time("bounds of 35, snc", unit, || bounds(&small, Method::Snc));
@@ -42,6 +48,7 @@ fn main() {
         (35, "snc", ""),
         (180, "snc", ""),
         (35, "dnc", ""),
+        (35, "dnc", "method: priority-meister"),
         (180, "dnc", "search: false"),
         (35, "best", ""),
         (180, "silo++", ""),
@@ -101,7 +108,7 @@ fn system(count: usize) -> System {
         }
     }
     let promises = (0..count).map(|at| {
-        let (client, server) = (at % CLIENTS, 7 * at % SERVERS);
+        let (client, server) = (at % CLIENTS, at / CLIENTS % SERVERS);
         let scale = 1.0 + at as f64 * 1e-3;
         let kind = at % 4;
         let (rate, size) = [(50.0, 4e3), (20.0, 16e3), (10.0, 32e3), (100.0, 2e3)][kind];

@@ -154,7 +154,10 @@ impl Scenario {
         }
         if kind != Kind::Replicas && (read.fault_domains.is_some() || read.max_imbalance.is_some()) {
             let field = if read.fault_domains.is_some() { "fault_domains" } else { "max_imbalance" };
-            return Err(error(field, "about copies of blocks, and there are none to place; leave it out".into()));
+            return Err(error(
+                field,
+                "about copies of blocks, and there are none to place; leave it out".into(),
+            ));
         }
         let migration = match &read.migration {
             Some(read) if kind != Kind::Apps => {
