@@ -10,23 +10,23 @@ pub(super) struct Cool {
     /// The most that a link may be loaded with what comes.
     most: f64,
     /// In order.
-    racks: Vec<DomainId>,
+    racks: Vec<Rack>,
     /// The most processors and the most memory that a host of each rack has left at first.
-    room: Vec<(Cpus, Bytes)>,
+    left: Vec<(Cpus, Bytes)>,
 }
 
-/// What the links of a rack would be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum With {
-    Cool,
-    Hot,
-    Unseen,
+/// What a rack could take at most.
+#[derive(Clone, Copy)]
+struct Rack {
+    rack: DomainId,
+    /// Out of it and into it, in bit/s.
+    links: [f64; 2],
+    left: (Cpus, Bytes),
 }
 
 impl Cool {
     /// All racks as they are.
     pub fn new(context: &Context<'_, '_>, most: f64) -> Cool {
-        let cool = |rack: &DomainId| with(context, *rack, [0; 2], most) == With::Cool;
         let (pool, fabric) = (context.pool, context.pool.fabric());
         let left = |host: HostId| {
             let (cpus, memory) = (pool.cpus_left(host), pool.memory_left(host));
@@ -36,55 +36,54 @@ impl Cool {
             let hosts = fabric.hosts(rack).map(HostId).map(left);
             hosts.fold((Cpus(0), Bytes(0)), |most, left| (most.0.max(left.0), most.1.max(left.1)))
         };
-        Cool {
-            most,
-            racks: fabric.all_racks().filter(cool).collect(),
-            room: fabric.all_racks().map(most_left).collect(),
-        }
+        let left: Vec<_> = fabric.all_racks().map(most_left).collect();
+        let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, most)?, left });
+        Cool { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left }
     }
 
     /// A rack carries something else than before.
     pub fn changed(&mut self, context: &Context<'_, '_>, rack: DomainId) {
-        let cool = with(context, rack, [0; 2], self.most) == With::Cool;
-        match (self.racks.binary_search(&rack), cool) {
-            (Ok(at), false) => drop(self.racks.remove(at)),
-            (Err(at), true) => self.racks.insert(at, rack),
-            _ => {}
+        let at = self.racks.binary_search_by_key(&rack, |cool| cool.rack);
+        match (at, headroom(context, rack, self.most)) {
+            (Ok(at), Some(links)) => self.racks[at].links = links,
+            (Ok(at), None) => drop(self.racks.remove(at)),
+            (Err(at), Some(links)) => {
+                self.racks.insert(at, Rack { rack, links, left: self.left[rack.index()] });
+            }
+            (Err(_), None) => {}
         }
     }
 
     /// The racks other than `from` that would stay cool with a task, in order, less those that have no room for it in any
     /// case.
-    pub fn with(&self, context: &Context<'_, '_>, task: &Task, from: DomainId) -> Vec<DomainId> {
-        let adds = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps];
-        let has_room = |rack: DomainId| {
-            let (cpus, memory) = self.room[rack.index()];
-            cpus >= task.cpus && memory >= task.memory
+    pub fn with(&self, task: &Task, from: DomainId) -> Vec<DomainId> {
+        let adds = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps].map(|bps| bps as f64);
+        let may = |cool: &&Rack| {
+            let (cpus, memory) = cool.left;
+            let room = cpus >= task.cpus && memory >= task.memory;
+            cool.rack != from && room && adds[0] <= cool.links[0] && adds[1] <= cool.links[1]
         };
-        let cool = |rack: DomainId| with(context, rack, adds, self.most) == With::Cool;
-        let may = |rack: &DomainId| *rack != from && has_room(*rack) && cool(*rack);
-        self.racks.iter().copied().filter(may).collect()
+        self.racks.iter().filter(may).map(|cool| cool.rack).collect()
     }
 }
 
 /// Whether no rack other than `from` can be seen.
 pub(super) fn all_unseen(context: &Context<'_, '_>, from: DomainId) -> bool {
     let mut others = context.pool.fabric().all_racks().filter(|&rack| rack != from);
-    others.all(|rack| with(context, rack, [0; 2], f64::INFINITY) == With::Unseen)
+    others.all(|rack| headroom(context, rack, f64::INFINITY).is_none())
 }
 
-/// What the links of a rack would be with so much more, out of it and into it: hot where one were loaded more than `most`.
-fn with(context: &Context<'_, '_>, rack: DomainId, adds: [u64; 2], most: f64) -> With {
-    let fabric = context.pool.fabric();
-    let mut answer = With::Cool;
-    for (link, bps) in [fabric.out_of_domain(rack), fabric.into_domain(rack)].into_iter().zip(adds) {
+/// What the links of a rack could carry beside what they do, out of it and into it, without being loaded more than `most`, in
+/// bit/s; none if one is already, or cannot be seen.
+fn headroom(context: &Context<'_, '_>, rack: DomainId, most: f64) -> Option<[f64; 2]> {
+    let (fabric, mut links) = (context.pool.fabric(), [f64::INFINITY; 2]);
+    for (left, link) in links.iter_mut().zip([fabric.out_of_domain(rack), fabric.into_domain(rack)]) {
         let Some(link) = link else { continue };
-        let load = Load(i64::try_from(bps).unwrap_or(i64::MAX));
-        match context.view.utilization_with(link, load) {
-            Some(utilization) if utilization <= most => {}
-            Some(_) => answer = With::Hot,
-            None => return With::Unseen,
+        let utilization = context.view.utilization_with(link, Load(0))?;
+        if utilization > most {
+            return None;
         }
+        *left = (most - utilization) * context.view.capacity(link).0 as f64;
     }
-    answer
+    Some(links)
 }

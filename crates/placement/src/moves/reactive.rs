@@ -261,7 +261,7 @@ impl Turn<'_, '_, '_> {
         if let Some((.., why)) = self.stuck.iter().find(no_less) {
             return Err(*why);
         }
-        let racks = self.cool.with(self.context, &bears, rack);
+        let racks = self.cool.with(&bears, rack);
         if racks.is_empty() {
             let unseen = all_unseen(self.context, rack);
             return Err(self.stays(task, demand, if unseen { Stays::Unseen } else { Stays::NoHost }));
