@@ -1,6 +1,8 @@
 //! Which racks could take a task that leaves a hot one.
 
-use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Load};
+use std::ops::Range;
+
+use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId, Load};
 
 use crate::Context;
 use crate::tasks::Task;
@@ -13,6 +15,8 @@ pub(super) struct Cool {
     racks: Vec<Rack>,
     /// The most processors and the most memory that a host of each rack has left at first.
     left: Vec<(Cpus, Bytes)>,
+    /// What each host has left now.
+    hosts: Vec<(Cpus, Bytes)>,
 }
 
 /// What a rack could take at most.
@@ -32,13 +36,21 @@ impl Cool {
             let (cpus, memory) = (pool.cpus_left(host), pool.memory_left(host));
             (cpus.unwrap_or(Cpus(u64::MAX)), memory.unwrap_or(Bytes(u64::MAX)))
         };
+        let hosts: Vec<_> = fabric.all_hosts().map(left).collect();
         let most_left = |rack: DomainId| {
-            let hosts = fabric.hosts(rack).map(HostId).map(left);
-            hosts.fold((Cpus(0), Bytes(0)), |most, left| (most.0.max(left.0), most.1.max(left.1)))
+            let hosts = &hosts[of_rack(fabric, rack)];
+            hosts.iter().fold((Cpus(0), Bytes(0)), |most, left| (most.0.max(left.0), most.1.max(left.1)))
         };
         let left: Vec<_> = fabric.all_racks().map(most_left).collect();
         let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, most)?, left });
-        Cool { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left }
+        Cool { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
+    }
+
+    /// A task has gone to a host.
+    pub fn took(&mut self, task: &Task, host: HostId) {
+        let (cpus, memory) = &mut self.hosts[host.index()];
+        *cpus = Cpus(cpus.0.saturating_sub(task.cpus.0));
+        *memory = Bytes(memory.0.saturating_sub(task.memory.0));
     }
 
     /// A rack carries something else than before.
@@ -54,17 +66,25 @@ impl Cool {
         }
     }
 
-    /// The racks other than `from` that would stay cool with a task, in order, less those that have no room for it in any
-    /// case.
-    pub fn with(&self, task: &Task, from: DomainId) -> Vec<DomainId> {
+    /// The racks other than `from` that would stay cool with a task, in order, less those that had no room for it at first; none if
+    /// no host of theirs has room now.
+    pub fn with(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
         let adds = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps].map(|bps| bps as f64);
         let may = |cool: &&Rack| {
             let (cpus, memory) = cool.left;
             let room = cpus >= task.cpus && memory >= task.memory;
             cool.rack != from && room && adds[0] <= cool.links[0] && adds[1] <= cool.links[1]
         };
-        self.racks.iter().filter(may).map(|cool| cool.rack).collect()
+        let racks: Vec<DomainId> = self.racks.iter().filter(may).map(|cool| cool.rack).collect();
+        let room = |&(cpus, memory): &(Cpus, Bytes)| cpus >= task.cpus && memory >= task.memory;
+        let has_host = |&rack: &DomainId| self.hosts[of_rack(fabric, rack)].iter().any(room);
+        if racks.iter().any(has_host) { racks } else { Vec::new() }
     }
+}
+
+fn of_rack(fabric: &Fabric, rack: DomainId) -> Range<usize> {
+    let Range { start, end } = fabric.hosts(rack);
+    start as usize..end as usize
 }
 
 /// Whether no rack other than `from` can be seen.

@@ -245,6 +245,7 @@ impl Turn<'_, '_, '_> {
         let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
         let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
         leaves.chain(comes).for_each(|entry| self.context.view.add(&entry));
+        self.cool.took(&bears, to);
         for host in [task.host, to] {
             self.cool.changed(self.context, self.context.pool.fabric().rack_of(host));
         }
@@ -261,7 +262,7 @@ impl Turn<'_, '_, '_> {
         if let Some((.., why)) = self.stuck.iter().find(no_less) {
             return Err(*why);
         }
-        let racks = self.cool.with(&bears, rack);
+        let racks = self.cool.with(self.context.pool.fabric(), &bears, rack);
         if racks.is_empty() {
             let unseen = all_unseen(self.context, rack);
             return Err(self.stays(task, demand, if unseen { Stays::Unseen } else { Stays::NoHost }));
