@@ -5,6 +5,7 @@
 
 pub mod admit;
 pub mod bound;
+pub mod file;
 pub mod limits;
 pub mod pack;
 pub mod priorities;

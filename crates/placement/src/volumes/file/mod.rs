@@ -1,0 +1,205 @@
+//! Files of workloads with SLOs, as people write them, and the system that one is on a cluster.
+//!
+//! ```text
+//! w.yaml --form--> fields --read--> Workloads (traces, curves and models become demands) --Cluster--> System
+//!                   traces (each read once), model (the JSON of other commands), routes (links and devices as queues)
+//! ```
+//!
+//! The file is described in `docs/reference/slo-file.md`.
+
+mod admission;
+mod form;
+mod model;
+mod read;
+mod routes;
+mod scalars;
+mod traces;
+
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::input::{Files, InputError, Spanned, Text, read_text};
+use leeward_fabric::{Cluster, HostId};
+
+pub use admission::{Admitted, Came, Chosen};
+pub use form::{
+    BucketsFile, ByStage, Congestion, DeviceBucket, FitFile, LinkBucket, NetworkFile, SizesName, SloFile,
+    StageName, WorkloadFile, WorkloadsFile,
+};
+pub use model::{BucketRecord, ModelRecord, RequestsName, SigmaName, SizesRecord, StateRecord};
+pub use routes::{Routes, Server};
+pub use scalars::{CurvesFile, PriorityFile, Share};
+
+use super::admit::Arrival;
+use super::bound::{BoundSettings, Bounds, attainable};
+use super::priorities::{by_slo, merge};
+use super::{Promise, System, Workload};
+
+/// Opens a trace by the name that it has in a file; a caller may know more kinds of files than text and gzip.
+pub type Open<'a> = dyn Fn(&str) -> Result<Text, InputError> + 'a;
+
+/// Workloads of a file, and what the file says for all of them.
+#[derive(Clone, Debug)]
+pub struct Workloads {
+    /// The file, as it was named.
+    pub path: String,
+    /// What people call it.
+    pub name: Option<String>,
+    /// The workloads, in order.
+    pub entries: Vec<Entry>,
+    /// By how much curves are above what the traces say: 0.1 is 10 %. It is in the demands.
+    pub margin: f64,
+    /// Buckets of a curve at most.
+    pub buckets: usize,
+    /// Which links are queues.
+    pub congestion: Congestion,
+    /// Priorities that networks tell apart.
+    pub levels: u32,
+    /// How bounds are made.
+    pub bounds: BoundSettings,
+    /// What a reader of results should know.
+    pub notes: Vec<String>,
+}
+
+/// A workload of a file.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What it asks for, with the margin.
+    pub workload: Arc<Workload>,
+    /// Who makes the requests.
+    pub client: HostId,
+    /// Where the volume is, if the file says.
+    pub server: Option<Server>,
+    /// Its priority at each demand, if the file says.
+    pub priorities: Option<Vec<u32>>,
+    /// What is enforced at each demand, if the file says.
+    pub limits: Vec<Option<ArrivalCurve>>,
+    /// Where it is in the file.
+    place: (usize, Spanned<()>),
+}
+
+/// The system that a file is.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// Queues and promises, in the order of the workloads.
+    pub system: System,
+    /// Whether priorities are those of the file.
+    pub given: bool,
+    /// How many ranks of SLOs there were, if they are more than networks tell apart and were merged.
+    pub merged: Option<usize>,
+}
+
+impl Workloads {
+    /// Reads a file of workloads. Other files are looked up from the folder of `files`; each trace is read once, however many
+    /// workloads share it.
+    ///
+    /// # Errors
+    /// Names the file, the line and the field.
+    pub fn read(
+        path: &str,
+        cluster: &Cluster,
+        files: &Files,
+        open: &Open<'_>,
+    ) -> Result<Workloads, InputError> {
+        Workloads::from_text(path, &read_text(path)?, cluster, files, open, None)
+    }
+
+    /// Reads a file of workloads that come to those of another: names are unique in both, and one may depend on one of the other.
+    ///
+    /// # Errors
+    /// Names the file, the line and the field.
+    pub fn read_beside(
+        path: &str,
+        cluster: &Cluster,
+        files: &Files,
+        open: &Open<'_>,
+        others: &Workloads,
+    ) -> Result<Workloads, InputError> {
+        Workloads::from_text(path, &read_text(path)?, cluster, files, open, Some(others))
+    }
+
+    /// The same from a text, with the name it has in errors.
+    ///
+    /// # Errors
+    /// Names the file, the line and the field.
+    pub fn from_text(
+        path: &str,
+        text: &str,
+        cluster: &Cluster,
+        files: &Files,
+        open: &Open<'_>,
+        others: Option<&Workloads>,
+    ) -> Result<Workloads, InputError> {
+        read::read(path, text, cluster, files, open, others)
+    }
+
+    /// The system on a cluster: a queue for each link and device that is passed; priorities as in the file, else by SLO and merged
+    /// where there are more than networks tell apart; limits as in the file, else the workloads' own curves.
+    ///
+    /// # Errors
+    /// A workload without a server, without a path, or with an SLO that its requests miss without any load.
+    pub fn system(&self, cluster: &Cluster) -> Result<Placed, InputError> {
+        let mut routes = Routes::new(cluster, self.congestion, Vec::new());
+        let mut promises = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            attainable(&entry.workload).map_err(|error| self.wrong(entry, "slo.latency", error))?;
+            let demands = &entry.workload.demands;
+            let limits = demands.iter().zip(&entry.limits);
+            promises.push(Promise {
+                workload: entry.workload.clone(),
+                route: self.route(entry, &mut routes)?,
+                priorities: entry.priorities.clone().unwrap_or_else(|| vec![u32::MAX; demands.len()]),
+                limits: limits
+                    .map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()))
+                    .collect(),
+            });
+        }
+        let mut system = System { queues: routes.into_queues(), promises };
+        let given = self.entries.iter().any(|entry| entry.priorities.is_some());
+        let mut merged = None;
+        if !given {
+            by_slo(&mut system);
+            merged = merge(&mut system, self.levels);
+        }
+        Bounds::new(&system, self.bounds).map_err(|error| InputError::new(&self.path, error))?;
+        Ok(Placed { system, given, merged })
+    }
+
+    /// The workloads as arrivals at a system, which gets the queues that it does not have yet.
+    ///
+    /// # Errors
+    /// A workload without a server or a path, or one with priorities or limits: who admits it gives them.
+    pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
+        let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
+        let arrival = |entry: &Entry| {
+            let message = "expected none: who admits a workload gives it";
+            if entry.priorities.is_some() {
+                return Err(self.wrong(entry, "priority", message));
+            }
+            if entry.limits.iter().any(Option::is_some) {
+                return Err(self.wrong(entry, "limits", message));
+            }
+            let route = self.route(entry, &mut routes)?;
+            Ok(Arrival { workload: entry.workload.clone(), route })
+        };
+        let arrivals = self.entries.iter().map(arrival).collect();
+        system.queues = routes.into_queues();
+        arrivals
+    }
+
+    fn route(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Vec<Vec<usize>>, InputError> {
+        let missing = || self.wrong(entry, "server", "missing; expected the host that has the volume");
+        let server = entry.server.ok_or_else(missing)?;
+        let stages = entry.workload.demands.iter().map(|demand| demand.stage);
+        let route = |stage| {
+            let found = routes.route(stage, entry.client, server);
+            found.map_err(|message| self.wrong(entry, "server", message))
+        };
+        stages.map(route).collect()
+    }
+
+    fn wrong(&self, entry: &Entry, field: &str, message: impl std::fmt::Display) -> InputError {
+        let (number, place) = &entry.place;
+        InputError::new(&self.path, message).in_field(format!("workloads[{number}].{field}")).at(place)
+    }
+}

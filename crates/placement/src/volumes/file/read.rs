@@ -1,0 +1,527 @@
+//! From fields to workloads: names are looked up, files are read, and what is wrong is said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_calculus::mmpp::Mmpp;
+use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_yaml};
+use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
+use leeward_traces::device::Device;
+use leeward_traces::{NetworkWork, Stage};
+
+use super::form::{SloFile, WorkloadFile, WorkloadsFile};
+use super::model::{self, Told};
+use super::routes::Server;
+use super::scalars::{CurvesFile, PriorityFile};
+use super::traces::{Settings, Trace};
+use super::{Entry, Open, Workloads};
+use crate::volumes::limits::with_margin;
+use crate::volumes::{Demand, Slo, Workload};
+
+/// What is known of a workload before traces are read.
+struct Draft<'f> {
+    number: usize,
+    item: &'f Spanned<WorkloadFile>,
+    slo: Option<Slo>,
+    client: HostId,
+    server: Option<Server>,
+    source: Source<'f>,
+    /// Asked for; None for all that there are.
+    stages: Option<Vec<Stage>>,
+}
+
+/// Where demands come from.
+enum Source<'f> {
+    /// A trace (name and volume), and the device of its requests by number.
+    Trace((&'f str, Option<&'f str>), Option<usize>),
+    /// Files or fields, and how long requests take unloaded.
+    Told(Vec<Told>, Option<f64>),
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    cluster: &'a Cluster,
+    files: &'a Files,
+    /// Device files that were read, by name.
+    profiles: BTreeMap<String, usize>,
+    devices: Vec<Device>,
+    notes: BTreeSet<String>,
+    /// The percentile at which what is best effort counts as unloaded: the highest that is promised.
+    highest: Option<f64>,
+}
+
+pub(super) fn read(
+    path: &str,
+    text: &str,
+    cluster: &Cluster,
+    files: &Files,
+    open: &Open<'_>,
+    others: Option<&Workloads>,
+) -> Result<Workloads, InputError> {
+    let file: WorkloadsFile = read_yaml(path, text)?;
+    let settings = settings(path, &file)?;
+    check_names(path, &file, others)?;
+    let mut reader = Reader {
+        path,
+        cluster,
+        files,
+        profiles: BTreeMap::new(),
+        devices: Vec::new(),
+        notes: BTreeSet::new(),
+        highest: None,
+    };
+    reader.check_servers(&file)?;
+    let mut drafts = Vec::with_capacity(file.workloads.len());
+    for (number, item) in file.workloads.iter().enumerate() {
+        drafts.push(reader.draft(&file, number, item)?);
+    }
+    let promised = drafts.iter().map(|draft| draft.slo);
+    let before = others.iter().flat_map(|others| others.entries.iter().map(|entry| entry.workload.slo));
+    reader.highest = promised.chain(before).flatten().map(|slo| slo.percentile).max_by(f64::total_cmp);
+    let mut entries: Vec<Option<Entry>> = drafts.iter().map(|_| None).collect();
+    let mut done = BTreeSet::new();
+    for at in 0..drafts.len() {
+        match &drafts[at].source {
+            Source::Told(told, unloaded) => {
+                let demands = reader.told(&drafts[at], told, *unloaded)?;
+                entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
+            }
+            Source::Trace(key, _) if done.insert(*key) => {
+                // For all that share it, and then it is let go.
+                let mut trace = Trace::read(key.0, key.1, &settings, open)?;
+                for (of, draft) in drafts.iter().enumerate() {
+                    if let Source::Trace(other, device) = &draft.source
+                        && other == key
+                    {
+                        let demands = reader.traced(draft, &mut trace, *device)?;
+                        entries[of] = Some(reader.entry(&file, draft, demands)?);
+                    }
+                }
+            }
+            Source::Trace(..) => {}
+        }
+    }
+    let entries: Vec<Entry> = entries.into_iter().flatten().collect();
+    check_priorities(path, &entries)?;
+    Ok(Workloads {
+        path: path.to_owned(),
+        name: file.name,
+        entries,
+        margin: file.margin.0,
+        buckets: file.buckets,
+        congestion: file.congestion,
+        levels: file.levels,
+        bounds: file.bounds,
+        notes: reader.notes.into_iter().collect(),
+    })
+}
+
+fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, InputError> {
+    let wrong = |field: &str, message: String| InputError::new(path, message).in_field(field);
+    let network = NetworkWork::new(
+        file.network.overhead.unwrap_or(NetworkWork::OVERHEAD),
+        file.network.payload.unwrap_or(NetworkWork::PAYLOAD),
+        file.network.other.unwrap_or(NetworkWork::OTHER),
+    );
+    let network = network.map_err(|error| wrong("network", error.to_string()))?;
+    if file.buckets == 0 {
+        return Err(wrong("buckets", "0: expected at least 1".into()));
+    }
+    if file.levels == 0 {
+        return Err(wrong("levels", "0: expected at least 1".into()));
+    }
+    file.bounds.check().map_err(|error| wrong("bounds", error.to_string()))?;
+    Ok(Settings { path: path.to_owned(), network, fit: file.fit.settings(), buckets: file.buckets })
+}
+
+/// Names of workloads, and what they depend on.
+fn check_names(path: &str, file: &WorkloadsFile, others: Option<&Workloads>) -> Result<(), InputError> {
+    if file.workloads.is_empty() {
+        return Err(InputError::new(path, "an empty list; expected at least one").in_field("workloads"));
+    }
+    let wrong = |number: usize, field: &str, message: String| {
+        let field = format!("workloads[{number}].{field}");
+        Err(InputError::new(path, message).in_field(field).at(&file.workloads[number]))
+    };
+    let there: Vec<&str> = others.map_or_else(Vec::new, |others| {
+        others.entries.iter().map(|entry| entry.workload.name.as_str()).collect()
+    });
+    let mut names: BTreeSet<&str> = there.iter().copied().collect();
+    for (number, item) in file.workloads.iter().enumerate() {
+        let name = item.value.name.as_str();
+        let allowed = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
+        if name.is_empty() || !name.chars().all(allowed) {
+            let message = "a name has letters, digits, `.`, `_` and `-` only";
+            return wrong(number, "name", format!("`{}`: {message}", excerpt(name)));
+        }
+        if there.contains(&name) {
+            let path = others.map_or("", |others| others.path.as_str());
+            return wrong(number, "name", format!("`{}`: {path} has a workload of this name", excerpt(name)));
+        }
+        if !names.insert(name) {
+            return wrong(number, "name", format!("`{}`: two workloads have this name", excerpt(name)));
+        }
+    }
+    for (number, item) in file.workloads.iter().enumerate() {
+        for (at, name) in item.value.depends_on.iter().enumerate() {
+            let field = format!("depends_on[{at}]");
+            if *name == item.value.name {
+                return wrong(number, &field, format!("`{}`: this is the workload itself", excerpt(name)));
+            }
+            if !names.contains(name.as_str()) {
+                return wrong(number, &field, format!("`{}`: no workload has this name", excerpt(name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Priorities are given to all with an SLO or to none: they are not on one scale with those by SLO.
+fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
+    if entries.iter().all(|entry| entry.priorities.is_none()) {
+        return Ok(());
+    }
+    let without = entries.iter().find(|entry| entry.workload.slo.is_some() && entry.priorities.is_none());
+    without.map_or(Ok(()), |entry| {
+        let (number, place) = &entry.place;
+        let message = "missing; other workloads have one: give one to all that have an SLO, or to none";
+        Err(InputError::new(path, message).in_field(format!("workloads[{number}].priority")).at(place))
+    })
+}
+
+impl Reader<'_> {
+    fn wrong(
+        &self,
+        draft: (usize, &Spanned<WorkloadFile>),
+        field: &str,
+        message: impl std::fmt::Display,
+    ) -> InputError {
+        let (number, item) = draft;
+        InputError::new(self.path, message).in_field(format!("workloads[{number}].{field}")).at(item)
+    }
+
+    /// That `devices` names servers.
+    fn check_servers(&self, file: &WorkloadsFile) -> Result<(), InputError> {
+        for name in file.devices.keys() {
+            server(&self.cluster.fabric, name).map_err(|message| {
+                InputError::new(self.path, message).in_field(format!("devices.{}", excerpt(name)))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn draft<'f>(
+        &mut self,
+        file: &'f WorkloadsFile,
+        number: usize,
+        item: &'f Spanned<WorkloadFile>,
+    ) -> Result<Draft<'f>, InputError> {
+        let of = &item.value;
+        let fabric = &self.cluster.fabric;
+        let slo = of.slo.map(|slo| self.slo((number, item), slo)).transpose()?;
+        let unknown = || format!("`{}`: the cluster has no such host", excerpt(&of.client));
+        let client = fabric.host(&of.client);
+        let client = client.ok_or_else(|| self.wrong((number, item), "client", unknown()))?;
+        let place = of.server.as_deref().map(|name| server(fabric, name)).transpose();
+        let place = place.map_err(|message| self.wrong((number, item), "server", message))?;
+        let stages = self.stages(file, number, item)?;
+        let source = match (&of.trace, &of.curves, &of.model) {
+            (Some(trace), None, None) => {
+                if of.unloaded.is_some() {
+                    let message = "expected none: with a trace, it is what the device file says";
+                    return Err(self.wrong((number, item), "unloaded", message));
+                }
+                let stored = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
+                let device = if stored { Some(self.profile(file, number, item, place)?) } else { None };
+                Source::Trace((trace, of.volume.as_deref()), device)
+            }
+            (None, None, None) => {
+                let message = "missing; expected one of `trace`, `curves` and `model`";
+                return Err(self.wrong((number, item), "trace", message));
+            }
+            (Some(_), ..) => {
+                let message = "expected a trace, or `curves` and `model`, not both";
+                return Err(self.wrong((number, item), "trace", message));
+            }
+            (None, curves, model) => {
+                if of.volume.is_some() {
+                    return Err(self.wrong(
+                        (number, item),
+                        "volume",
+                        "goes with `trace`, whose volumes it is of",
+                    ));
+                }
+                self.source((number, item), curves.as_ref(), model.as_deref())?
+            }
+        };
+        let stored = match (&stages, &source) {
+            (Some(stages), _) => stages.contains(&Stage::Storage),
+            (None, Source::Trace(..)) => true,
+            (None, Source::Told(told, _)) => told.iter().any(|told| told.stage == Stage::Storage),
+        };
+        if let Some(Server { host, device: None }) = place.filter(|_| stored) {
+            let (name, devices) = (fabric.host_name(host), fabric.devices(host));
+            let names: Vec<String> = devices.iter().map(|device| format!("{name}:{}", device.name)).collect();
+            let message = match names.is_empty() {
+                true => format!("`{name}`: the cluster file gives this host no device"),
+                false => format!("`{name}`: it has several devices; expected one of {}", names.join(", ")),
+            };
+            return Err(self.wrong((number, item), "server", message));
+        }
+        Ok(Draft { number, item, slo, client, server: place, source, stages })
+    }
+
+    fn slo(&self, draft: (usize, &Spanned<WorkloadFile>), slo: SloFile) -> Result<Slo, InputError> {
+        let SloFile { percentile, latency } = slo;
+        if !(percentile > 0.0 && percentile < 100.0) {
+            let percentile = leeward_fabric::input::shown(percentile);
+            let message = format!("{percentile}: expected a percentile above 0 and below 100");
+            return Err(self.wrong(draft, "slo.percentile", message));
+        }
+        if latency.0 == 0 {
+            return Err(self.wrong(draft, "slo.latency", "0s: expected a time above 0"));
+        }
+        Ok(Slo { percentile, latency: latency.as_secs_f64() })
+    }
+
+    fn stages(
+        &self,
+        file: &WorkloadsFile,
+        number: usize,
+        item: &Spanned<WorkloadFile>,
+    ) -> Result<Option<Vec<Stage>>, InputError> {
+        let own = item.value.stages.as_ref();
+        let Some(names) = own.or(file.stages.as_ref()) else { return Ok(None) };
+        let mut stages: Vec<Stage> = names.iter().map(|&name| Stage::from(name)).collect();
+        stages.sort_unstable();
+        let twice = stages.windows(2).any(|pair| pair[0] == pair[1]);
+        if stages.is_empty() || twice {
+            let message = "expected at least one stage, and each once";
+            return Err(match own {
+                Some(_) => self.wrong((number, item), "stages", message),
+                None => InputError::new(self.path, message).in_field("stages"),
+            });
+        }
+        Ok(Some(stages))
+    }
+
+    /// The number of the device file that counts for a workload.
+    fn profile(
+        &mut self,
+        file: &WorkloadsFile,
+        number: usize,
+        item: &Spanned<WorkloadFile>,
+        server: Option<Server>,
+    ) -> Result<usize, InputError> {
+        let fabric = &self.cluster.fabric;
+        let host = server.map(|server| fabric.host_name(server.host));
+        let resource = server.and_then(|server| fabric.device(server.host, server.device?));
+        let device = resource.map(|resource| fabric.resource_name(resource));
+        let named =
+            device.as_deref().into_iter().chain(host).find_map(|name| file.devices.get_key_value(name));
+        let (field, name) = match (named, &file.device) {
+            (Some((server, name)), _) => (format!("devices.{server}"), name),
+            (None, Some(name)) => ("device".to_owned(), name),
+            (None, None) => {
+                let server = host.map_or_else(|| "a server".to_owned(), |host| format!("`{host}`"));
+                let message = format!(
+                    "{server} has no device file: give `device`, or one of `devices`, or leave storage out of `stages`"
+                );
+                return Err(self.wrong((number, item), "server", message));
+            }
+        };
+        if let Some(&known) = self.profiles.get(name) {
+            return Ok(known);
+        }
+        let found =
+            self.files.path(name).map_err(|error| InputError::new(self.path, error).in_field(field))?;
+        self.devices.push(Device::read(&found.to_string_lossy())?);
+        self.profiles.insert(name.clone(), self.devices.len() - 1);
+        Ok(self.devices.len() - 1)
+    }
+
+    /// Curves and models from files or fields.
+    fn source<'f>(
+        &self,
+        draft: (usize, &Spanned<WorkloadFile>),
+        curves: Option<&CurvesFile>,
+        model: Option<&str>,
+    ) -> Result<Source<'f>, InputError> {
+        let located = |name: &str| Ok::<_, InputError>(self.files.path(name)?.to_string_lossy().into_owned());
+        let mut unloaded = draft.1.value.unloaded.map(|time| time.as_secs_f64());
+        let mut told: Vec<Told> = match curves {
+            None => Vec::new(),
+            Some(CurvesFile::Named(name)) => {
+                let file = model::read_curves(&located(name)?)?;
+                // What was profiled at a lower percentile says nothing of a higher one.
+                let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
+                let enough = file.unloaded.filter(|&(_, of)| of >= percentile).map(|(seconds, _)| seconds);
+                unloaded = unloaded.or(enough);
+                file.stages
+            }
+            Some(CurvesFile::Buckets(buckets)) => {
+                let mut told = Vec::new();
+                for (stage, curve) in buckets.curves() {
+                    let field = format!("curves.{stage}");
+                    let empty = || self.wrong(draft, &field, "an empty list; expected at least one bucket");
+                    let curve = curve.ok_or_else(empty)?;
+                    let largest = curve.burst();
+                    told.push(Told { stage, curve: Some((curve, largest)), model: None });
+                }
+                told
+            }
+        };
+        for one in model.map(|name| model::read_models(&located(name)?)).transpose()?.unwrap_or_default() {
+            match told.iter_mut().find(|told| told.stage == one.stage) {
+                Some(known) => known.model = one.model,
+                None => told.push(one),
+            }
+        }
+        if let Some(bare) = told.iter().find(|told| told.curve.is_none()) {
+            let message = format!("it has a model of {} without a curve: give `curves` too", bare.stage);
+            return Err(self.wrong(draft, "model", message));
+        }
+        if told.is_empty() {
+            return Err(self.wrong(draft, "curves", "no stage; expected at least one"));
+        }
+        told.sort_by_key(|told| told.stage);
+        Ok(Source::Told(told, unloaded))
+    }
+
+    fn told(
+        &mut self,
+        draft: &Draft<'_>,
+        told: &[Told],
+        unloaded: Option<f64>,
+    ) -> Result<Vec<Demand>, InputError> {
+        let all = || told.iter().map(|told| told.stage).collect();
+        let stages: Vec<Stage> = draft.stages.clone().unwrap_or_else(all);
+        let mut demands = Vec::with_capacity(stages.len());
+        for stage in stages {
+            let place = (draft.number, draft.item);
+            let known = told.iter().find(|told| told.stage == stage);
+            let Some(Told { curve: Some((arrivals, largest)), model, .. }) = known else {
+                return Err(self.wrong(place, "stages", format!("{stage}: there is no curve of it")));
+            };
+            let nothing = |curve: &ArrivalCurve| curve.burst() == 0.0 && curve.rate() == 0.0;
+            if nothing(arrivals) || model.as_ref().is_some_and(|model: &Mmpp| model.mean() == 0.0) {
+                let message = format!("{stage}: no work at all: leave that stage out");
+                return Err(self.wrong(place, "curves", message));
+            }
+            let unloaded = match (stage, unloaded) {
+                (Stage::Storage, None) => {
+                    self.note(
+                        draft,
+                        "no time without queueing is known: it counts as 0; `unloaded` says another",
+                    );
+                    0.0
+                }
+                (Stage::Storage, Some(seconds)) => seconds,
+                _ => 0.0,
+            };
+            let (arrivals, largest, model) = (arrivals.clone(), *largest, model.clone());
+            demands.push(Demand { stage, arrivals, largest, model, unloaded });
+        }
+        Ok(demands)
+    }
+
+    fn traced(
+        &mut self,
+        draft: &Draft<'_>,
+        trace: &mut Trace<'_>,
+        device: Option<usize>,
+    ) -> Result<Vec<Demand>, InputError> {
+        let stages = draft.stages.clone().unwrap_or_else(|| Stage::ALL.to_vec());
+        let mut demands = Vec::with_capacity(stages.len());
+        for stage in stages {
+            let device = device.map(|number| (number, &self.devices[number]));
+            let of = trace.at(stage, device)?;
+            let mut unloaded = 0.0;
+            if let (Stage::Storage, Some((_, device))) = (stage, device) {
+                let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
+                let tail = percentile.map(|percentile| trace.tail(device, percentile)).transpose();
+                let tail =
+                    tail.map_err(|error| self.wrong((draft.number, draft.item), "slo.percentile", error))?;
+                match tail.flatten() {
+                    Some(seconds) => unloaded = seconds,
+                    None if percentile.is_some() => {
+                        self.note(
+                            draft,
+                            "the device file has no latencies without queueing: they count as 0",
+                        );
+                    }
+                    None => {}
+                }
+            }
+            demands.push(Demand {
+                stage,
+                arrivals: of.curve,
+                largest: of.largest,
+                model: Some(of.model),
+                unloaded,
+            });
+        }
+        Ok(demands)
+    }
+
+    fn note(&mut self, draft: &Draft<'_>, note: &str) {
+        self.notes.insert(format!("{}: {note}", draft.item.value.name));
+    }
+
+    fn entry(
+        &self,
+        file: &WorkloadsFile,
+        draft: &Draft<'_>,
+        demands: Vec<Demand>,
+    ) -> Result<Entry, InputError> {
+        let (number, item) = (draft.number, draft.item);
+        let of = &item.value;
+        let stages: Vec<Stage> = demands.iter().map(|demand| demand.stage).collect();
+        let (name, dependencies) = (of.name.clone(), of.depends_on.clone());
+        let workload = Workload { name, slo: draft.slo, demands, dependencies };
+        let workload = with_margin(&workload, file.margin.0)
+            .map_err(|error| InputError::new(self.path, error).in_field("margin"))?;
+        let priorities = match &of.priority {
+            None => None,
+            Some(PriorityFile::One(priority)) => Some(vec![*priority; stages.len()]),
+            Some(PriorityFile::Each(each)) => {
+                let odd =
+                    Stage::ALL.into_iter().find(|stage| each.at(*stage).is_some() != stages.contains(stage));
+                if let Some(stage) = odd {
+                    let message = match each.at(stage) {
+                        Some(_) => "the workload has no such stage",
+                        None => "missing; expected one for each stage, or one for all",
+                    };
+                    return Err(self.wrong((number, item), &format!("priority.{stage}"), message));
+                }
+                Some(stages.iter().filter_map(|&stage| each.at(stage)).collect())
+            }
+        };
+        let mut limits: Vec<Option<ArrivalCurve>> = vec![None; stages.len()];
+        for (stage, curve) in of.limits.iter().flat_map(|limits| limits.curves()) {
+            let wrong = |message: &str| self.wrong((number, item), &format!("limits.{stage}"), message);
+            let at = stages.iter().position(|&of| of == stage);
+            let at = at.ok_or_else(|| wrong("the workload has no such stage"))?;
+            limits[at] = Some(curve.ok_or_else(|| wrong("an empty list; expected at least one bucket"))?);
+        }
+        let place = (number, Spanned { value: (), referenced: item.referenced, defined: item.defined });
+        let (client, server) = (draft.client, draft.server);
+        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, place })
+    }
+}
+
+/// A host, or a device of one.
+fn server(fabric: &Fabric, name: &str) -> Result<Server, String> {
+    if let Some(host) = fabric.host(name) {
+        let only = fabric.devices(host).len() == 1;
+        return Ok(Server { host, device: only.then_some(0) });
+    }
+    let unknown = || format!("`{}`: the cluster has no such host or device", excerpt(name));
+    let resource =
+        fabric.resource(name).filter(|&of| fabric.kind(of) == ResourceKind::Device).ok_or_else(unknown)?;
+    let host = fabric.host_of(resource).ok_or_else(unknown)?;
+    let device =
+        (0..=u16::MAX).take(fabric.devices(host).len()).find(|&at| fabric.device(host, at) == Some(resource));
+    Ok(Server { host, device })
+}

@@ -1,0 +1,169 @@
+//! Values of a workload file that are written in more than one way.
+
+use std::fmt;
+
+use leeward_fabric::input::excerpt;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::form::{BucketsFile, ByStage};
+
+/// A share, written in percent: `10%` is 0.1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Share(pub f64);
+
+/// A priority at every stage, or one for each.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PriorityFile {
+    /// The same at all stages.
+    One(u32),
+    /// By stage.
+    Each(ByStage<u32>),
+}
+
+/// Curves that stand in the file, or the name of a file with them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CurvesFile {
+    /// The JSON of `leeward slo curve`.
+    Named(String),
+    /// Buckets.
+    Buckets(BucketsFile),
+}
+
+const SHARE: &str = "a share in percent, such as 10%";
+
+impl Share {
+    fn parse(text: &str) -> Result<Share, String> {
+        let wrong = || format!("`{}`: expected {SHARE}", excerpt(text));
+        let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
+        let percent: f64 = number.parse().map_err(|_| wrong())?;
+        if !(0.0..=1e9).contains(&percent) {
+            return Err(format!("`{}`: expected a share from 0% to 1e9%", excerpt(text)));
+        }
+        Ok(Share(percent / 100.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Share;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(SHARE)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Share, E> {
+                Share::parse(text).map_err(E::custom)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Share, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Share, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Share, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+
+        deserializer.deserialize_any(Text)
+    }
+}
+
+impl JsonSchema for Share {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Share".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": SHARE, "pattern": r"^\s*[0-9.][0-9.eE+-]*\s*%\s*$" })
+    }
+}
+
+impl<'de> Deserialize<'de> for PriorityFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PriorityFile, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = PriorityFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a whole number from 0 to 4294967294, or one for each stage, such as {storage: 1}",
+                )
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<PriorityFile, E> {
+                let wrong =
+                    || E::custom(format_args!("{number}: expected {}", &self as &dyn serde::de::Expected));
+                u32::try_from(number).map(PriorityFile::One).map_err(|_| wrong())
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<PriorityFile, E> {
+                let wrong =
+                    || E::custom(format_args!("{number}: expected {}", &self as &dyn serde::de::Expected));
+                u32::try_from(number).map(PriorityFile::One).map_err(|_| wrong())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PriorityFile, A::Error> {
+                ByStage::deserialize(MapAccessDeserializer::new(map)).map(PriorityFile::Each)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for PriorityFile {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Priority".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let each = generator.subschema_for::<ByStage<u32>>();
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 4294967294_u32 }, each] })
+    }
+}
+
+impl<'de> Deserialize<'de> for CurvesFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CurvesFile, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = CurvesFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a file, or buckets for each stage, such as {storage: [{rate: 5%, burst: 8ms}]}")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<CurvesFile, E> {
+                Ok(CurvesFile::Named(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CurvesFile, A::Error> {
+                BucketsFile::deserialize(MapAccessDeserializer::new(map)).map(CurvesFile::Buckets)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for CurvesFile {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Curves".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let buckets = generator.subschema_for::<BucketsFile>();
+        json_schema!({ "anyOf": [{ "type": "string" }, buckets] })
+    }
+}

@@ -1,0 +1,101 @@
+//! What a trace says of a workload: curves and models of each stage, and how long requests take without queueing.
+
+use std::collections::BTreeMap;
+
+use leeward_calculus::mmpp::{self, FitError, FitSettings, Mmpp};
+use leeward_calculus::{ArrivalCurve, RbCurve};
+use leeward_fabric::input::{InputError, Text};
+use leeward_traces::device::{Device, UnloadedError};
+use leeward_traces::read::{ReadSettings, Requests};
+use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
+
+/// A trace that was read, and what it was asked for so far.
+pub(super) struct Trace<'a> {
+    name: &'a str,
+    requests: Vec<Request>,
+    settings: &'a Settings,
+    /// By stage and device: those of the network are the same at all.
+    stages: BTreeMap<(Stage, Option<usize>), OfStage>,
+}
+
+/// What counts for all traces of a file.
+pub(super) struct Settings {
+    /// What the file is called, whose settings these are.
+    pub path: String,
+    pub network: NetworkWork,
+    pub fit: FitSettings,
+    /// Of a curve, at most.
+    pub buckets: usize,
+}
+
+/// A trace at a stage.
+#[derive(Clone)]
+pub(super) struct OfStage {
+    pub curve: ArrivalCurve,
+    pub largest: f64,
+    pub model: Mmpp,
+}
+
+impl<'a> Trace<'a> {
+    pub fn read(
+        name: &'a str,
+        volume: Option<&str>,
+        settings: &'a Settings,
+        open: &dyn Fn(&str) -> Result<Text, InputError>,
+    ) -> Result<Trace<'a>, InputError> {
+        let read = ReadSettings { volume: volume.map(str::to_owned), ..ReadSettings::default() };
+        let requests = Requests::open(open(name)?, &read)?.collect::<Result<Vec<_>, _>>()?;
+        Ok(Trace { name, requests, settings, stages: BTreeMap::new() })
+    }
+
+    /// At a stage; a device is given for storage, with its number.
+    pub fn at(&mut self, stage: Stage, device: Option<(usize, &Device)>) -> Result<OfStage, InputError> {
+        let device = device.filter(|_| stage == Stage::Storage);
+        let key = (stage, device.map(|(number, _)| number));
+        if let Some(known) = self.stages.get(&key) {
+            return Ok(known.clone());
+        }
+        let wrong = |error: &dyn std::fmt::Display| InputError::new(self.name, error);
+        let mut work = Work::new(self.settings.network, device.map(|(_, device)| device));
+        let amounts: Result<Vec<f64>, _> = self
+            .requests
+            .iter()
+            .map(|request| work.of(request).map(|work| work.at(stage).unwrap_or(0.0)))
+            .collect();
+        let amounts = amounts.map_err(|error| wrong(&error))?;
+        let times = self.requests.iter().map(|request| request.at.0);
+        let curve = RbCurve::from_nanos(times.zip(amounts.iter().copied())).map_err(|error| wrong(&error))?;
+        if curve.total() == 0.0 {
+            return Err(wrong(&format_args!(
+                "its requests are no work at {stage}: leave that out of `stages`"
+            )));
+        }
+        let first = self.requests.first().map(|request| request.at).unwrap_or_default();
+        let seconds = self.requests.iter().map(|request| request.at.since(first).as_secs_f64());
+        let arrivals: Vec<mmpp::Request> =
+            seconds.zip(&amounts).map(|(at, &work)| mmpp::Request { at, work }).collect();
+        let fit = mmpp::fit(&arrivals, &self.settings.fit).map_err(|error| match error {
+            FitError::Setting { name, value, expected } => {
+                let message = format!("{value}: expected {expected}");
+                InputError::new(&self.settings.path, message).in_field(format!("fit.{name}"))
+            }
+            error => wrong(&format_args!("{stage}: {error}")),
+        })?;
+        let alpha = curve.arrival_curve();
+        let curve = alpha
+            .pruned_to(self.settings.buckets)
+            .map_err(|error| InputError::new(&self.settings.path, error).in_field("buckets"))?;
+        // Requests of one moment may be of one bucket, and none is larger than what comes at once.
+        let largest = amounts.iter().copied().fold(0.0, f64::max).min(curve.curve.burst());
+        let made = OfStage { curve: curve.curve, largest, model: fit.model };
+        self.stages.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// The largest profiled latency without queueing; None if the profile has none.
+    pub fn tail(&self, device: &Device, percentile: f64) -> Result<Option<f64>, UnloadedError> {
+        let mut tail = Tail::new(device, percentile);
+        self.requests.iter().try_for_each(|request| tail.push(request))?;
+        Ok(tail.seconds())
+    }
+}
