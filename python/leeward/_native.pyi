@@ -354,6 +354,26 @@ class Trace:
             InputError: The trace or an argument is not right.
         """
 
+@final
+class SloWorkloads:
+    """Workloads of a file, where they are on a cluster. See `leeward.slo.Workloads`."""
+
+    def __new__(cls, file: str, cluster: Cluster, *, data: str | PathLike[str] | None = None) -> SloWorkloads:
+        """Reads the file and what it names.
+
+        Raises:
+            InputError: One of them is not right.
+        """
+
+    def bound(self, method: str) -> dict[str, Any]:
+        """The bound of every workload."""
+
+    def prioritize(self, by: str, levels: int | None, method: str) -> dict[str, Any]:
+        """The same under priorities that are searched for (`priority-meister`) or `by-slo`."""
+
+    def admit(self, arriving: str, method: str) -> dict[str, Any]:
+        """What becomes of the workloads of another file that arrive at these."""
+
 def check_device(name: str, text: str) -> None:
     """Checks the text of a device file; errors call it `name`.
 

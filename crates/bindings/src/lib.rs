@@ -17,6 +17,7 @@ mod records;
 mod schema;
 mod serve;
 mod simulation;
+mod slo;
 mod tables;
 mod tasks;
 mod traces;
@@ -40,6 +41,8 @@ mod _native {
     use crate::serve::serve;
     #[pymodule_export]
     use crate::simulation::{Run, Scenario, check_policy};
+    #[pymodule_export]
+    use crate::slo::SloWorkloads;
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
     #[pymodule_export]

@@ -7,6 +7,7 @@ use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
 use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
+use leeward_placement::volumes::admit;
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal, Registration, Request, moves, tasks};
 use leeward_simulator::stage::scenario::PolicySpec;
 use pyo3::prelude::*;
@@ -22,8 +23,19 @@ pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let all: Vec<Value> = (replicas::REGISTRY.iter().map(registered))
         .chain(tasks::REGISTRY.iter().map(registered))
         .chain(moves::REGISTRY.iter().map(registered))
+        .chain(admit::REGISTRY.iter().map(admission))
         .collect();
     as_python(py, &all)
+}
+
+fn admission(registration: &admit::Registration) -> Value {
+    json!({
+        "kind": "admission",
+        "name": registration.name,
+        "summary": registration.summary,
+        "source": registration.source,
+        "settings": (registration.schema)(),
+    })
 }
 
 fn registered<Q: Request>(registration: &Registration<Q>) -> Value {

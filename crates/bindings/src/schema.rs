@@ -3,6 +3,7 @@
 use leeward_fabric::cluster::ClusterFile;
 use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
+use leeward_placement::volumes::file::WorkloadsFile;
 use leeward_simulator::stage::scenario::ScenarioFile;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -11,11 +12,12 @@ use schemars::{Schema, schema_for};
 /// A kind of file, and what makes its schema.
 type Entry = (&'static str, fn() -> Schema);
 
-const SCHEMAS: [Entry; 4] = [
+const SCHEMAS: [Entry; 5] = [
     ("cluster", || schema_for!(ClusterFile)),
     ("scenario", || schema_for!(ScenarioFile)),
     ("app", || schema_for!(AppFile)),
     ("running", || schema_for!(FleetFile)),
+    ("slo", || schema_for!(WorkloadsFile)),
 ];
 
 /// The kinds of files there are schemas for.

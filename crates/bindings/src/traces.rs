@@ -9,6 +9,7 @@ use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_fabric::input::{Files, InputError, Text};
 use leeward_fabric::{Bytes, Nanos};
+use leeward_placement::volumes::file::ModelRecord;
 use leeward_traces::device::{Device, Service};
 use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
 use leeward_traces::statistics::Statistics;
@@ -237,20 +238,23 @@ impl Trace {
             },
             ..base
         };
-        let fit = py.detach(|| -> PyResult<mmpp::Fit> {
-            let (mut requests, mut first) = (Vec::new(), None);
+        let made = py.detach(|| -> PyResult<Model> {
+            let (mut requests, mut first, mut arrivals) = (Vec::new(), None, Vec::new());
             self.work(stage, |at, work| {
+                arrivals.push((at.0, work));
                 let at = at.since(*first.get_or_insert(at)).as_secs_f64();
                 requests.push(mmpp::Request { at, work });
             })?;
-            Ok(mmpp::fit(&requests, &settings).map_err(|error| match error {
+            let fit = mmpp::fit(&requests, &settings).map_err(|error| match error {
                 FitError::Setting { name, value, expected } => {
                     Refused(InputError::new(name, format!("{value}: expected {expected}")))
                 }
                 error => Refused(self.wrong(error)),
-            })?)
+            })?;
+            let curve = RbCurve::from_nanos(arrivals).map_err(|error| Refused(self.wrong(error)))?;
+            Ok(Model::of(stage, &settings, &fit, &curve))
         })?;
-        as_python(py, &Model::of(stage, &settings, &fit))
+        as_python(py, &made)
     }
 }
 
@@ -318,17 +322,8 @@ impl Trace {
         }
     }
 
-    /// The file, or what stands for it.
     fn text(&self) -> Result<Text, Refused> {
-        // What is wrong with a name or a file is said here.
-        let text = self.files.open(&self.file)?;
-        let path = self.files.path(&self.file)?;
-        let mut start = [0; PARQUET.len()];
-        let parquet = File::open(&path).and_then(|mut file| file.read_exact(&mut start));
-        if parquet.is_err() || start != PARQUET {
-            return Ok(text);
-        }
-        Ok(Text::from_reader(&self.file, BufReader::new(Rows::open(&path)?))?)
+        Ok(open_text(&self.files, &self.file)?)
     }
 
     fn stage(&self, name: &str) -> Result<Stage, Refused> {
@@ -348,6 +343,19 @@ impl Trace {
     }
 }
 
+/// A file, or what stands for it.
+pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
+    // What is wrong with a name or a file is said here.
+    let text = files.open(name)?;
+    let path = files.path(name)?;
+    let mut start = [0; PARQUET.len()];
+    let parquet = File::open(&path).and_then(|mut file| file.read_exact(&mut start));
+    if parquet.is_err() || start != PARQUET {
+        return Ok(text);
+    }
+    Text::from_reader(name, BufReader::new(Rows::open(&path)?))
+}
+
 /// The rows of a Parquet file as CSV, a batch at a time; see `leeward.tables.batches`.
 struct Rows {
     batches: Py<PyAny>,
@@ -356,7 +364,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn open(path: &Path) -> Result<Rows, Refused> {
+    fn open(path: &Path) -> Result<Rows, InputError> {
         let open = |py: Python<'_>| -> PyResult<Py<PyAny>> {
             let read = py.import("leeward.tables")?.getattr("batches")?;
             Ok(read.call1((path, COLUMNS.to_vec()))?.try_iter()?.unbind().into_any())
@@ -456,24 +464,14 @@ struct Curve {
 
 #[derive(Serialize)]
 struct Model {
-    stage: &'static str,
     unit: &'static str,
     interval_s: f64,
-    step_s: f64,
     batch_s: f64,
     mean_work_per_s: f64,
-    states: Vec<State>,
-    /// Probabilities a step, a row for each state that is left.
-    transitions: Vec<Vec<f64>>,
     misfit: Misfit,
-}
-
-#[derive(Serialize)]
-struct State {
-    /// Of the time; None for a chain that falls apart.
-    share: Option<f64>,
-    requests_per_s: f64,
-    mean_work: f64,
+    /// All that a file of workloads needs.
+    #[serde(flatten)]
+    record: ModelRecord,
 }
 
 #[derive(Serialize)]
@@ -484,26 +482,16 @@ struct Misfit {
 }
 
 impl Model {
-    fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit) -> Model {
+    fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve) -> Model {
         let (model, misfit) = (&fit.model, fit.misfit);
-        let count = model.states().len();
-        let states = model.states().iter().enumerate().map(|(at, state)| State {
-            share: model.stationary().get(at).copied(),
-            requests_per_s: state.requests.mean() / model.step(),
-            mean_work: state.sizes.mean(),
-        });
+        let record = ModelRecord::of(stage, model, settings.sigma);
         Model {
-            stage: stage.name(),
             unit: unit(stage),
             interval_s: settings.interval,
-            step_s: model.step(),
             batch_s: settings.batch,
             mean_work_per_s: model.mean() / model.step(),
-            states: states.collect(),
-            transitions: (0..count)
-                .map(|from| (0..count).map(|to| model.transition(from, to)).collect())
-                .collect(),
             misfit: Misfit { requests: misfit.requests, work: misfit.work, peak: misfit.peak },
+            record: record.with_curve(&curve.arrival_curve(), curve.largest()),
         }
     }
 }

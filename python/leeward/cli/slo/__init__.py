@@ -2,22 +2,29 @@
 
 import typer
 
-from leeward.cli.slo import curve, model
+from leeward.cli.slo import admit, bound, curve, model, prioritize
 
 EXAMPLES = """\b
 Examples:
   leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json
   leeward slo model examples/slo/mail.csv.gz
+  leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml
+  leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml
+  leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml --arriving examples/slo/new.yaml
 """
 
 app = typer.Typer(rich_markup_mode=None)
+app.command("admit", epilog=admit.EXAMPLES)(admit.admit)
+app.command("bound", epilog=bound.EXAMPLES)(bound.bound)
 app.command("curve", epilog=curve.EXAMPLES)(curve.curve)
 app.command("model", epilog=model.EXAMPLES)(model.model)
+app.command("prioritize", epilog=prioritize.EXAMPLES)(prioritize.prioritize)
 
 
 @app.callback(epilog=EXAMPLES)
 def slo() -> None:
     """Keep objectives for tail latency, such as 99.9 % within 20 ms.
 
-    A workload is known by a trace of its requests, and a device by its profile.
+    A workload is known by a trace of its requests, and a device by its profile. A file of workloads says who
+    is promised what on a cluster.
     """

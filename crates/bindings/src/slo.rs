@@ -1,0 +1,290 @@
+//! `leeward.slo`: workloads of a file on a cluster, their bounds, priorities and admission.
+
+use std::path::{Path, PathBuf};
+
+use leeward_fabric::input::{Files, InputError, excerpt};
+use leeward_placement::volumes::admit::Refused as Rejected;
+use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded};
+use leeward_placement::volumes::file::{Came, Entry, Placed, Workloads};
+use leeward_placement::volumes::priorities::{by_slo, merge, priority_meister};
+use leeward_placement::volumes::{Promise, System};
+use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_traces::Stage;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::errors::Refused;
+use crate::simulation::as_python;
+use crate::traces::open_text;
+
+/// Workloads of a file on a cluster.
+#[pyclass(frozen, module = "leeward")]
+pub struct SloWorkloads {
+    inner: Workloads,
+    placed: Placed,
+    cluster: leeward_fabric::Cluster,
+    data: Option<PathBuf>,
+}
+
+#[pymethods]
+impl SloWorkloads {
+    #[new]
+    #[pyo3(signature = (file, cluster, *, data = None))]
+    fn new(
+        py: Python<'_>,
+        file: String,
+        cluster: &Bound<'_, Cluster>,
+        data: Option<PathBuf>,
+    ) -> Result<Self, Refused> {
+        let cluster = cluster.get().inner.clone();
+        py.detach(|| {
+            let files = beside(&file, data.clone());
+            let inner = Workloads::read(&file, &cluster, &files, &|name| open_text(&files, name))?;
+            let placed = inner.system(&cluster)?;
+            Ok(SloWorkloads { inner, placed, cluster, data })
+        })
+    }
+
+    /// The bound of every workload.
+    fn bound(&self, py: Python<'_>, method: &str) -> PyResult<Py<PyAny>> {
+        let method = method_named(method)?;
+        let outcomes = self.outcomes(py, &self.placed.system, Some(method))?;
+        let order = if self.placed.given { "file" } else { "by-slo" };
+        let mut record = self.head(&self.placed.system, order, self.placed.merged, method.name());
+        record["workloads"] = self.promises(&self.placed.system, &self.own(), &outcomes);
+        as_python(py, &record)
+    }
+
+    /// Priorities, by PriorityMeister's search or by SLO, and what they keep.
+    fn prioritize(&self, py: Python<'_>, by: &str, levels: Option<u32>, method: &str) -> PyResult<Py<PyAny>> {
+        let method = method_named(method)?;
+        let levels = levels.unwrap_or(self.inner.levels);
+        let mut system = self.placed.system.clone();
+        let (mut merged, mut interrupted) = (None, None);
+        if by == "by-slo" {
+            by_slo(&mut system);
+            merged = merge(&mut system, levels);
+        } else {
+            let settings = self.inner.bounds;
+            let ordered = py.detach(|| {
+                let mut bound = |system: &System, promise: usize| {
+                    interrupted =
+                        interrupted.take().or_else(|| Python::attach(|py| py.check_signals()).err());
+                    if interrupted.is_some() {
+                        // Ends the search soon; what it finds is not looked at.
+                        let workload = system.promises[promise].workload.name.clone();
+                        return Err(Unbounded::NotFinite { workload });
+                    }
+                    Bounds::new(system, settings)?.bound(promise, method)
+                };
+                priority_meister(&system, levels, &mut bound)
+            });
+            system = ordered.system;
+        }
+        if let Some(error) = interrupted {
+            return Err(error);
+        }
+        let outcomes = self.outcomes(py, &system, Some(method))?;
+        let mut record = self.head(&system, by, merged, method.name());
+        record["levels"] = levels.into();
+        record["workloads"] = self.promises(&system, &self.own(), &outcomes);
+        as_python(py, &record)
+    }
+
+    /// What becomes of the workloads of another file that arrive at these.
+    fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
+        let wrong = |message: String| Refused(InputError::new("method", message));
+        let spec: PolicySpec = method.parse().map_err(wrong)?;
+        let by =
+            self.inner.admission(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+        let (others, admitted) = py
+            .detach(|| {
+                let files = beside(&arriving, self.data.clone());
+                let open = |name: &str| open_text(&files, name);
+                let others = Workloads::read_beside(&arriving, &self.cluster, &files, &open, &self.inner)?;
+                let admitted = self.inner.admit(&self.placed, &others, &self.cluster, &by)?;
+                Ok((others, admitted))
+            })
+            .map_err(Refused)?;
+        let system = &admitted.system;
+        let outcomes = self.outcomes(py, system, by.method)?;
+        let mut entries = vec![None; system.promises.len()];
+        let all = self.inner.entries.iter().zip(&admitted.residents);
+        for (entry, came) in all.chain(others.entries.iter().zip(&admitted.arrivals)) {
+            if let Some(promise) = came.promise {
+                entries[promise] = Some(entry);
+            }
+        }
+        let entries: Vec<&Entry> = entries.into_iter().flatten().collect();
+        // `dnc` searches for priorities where those by SLO do not do.
+        let order = if by.paces || spec.name == "dnc" { by.admission.name() } else { "by-slo" };
+        let mut record = self.head(system, order, None, by.method.map_or("none", Method::name));
+        record["admission"] = spec.label.into();
+        record["arriving"] = arriving.into();
+        record["margin_of_arriving"] = others.margin.into();
+        let came = |(entry, came): (&Entry, &Came)| {
+            json!({
+                "workload": entry.workload.name,
+                "admitted": came.refused.is_none(),
+                "runs": came.promise.is_some(),
+                "refused": came.refused.as_ref().map(reason),
+                "disturbed": came.disturbed,
+            })
+        };
+        record["residents"] = self.inner.entries.iter().zip(&admitted.residents).map(came).collect();
+        record["arrivals"] = others.entries.iter().zip(&admitted.arrivals).map(came).collect();
+        record["workloads"] = self.promises(system, &entries, &outcomes);
+        if let Some(notes) = record["notes"].as_array_mut() {
+            notes.extend(others.notes.iter().map(|note| note.as_str().into()));
+            if self.placed.given {
+                notes.push(format!("{}: its priorities are not looked at", self.inner.path).into());
+            }
+            let limited = self.inner.entries.iter().any(|entry| entry.limits.iter().any(Option::is_some));
+            if by.paces && limited {
+                notes.push(format!("{}: its limits are not looked at", self.inner.path).into());
+            }
+        }
+        as_python(py, &record)
+    }
+}
+
+impl SloWorkloads {
+    fn own(&self) -> Vec<&Entry> {
+        self.inner.entries.iter().collect()
+    }
+
+    /// The bound of each promise; none if there is no method.
+    fn outcomes(
+        &self,
+        py: Python<'_>,
+        system: &System,
+        method: Option<Method>,
+    ) -> PyResult<Vec<Option<Result<Latency, Unbounded>>>> {
+        let Some(method) = method else { return Ok(vec![None; system.promises.len()]) };
+        py.detach(|| {
+            let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.inner.path, error));
+            let mut bounds = Bounds::new(system, self.inner.bounds).map_err(|error| wrong(&error))?;
+            let one = |promise| -> PyResult<_> {
+                Python::attach(|py| py.check_signals())?;
+                Ok(Some(bounds.bound(promise, method)))
+            };
+            (0..system.promises.len()).map(one).collect()
+        })
+    }
+
+    /// What holds for all workloads.
+    fn head(&self, system: &System, order: &str, merged: Option<usize>, method: &str) -> Value {
+        let mut promised = vec![0.0; system.queues.len()];
+        for Promise { limits, route, .. } in &system.promises {
+            for (limit, route) in limits.iter().zip(route) {
+                route.iter().for_each(|&queue| promised[queue] += limit.rate());
+            }
+        }
+        let queue = |(at, queue): (usize, &leeward_placement::volumes::Queue)| {
+            let device =
+                queue.resource.map(|of| self.cluster.fabric.kind(of) == leeward_fabric::ResourceKind::Device);
+            json!({
+                "queue": queue.name,
+                "unit": if device == Some(true) { "s" } else { "bytes" },
+                "capacity": queue.capacity,
+                "promised_rate": promised[at],
+            })
+        };
+        json!({
+            "file": self.inner.path,
+            "name": self.inner.name,
+            "cluster": self.cluster.fabric.name(),
+            "margin": self.inner.margin,
+            "buckets": self.inner.buckets,
+            "congestion": self.inner.congestion.name(),
+            "levels": self.inner.levels,
+            "bounds": self.inner.bounds,
+            "method": method,
+            "priorities": order,
+            "merged_ranks": merged,
+            "notes": self.inner.notes,
+            "queues": system.queues.iter().enumerate().map(queue).collect::<Vec<Value>>(),
+        })
+    }
+
+    fn promises(
+        &self,
+        system: &System,
+        entries: &[&Entry],
+        outcomes: &[Option<Result<Latency, Unbounded>>],
+    ) -> Value {
+        let all = system.promises.iter().zip(entries).zip(outcomes);
+        all.map(|((promise, entry), outcome)| self.promise(system, promise, entry, outcome.as_ref()))
+            .collect()
+    }
+
+    fn promise(
+        &self,
+        system: &System,
+        promise: &Promise,
+        entry: &Entry,
+        outcome: Option<&Result<Latency, Unbounded>>,
+    ) -> Value {
+        let fabric = &self.cluster.fabric;
+        let workload = &promise.workload;
+        let bound = outcome.and_then(|outcome| outcome.as_ref().ok());
+        // Best effort has no percentile that could be bounded, and misses nothing.
+        let why = outcome.and_then(|outcome| outcome.as_ref().err()).filter(|_| workload.slo.is_some());
+        let met = |latency: f64| outcome.map(|_| bound.is_some_and(|bound| bound.seconds <= latency));
+        let stages = workload.demands.iter().enumerate().map(|(at, demand)| {
+            let limit = &promise.limits[at];
+            let bucket = |bucket: &leeward_calculus::TokenBucket| json!({"rate": bucket.rate(), "burst": bucket.burst()});
+            json!({
+                "stage": demand.stage.name(),
+                "unit": if demand.stage == Stage::Storage { "s" } else { "bytes" },
+                "queues": promise.route[at].iter().map(|&queue| &system.queues[queue].name).collect::<Vec<_>>(),
+                "priority": (promise.priorities[at] != u32::MAX).then_some(promise.priorities[at]),
+                "limits": limit.buckets().iter().map(bucket).collect::<Vec<Value>>(),
+                "own_curve": *limit == demand.arrivals,
+                "mean_rate": demand.arrivals.rate(),
+                "largest": demand.largest,
+                "unloaded_s": demand.unloaded,
+                "bound_s": bound.map(|bound| bound.stages[at]),
+            })
+        });
+        let device = entry.server.and_then(|server| fabric.device(server.host, server.device?));
+        let host = entry.server.map(|server| fabric.host_name(server.host).to_owned());
+        let asked = entry.workload.slo;
+        json!({
+            "workload": workload.name,
+            "client": fabric.host_name(entry.client),
+            "server": device.map(|device| fabric.resource_name(device)).or(host),
+            "slo": asked.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
+            "best_effort": workload.slo.is_none(),
+            "bound_s": bound.map(|bound| bound.seconds),
+            "by": bound.map(|bound| bound.method.name()),
+            "met": workload.slo.and_then(|slo| met(slo.latency)),
+            "why": why.map(ToString::to_string),
+            "stages": stages.collect::<Vec<Value>>(),
+        })
+    }
+}
+
+/// Files that a file names, from its folder.
+fn beside(file: &str, data: Option<PathBuf>) -> Files {
+    let base = Path::new(file).parent().map(Path::to_path_buf).unwrap_or_default();
+    Files { base, data }
+}
+
+/// Why a workload was refused, with times as people read them.
+fn reason(refused: &Rejected) -> String {
+    match refused {
+        Rejected::Miss { workload, seconds, slo } => {
+            format!("{workload}: a bound of {:.4} ms, above its SLO of {} ms", seconds * 1e3, slo * 1e3)
+        }
+        other => other.to_string(),
+    }
+}
+
+fn method_named(name: &str) -> Result<Method, Refused> {
+    Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
+        let known = Method::ALL.map(Method::name).join(", ");
+        Refused(InputError::new("method", format!("`{}`: expected one of {known}", excerpt(name))))
+    })
+}

@@ -1,0 +1,81 @@
+"""`leeward slo admit`: whether more workloads can be promised their SLOs."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from leeward.cli.options import advised, given_by
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience
+from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, loaded, misses, print_promises, tell
+
+EXAMPLES = """\b
+Examples:
+  leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml --arriving examples/slo/new.yaml
+  leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml \\
+      --arriving examples/slo/new.yaml --method dnc:search=false
+
+The code is 1 if a workload is refused, or if one that was there has no bound within its SLO.
+"""
+
+
+def admit(
+    file: WorkloadsArgument,
+    cluster: ClusterOption,
+    arriving: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="Workloads that come, one after another, in this order.", show_default=False
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="POLICY",
+            help="snc, dnc, best, silo++, qjump++ or none, with settings after colons; see leeward policies.",
+        ),
+    ] = "snc",
+    output: FormatOption = Format.table,
+) -> None:
+    """Decide which workloads can be promised their SLOs beside those there are.
+
+    One that is refused runs as best effort, after all others; or not at all, if even so it would take the SLO
+    of another.
+    """
+    workloads = loaded(file, cluster)
+    with patience("deciding"), given_by(method="--method"), advised("slo", arriving):
+        record = workloads.admit(arriving, method)
+    if output is Format.json:
+        print_json(record)
+    else:
+        print_table(
+            ("ARRIVES", "ADMITTED", "WHY NOT"),
+            "<<<",
+            [
+                (one["workload"], "yes" if one["admitted"] else "no", one["refused"] or "")
+                for one in record["arrivals"]
+            ],
+        )
+        print()
+        print_promises(record)
+        tell(record)
+    refused = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
+    refused += misses(record)
+    for line in refused:
+        print("error:", line, file=sys.stderr)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _refusals(came: list[dict[str, Any]]) -> list[str]:
+    """Who was refused, and what becomes of it."""
+    said = []
+    for one in came:
+        if one["refused"]:
+            fate = "it runs as best effort" if one["runs"] else "it does not run"
+            said.append(f"{one['workload']} is refused: {one['refused']}; {fate}")
+        if one["disturbed"]:
+            others = ", ".join(one["disturbed"])
+            said.append(f"{one['workload']}: even as best effort it would disturb {others}")
+    return said

@@ -1,0 +1,58 @@
+"""`leeward slo bound`: how late requests are at most."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward.cli.options import given_by
+from leeward.cli.output import Format, FormatOption, print_json, print_words
+from leeward.cli.progress import patience
+from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, loaded, misses, print_promises, tell
+
+EXAMPLES = """\b
+Examples:
+  leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml
+  leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method dnc
+  leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method snc -o json
+
+The code is 1 if an SLO is not kept for sure.
+"""
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        metavar="METHOD",
+        help="dnc (curves) and priority-meister (a linear program) hold for every request that keeps to its"
+        " limits; snc (models) for the SLO's percentile; best is the least of them.",
+    ),
+]
+_WORDS = (
+    ("bound", "no later are requests: what limits, queues and the device without queueing take together"),
+    ("limits", "the bucket of the lowest rate that is enforced, and how many hold at once"),
+)
+
+
+def bound(
+    file: WorkloadsArgument,
+    cluster: ClusterOption,
+    method: MethodOption = "best",
+    output: FormatOption = Format.table,
+) -> None:
+    """Bound the tail latency of workloads on a cluster.
+
+    Each stage of a request's way has queues, and what passes them in the worst case, or all but never.
+    """
+    workloads = loaded(file, cluster)
+    with patience("bounding latencies"), given_by(method="--method"):
+        record = workloads.bound(method)
+    if output is Format.json:
+        print_json(record)
+    else:
+        print_promises(record)
+        print_words(_WORDS)
+        tell(record)
+    missed = misses(record)
+    for miss in missed:
+        print("error:", miss, file=sys.stderr)
+    if missed:
+        raise typer.Exit(1)

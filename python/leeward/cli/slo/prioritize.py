@@ -1,0 +1,61 @@
+"""`leeward slo prioritize`: who is served first."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward.cli.options import given_by, whole
+from leeward.cli.output import Format, FormatOption, print_json
+from leeward.cli.progress import patience
+from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, loaded, misses, print_promises, tell
+
+EXAMPLES = """\b
+Examples:
+  leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml
+  leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml --by-slo
+  leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method priority-meister
+
+The code is 1 if an SLO is not kept for sure. Priorities in the file are not looked at.
+"""
+
+
+def prioritize(
+    file: WorkloadsArgument,
+    cluster: ClusterOption,
+    by_slo: Annotated[
+        bool, typer.Option("--by-slo", help="The tightest SLO first, instead of a search.")
+    ] = False,
+    levels: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole(1, 1_000_000),
+            help="Priorities that networks tell apart; by default as in the file, or else 7.",
+            show_default=False,
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(metavar="METHOD", help="The bound that is gone by: dnc, priority-meister, snc, best."),
+    ] = "dnc",
+    output: FormatOption = Format.table,
+) -> None:
+    """Find priorities under which workloads keep their SLOs.
+
+    PriorityMeister's search, from the lowest level upwards: a workload that keeps its SLO after all others
+    gets that level.
+    """
+    workloads = loaded(file, cluster)
+    with patience("looking for priorities"), given_by(method="--method", levels="--levels"):
+        record = workloads.prioritize(by_slo=by_slo, levels=levels, method=method)
+    if output is Format.json:
+        print_json(record)
+    else:
+        print_promises(record)
+        tell(record)
+    missed = misses(record)
+    for miss in missed:
+        print("error:", miss, file=sys.stderr)
+    if missed:
+        raise typer.Exit(1)

@@ -1,0 +1,111 @@
+"""What commands on files of workloads share: how these are read, and how promises are printed."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.cluster import read
+from leeward.cli.options import advised
+from leeward.cli.output import print_table
+from leeward.cli.progress import patience
+from leeward.cli.slo.options import amount, duration, rate
+
+if TYPE_CHECKING:
+    from leeward.slo import Workloads
+
+WorkloadsArgument = Annotated[
+    str, typer.Argument(metavar="FILE", help="Workloads and their SLOs, YAML or JSON.", show_default=False)
+]
+ClusterOption = Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)]
+
+
+def loaded(file: str, cluster: str) -> "Workloads":
+    """Reads a file of workloads for a command."""
+    from leeward.slo import load
+
+    network = read(cluster)
+    with advised("slo", file), patience(f"reading {file} and its traces"):
+        return load(file, network)
+
+
+def print_promises(record: dict[str, Any]) -> None:
+    """Prints workloads with their bounds, and each stage of them."""
+    print_table(
+        ("WORKLOAD", "CLIENT", "SERVER", "SLO", "BOUND", "BY", "MET"),
+        "<<<>><<",
+        [
+            (
+                one["workload"],
+                one["client"],
+                one["server"] or "-",
+                objective(one),
+                duration(one["bound_s"]),
+                one["by"] or "-",
+                {True: "yes", False: "no", None: "-"}[one["met"]],
+            )
+            for one in record["workloads"]
+        ],
+    )
+    print()
+    print_table(
+        ("WORKLOAD", "STAGE", "QUEUES", "PRIORITY", "MEAN", "LIMITS", "UNLOADED", "BOUND"),
+        "<<<>>>>>",
+        [
+            (
+                one["workload"],
+                stage["stage"],
+                ", ".join(stage["queues"]),
+                "last" if stage["priority"] is None else str(stage["priority"]),
+                rate(stage["mean_rate"], stage["unit"]),
+                _limits(stage),
+                duration(stage["unloaded_s"]) if stage["unloaded_s"] else "-",
+                duration(stage["bound_s"]),
+            )
+            for one in record["workloads"]
+            for stage in one["stages"]
+        ],
+    )
+
+
+def objective(one: dict[str, Any]) -> str:
+    """An SLO in words."""
+    if one["slo"] is None:
+        return "best effort"
+    asked = f"{one['slo']['percentile']:g} % in {duration(one['slo']['latency_s'])}"
+    return f"best effort, asked {asked}" if one["best_effort"] else asked
+
+
+def _limits(stage: dict[str, Any]) -> str:
+    buckets, unit = stage["limits"], stage["unit"]
+    last = buckets[-1]
+    words = f"{rate(last['rate'], unit)} + {amount(last['burst'], unit)}"
+    return words if len(buckets) == 1 else f"{words}, {len(buckets)} buckets"
+
+
+def tell(record: dict[str, Any]) -> None:
+    """Says on stderr under what settings bounds are."""
+    print(file=sys.stderr)
+    margin = f"{100 * record['margin']:g} %"
+    print(f"margin: curves are {margin} above what the files say; models are not", file=sys.stderr)
+    where = {"everywhere": "all links of a path", "hosts": "the links of hosts alone, by the file"}
+    print(f"congestion: {where[record['congestion']]}", file=sys.stderr)
+    order = {"by-slo": "the tightest SLO first", "file": "as in the file"}
+    said = order.get(record["priorities"], f"by {record['priorities']}")
+    if record["merged_ranks"]:
+        said += f"; {record['merged_ranks']} ranks merged into {record['levels']} levels on networks"
+    print(f"priorities: {said}", file=sys.stderr)
+    for note in record["notes"]:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def misses(record: dict[str, Any]) -> list[str]:
+    """What is not met, in words."""
+    said = []
+    for one in record["workloads"]:
+        if one["met"] is False and one["why"]:
+            said.append(f"no bound: {one['why']}")
+        elif one["met"] is False:
+            asked = duration(one["slo"]["latency_s"])
+            said.append(f"{one['workload']}: a bound of {duration(one['bound_s'])}, above its SLO of {asked}")
+    return said

@@ -1,0 +1,204 @@
+"""Files of workloads: bounds, priorities and admission, from Python and on the command line."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pytest
+from pyarrow import csv, parquet
+
+from leeward.errors import InputError
+from leeward.slo import METHODS, load
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
+CLUSTER, FILE, NEW = (str(EXAMPLES / name) for name in ("cluster.yaml", "w.yaml", "new.yaml"))
+
+
+def file(tmp_path: Path, workloads: str, head: str = "") -> str:
+    """A file of workloads beside the examples' traces."""
+    path = tmp_path / "w.yaml"
+    path.write_text(f"device: {EXAMPLES}/ssd.json\n{head}\nworkloads:\n{workloads}")
+    return str(path)
+
+
+def test_the_bounds_of_the_example_are_what_the_guide_says(run: Run) -> None:
+    bounds = {}
+    for method in ("dnc", "snc"):
+        shown = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", method, "-o", "json")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        record = json.loads(shown.stdout)
+        assert (record["margin"], record["congestion"], record["priorities"]) == (0.1, "everywhere", "by-slo")
+        mail = record["workloads"][0]
+        assert (mail["met"], mail["by"], mail["why"]) == (True, method, None)
+        assert mail["bound_s"] == pytest.approx(sum(stage["bound_s"] for stage in mail["stages"]))
+        bounds[method] = mail["bound_s"]
+        backup = record["workloads"][-1]
+        assert (backup["workload"], backup["best_effort"], backup["met"]) == ("backup", True, None)
+    assert bounds["dnc"] == pytest.approx(0.053, abs=5e-4)
+    assert bounds["snc"] == pytest.approx(0.046, abs=5e-4)
+
+
+def test_the_table_of_bounds_names_workloads_stages_queues_and_settings(run: Run) -> None:
+    shown = run("slo", "bound", FILE, "--cluster", CLUSTER)
+    assert shown.returncode == 0
+    first, second = shown.stdout.split("\n\n")
+    assert "mail0     r0h0    r0h7:ssd  99 % in 55 ms" in first
+    assert "best effort" in first
+    assert "r0h0:egress, r0h7:ingress" in second
+    for words in ("margin: curves are 10 % above", "congestion: all links", "priorities: the tightest SLO"):
+        assert words in shown.stderr
+
+
+def test_an_slo_that_is_not_kept_ends_with_1_and_says_which_queue_has_too_much(
+    run: Run, tmp_path: Path
+) -> None:
+    mail = f"client: r0h0, server: r0h7, trace: {EXAMPLES}/mail.csv.gz, slo: {{percentile: 99, latency: 5ms}}"
+    path = file(tmp_path, f"  - {{name: a, {mail}}}\n")
+    shown = run("slo", "bound", path, "--cluster", CLUSTER, "--method", "dnc")
+    assert shown.returncode == 1
+    assert "error: a: a bound of " in shown.stderr
+    assert "above its SLO of 5 ms" in shown.stderr
+
+    hog = "client: r0h1, server: r0h7, unloaded: 0s, slo: {percentile: 99, latency: 1s}"
+    path = file(tmp_path, f"  - {{name: hog, {hog}, curves: {{storage: [{{rate: 150%, burst: 1ms}}]}}}}\n")
+    shown = run("slo", "bound", path, "--cluster", CLUSTER)
+    assert shown.returncode == 1
+    assert "error: no bound: hog, storage: queue r0h7:ssd: " in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_one_more_is_admitted_by_models_and_refused_in_the_worst_case(run: Run) -> None:
+    arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving", NEW)
+    shown = run(*arriving, "-o", "json")
+    assert shown.returncode == 1
+    record = json.loads(shown.stdout)
+    mail, index = record["arrivals"]
+    assert (mail["workload"], mail["admitted"], mail["refused"]) == ("mail6", True, None)
+    assert (index["workload"], index["admitted"], index["runs"]) == ("index", False, True)
+    assert shown.stderr.startswith("error: index is refused: index: a bound of ")
+    met = {one["workload"]: one["met"] for one in record["workloads"]}
+    assert all(met[f"mail{number}"] for number in range(7))
+    assert met["index"] is None
+    assert "best effort, asked 99 % in 10 ms" in run(*arriving).stdout
+
+    shown = run(*arriving, "--method", "dnc")
+    assert shown.returncode == 1
+    assert "error: mail6 is refused: " in shown.stderr
+    # One request of it, in service, is enough to take the SLO of the six in the worst case.
+    assert "it does not run" in shown.stderr
+    assert "error: mail6: even as best effort it would disturb mail0, mail1, mail2, mail3" in shown.stderr
+    assert "mail6 " not in shown.stdout.split("\n\n")[1]
+
+
+def test_a_search_for_priorities_keeps_what_the_order_by_slo_does_not(run: Run, tmp_path: Path) -> None:
+    def line(name: str, latency: str, rate: str, burst: str) -> str:
+        curve = f"curves: {{storage: [{{rate: {rate}, burst: {burst}}}]}}"
+        slo = f"slo: {{percentile: 99, latency: {latency}}}"
+        return f"  - {{name: {name}, client: r0h0, server: r0h7, unloaded: 0s, {slo}, {curve}}}\n"
+
+    # By SLO: (5.3 + 0.6) / 0.9 = 6.6 ms of 6. The other way round: 5.9 / 0.999 = 5.91 of 5.95.
+    workloads = line("steady", "5950us", "10%", "600us") + line("bursty", "6ms", "0.1%", "5300us")
+    path = file(tmp_path, workloads, "margin: 0%\nbounds: {unit: fluid}")
+    options = (path, "--cluster", CLUSTER, "-o", "json")
+    by_slo = run("slo", "prioritize", *options, "--by-slo")
+    found = run("slo", "prioritize", *options)
+    ranks = [one["stages"][0]["priority"] for one in json.loads(found.stdout)["workloads"]]
+    assert (by_slo.returncode, found.returncode) == (1, 0)
+    assert ranks == [1, 0]
+    assert "error: bursty: a bound of 6.56 ms, above its SLO of 6 ms" in by_slo.stderr
+
+
+def test_levels_merge_neighbours_on_networks_alone() -> None:
+    workloads = load(FILE, CLUSTER)
+    ranks = {
+        levels: [
+            {stage["priority"] for stage in one["stages"] if stage["unit"] == unit}
+            for one in workloads.prioritize(levels=levels)["workloads"]
+            for unit in ("bytes", "s")
+        ]
+        for levels in (2, 100)
+    }
+    assert len(set().union(*ranks[100][::2])) > 2 >= len(set().union(*ranks[2][::2]))
+    assert ranks[100][1::2] == ranks[2][1::2]
+    with pytest.raises(InputError, match="levels: `0`: expected a whole number from 1 to"):
+        workloads.prioritize(levels=0)
+
+
+def test_the_json_of_curves_and_models_gives_the_bounds_of_the_trace(run: Run, tmp_path: Path) -> None:
+    trace, device = str(EXAMPLES / "mail.csv.gz"), str(EXAMPLES / "ssd.json")
+    curves = run("slo", "curve", trace, "--device", device, "--percentile", "99", "-o", "json")
+    model = run("slo", "model", trace, "--device", device, "-o", "json")
+    (tmp_path / "curves.json").write_text(curves.stdout)
+    (tmp_path / "model.json").write_text(model.stdout)
+    where = "name: a, client: r0h0, server: r0h7, slo: {percentile: 99, latency: 1s}"
+    bounds = []
+    for source in (
+        f"trace: {trace}",
+        "curves: curves.json, model: model.json",
+        "model: model.json, unloaded: 0s",
+    ):
+        workloads = load(file(tmp_path, f"  - {{{where}, {source}}}\n", "buckets: 100000"), CLUSTER)
+        bounds.append([workloads.bound(method)["workloads"][0]["stages"] for method in METHODS])
+    assert bounds[0] == bounds[1]
+    # A model's file has the curve too, but not how long requests take without queueing.
+    network = [[stages[at]["bound_s"] for at in (0, 2)] for stages in bounds[0]]
+    assert network == [[stages[at]["bound_s"] for at in (0, 2)] for stages in bounds[2]]
+
+
+def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
+    parquet.write_table(
+        csv.read_csv(pyarrow.input_stream(EXAMPLES / "mail.csv.gz")), tmp_path / "mail.parquet"
+    )
+    where = "name: a, client: r0h0, server: r0h7, slo: {percentile: 99, latency: 1s}"
+    found = [
+        load(file(tmp_path, f"  - {{{where}, trace: {trace}}}\n"), CLUSTER).bound()["workloads"]
+        for trace in (EXAMPLES / "mail.csv.gz", "mail.parquet")
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "hint"),
+    [
+        ("  - {name: a, client: nowhere}\n", "w.yaml:4:5: workloads[0].client: `nowhere`: ", True),
+        (
+            "  - {name: a, client: r0h0, trace: t.csv, colour: 1}\n",
+            "workloads[0].colour: unknown field",
+            True,
+        ),
+        ("  - {name: a, client: r0h0, server: r0h7, trace: none.csv}\n", "none.csv: no such file", False),
+    ],
+)
+def test_a_bad_file_is_told_in_one_line(run: Run, tmp_path: Path, text: str, error: str, hint: bool) -> None:
+    for command in ("bound", "prioritize"):
+        shown = run("slo", command, file(tmp_path, text), "--cluster", CLUSTER)
+        assert (shown.returncode, shown.stdout) == (2, "")
+        assert error in shown.stderr.splitlines()[0]
+        assert ("hint: leeward schema slo lists every field" in shown.stderr) == hint
+
+
+def test_what_arrives_is_checked_against_what_is_there(run: Run) -> None:
+    arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving")
+    shown = run(*arriving, FILE)
+    assert shown.returncode == 2
+    assert "workloads[0].name: `mail0`: " in shown.stderr
+    shown = run(*arriving, NEW, "--method", "first")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(
+        "error: --method: unknown policy `first` for admission; there are: snc, dnc"
+    )
+    shown = run(*arriving, NEW, "--method", "dnc:serch=false")
+    assert (
+        "error: --method: settings of dnc:1:2: serch: unknown field; expected one of bounds" in shown.stderr
+    )
+
+
+def test_the_schema_of_slo_files_has_the_fields_of_the_examples(run: Run) -> None:
+    schema = json.loads(run("schema", "slo").stdout)
+    assert {"workloads", "device", "margin", "congestion", "fit"} <= schema["properties"].keys()
+    workload = schema["$defs"]["WorkloadFile"]
+    assert {"name", "client", "server", "slo", "trace", "curves", "limits"} <= workload["properties"].keys()
+    assert set(workload["required"]) == {"name", "client"}
