@@ -38,7 +38,9 @@ def admit(
     ] = "snc",
     output: FormatOption = Format.table,
 ) -> None:
-    """Decide which workloads can be promised their SLOs beside those there are.
+    """Decide which workloads can be promised their SLOs.
+
+    They arrive one after another beside those that are there, which keep theirs.
 
     One that is refused runs as best effort, after all others; or not at all, if even so it would take the SLO
     of another.
