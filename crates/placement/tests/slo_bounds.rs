@@ -20,6 +20,7 @@ const FLUID: BoundSettings = BoundSettings {
     fifo: true,
     buckets: 32,
     by_request: true,
+    outstanding: 1,
     lyapunov: false,
 };
 const TREE: &[&[usize]] = &[&[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2], &[0]];

@@ -33,6 +33,7 @@ pub(super) struct Parts<'s> {
     /// For each promise a number that those share whose bursts may come together.
     pub groups: Vec<usize>,
     pub unit: Unit,
+    outstanding: u32,
     frame: f64,
     /// The first part of each promise, and the number of parts.
     firsts: Vec<usize>,
@@ -61,7 +62,16 @@ impl<'s> Parts<'s> {
             components[part.component].push(at);
         }
         let groups = groups(system);
-        Parts { system, parts, components, groups, unit: settings.unit, frame: settings.frame, firsts }
+        Parts {
+            system,
+            parts,
+            components,
+            groups,
+            unit: settings.unit,
+            outstanding: settings.outstanding,
+            frame: settings.frame,
+            firsts,
+        }
     }
 
     /// The parts of a promise.
@@ -115,6 +125,9 @@ impl<'s> Parts<'s> {
     /// begins, each place has a request of whatever priority that ends within what that takes alone. So what is in service counts,
     /// at most, as the longest of these times; then come the bursts as at one server; then its own tail. Without tails a
     /// device is one server, and only what comes after in priority is waited for.
+    ///
+    /// One that is handed several requests and serves them one after another, whatever comes meanwhile, may have all of them
+    /// before it: [`BoundSettings::outstanding`] times the largest.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
         if self.unit == Unit::Fluid {
             return 0.0;
@@ -122,8 +135,13 @@ impl<'s> Parts<'s> {
         let here = self.components[component].iter().map(|&part| &self.parts[part]);
         let device = here.filter(|part| part.demand.stage == Stage::Storage && part.route.contains(&queue));
         let capacity = self.system.queues[queue].capacity;
-        let alone = device.filter(|part| part.demand.unloaded > 0.0);
-        alone.map(|part| part.demand.largest + part.demand.unloaded * capacity).fold(0.0, f64::max)
+        let several = self.outstanding > 1;
+        let inside = device.filter(|part| several || part.demand.unloaded > 0.0).map(|part| {
+            let Demand { largest, unloaded, .. } = *part.demand;
+            let alone = if unloaded > 0.0 { largest + unloaded * capacity } else { 0.0 };
+            if several { alone.max(f64::from(self.outstanding) * largest) } else { alone }
+        });
+        inside.fold(0.0, f64::max).min(f64::MAX)
     }
 
     /// The queues of a component, in order.

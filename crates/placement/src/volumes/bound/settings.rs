@@ -35,6 +35,9 @@ pub struct BoundSettings {
     pub buckets: usize,
     /// Whether percentiles of stochastic bounds are of requests; else of time, as published. Default true.
     pub by_request: bool,
+    /// Requests that a device is handed at once, and serves before whatever comes then: as many times its largest request count as in
+    /// service in deterministic bounds, where requests are served whole. Default 1.
+    pub outstanding: u32,
     /// Whether stochastic bounds are tightened by Lyapunov's inequality, some twenty times slower. Default false.
     pub lyapunov: bool,
 }
@@ -47,6 +50,7 @@ impl Default for BoundSettings {
             fifo: true,
             buckets: 32,
             by_request: true,
+            outstanding: 1,
             lyapunov: false,
         }
     }
@@ -65,6 +69,7 @@ impl BoundSettings {
         match self {
             Self { frame, .. } if !(frame.is_finite() && *frame >= 0.0) => fault("frame", *frame),
             Self { buckets: 0, .. } => fault("buckets", 0.0),
+            Self { outstanding: 0, .. } => fault("outstanding", 0.0),
             _ => Ok(()),
         }
     }
