@@ -374,6 +374,34 @@ class SloWorkloads:
     def admit(self, arriving: str, method: str) -> dict[str, Any]:
         """What becomes of the workloads of another file that arrive at these."""
 
+def check_slo(
+    file: str,
+    cluster: Cluster,
+    *,
+    data: str | PathLike[str] | None = None,
+    method: str = "best",
+    over: str = "held",
+    order: str = "priority",
+    outstanding: int | None = None,
+    rows: bool = False,
+) -> tuple[dict[str, Any], Any]:
+    """Bounds and a replay of the traces of a file's workloads. See `leeward.slo.check`."""
+
+def pack_slo(
+    file: str,
+    cluster: Cluster,
+    *,
+    data: str | PathLike[str] | None = None,
+    limits: str = "compactor",
+    settings: str = "",
+    fast: bool = False,
+    margin: float | None = None,
+    threads: int = 1,
+    again: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Servers, priorities and limits for a file's workloads. See `leeward.slo.pack`."""
+
 def check_device(name: str, text: str) -> None:
     """Checks the text of a device file; errors call it `name`.
 

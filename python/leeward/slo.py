@@ -5,18 +5,28 @@
 >>> workloads.bound("snc")["workloads"][0]["bound_s"]  # doctest: +SKIP
 """
 
-from collections.abc import Mapping
-from os import PathLike, fspath
+from collections.abc import Callable, Mapping
+from math import ceil
+from os import PathLike, fspath, path
 from typing import Any
 
-from leeward._native import Cluster, SloWorkloads
+import pyarrow
+import yaml
+
+from leeward._native import Cluster, SloWorkloads, check_slo, pack_slo
 from leeward.data import found
 from leeward.errors import whole_number
 
 METHODS = ("dnc", "priority-meister", "snc", "best")
 """Ways to bound latencies; `best` is the least of the others that apply."""
 
-__all__ = ["METHODS", "Workloads", "load"]
+LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
+"""Ways to choose rate limits."""
+
+ORDERS = ("priority", "fifo", "shares", "cake", "deadline")
+"""Orders in which devices of a replay serve."""
+
+__all__ = ["LIMITS", "METHODS", "ORDERS", "Workloads", "check", "filled", "load", "pack"]
 
 
 class Workloads:
@@ -102,3 +112,151 @@ def load(
         InputError: The file, or one that it names, is not right.
     """
     return Workloads(SloWorkloads(fspath(file), Cluster(cluster), data=data or found()))
+
+
+def check(
+    file: str | PathLike[str],
+    cluster: Cluster | Mapping[str, Any] | str | PathLike[str],
+    *,
+    method: str = "best",
+    over: str = "held",
+    order: str = "priority",
+    outstanding: int | None = None,
+    rows: bool = False,
+    data: str | PathLike[str] | None = None,
+) -> tuple[dict[str, Any], pyarrow.Table | None]:
+    """What is promised to the workloads of a file, and what a replay of their traces sees.
+
+    Every trace begins with its first request at time 0, so that all workloads are there together.
+
+    Args:
+        file: The file, in which every workload has a server.
+        cluster: A `Cluster`, or anything that `Cluster(...)` takes.
+        method: The bound that is promised, one of `METHODS`.
+        over: What happens to requests over a limit: `held`, or `demoted` to after all others.
+        order: Who is served next at devices, one of `ORDERS`.
+        outstanding: Requests that a device is handed at once, in bounds and replay; by default as the file's
+            `bounds` say.
+        rows: Whether each request is wanted too.
+        data: The folder that `data:...` is looked up in; by default as for scenarios.
+
+    Returns:
+        What `leeward slo check --replay -o json` prints; and, if `rows`, a table with the latency of each
+        request, in the order in which they were done (else None).
+
+    Raises:
+        InputError: A file or an argument is not right.
+    """
+    if outstanding is not None:
+        whole_number("outstanding", outstanding, 1, 1_000_000)
+    return check_slo(
+        fspath(file),
+        Cluster(cluster),
+        data=data or found(),
+        method=method,
+        over=over,
+        order=order,
+        outstanding=outstanding,
+        rows=rows,
+    )
+
+
+def pack(
+    file: str | PathLike[str],
+    cluster: Cluster | Mapping[str, Any] | str | PathLike[str],
+    *,
+    limits: str = "compactor",
+    settings: Mapping[str, Any] | None = None,
+    fast: bool = False,
+    margin: float | None = None,
+    threads: int = 1,
+    again: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    data: str | PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Chooses server, priority and limits of every workload, so that few servers keep every SLO.
+
+    Args:
+        file: Workloads without servers, placed one after another.
+        cluster: A `Cluster`, or anything that `Cluster(...)` takes. It has `priorities`.
+        limits: How limits are chosen, one of `LIMITS`.
+        settings: Settings of that way.
+        fast: Whether servers are passed over whose configured rates leave no room.
+        margin: The safety margin, such as 0.1; by default that of the file.
+        threads: Servers that are tried at once. The result does not depend on it.
+        again: Whether servers, priorities and limits in the file are chosen anew.
+        progress: Told the round and how many workloads it has looked at.
+        data: The folder that `data:...` is looked up in; by default as for scenarios.
+
+    Returns:
+        What `leeward slo pack -o json` prints.
+
+    Raises:
+        InputError: A file or an argument is not right.
+    """
+    whole_number("threads", threads, 1, 1024)
+    result: dict[str, Any] = pack_slo(
+        fspath(file),
+        Cluster(cluster),
+        data=data or found(),
+        limits=limits,
+        settings=yaml.safe_dump(dict(settings)) if settings else "",
+        fast=fast,
+        margin=margin,
+        threads=threads,
+        again=again,
+        progress=progress,
+    )
+    return result
+
+
+def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[str, Any]:
+    """The file of workloads that was packed, with server, priority and limits of each that is placed.
+
+    Limits are rounded up to whole bytes and nanoseconds; packing leaves room for that.
+
+    Args:
+        record: What `pack` returned.
+        folder: Where the result will be written: names of other files are given from there.
+    """
+    with open(record["file"], encoding="utf-8") as text:
+        content: dict[str, Any] = yaml.safe_load(text)
+    base = path.dirname(record["file"])
+
+    def moved(name: str) -> str:
+        if name.startswith("data:") or path.isabs(name):
+            return name
+        return path.relpath(path.join(base, name), folder)
+
+    placed = {one["workload"]: one for one in record["workloads"]}
+    if "device" in content:
+        content["device"] = moved(content["device"])
+    content["margin"] = f"{100 * record['margin']:.17g}%"
+    workloads = []
+    for workload in content["workloads"]:
+        one = placed.get(workload["name"])
+        if one is None:
+            continue
+        given = {
+            field: moved(value) if field in ("trace", "curves", "model") and isinstance(value, str) else value
+            for field, value in workload.items()
+        }
+        given["server"] = one["server"]
+        given["stages"] = [stage["stage"] for stage in one["stages"]]
+        given["priority"] = {stage["stage"]: stage["priority"] for stage in one["stages"]}
+        given["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"]}
+        workloads.append(given)
+    content["workloads"] = workloads
+    return content
+
+
+def _buckets(stage: dict[str, Any]) -> list[dict[str, str]]:
+    if stage["unit"] == "s":
+        return [
+            {"rate": f"{100 * bucket['rate']:.17g}%", "burst": f"{ceil(1e9 * bucket['burst'])}ns"}
+            for bucket in stage["limits"]
+        ]
+    return [
+        {"rate": f"{ceil(bucket['rate'])}B/s", "burst": f"{ceil(bucket['burst'])}B"}
+        for bucket in stage["limits"]
+    ]

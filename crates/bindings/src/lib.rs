@@ -18,6 +18,8 @@ mod schema;
 mod serve;
 mod simulation;
 mod slo;
+mod slo_check;
+mod slo_pack;
 mod tables;
 mod tasks;
 mod traces;
@@ -43,6 +45,10 @@ mod _native {
     use crate::simulation::{Run, Scenario, check_policy};
     #[pymodule_export]
     use crate::slo::SloWorkloads;
+    #[pymodule_export]
+    use crate::slo_check::check_slo;
+    #[pymodule_export]
+    use crate::slo_pack::pack_slo;
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
     #[pymodule_export]

@@ -267,7 +267,7 @@ impl SloWorkloads {
 }
 
 /// Files that a file names, from its folder.
-fn beside(file: &str, data: Option<PathBuf>) -> Files {
+pub fn beside(file: &str, data: Option<PathBuf>) -> Files {
     let base = Path::new(file).parent().map(Path::to_path_buf).unwrap_or_default();
     Files { base, data }
 }
@@ -282,7 +282,7 @@ fn reason(refused: &Rejected) -> String {
     }
 }
 
-fn method_named(name: &str) -> Result<Method, Refused> {
+pub fn method_named(name: &str) -> Result<Method, Refused> {
     Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
         let known = Method::ALL.map(Method::name).join(", ");
         Refused(InputError::new("method", format!("`{}`: expected one of {known}", excerpt(name))))

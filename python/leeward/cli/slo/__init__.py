@@ -2,7 +2,7 @@
 
 import typer
 
-from leeward.cli.slo import admit, bound, curve, model, prioritize
+from leeward.cli.slo import admit, bound, check, curve, model, pack, prioritize
 
 EXAMPLES = """\b
 Examples:
@@ -11,13 +11,17 @@ Examples:
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml
   leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml
   leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml --arriving examples/slo/new.yaml
+  leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --write packed.yaml
+  leeward slo check packed.yaml --cluster examples/slo/servers.yaml --replay
 """
 
 app = typer.Typer(rich_markup_mode=None)
 app.command("admit", epilog=admit.EXAMPLES)(admit.admit)
 app.command("bound", epilog=bound.EXAMPLES)(bound.bound)
+app.command("check", epilog=check.EXAMPLES)(check.check)
 app.command("curve", epilog=curve.EXAMPLES)(curve.curve)
 app.command("model", epilog=model.EXAMPLES)(model.model)
+app.command("pack", epilog=pack.EXAMPLES)(pack.pack)
 app.command("prioritize", epilog=prioritize.EXAMPLES)(prioritize.prioritize)
 
 

@@ -1,0 +1,151 @@
+//! `leeward.slo.check`: what is promised to the workloads of a file, and what a replay of their traces sees.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray};
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_placement::volumes::bound::BoundSettings;
+use leeward_placement::volumes::file::Workloads;
+use leeward_simulator::requests::{Cake, Held, Order, Over, Replay, Rows, Sent};
+use leeward_traces::Stage;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, table};
+use crate::errors::Refused;
+use crate::records::{ArrowTable, texts, times};
+use crate::simulation::as_python;
+use crate::slo::{beside, method_named};
+use crate::traces::open_text;
+
+const OVERS: [(&str, Over); 2] = [("held", Over::Held), ("demoted", Over::Demoted)];
+
+/// Bounds of the workloads of a file, a replay of their traces, and a row for each request if asked for.
+#[pyfunction]
+#[pyo3(signature = (file, cluster, *, data = None, method = "best", over = "held", order = "priority",
+    outstanding = None, rows = false))]
+#[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
+pub fn check_slo(
+    py: Python<'_>,
+    file: String,
+    cluster: &Bound<'_, Cluster>,
+    data: Option<PathBuf>,
+    method: &str,
+    over: &str,
+    order: &str,
+    outstanding: Option<u32>,
+    rows: bool,
+) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
+    let (method, over_name, order_name) = (method_named(method)?, over, order);
+    let over = named("over", over, &OVERS)?;
+    let order = named("order", order, &orders())?;
+    let cluster = cluster.get().inner.clone();
+    let (record, found) = py.detach(|| -> Result<_, Refused> {
+        let files = beside(&file, data);
+        let open = |name: &str| open_text(&files, name);
+        let workloads = Workloads::read(&file, &cluster, &files, &open)?;
+        let placed = workloads.system(&cluster)?;
+        let Sent { arrivals, outstanding: given } = Sent::read(&workloads, &cluster, &files, &open)?;
+        let bounds =
+            BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
+        let replay = Replay { system: &placed.system, bounds, method, over, order, sent: arrivals };
+        let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
+        let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.sent);
+        let described = all.map(|((entry, held), sent)| describe(&entry.workload, held, sent.is_some()));
+        let mut notes = workloads.notes.clone();
+        let more = given.iter().filter(|(_, given)| **given > u64::from(bounds.outstanding));
+        notes.extend(more.map(|(name, given)| {
+            format!(
+                "{name}: the profile is of {given} requests at once; bounds and replay take the device to be handed {} (`outstanding`)",
+                bounds.outstanding
+            )
+        }));
+        let servers = replayed.report.servers.iter().filter(|server| server.served > 0).map(|server| {
+            json!({
+                "queue": server.name,
+                "served": server.served,
+                "busy_s": server.busy.as_secs_f64(),
+                "starved_s": server.starved.as_secs_f64(),
+            })
+        });
+        let record = json!({
+            "file": file,
+            "cluster": cluster.fabric.name(),
+            "method": method.name(),
+            "over": over_name,
+            "order": order_name,
+            "bounds": bounds,
+            "margin": workloads.margin,
+            "end_s": replayed.report.end.as_secs_f64(),
+            "notes": notes,
+            "queues": servers.collect::<Vec<Value>>(),
+            "workloads": described.collect::<Vec<Value>>(),
+        });
+        let names: Vec<String> = workloads.entries.iter().map(|entry| entry.workload.name.clone()).collect();
+        Ok((record, replayed.report.rows.filter(|_| rows).map(|rows| (names, rows))))
+    })?;
+    let found = found.map(|(names, rows)| arrow(&names, &rows)).transpose()?;
+    Ok((as_python(py, &record)?, found))
+}
+
+fn orders() -> [(&'static str, Order); 5] {
+    [
+        ("priority", Order::Priority),
+        ("fifo", Order::Fifo),
+        ("shares", Order::Shares),
+        ("cake", Order::Cake(Cake::default())),
+        ("deadline", Order::Deadline),
+    ]
+}
+
+fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, Refused> {
+    let found = known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        Refused(InputError::new(field, format!("`{}`: expected one of {}", excerpt(name), known.join(", "))))
+    })
+}
+
+fn describe(workload: &leeward_placement::volumes::Workload, held: &Held, traced: bool) -> Value {
+    let bound = held.bound.as_ref().ok();
+    let slo = workload.slo;
+    let seen = held.seen.map(|seen| {
+        json!({
+            "requests": seen.requests,
+            "percentile": slo.map_or(99.9, |slo| slo.percentile),
+            "tail_s": seen.tail.as_secs_f64(),
+            "worst_s": seen.worst.as_secs_f64(),
+            "windows": seen.windows,
+            "windows_met": slo.map(|_| seen.windows_met),
+            "late": slo.map(|_| seen.late),
+            "demoted": seen.demoted,
+        })
+    });
+    json!({
+        "workload": workload.name,
+        "slo": slo.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
+        "bound_s": bound.map(|bound| bound.seconds),
+        "by": bound.map(|bound| bound.method.name()),
+        "why": held.bound.as_ref().err().filter(|_| slo.is_some()).map(ToString::to_string),
+        "met": slo.map(|slo| bound.is_some_and(|bound| bound.seconds <= slo.latency)),
+        "traced": traced,
+        "seen": seen,
+        "kept": slo.zip(held.seen).map(|(slo, seen)| seen.tail.as_secs_f64() <= slo.latency),
+        "broken": held.broken.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+fn arrow(names: &[String], rows: &Rows) -> PyResult<ArrowTable> {
+    let seconds = |column: &[u64]| times(column.iter().map(|&nanos| nanos as f64 / 1e9));
+    let stage = |stage: Stage| seconds(&rows.stages[stage as usize]);
+    table([
+        ("workload", texts(rows.workload.iter().map(|&of| &names[of as usize]))),
+        ("arrival_s", seconds(&rows.arrival)),
+        ("latency_s", seconds(&rows.latency)),
+        ("network_in_s", stage(Stage::NetworkIn)),
+        ("storage_s", stage(Stage::Storage)),
+        ("network_out_s", stage(Stage::NetworkOut)),
+        ("demoted", Arc::new(BooleanArray::from(rows.demoted.clone())) as ArrayRef),
+    ])
+}

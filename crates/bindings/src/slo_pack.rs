@@ -1,0 +1,352 @@
+//! `leeward.slo.pack`: servers, priorities and limits for the workloads of a file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use leeward_fabric::input::{InputError, read_text, read_yaml};
+use leeward_fabric::{Discipline, HostId, Nanos};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
+use leeward_placement::volumes::file::{Congestion, Workloads, WorkloadsFile};
+use leeward_placement::volumes::pack::{
+    PackSettings, Packing, Promised, Request, Requests, Site, transaction,
+};
+use leeward_placement::volumes::{Promise, Slo, System, Workload};
+use leeward_traces::Stage;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::errors::Refused;
+use crate::simulation::as_python;
+use crate::slo::beside;
+use crate::traces::open_text;
+
+/// Share of each SLO that packing leaves for limits that are written in whole bytes and nanoseconds.
+const ROUNDING: f64 = 1e-4;
+/// How often workloads are packed anew with less of their SLOs, where the bounds of the file are above them.
+const ROUNDS: usize = 6;
+
+/// Places the workloads of a file. `progress(round, done)` is told after each.
+#[pyfunction]
+#[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
+    margin = None, threads = 1, again = false, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
+pub fn pack_slo(
+    py: Python<'_>,
+    file: String,
+    cluster: &Bound<'_, Cluster>,
+    data: Option<PathBuf>,
+    limits: &str,
+    settings: &str,
+    fast: bool,
+    margin: Option<f64>,
+    threads: usize,
+    again: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let cluster = cluster.get().inner.clone();
+    let base = PackSettings { limits: limits.to_owned(), fast, threads, ..PackSettings::default() };
+    let record = py.detach(|| -> PyResult<Value> {
+        let files = beside(&file, data);
+        let open = |name: &str| open_text(&files, name);
+        let workloads = Workloads::read(&file, &cluster, &files, &open).map_err(Refused)?;
+        let run = Run::new(&workloads, &cluster, base, settings, margin, again).map_err(Refused)?;
+        let mut reserves = vec![0.0; run.classes.len()];
+        let mut round = 0;
+        loop {
+            round += 1;
+            let tell = |done: usize| {
+                Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (round, done)).map(drop))
+                })
+            };
+            let packed = run.pack(&reserves, &tell)?;
+            if round == ROUNDS || !run.learn(&packed, &mut reserves) {
+                return Ok(run.describe(&packed, round));
+            }
+        }
+    })?;
+    as_python(py, &record)
+}
+
+struct Run<'a> {
+    workloads: &'a Workloads,
+    cluster: &'a leeward_fabric::Cluster,
+    base: PackSettings,
+    way: &'a str,
+    /// What is added to the margin that the file's curves have.
+    more: f64,
+    margin: f64,
+    /// Hosts that make requests, in order.
+    clients: Vec<HostId>,
+    /// SLOs of each priority, rising.
+    classes: Vec<Vec<f64>>,
+}
+
+struct Packed {
+    packing: Packing,
+    /// What `bounds` of the file says of those placed, in order of arrival.
+    bounds: Vec<Result<Latency, Unbounded>>,
+    system: System,
+    ledger: Ledger,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        workloads: &'a Workloads,
+        cluster: &'a leeward_fabric::Cluster,
+        base: PackSettings,
+        way: &'a str,
+        margin: Option<f64>,
+        again: bool,
+    ) -> Result<Run<'a>, InputError> {
+        let path = &workloads.path;
+        let form: WorkloadsFile = read_yaml(path, &read_text(path)?)?;
+        if !form.devices.is_empty() {
+            let message = "packing takes every server to have the same device: give `device` instead";
+            return Err(InputError::new(path, message).in_field("devices"));
+        }
+        for (number, (entry, item)) in workloads.entries.iter().zip(&form.workloads).enumerate() {
+            let given = [
+                ("server", entry.server.is_some()),
+                ("priority", entry.priorities.is_some()),
+                ("limits", entry.limits.iter().any(Option::is_some)),
+            ];
+            if let Some((field, _)) = given.into_iter().find(|(_, given)| *given && !again) {
+                let message = "expected none: packing chooses it, and it chooses for all workloads or, told to pack again, anew";
+                return Err(InputError::new(path, message)
+                    .in_field(format!("workloads[{number}].{field}"))
+                    .at(item));
+            }
+        }
+        if workloads.congestion != Congestion::Everywhere {
+            let message = "packing takes all links of a path for queues: leave `congestion` out";
+            return Err(InputError::new(path, message).in_field("congestion"));
+        }
+        let margin = margin.unwrap_or(workloads.margin);
+        let more = (1.0 + margin) / (1.0 + workloads.margin) - 1.0;
+        if !(margin.is_finite() && more >= 0.0) {
+            let message = format!(
+                "{margin}: expected at least the margin of {path}, {}, which its curves have",
+                workloads.margin
+            );
+            return Err(InputError::new("margin", message));
+        }
+        let whole = if workloads.bounds.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
+        let base = PackSettings { requests: whole, margin: more.max(0.0), ..base };
+        let mut clients: Vec<HostId> = workloads.entries.iter().map(|entry| entry.client).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        let classes = classes(workloads, cluster)?;
+        Ok(Run { workloads, cluster, base, way, more, margin, clients, classes })
+    }
+
+    /// Places all, in the order of the file, with what `reserves` say taken off the SLOs of each priority.
+    fn pack(&self, reserves: &[f64], tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<Packed> {
+        let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.workloads.path, error));
+        let fabric = &self.cluster.fabric;
+        let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &self.clients);
+        let site = site.map_err(|error| wrong(&error))?;
+        let longest = self
+            .classes
+            .iter()
+            .zip(reserves)
+            .map(|(class, reserve)| shortened(class.last().copied().unwrap_or(f64::INFINITY), *reserve));
+        let settings = PackSettings { levels: longest.collect(), ..self.base.clone() };
+        let mut packing = Packing::new(site, settings, self.way).map_err(Refused)?;
+        let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());
+        let mut ledger = ledger.map_err(|error| wrong(&error))?;
+        let (now, mut scratch, mut promised) = (Nanos(0), Scratch::default(), Promised::new());
+        let numbers: BTreeMap<&str, u64> = (self.workloads.entries.iter().zip(0..))
+            .map(|(entry, number)| (entry.workload.name.as_str(), number))
+            .collect();
+        for (done, entry) in self.workloads.entries.iter().enumerate() {
+            let mut workload = Workload::clone(&entry.workload);
+            if let Some(slo) = &mut workload.slo {
+                let class = self.classes.iter().position(|class| class.contains(&slo.latency));
+                slo.latency = shortened(slo.latency, class.map_or(0.0, |class| reserves[class]));
+            }
+            let client = self.clients.binary_search(&entry.client).ok();
+            let request = Request { workload: Arc::new(workload), client };
+            match packing.plan(&request) {
+                Ok(plan) => {
+                    let owner = |name: &str| numbers.get(name).copied().unwrap_or(u64::MAX);
+                    let view = ledger.view(now, &mut scratch);
+                    let (made, names) = transaction(&packing, &plan, &promised, &view, owner)
+                        .map_err(|error| Refused(InputError::new(fabric.name(), error)))?;
+                    let ids = ledger.commit(made, now).map_err(|error| wrong(&error))?;
+                    names.iter().for_each(|name| drop(promised.insert(name.clone(), Vec::new())));
+                    for (name, id) in names.into_iter().zip(ids) {
+                        promised.entry(name).or_default().push(id);
+                    }
+                    packing.apply(plan);
+                }
+                // It is kept for the report.
+                Err(_) => drop(packing.place(&request)),
+            }
+            tell(done + 1)?;
+        }
+        let system = self.promised(&packing.system());
+        let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| wrong(&error))?;
+        let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
+        Ok(Packed { packing, bounds, system, ledger })
+    }
+
+    /// What is placed, as it is promised: the workloads with their SLOs, without stages that cross nothing.
+    fn promised(&self, system: &System) -> System {
+        let promises = system.promises.iter().map(|promise| {
+            let mut workload = Workload::clone(&promise.workload);
+            workload.slo = self.slo(&workload.name);
+            let crosses: Vec<bool> = promise.route.iter().map(|path| !path.is_empty()).collect();
+            fn kept<T: Clone>(all: &[T], crosses: &[bool]) -> Vec<T> {
+                all.iter().zip(crosses).filter(|(_, crosses)| **crosses).map(|(one, _)| one.clone()).collect()
+            }
+            workload.demands = kept(&workload.demands, &crosses);
+            Promise {
+                workload: Arc::new(workload),
+                route: kept(&promise.route, &crosses),
+                priorities: kept(&promise.priorities, &crosses),
+                limits: kept(&promise.limits, &crosses),
+            }
+        });
+        // Queues that nobody crosses may carry nothing.
+        let mut numbers = vec![usize::MAX; system.queues.len()];
+        let mut queues = Vec::new();
+        let mut promises: Vec<Promise> = promises.collect();
+        for queue in promises.iter_mut().flat_map(|promise| promise.route.iter_mut().flatten()) {
+            if numbers[*queue] == usize::MAX {
+                numbers[*queue] = queues.len();
+                queues.push(system.queues[*queue].clone());
+            }
+            *queue = numbers[*queue];
+        }
+        System { queues, promises }
+    }
+
+    fn slo(&self, name: &str) -> Option<Slo> {
+        let mut entries = self.workloads.entries.iter();
+        entries.find(|entry| entry.workload.name == name).and_then(|entry| entry.workload.slo)
+    }
+
+    /// Takes what bounds are above SLOs off the SLOs that are packed for. Whether that may help.
+    fn learn(&self, packed: &Packed, reserves: &mut [f64]) -> bool {
+        let before = reserves.to_vec();
+        for (promise, bound) in packed.system.promises.iter().zip(&packed.bounds) {
+            let (Some(slo), Ok(bound)) = (promise.workload.slo, bound) else { continue };
+            let class = self.classes.iter().position(|class| class.contains(&slo.latency));
+            if let Some(class) = class.filter(|_| bound.seconds > slo.latency) {
+                reserves[class] =
+                    f64::max(reserves[class], before[class] + 1.05 * (bound.seconds - slo.latency));
+            }
+        }
+        // Priorities stay as they are, and something of each SLO is left.
+        let mut last = 0.0;
+        for (class, reserve) in self.classes.iter().zip(&*reserves) {
+            if shortened(class[0], *reserve) <= last {
+                reserves.copy_from_slice(&before);
+                return false;
+            }
+            last = shortened(class[class.len() - 1], *reserve);
+        }
+        *reserves != before
+    }
+
+    fn describe(&self, packed: &Packed, rounds: usize) -> Value {
+        let Packed { packing, bounds, system, ledger } = packed;
+        let report = packing.report();
+        let fabric = &self.cluster.fabric;
+        let placed = report.placed.iter().zip(&system.promises).zip(bounds).map(|((placed, promise), bound)| {
+            let (workload, slo) = (&promise.workload, promise.workload.slo);
+            let found = bound.as_ref().ok();
+            let stages = workload.demands.iter().enumerate().map(|(at, demand)| {
+                let bucket = |bucket: &leeward_calculus::TokenBucket| json!({"rate": bucket.rate(), "burst": bucket.burst()});
+                json!({
+                    "stage": demand.stage.name(),
+                    "unit": if demand.stage == Stage::Storage { "s" } else { "bytes" },
+                    "queues": promise.route[at].iter().map(|&queue| &system.queues[queue].name).collect::<Vec<_>>(),
+                    "priority": promise.priorities[at],
+                    "limits": promise.limits[at].buckets().iter().map(bucket).collect::<Vec<Value>>(),
+                    "mean_rate": demand.arrivals.rate(),
+                    "largest": demand.largest,
+                    "unloaded_s": demand.unloaded,
+                    "bound_s": found.map(|bound| bound.stages[at]),
+                })
+            });
+            let host = fabric.host(&placed.server);
+            let device = host.and_then(|host| fabric.device(host, u16::try_from(placed.device).ok()?));
+            json!({
+                "workload": placed.workload,
+                "client": placed.client,
+                "server": device.map(|device| fabric.resource_name(device)),
+                "priority": placed.priority,
+                "slo": slo.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
+                "bound_s": found.map(|bound| bound.seconds),
+                "met": slo.is_some_and(|slo| found.is_some_and(|bound| bound.seconds <= slo.latency)),
+                "why": bound.as_ref().err().map(ToString::to_string),
+                "stages": stages.collect::<Vec<Value>>(),
+            })
+        });
+        let mut scratch = Scratch::default();
+        let view = ledger.view(Nanos(0), &mut scratch);
+        let mut shares: Vec<(f64, String)> = (system.queues.iter())
+            .filter_map(|queue| {
+                let resource = queue.resource?;
+                let share = view.reserved(resource).0 as f64 / view.capacity(resource).0 as f64;
+                Some((share, queue.name.clone()))
+            })
+            .collect();
+        shares.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        json!({
+            "file": self.workloads.path,
+            "cluster": fabric.name(),
+            "limits": report.limits,
+            "fast": report.fast,
+            "margin": self.margin,
+            "margin_added": self.more,
+            "pruned_by": report.pruned_by,
+            "bounds": self.workloads.bounds,
+            "rounds": rounds,
+            "servers": packing.site().servers().len(),
+            "servers_used": report.servers_used,
+            "workloads": placed.collect::<Vec<Value>>(),
+            "refused": report.refused,
+            "reserved": shares.iter().map(|(share, queue)| json!({"queue": queue, "share": share})).collect::<Vec<_>>(),
+            "notes": self.workloads.notes,
+        })
+    }
+}
+
+fn shortened(latency: f64, reserve: f64) -> f64 {
+    (latency - reserve) * (1.0 - ROUNDING)
+}
+
+/// The SLOs there are, by priority: one for each, or as many in each as it takes for the classes of the cluster, the last of which is
+/// best effort's.
+fn classes(workloads: &Workloads, cluster: &leeward_fabric::Cluster) -> Result<Vec<Vec<f64>>, InputError> {
+    let fabric = &cluster.fabric;
+    let mut most = usize::MAX;
+    for resource in fabric.all_resources() {
+        match fabric.discipline(resource) {
+            Discipline::StrictPriority { classes } => most = most.min(usize::from(classes).saturating_sub(1)),
+            Discipline::Fifo => {
+                let name = fabric.resource_name(resource);
+                let message = format!(
+                    "`{name}` serves first come, first served: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
+                );
+                return Err(InputError::new(fabric.name(), message));
+            }
+        }
+    }
+    let mut slos: Vec<f64> =
+        workloads.entries.iter().filter_map(|entry| Some(entry.workload.slo?.latency)).collect();
+    slos.sort_by(f64::total_cmp);
+    slos.dedup();
+    if most == 0 {
+        let message = "one class, which is best effort's: expected at least 2 `priorities`";
+        return Err(InputError::new(fabric.name(), message));
+    }
+    Ok(slos.chunks(slos.len().div_ceil(most).max(1)).map(<[f64]>::to_vec).collect())
+}

@@ -1,0 +1,172 @@
+"""`leeward slo check`: what is promised, and what a replay sees."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leeward.cli.cluster import read
+from leeward.cli.options import advised, given_by, place, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.progress import patience
+from leeward.cli.slo.bound import MethodOption
+from leeward.cli.slo.bound import bound as print_bounds
+from leeward.cli.slo.options import duration
+from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, misses, objective
+
+EXAMPLES = """\b
+Examples:
+  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml
+  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay
+  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --method dnc \\
+      --out requests.parquet
+
+The code is 1 if an SLO is not kept, for sure or in the replay, or if a bound is exceeded.
+"""
+_WORDS = (
+    ("promised", "the bound: of every request, or, by snc, of the SLO's percentile"),
+    ("seen", "the latency at the SLO's percentile, 99.9 for best effort"),
+    ("worst", "the largest latency"),
+    ("windows", "those of three minutes in which the SLO was met"),
+    ("bound", "held, or EXCEEDED: by the worst latency, or, by snc, by what was seen"),
+)
+
+
+def check(
+    file: WorkloadsArgument,
+    cluster: ClusterOption,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Replay the traces; without it, bounds alone are looked at.")
+    ] = False,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="What is over a limit is held (default), as bounds take it, or demoted to after all others.",
+            show_default=False,
+        ),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORDER",
+            help="Who is next at devices: priority (default), fifo, shares, cake or deadline.",
+            show_default=False,
+        ),
+    ] = None,
+    method: MethodOption = "best",
+    outstanding: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole(1, 1_000_000),
+            help="Requests that a device is handed at once, in bounds and replay; else as the file says.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Write the latency of each request there, as Parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Hold promises against a replay of the traces.
+
+    Requests go one by one through links and devices, with priorities and limits as promised.
+    """
+    if not replay:
+        options = {"--over": over, "--order": order, "--outstanding": outstanding, "--out": out}
+        given = [flag for flag, value in options.items() if value is not None]
+        if given:
+            raise typer.BadParameter(f"{given[0]} goes with --replay")
+        print_bounds(file, cluster, method, output)
+        return
+    from leeward.slo import check
+
+    network = read(cluster)
+    flags = {"method": "--method", "over": "--over", "order": "--order", "outstanding": "--outstanding"}
+    with advised("slo", file), patience("replaying"), given_by(**flags):
+        record, rows = check(
+            file,
+            network,
+            method=method,
+            over=over or "held",
+            order=order or "priority",
+            outstanding=outstanding,
+            rows=out is not None,
+        )
+    if out is not None:
+        from pyarrow import parquet
+
+        parquet.write_table(rows, out)
+    if output is Format.json:
+        print_json(record)
+    else:
+        _print(record)
+    failed = misses(record) + _failures(record)
+    for line in failed:
+        print("error:", line, file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _print(record: dict[str, Any]) -> None:
+    """Prints promises beside what was seen."""
+    print_table(
+        ("WORKLOAD", "SLO", "PROMISED", "BY", "REQUESTS", "SEEN", "WORST", "WINDOWS", "KEPT", "BOUND"),
+        "<<><>>>><<",
+        [_row(one) for one in record["workloads"]],
+    )
+    print_words(_WORDS)
+    print(file=sys.stderr)
+    once = "a request" if record["bounds"]["outstanding"] == 1 else "requests"
+    print(
+        f"replay: over a limit {record['over']}, order {record['order']}, devices are handed"
+        f" {record['bounds']['outstanding']} {once} at once",
+        file=sys.stderr,
+    )
+    for one in record["workloads"]:
+        if not one["traced"]:
+            print(f"note: {one['workload']}: known without a trace, so it sent nothing", file=sys.stderr)
+    for note in record["notes"]:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    seen = one["seen"]
+    promised = (
+        one["workload"],
+        objective({**one, "best_effort": False}),
+        duration(one["bound_s"]),
+        one["by"] or "-",
+    )
+    if seen is None:
+        return (*promised, "-", "-", "-", "-", "-", "-")
+    windows = "-" if seen["windows_met"] is None else f"{seen['windows_met']}/{seen['windows']}"
+    held = "-" if one["bound_s"] is None else "EXCEEDED" if one["broken"] else "held"
+    kept = {True: "yes", False: "no", None: "-"}[one["kept"]]
+    times = (duration(seen["tail_s"]), duration(seen["worst_s"]))
+    return (*promised, str(seen["requests"]), *times, windows, kept, held)
+
+
+def _failures(record: dict[str, Any]) -> list[str]:
+    """What did not hold in the replay."""
+    said = []
+    for one in record["workloads"]:
+        seen = one["seen"]
+        if one["kept"] is False:
+            asked = duration(one["slo"]["latency_s"])
+            said.append(f"{one['workload']}: saw {duration(seen['tail_s'])}, above its SLO of {asked}")
+        if one["broken"]:
+            most = seen["tail_s"] if one["by"] == "snc" else seen["worst_s"]
+            why = "; ".join(one["broken"])
+            said.append(
+                f"{one['workload']}: {duration(most)} is above the bound of {duration(one['bound_s'])}: {why}"
+            )
+    return said

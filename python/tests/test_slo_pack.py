@@ -1,0 +1,156 @@
+"""Packing volumes onto servers, and promises against a replay, from Python and on the command line."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from pyarrow import parquet
+
+from leeward.errors import InputError
+from leeward.slo import LIMITS, ORDERS, check, filled, pack
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
+VOLUMES, SERVERS = str(EXAMPLES / "volumes.yaml"), str(EXAMPLES / "servers.yaml")
+FILE, CLUSTER = str(EXAMPLES / "w.yaml"), str(EXAMPLES / "cluster.yaml")
+
+
+def file(tmp_path: Path, workloads: str, head: str = "") -> str:
+    """A file of workloads beside the examples' traces."""
+    path = tmp_path / "volumes.yaml"
+    path.write_text(f"device: {EXAMPLES}/ssd.json\n{head}\nworkloads:\n{workloads}")
+    return str(path)
+
+
+def mail(name: str, latency: str, more: str = "") -> str:
+    """A mail volume."""
+    slo = f"slo: {{percentile: 99, latency: {latency}}}"
+    return f"  - {{name: {name}, client: clientsh0, trace: {EXAMPLES}/mail.csv.gz, {slo}{more}}}\n"
+
+
+def test_what_is_packed_keeps_its_promises_when_it_is_checked_and_replayed(run: Run, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.yaml"
+    shown = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    record = json.loads(shown.stdout)
+    assert record["refused"] == []
+    assert len(record["workloads"]) == 8
+    assert 1 <= record["servers_used"] <= 6
+    assert all(0 < one["share"] <= 1 for one in record["reserved"])
+    assert {stage["stage"] for stage in record["workloads"][0]["stages"]} == {
+        "network-in",
+        "storage",
+        "network-out",
+    }
+    held, rows = check(packed, SERVERS, method="dnc", rows=True)
+    promised = {one["workload"]: one for one in record["workloads"]}
+    for one in held["workloads"]:
+        assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
+        assert one["bound_s"] == pytest.approx(promised[one["workload"]]["bound_s"], rel=1e-3)
+        assert one["seen"]["worst_s"] <= one["bound_s"]
+    assert rows is not None
+    assert rows.num_rows == sum(one["seen"]["requests"] for one in held["workloads"])
+    worst = max(one["seen"]["worst_s"] for one in held["workloads"])
+    assert max(rows["latency_s"].to_pylist()) == pytest.approx(worst, abs=1e-9)
+
+
+def test_threads_and_another_run_place_alike() -> None:
+    assert pack(VOLUMES, SERVERS, threads=2) == pack(VOLUMES, SERVERS)
+
+
+def test_progress_is_told_of_every_workload() -> None:
+    told: list[tuple[int, int]] = []
+    record = pack(
+        VOLUMES, SERVERS, limits="average", progress=lambda number, done: told.append((number, done))
+    )
+    assert told == [(number + 1, done + 1) for number in range(record["rounds"]) for done in range(8)]
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_every_way_to_choose_limits_places_or_refuses_with_a_reason(limits: str) -> None:
+    record = pack(VOLUMES, SERVERS, limits=limits, fast=True)
+    names = [one["workload"] for one in record["workloads"]] + [one["workload"] for one in record["refused"]]
+    assert len(names) == len(set(names)) == 8
+    assert all(one["why"] for one in record["refused"])
+
+
+def test_a_refused_workload_ends_with_1_and_is_not_in_what_is_written(run: Run, tmp_path: Path) -> None:
+    given = file(tmp_path, mail("first", "200ms") + mail("never", "9ms"), "fit: {interval: 20ms}")
+    shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    assert shown.returncode == 1
+    assert "error: never is refused: " in shown.stderr
+    assert [one["name"] for one in yaml.safe_load(shown.stdout)["workloads"]] == ["first"]
+
+
+def test_a_cluster_without_priorities_keeps_no_promise(run: Run, tmp_path: Path) -> None:
+    cluster = tmp_path / "fifo.yaml"
+    cluster.write_text(Path(SERVERS).read_text().replace("priorities: 8\n", ""))
+    shown = run("slo", "pack", VOLUMES, "--cluster", str(cluster))
+    assert shown.returncode == 2
+    assert "give the cluster `priorities`" in shown.stderr
+
+
+def test_servers_in_the_file_are_an_error_unless_they_are_chosen_again(tmp_path: Path) -> None:
+    given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
+    with pytest.raises(InputError, match="packing chooses it") as caught:
+        pack(given, SERVERS)
+    assert caught.value.field == "workloads[0].server"
+    assert pack(given, SERVERS, again=True)["workloads"][0]["server"] == "serversh0:ssd"
+
+
+def test_a_margin_is_not_below_that_of_the_file() -> None:
+    with pytest.raises(InputError, match="expected at least the margin"):
+        pack(VOLUMES, SERVERS, margin=0.05)
+    assert pack(VOLUMES, SERVERS, limits="average", margin=0.5)["margin"] == 0.5
+
+
+def test_names_of_files_are_given_from_where_the_result_is_written(tmp_path: Path) -> None:
+    written = filled(pack(VOLUMES, SERVERS, limits="average"), tmp_path)
+    assert (tmp_path / written["device"]).resolve() == EXAMPLES / "ssd.json"
+    assert (tmp_path / written["workloads"][0]["trace"]).resolve() == EXAMPLES / "mail.csv.gz"
+
+
+def test_a_replay_names_what_sent_nothing_and_shows_promised_beside_seen(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "requests.parquet"
+    options = ("--replay", "--method", "dnc", "--out", str(out))
+    shown = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("WORKLOAD")
+    assert "note: backup: known without a trace, so it sent nothing" in shown.stderr
+    table = parquet.read_table(out)
+    assert table.column_names[:3] == ["workload", "arrival_s", "latency_s"]
+    assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}
+
+
+def test_without_a_replay_bounds_are_all_that_is_looked_at(run: Run) -> None:
+    checked = run("slo", "check", FILE, "--cluster", CLUSTER, "--method", "dnc")
+    bounds = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", "dnc")
+    assert (checked.stdout, checked.returncode) == (bounds.stdout, bounds.returncode)
+    wrong = run("slo", "check", FILE, "--cluster", CLUSTER, "--over", "held")
+    assert (wrong.returncode, "--over goes with --replay" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_replays_every_request(order: str) -> None:
+    record, rows = check(FILE, CLUSTER, method="dnc", order=order)
+    assert rows is None
+    assert len({one["seen"]["requests"] for one in record["workloads"] if one["traced"]}) == 1
+
+
+def test_a_device_that_is_handed_more_is_promised_less() -> None:
+    one, _ = check(FILE, CLUSTER, method="dnc")
+    many, _ = check(FILE, CLUSTER, method="dnc", outstanding=32)
+    assert many["bounds"]["outstanding"] == 32
+    assert many["workloads"][0]["bound_s"] > one["workloads"][0]["bound_s"]
+    assert all(workload["broken"] == [] for workload in many["workloads"])
+    with pytest.raises(InputError):
+        check(FILE, CLUSTER, outstanding=0)
+
+
+@pytest.mark.parametrize("argument", ["method", "over", "order"])
+def test_a_word_that_there_is_not_is_refused_with_those_there_are(argument: str) -> None:
+    with pytest.raises(InputError, match="expected one of"):
+        check(FILE, CLUSTER, **{argument: "best-of-all"})  # type: ignore[arg-type]
