@@ -9,6 +9,7 @@ use leeward_calculus::{ArrivalCurve, TokenBucket};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::settle::ROUNDING;
 use super::{Free, Limiting, NoLimits, Problem, Registration, each};
 use crate::policy::settings;
 
@@ -91,7 +92,9 @@ impl Limiting for EffectiveBandwidth {
     fn choose(&self, problem: &Problem<'_>) -> Result<Vec<Vec<ArrivalCurve>>, NoLimits> {
         each(problem, |free| {
             let workload = || free.workload.name.clone();
-            let budget = free.budget().ok_or_else(|| NoLimits::BestEffort { workload: workload() })?;
+            let slo = free.workload.slo.ok_or_else(|| NoLimits::BestEffort { workload: workload() })?;
+            // Twice what the check asks for: rates that use up the whole SLO would never be taken for ones that keep it.
+            let budget = free.budget().unwrap_or(slo.latency) - 2.0 * ROUNDING * slo.latency;
             let alone = |why: &str| NoLimits::Alone { workload: workload(), why: why.to_owned() };
             if budget <= 0.0 {
                 return Err(alone("the profiled tails alone take all of its SLO"));

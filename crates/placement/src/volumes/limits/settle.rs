@@ -11,7 +11,7 @@ use super::{Limiting, NoLimits, Problem};
 const ROUNDS: usize = 4;
 
 /// By how much a bound is to be below its SLO, as a share: sums of other orders differ by less.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Limits that keep every SLO, and the bounds they were checked with.
 #[derive(Clone, PartialEq, Debug)]
