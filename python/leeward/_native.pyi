@@ -415,3 +415,48 @@ def byte_count(text: str) -> int:
     Raises:
         InputError: It is none.
     """
+
+@final
+class Study:
+    """Experiments on workloads drawn from traces of one device; see `leeward.reproduce.slo`.
+
+    A draw is (trace, where it begins as a share of its length, SLO in seconds). What is asked for is JSON.
+    """
+
+    def __new__(cls, files: list[str], device: str, threads: int = 1) -> Study:
+        """Reads traces and a device file, and makes curves of each trace and its halves.
+
+        Args:
+            files: Of the traces.
+            device: The device file.
+            threads: How many make curves.
+
+        Raises:
+            InputError: A file cannot be read, or a trace or a half of one has fewer than two requests.
+        """
+
+    def __len__(self) -> int: ...
+    def payload(self, trace: int, part: str) -> float:
+        """Bytes of a part of a trace: `whole`, `first` or `second`."""
+
+    def fits_alone(self, slo: float, asked: str) -> list[bool]:
+        """Of each trace, whether it fits on a server by itself."""
+
+    def pack(
+        self, draws: list[tuple[int, float, float]], asked: str, steps: list[tuple[int, bool]] | None = None
+    ) -> dict[str, Any]:
+        """Packs draws in order, or as `steps` let them come and go, and replays them if that is asked for."""
+
+    def admit(
+        self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
+    ) -> dict[str, Any]:
+        """Asks for draws to be admitted in order, each on its client and server, and replays those that are."""
+
+def study_draws(seed: int, count: int, from_: list[tuple[int, float]], /) -> list[tuple[int, float, float]]:
+    """So many workloads, each one of some (trace, SLO) with replacement and begun anywhere."""
+
+def study_links(seed: int, count: int, clients: int, servers: int) -> list[tuple[int, int]]:
+    """For each of so many workloads a client and a server."""
+
+def study_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
+    """Arrivals and departures in order: which workload, and whether it comes."""

@@ -20,6 +20,7 @@ mod simulation;
 mod slo;
 mod slo_check;
 mod slo_pack;
+mod study;
 mod tables;
 mod tasks;
 mod traces;
@@ -49,6 +50,8 @@ mod _native {
     use crate::slo_check::check_slo;
     #[pymodule_export]
     use crate::slo_pack::pack_slo;
+    #[pymodule_export]
+    use crate::study::{Study, study_draws, study_links, study_visits};
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
     #[pymodule_export]

@@ -10,5 +10,6 @@ pub mod fluid;
 pub mod requests;
 mod run;
 pub mod stage;
+pub mod study;
 
 pub use run::{Progress, Run, RunError, Task, run_all};

@@ -1,0 +1,70 @@
+//! Asks for draws to be admitted, one after another (SLO section 4.4).
+
+use leeward_placement::volumes::admit::{self, Arrival};
+use leeward_placement::volumes::pack::Site;
+use leeward_placement::volumes::{Queue, System};
+use leeward_traces::Stage;
+
+use super::pack::name;
+use super::traces::{Part, Traces};
+use super::{Draw, Shape, StudyError};
+
+/// Who was admitted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Admitted {
+    /// The draws of the promises, by index and in order.
+    pub admitted: Vec<usize>,
+    /// The admitted, with their priorities and limits, and no best effort.
+    pub system: System,
+}
+
+/// Asks for draws in their order, each on the client and server of `links` (with its first device), by the curves and models
+/// of a part of their traces at some stages. Who is refused does not stay.
+///
+/// # Errors
+/// A policy, settings, a shape, a draw or a link that is none.
+#[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
+pub fn admit(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    links: &[(usize, usize)],
+    shape: &Shape,
+    stages: &[Stage],
+    policy: &str,
+    settings: &str,
+) -> Result<Admitted, StudyError> {
+    if links.len() < draws.len() {
+        let problem = format!("{} for {} draws: expected one for each", links.len(), draws.len());
+        return Err(StudyError::draw("links", problem));
+    }
+    let (site, policy) = (shape.site()?, admit::make(policy, settings)?);
+    // Only bounds by models ask for models, and not every trace has one.
+    let modelled = matches!(policy.name(), "snc" | "best");
+    let queues: Vec<Queue> = site.queues().to_vec();
+    let mut admitted = Admitted { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
+    for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
+        let workload = traces.workload(name(index), draw, part, stages, modelled)?;
+        let route = route(&site, link, stages)?;
+        let outcome = policy.arrive(&admitted.system, Arrival { workload, route })?;
+        if outcome.admitted() {
+            admitted.system = outcome.system;
+            admitted.admitted.push(index);
+        }
+    }
+    Ok(admitted)
+}
+
+fn route(
+    site: &Site,
+    (client, server): (usize, usize),
+    stages: &[Stage],
+) -> Result<Vec<Vec<usize>>, StudyError> {
+    let (clients, servers) = (site.clients().len(), site.servers().len());
+    if client >= clients || server >= servers || site.servers()[server].devices.is_empty() {
+        let problem =
+            format!("there are {clients} clients and {servers} servers with devices, numbered from 0");
+        return Err(StudyError::draw(format!("client {client}, server {server}"), problem));
+    }
+    Ok(stages.iter().map(|&stage| site.path(client, server, 0, stage)).collect())
+}

@@ -1,0 +1,96 @@
+//! Packs draws onto servers (SLO section 5.4).
+
+use leeward_placement::volumes::System;
+use leeward_placement::volumes::pack::{PackSettings, Packing, Request, Why};
+use leeward_traces::Stage;
+
+use super::traces::{Part, Traces};
+use super::{Draw, Shape, StudyError};
+
+/// What happens to a packing: a draw, by index, comes, or goes.
+pub type Step = (usize, bool);
+
+/// What a packing came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Packed {
+    /// Servers with a workload at the end.
+    pub servers: usize,
+    /// Servers with a workload, at the most.
+    pub most: usize,
+    /// Draws that were refused, by index and in order, with why.
+    pub refused: Vec<(usize, String)>,
+    /// The draws of the promises, by index and in order.
+    pub placed: Vec<usize>,
+    /// What is there at the end.
+    pub system: System,
+}
+
+/// Packs draws by the curves of a part of their traces. Without `steps` each comes, in order. `settings` name the way limits are chosen,
+/// and `way` are its settings.
+///
+/// # Errors
+/// Settings, a shape, a draw or a step that are none.
+pub fn pack(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    steps: Option<&[Step]>,
+    shape: &Shape,
+    settings: &PackSettings,
+    way: &str,
+) -> Result<Packed, StudyError> {
+    // Curves are pruned once, when traces are read.
+    let settings = PackSettings { pruning: 0.0, ..settings.clone() };
+    let mut packing = Packing::new(shape.site()?, settings, way)?;
+    let all: Vec<Step> = (0..draws.len()).map(|index| (index, true)).collect();
+    let (mut most, mut refused) = (0, Vec::new());
+    for &(index, comes) in steps.unwrap_or(&all) {
+        let draw = draws.get(index).ok_or_else(|| {
+            StudyError::draw(format!("draw {index}"), format!("there are {}, numbered from 0", draws.len()))
+        })?;
+        if !comes {
+            packing.remove(&name(index));
+            continue;
+        }
+        let workload = traces.workload(name(index), draw, part, &Stage::ALL, false)?;
+        if let Err(why) = packing.place(&Request { workload, client: None }) {
+            refused.push((index, why.why.to_string()));
+        }
+        most = most.max(packing.servers_used());
+    }
+    let place = |(name, _, _): (&str, usize, usize)| name[1..].parse().expect("the name of a draw");
+    let placed = packing.placed().map(place).collect();
+    Ok(Packed { servers: packing.servers_used(), most, refused, placed, system: packing.system() })
+}
+
+/// Of each trace, whether a workload of it with this SLO has a place on a server by itself.
+///
+/// # Errors
+/// As [`pack`].
+pub fn fits_alone(
+    traces: &Traces,
+    part: Part,
+    slo: f64,
+    shape: &Shape,
+    settings: &PackSettings,
+    way: &str,
+) -> Result<Vec<bool>, StudyError> {
+    let settings = PackSettings { pruning: 0.0, ..settings.clone() };
+    let alone = Shape { clients: 1, servers: 1, ..*shape };
+    let packing = Packing::new(alone.site()?, settings, way)?;
+    let fits = |trace: usize| {
+        let draw = Draw { trace, start: 0.0, slo };
+        let workload = traces.workload(name(trace), &draw, part, &Stage::ALL, false)?;
+        match packing.plan(&Request { workload, client: None }).map_err(|refused| refused.why) {
+            Ok(_) => Ok(true),
+            Err(Why::Wrong(problem)) => Err(StudyError::draw(format!("an SLO of {slo} s"), problem)),
+            Err(_) => Ok(false),
+        }
+    };
+    (0..traces.len()).map(fits).collect()
+}
+
+/// The name of a draw's workload.
+pub(super) fn name(index: usize) -> String {
+    format!("w{index}")
+}

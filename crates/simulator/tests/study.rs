@@ -1,0 +1,165 @@
+//! Studies: the same draws for every way, whatever is asked of them and with however many threads traces are read.
+
+use leeward_fabric::input::Text;
+use leeward_placement::volumes::pack::PackSettings;
+use leeward_simulator::study::{
+    Draw, Packed, Part, Shape, StudyError, TraceSettings, Traces, admit, draws, fits_alone, links, pack,
+    replay, visits,
+};
+use leeward_traces::Stage;
+use leeward_traces::device::Device;
+use proptest::prelude::*;
+
+const DEVICE: &str = r#"{"table": [{"size_bytes": 4096, "read_iops": 1000, "write_iops": 500}]}"#;
+const SHAPE: Shape = Shape { clients: 4, slots: None, servers: 30, devices: 1, bytes: 125e6 };
+
+/// Traces of a minute: bursts of `burst` requests, 10 ms apart, every second.
+fn traces(bursts: &[u64], threads: usize) -> Traces {
+    let file = |(at, &burst): (usize, &u64)| {
+        let rows = (0..60).flat_map(|second| (0..burst).map(move |of| (second, of)));
+        let row = |(second, of): (u64, u64)| format!("{}.{:03},read,4096\n", second, of * 10);
+        let text: String = std::iter::once("seconds,kind,size\n".to_owned()).chain(rows.map(row)).collect();
+        let name = format!("t{at}.csv");
+        (name.clone(), Text::from_bytes(&name, text.into_bytes()).unwrap())
+    };
+    let files = bursts.iter().enumerate().map(file).collect();
+    Traces::read(files, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), threads).unwrap()
+}
+
+/// The same draws from the beginning of their traces: what comes around an end is in no curve.
+fn from_the_start(draws: Vec<Draw>) -> Vec<Draw> {
+    draws.into_iter().map(|draw| Draw { start: 0.0, ..draw }).collect()
+}
+
+fn packed(traces: &Traces, draws: &[Draw], limits: &str) -> Packed {
+    let settings = PackSettings { limits: limits.to_owned(), ..PackSettings::default() };
+    pack(traces, Part::Whole, draws, None, &SHAPE, &settings, "").unwrap()
+}
+
+proptest! {
+    #[test]
+    fn draws_of_a_larger_count_begin_with_those_of_a_smaller_one(seed: u64, few in 0_usize..20, more in 0_usize..20) {
+        let from = [(0, 0.1), (1, 0.25), (2, 1.0)];
+        let (all, some) = (draws(seed, few + more, &from).unwrap(), draws(seed, few, &from).unwrap());
+        prop_assert_eq!(&all[..few], &some[..]);
+        for draw in all {
+            prop_assert!(from.contains(&(draw.trace, draw.slo)));
+            prop_assert!((0.0..1.0).contains(&draw.start));
+        }
+        let (all, some) = (links(seed, few + more, 3, 2).unwrap(), links(seed, few, 3, 2).unwrap());
+        prop_assert_eq!(&all[..few], &some[..]);
+        prop_assert!(all.iter().all(|&(client, server)| client < 3 && server < 2));
+    }
+
+    #[test]
+    fn whoever_visits_comes_once_and_then_goes_once(seed: u64, count in 0_usize..30, stay in 0.01..2.0f64) {
+        let events = visits(seed, count, stay).unwrap();
+        prop_assert_eq!(events.len(), 2 * count);
+        for index in 0..count {
+            let own: Vec<bool> = events.iter().filter(|event| event.0 == index).map(|event| event.1).collect();
+            prop_assert_eq!(own, vec![true, false]);
+        }
+    }
+}
+
+#[test]
+fn how_many_threads_read_traces_changes_nothing() {
+    let bursts = [1, 5, 20, 40, 3, 8, 30];
+    let (one, many) = (traces(&bursts, 1), traces(&bursts, 5));
+    let drawn = draws(7, 12, &[(0, 0.5), (2, 0.5), (3, 1.0), (6, 0.5)]).unwrap();
+    for limits in ["compactor", "effective-bandwidth", "knee"] {
+        assert_eq!(packed(&one, &drawn, limits), packed(&many, &drawn, limits), "{limits}");
+    }
+}
+
+#[test]
+fn every_way_places_the_same_draws() {
+    let traces = traces(&[2, 10, 25], 2);
+    let drawn = draws(1, 10, &[(0, 0.5), (1, 0.5), (2, 0.5)]).unwrap();
+    let all: Vec<usize> = (0..10).collect();
+    for limits in ["compactor", "effective-bandwidth", "knee", "average"] {
+        let packed = packed(&traces, &drawn, limits);
+        assert_eq!(packed.refused, []);
+        assert_eq!(packed.placed, all, "{limits}");
+        for (promise, draw) in packed.system.promises.iter().zip(&drawn) {
+            assert_eq!(promise.workload.slo.unwrap().latency, draw.slo);
+        }
+    }
+}
+
+#[test]
+fn those_that_fit_alone_are_those_that_are_placed_alone() {
+    // 40 reads of 1 ms in 400 ms fit any SLO; at 1 ms no read has a place, and the margin makes it 1.1 ms.
+    let traces = traces(&[1, 40], 1);
+    let settings = PackSettings::default();
+    for (slo, fits) in [(0.001, false), (0.5, true)] {
+        let found = fits_alone(&traces, Part::Whole, slo, &SHAPE, &settings, "").unwrap();
+        assert_eq!(found, [fits; 2], "{slo} s");
+        let alone = [Draw { trace: 1, start: 0.0, slo }];
+        let packed = pack(&traces, Part::Whole, &alone, None, &SHAPE, &settings, "").unwrap();
+        assert_eq!(packed.placed.len(), usize::from(fits));
+        assert_eq!(packed.refused.len(), usize::from(!fits));
+    }
+}
+
+#[test]
+fn when_all_have_gone_no_server_is_used_and_the_most_is_remembered() {
+    let traces = traces(&[20, 30], 1);
+    let drawn = draws(3, 8, &[(0, 0.1), (1, 0.1)]).unwrap();
+    let (steps, settings) = (visits(3, 8, 0.5).unwrap(), PackSettings::default());
+    let visited = pack(&traces, Part::Whole, &drawn, Some(&steps), &SHAPE, &settings, "").unwrap();
+    assert_eq!((visited.servers, visited.placed.len()), (0, 0));
+    let stayed = packed(&traces, &drawn, "compactor");
+    assert!(visited.most >= 1 && visited.most <= stayed.most, "{} of {}", visited.most, stayed.most);
+    assert_eq!(stayed.most, stayed.servers);
+}
+
+#[test]
+fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
+    let traces = traces(&[5, 20, 35], 2);
+    let drawn = from_the_start(draws(5, 9, &[(0, 0.3), (1, 0.3), (2, 0.3)]).unwrap());
+    let packed = packed(&traces, &drawn, "compactor");
+    let kept = replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system).unwrap();
+    assert_eq!(kept.len(), 9);
+    for (kept, draw) in kept.iter().zip(&drawn) {
+        let requests = [300, 1200, 2100][draw.trace];
+        assert_eq!((kept.requests, kept.late, kept.met), (requests, 0, kept.windows));
+        assert!(kept.tail <= kept.slo && kept.largest <= kept.slo);
+    }
+}
+
+#[test]
+fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
+    let traces = traces(&[5, 20, 60], 1);
+    let drawn = from_the_start(draws(2, 20, &[(0, 0.05), (1, 0.1), (2, 0.2)]).unwrap());
+    let shape = Shape { clients: 2, servers: 1, bytes: 1e6, ..SHAPE };
+    let on = links(2, 20, 2, 1).unwrap();
+    let ask = |policy: &str| {
+        admit(&traces, Part::First, &drawn, &on, &shape, &[Stage::NetworkIn, Stage::NetworkOut], policy, "")
+            .unwrap()
+    };
+    let (none, dnc) = (ask("none"), ask("dnc"));
+    assert_eq!(none.admitted.len(), 20);
+    assert!(!dnc.admitted.is_empty() && dnc.admitted.len() < 20, "{}", dnc.admitted.len());
+    // The second half is as the first.
+    let kept = replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system).unwrap();
+    assert!(kept.iter().all(|kept| kept.met == kept.windows && kept.windows > 0));
+    let late = replay(&traces, Part::Second, &drawn, &none.admitted, &none.system).unwrap();
+    assert!(late.iter().any(|kept| kept.met < kept.windows));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let traces = traces(&[5], 1);
+    let strange = [Draw { trace: 1, start: 0.0, slo: 0.1 }];
+    let settings = PackSettings::default();
+    let error = pack(&traces, Part::Whole, &strange, None, &SHAPE, &settings, "").unwrap_err();
+    assert_eq!(error.to_string(), "trace 1: there are 1, numbered from 0");
+    assert!(matches!(draws(1, 1, &[]), Err(StudyError::Draw { .. })));
+    assert!(matches!(links(1, 1, 0, 1), Err(StudyError::Draw { .. })));
+    assert!(matches!(visits(1, 1, f64::NAN), Err(StudyError::Draw { .. })));
+    let empty = Text::from_bytes("one.csv", *b"seconds,kind,size\n0,read,4096\n").unwrap();
+    let device = Device::from_text("ssd", DEVICE).unwrap();
+    let one = Traces::read(vec![("one.csv".into(), empty)], device, TraceSettings::default(), 1);
+    assert!(one.is_err_and(|error| error.to_string().starts_with("trace one.csv: fewer than two requests")));
+}
