@@ -16,6 +16,7 @@ from leeward.reproduce.choreo import perform as choreo
 from leeward.reproduce.hotspots import perform as hotspots
 from leeward.reproduce.rows import Row
 from leeward.reproduce.sinbad import perform as sinbad
+from leeward.reproduce.slo import perform as slo
 from leeward.simulation import runs_at_once
 
 
@@ -27,7 +28,7 @@ class Titled(Protocol):
         """What it shows."""
 
 
-PAPERS: dict[str, Any] = {"sinbad": sinbad, "choreo": choreo, "hotspots": hotspots}
+PAPERS: dict[str, Any] = {"sinbad": sinbad, "choreo": choreo, "hotspots": hotspots, "slo": slo}
 """What can be reproduced."""
 
 

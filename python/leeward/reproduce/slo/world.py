@@ -1,0 +1,146 @@
+"""The traces, and the workloads that are drawn from them.
+
+The released traces are of ten minutes; those of the thesis are of half an hour. A workload is a trace, begun
+anywhere in it and gone through once, with an SLO at 99.9 %. The profile of an SSD is released with them, and
+has no latencies without queueing.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from leeward import data
+from leeward._native import Study, Trace, study_draws
+
+SET = "zhu-workloadcompactor"
+PROFILE = "profileSSD.txt"
+SLOS = (0.1, 0.15, 0.25, 0.5, 1.0)
+"""Seconds (section 5.4.1)."""
+COUNTS = (65, 67, 70, 85, 70)
+"""Workloads with each of them (figure 5.4)."""
+RANDOM = 62
+"""Workloads where each has any of them (figure 5.4)."""
+GIGABIT = 125e6
+"""Bytes a second of links."""
+SLOTS = 15
+"""Workloads that a client machine runs, as in the example that is released."""
+COMPACTOR = "compactor"
+WAYS: dict[str, tuple[str, str]] = {
+    COMPACTOR: ("compactor", ""),
+    "1.5x average": ("average", '{"multiple": 1.5}'),
+    "2x average": ("average", '{"multiple": 2.0}'),
+    "knee": ("knee", ""),
+}
+"""Ways to choose rate limits: name and settings."""
+SEVERAL = ("several", "")
+"""All buckets of a curve at once (figure 5.12)."""
+
+Draws = list[tuple[int, float, float]]
+Pairs = list[tuple[int, float]]
+
+
+def absent() -> str | None:
+    """What is missing in the folder of traces; None if nothing is."""
+    folder = data.found()
+    if folder is None or not (folder / SET / PROFILE).is_file() or not _files(folder / SET):
+        return f"{SET} with its traces and {PROFILE}"
+    return None
+
+
+def study() -> Study:
+    """The traces of the folder."""
+    folder = data.found()
+    if folder is None:
+        raise FileNotFoundError(absent())
+    return _study(folder / SET)
+
+
+@cache
+def _study(folder: Path) -> Study:
+    files = [str(path) for path in _files(folder)]
+    return Study(files, str(folder / PROFILE), threads=2)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("trace*.txt*"))
+
+
+@cache
+def _loads(folder: Path) -> list[float]:
+    made = []
+    for path in _files(folder):
+        stages = Trace(str(path), device=str(folder / PROFILE)).statistics()["stages"]
+        made.append(next(of["rate"] or 0.0 for of in stages if of["stage"] == "storage"))
+    return made
+
+
+def loads() -> list[float]:
+    """Of each trace, the mean load that it is on the device."""
+    folder = data.found()
+    return _loads(folder / SET) if folder else []
+
+
+def inputs() -> list[tuple[str, int]]:
+    """The traces by name, with their sizes: what results of an earlier call are of."""
+    folder = data.found()
+    return [(path.name, path.stat().st_size) for path in _files(folder / SET)] if folder else []
+
+
+def machines(workloads: int, devices: int = 1) -> dict[str, Any]:
+    """As many machines as so many workloads may need: a client for each server."""
+    return {
+        "clients": workloads,
+        "slots": SLOTS,
+        "servers": workloads,
+        "devices": devices,
+        "bytes_per_second": GIGABIT,
+    }
+
+
+def asked(
+    way: tuple[str, str], workloads: int, *, devices: int = 1, replay: str | None = None, **settings: Any
+) -> dict[str, Any]:
+    """What a packing is asked for; part is that of the traces which limits are made of."""
+    part = settings.pop("part", "whole")
+    return {
+        "shape": machines(workloads, devices),
+        "settings": {"limits": way[0], **settings},
+        "way": way[1],
+        "part": part,
+        "replay": replay,
+    }
+
+
+@cache
+def _fits(folder: Path | None, slo: float, way: str, part: str) -> list[bool]:
+    return study().fits_alone(slo, json.dumps(asked(WAYS[way], 1, part=part)))
+
+
+def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part: str = "whole") -> Pairs:
+    """Traces and SLOs that fit on a server alone under each of some ways: the others would be refused."""
+    pairs: Pairs = []
+    for slo in slos:
+        fits = [_fits(data.found(), slo, way, part) for way in ways]
+        pairs += [(trace, slo) for trace, of in enumerate(zip(*fits, strict=True)) if all(of)]
+    return pairs
+
+
+def draws(
+    seed: int,
+    count: int,
+    slos: tuple[float, ...],
+    *,
+    ways: tuple[str, ...] = (COMPACTOR,),
+    part: str = "whole",
+) -> Draws:
+    """Workloads with any of these SLOs that fit on a server alone under each of some ways."""
+    return study_draws(seed, count, feasible(slos, ways, part))
+
+
+def pack(
+    drawn: Draws, way: tuple[str, str], steps: list[tuple[int, bool]] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Packs draws; see `asked` for settings."""
+    made: dict[str, Any] = study().pack(drawn, json.dumps(asked(way, len(drawn), **settings)), steps)
+    return made

@@ -1,0 +1,155 @@
+"""`leeward reproduce slo` on small traces of its own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+from leeward.errors import InputError
+from leeward.reproduce import Row, kept, reproduce
+from leeward.reproduce.slo import admission, packing, perform, store, world
+
+SECONDS = 20
+TRACES = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of traces: bursts of reads and writes, drawn by a seed, and a made-up SSD."""
+    made = tmp_path_factory.mktemp("data")
+    (made / world.SET).mkdir()
+    random = numpy.random.default_rng(5)
+    for number in range(TRACES):
+        times = numpy.sort(random.uniform(0, SECONDS * 1e9, 200 + 40 * number).astype(int))
+        kinds = random.choice(["DiskRead", "DiskWrite"], len(times))
+        sizes = random.choice([4096, 65536], len(times))
+        lines = [f"{at},{size:#010x},{kind}\n" for at, size, kind in zip(times, sizes, kinds, strict=True)]
+        (made / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
+    table = [
+        {"requestSize": 4096, "readBandwidth": 1e6, "writeBandwidth": 5e5},
+        {"requestSize": 65536, "readBandwidth": 1.1e7, "writeBandwidth": 7e6},
+    ]
+    (made / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
+    return made
+
+
+@pytest.fixture
+def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those traces, and few workloads."""
+    monkeypatch.setenv("LEEWARD_DATA", str(folder))
+    monkeypatch.setattr(world, "COUNTS", (6, 6, 6, 6, 6))
+    monkeypatch.setattr(world, "RANDOM", 8)
+    monkeypatch.setattr(packing, "MANY", 12)
+    monkeypatch.setattr(packing, "BESIDE", 12)
+    monkeypatch.setattr(packing, "WHOLE", 20)
+    monkeypatch.setattr(packing, "TIMED", (4, 8))
+    monkeypatch.setattr(admission, "WORKLOADS", 10)
+    monkeypatch.setattr(admission, "STORED", 8)
+
+
+@pytest.mark.usefixtures("small")
+def test_every_figure_has_rows_with_values_and_intervals(tmp_path: Path) -> None:
+    rows = reproduce("slo", seeds=2, out=tmp_path)
+    assert [*dict.fromkeys(row.figure for row in rows)] == list(perform.FIGURES)
+    for row in rows:
+        assert row.ours is not None or "nothing of this kind" in row.note, row
+        assert row.ours is None or "first look" in row.note
+    for name, figure in perform.FIGURES.items():
+        assert (tmp_path / "pictures" / f"{name}.svg").is_file() == (figure.draw is not None)
+    assert "ANCHOR: figure_5_4" in (tmp_path / "results.md").read_text()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_stopped_reproduction_goes_on_and_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first() -> list[Row]:
+        return reproduce("slo", ["5.4", "5.10"], seeds=2, out=tmp_path / "kept", jobs=1)
+
+    rows = first()
+
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it was run again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world, "pack", never)
+        assert first() == rows
+    assert reproduce("slo", ["5.4", "5.10"], seeds=2, out=tmp_path / "two", jobs=2) == rows
+
+
+@pytest.mark.usefixtures("small")
+def test_outcomes_of_other_inputs_are_made_again(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make(seed: int) -> int:
+        made.append(seed)
+        return len(made)
+
+    assert [store.kept(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
+    (tmp_path / "x-1.json").write_text('{"of"')
+    assert store.kept(tmp_path, "x", 1, [2], make) == 3
+
+
+@pytest.mark.usefixtures("small")
+def test_ways_are_given_the_same_workloads_and_none_is_refused() -> None:
+    ways = tuple(world.WAYS)
+    drawn = world.draws(1, 8, world.SLOS, ways=ways)
+    assert drawn == world.draws(1, 8, world.SLOS, ways=ways) != world.draws(2, 8, world.SLOS, ways=ways)
+    assert {(trace, slo) for trace, _, slo in drawn} <= set(world.feasible(world.SLOS, ways))
+    for name, way in world.WAYS.items():
+        packed = world.pack(drawn, way)
+        assert (packed["refused"], packed["placed"]) == ([], list(range(8))), name
+
+
+@pytest.mark.usefixtures("small")
+def test_thirty_workloads_take_a_server_each_at_most() -> None:
+    drawn = world.draws(1, 30, (1.0,), ways=tuple(world.WAYS))
+    for way in world.WAYS.values():
+        assert 1 <= world.pack(drawn, way)["servers"] <= 30
+
+
+@pytest.mark.usefixtures("small")
+def test_more_devices_a_server_never_need_more_servers_here() -> None:
+    outcome = packing.devices(1)
+    counts = [outcome[str(count)] for count in packing.DEVICES]
+    assert counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.usefixtures("small")
+def test_who_is_admitted_is_of_those_that_ask_and_the_same_again() -> None:
+    outcome = admission.network(1)
+    assert outcome == admission.network(1)
+    assert outcome["count"] == 10
+    for name in admission.POLICIES:
+        assert 0 <= outcome[name]["admitted"] <= 10
+        assert (outcome[name]["bytes"] > 0) == (outcome[name]["admitted"] > 0)
+
+
+def test_without_traces_each_figure_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
+    rows = reproduce("slo", ["5.4", "4.16"])
+    assert [row.figure for row in rows] == ["5.4", "4.16"]
+    for row in rows:
+        assert row.ours is None
+        assert row.note.startswith("not measured: there is no zhu-workloadcompactor")
+
+
+def test_a_horizon_is_refused() -> None:
+    with pytest.raises(InputError, match="gone through once"):
+        reproduce("slo", ["5.4"], horizon="5min")
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_asked_wrongly_is_an_input_error() -> None:
+    study = world.study()
+    with pytest.raises(InputError, match="trace 99: there are 6"):
+        world.pack([(99, 0.0, 0.1)], world.WAYS["knee"])
+    with pytest.raises(InputError, match="expected whole, first or second"):
+        study.payload(0, "third")
+    with pytest.raises(InputError, match="unknown way"):
+        world.pack([(0, 0.0, 0.1)], ("none", ""))
+    with pytest.raises(InputError):
+        study.pack([], "{}")
+    assert kept.SEEDS == 10
