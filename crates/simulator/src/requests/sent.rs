@@ -21,6 +21,9 @@ pub struct Sent {
     pub outstanding: BTreeMap<String, u64>,
 }
 
+/// What arrivals follow from: the trace, the volume of it, and the device profile.
+type Source = (String, Option<String>, Option<String>);
+
 impl Sent {
     /// Reads the traces of workloads, each once. Every one begins with its first request at time 0, so that all are there together.
     ///
@@ -41,7 +44,7 @@ impl Sent {
         );
         let network = network.map_err(|error| InputError::new(path, error).in_field("network"))?;
         let mut devices: BTreeMap<String, Device> = BTreeMap::new();
-        let mut known: BTreeMap<(String, Option<String>, Option<String>), Arc<[Arrival]>> = BTreeMap::new();
+        let mut known: BTreeMap<Source, Arc<[Arrival]>> = BTreeMap::new();
         let mut arrivals = Vec::with_capacity(workloads.entries.len());
         for (entry, item) in workloads.entries.iter().zip(&file.workloads) {
             let of = &item.value;
