@@ -450,7 +450,7 @@ class Study:
     def admit(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
     ) -> dict[str, Any]:
-        """Asks for draws to be admitted in order, each on its client and server, and replays those that are."""
+        """Asks for draws to be admitted in order, each on its client and server; replays those that are."""
 
 def study_draws(seed: int, count: int, from_: list[tuple[int, float]], /) -> list[tuple[int, float, float]]:
     """So many workloads, each one of some (trace, SLO) with replacement and begun anywhere."""
