@@ -12,7 +12,7 @@ Examples:
   leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml
   leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml --arriving examples/slo/new.yaml
   leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --write packed.yaml
-  leeward slo check packed.yaml --cluster examples/slo/servers.yaml --replay
+  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay
 """
 
 app = typer.Typer(rich_markup_mode=None)
