@@ -25,6 +25,10 @@ mod tables;
 mod tasks;
 mod traces;
 
+/// Decisions allocate little and often. Python's own objects do not come from here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The extension module; its types are declared in `_native.pyi`.
 #[pyo3::pymodule]
 mod _native {

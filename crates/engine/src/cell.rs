@@ -1,7 +1,8 @@
 //! The tasks that run, and what their jobs can still bear: what a policy for moves is told.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
+use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::moves::{Budget, MoveRequest, Running};

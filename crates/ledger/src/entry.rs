@@ -81,7 +81,7 @@ pub enum Fade {
 }
 
 /// What an entry belongs to: a file, an app, a job, a volume.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
     /// Which kind of thing.
     pub kind: OwnerKind,
@@ -90,7 +90,7 @@ pub struct Owner {
 }
 
 /// The kinds of things that own entries.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OwnerKind {
     /// A file of a file system.
     File,

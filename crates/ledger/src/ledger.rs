@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 
 use crate::derived::Below;
@@ -31,8 +32,10 @@ pub struct Ledger {
     pub(crate) below: Vec<Below>,
     /// Domains whose sums are to be brought up to date; empty between calls.
     pub(crate) touched: Vec<DomainId>,
-    pub(crate) entries: BTreeMap<EntryId, Box<Stored>>,
-    pub(crate) owners: BTreeSet<(Owner, EntryId)>,
+    /// Only looked up, never walked through, like `owners`.
+    pub(crate) entries: HashMap<EntryId, Box<Stored>>,
+    /// The entries of each, in the order in which they were added.
+    pub(crate) owners: HashMap<Owner, Vec<EntryId>>,
     pub(crate) next_entry: u64,
     /// What happens by itself, in order.
     pub(crate) agenda: BTreeSet<(Nanos, Due)>,
@@ -70,8 +73,8 @@ impl Ledger {
             commitments: vec![Commitments::default(); resources],
             below: vec![Below::default(); fabric.domain_count()],
             touched: Vec::new(),
-            entries: BTreeMap::new(),
-            owners: BTreeSet::new(),
+            entries: HashMap::new(),
+            owners: HashMap::new(),
             next_entry: 0,
             agenda: BTreeSet::new(),
             clients: BTreeMap::new(),

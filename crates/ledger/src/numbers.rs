@@ -48,6 +48,7 @@ impl Sums {
     ///
     /// Reserved workloads are in M already, or in P until M shows them; G covers those that happen to be quiet,
     /// and only where counters tell the classes apart.
+    #[inline]
     pub fn load(&self) -> Option<f64> {
         let measured = self.measured?;
         Some(match self.measured_guaranteed {
@@ -78,6 +79,7 @@ impl Sums {
     }
 
     /// (L + x) / C. `None` where L cannot be seen; infinite on a resource without capacity.
+    #[inline]
     pub fn utilization_with(&self, extra: f64) -> Option<f64> {
         let load = (self.load()? + extra).max(0.0);
         Some(if self.capacity > 0.0 { load / self.capacity } else { f64::INFINITY })

@@ -144,6 +144,7 @@ impl Ledger {
 
     /// The reports that have not come by `now` and count as full ones: under `missing: sinbad`, of a resource that
     /// is not a sum.
+    #[inline]
     fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<Missed> {
         if self.settings.missing == Missing::Strict || matches!(gauge.source, Source::Derived | Source::Down)
         {
@@ -154,6 +155,7 @@ impl Ledger {
     }
 
     /// M of a resource; `None` where it cannot be seen.
+    #[inline]
     pub(crate) fn measured(&self, resource: ResourceId, now: Nanos) -> Option<f64> {
         let gauge = &self.gauges[resource.index()];
         match (gauge.source, self.settings.missing) {
@@ -201,6 +203,8 @@ impl Ledger {
         }
     }
 
+    /// Read for each rack of each decision, mostly for one number.
+    #[inline]
     pub(crate) fn sums(&self, resource: ResourceId, now: Nanos) -> Sums {
         let gauge = &self.gauges[resource.index()];
         let commitments = &self.commitments[resource.index()];

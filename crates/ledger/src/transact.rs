@@ -1,5 +1,7 @@
 //! Commits and releases. A transaction is checked whole before anything changes.
 
+use std::collections::hash_map;
+
 use leeward_fabric::{Discipline, Hop, Nanos};
 
 use crate::Ledger;
@@ -157,7 +159,7 @@ impl Ledger {
             _ => None,
         };
         self.set_deadline(id, &mut stored, deadline);
-        self.owners.insert((stored.entry.owner, id));
+        self.owners.entry(stored.entry.owner).or_default().push(id);
         self.entries.insert(id, stored);
         id
     }
@@ -172,7 +174,12 @@ impl Ledger {
             let gauge = &mut self.gauges[hop.resource.index()];
             self.commitments[hop.resource.index()].drop_entry(gauge, id);
         }
-        self.owners.remove(&(stored.entry.owner, id));
+        if let hash_map::Entry::Occupied(mut of_owner) = self.owners.entry(stored.entry.owner) {
+            of_owner.get_mut().retain(|&other| other != id);
+            if of_owner.get().is_empty() {
+                of_owner.remove();
+            }
+        }
     }
 
     /// An entry ends by itself: it never started, or its transfer is over by now.

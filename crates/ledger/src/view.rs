@@ -7,7 +7,7 @@
 use leeward_fabric::{Load, Nanos, ResourceId};
 
 use crate::Ledger;
-use crate::entry::{Entry, EntryId, Fade, Owner};
+use crate::entry::{Entry, Fade, Owner};
 use crate::numbers::{Sums, expected_capacity, whole};
 use crate::share::{Rates, Share};
 use crate::state::{Promise, Source};
@@ -123,7 +123,7 @@ impl<'a> View<'a> {
     /// counts as gone too.
     pub fn without(&mut self, owner: &Owner) {
         let ledger = self.ledger;
-        for (_, id) in ledger.owners.range((*owner, EntryId(0))..=(*owner, EntryId(u64::MAX))) {
+        for id in ledger.owners.get(owner).into_iter().flatten() {
             let stored = &ledger.entries[id];
             let (hops, promised) = (&stored.entry.hops, stored.entry.is_promised());
             for (at, hop) in hops.iter().enumerate() {
@@ -178,6 +178,7 @@ impl<'a> View<'a> {
         Some(&self.scratch.deltas[slot as usize].1)
     }
 
+    #[inline]
     fn sums(&self, resource: ResourceId) -> Sums {
         let mut sums = self.ledger.sums(resource, self.now);
         if let Some(delta) = self.changed(resource) {

@@ -1,9 +1,9 @@
 //! Which hosts may take work. Counts by domain are kept up to date as hosts change, so that a decision passes over a
 //! closed rack without looking at its hosts, and never scans them all.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Bandwidth, Bytes, Cpus, Device, DomainId, Fabric, HostId};
 
 /// Health and room of every host. A change of a host that the fabric does not have is ignored; a question about one

@@ -16,6 +16,10 @@ use leeward_simulator::stage::scenario::{PolicySpec, Scenario};
 use leeward_simulator::stage::summary::Summary;
 use leeward_simulator::{Task as Run, run_all};
 
+/// As in the extension for Python.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wanted = |name: &str| named.is_empty() || named.iter().any(|word| word == name);

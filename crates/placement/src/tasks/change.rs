@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{BITS_PER_BYTE, Bytes, Endpoint, Fabric, Hop, HostId, Nanos, ResourceId};
+use leeward_fabric::{BITS_PER_BYTE, Bytes, DomainId, Endpoint, Fabric, Hop, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
 use super::rates::{Estimate, Rates};
@@ -90,8 +90,7 @@ pub(crate) fn streams(
     now: Nanos,
 ) -> impl Iterator<Item = Entry> + use<> {
     let directions = [(egress, outward(fabric, host)), (ingress, inward(fabric, host))];
-    directions.into_iter().filter_map(move |(Traffic { mean_bps, peak_bps }, links)| {
-        let hops = links.into_iter().map(|resource| Hop { resource, work: BITS_PER_BYTE }).collect();
+    directions.into_iter().filter_map(move |(Traffic { mean_bps, peak_bps }, hops)| {
         let demand = Demand::Stream { mean_bps, peak_bps };
         let entry = Entry { owner, hops, demand, sign, fade: Fade::WithEstimator, starts: Some(now) };
         (peak_bps.max(mean_bps) > 0).then_some(entry)
@@ -136,24 +135,23 @@ fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -
     Transaction { add, ..Transaction::default() }
 }
 
-/// The links from a host out of all that it is in.
-fn outward(fabric: &Fabric, host: HostId) -> Vec<ResourceId> {
-    let mut links: Vec<ResourceId> = fabric.egress(host).into_iter().collect();
-    let mut domain = Some(fabric.rack_of(host));
-    while let Some(at) = domain {
-        links.extend(fabric.out_of_domain(at));
-        domain = fabric.parent(at);
-    }
-    links
+/// The hops from a host out of all that it is in.
+fn outward(fabric: &Fabric, host: HostId) -> Vec<Hop> {
+    hops(fabric, host, fabric.egress(host), |domain| fabric.out_of_domain(domain))
 }
 
-/// The links into a host from outside of all that it is in.
-fn inward(fabric: &Fabric, host: HostId) -> Vec<ResourceId> {
-    let mut links: Vec<ResourceId> = fabric.ingress(host).into_iter().collect();
-    let mut domain = Some(fabric.rack_of(host));
-    while let Some(at) = domain {
-        links.extend(fabric.into_domain(at));
-        domain = fabric.parent(at);
-    }
-    links
+/// The hops into a host from outside of all that it is in.
+fn inward(fabric: &Fabric, host: HostId) -> Vec<Hop> {
+    hops(fabric, host, fabric.ingress(host), |domain| fabric.into_domain(domain))
+}
+
+fn hops(
+    fabric: &Fabric,
+    host: HostId,
+    own: Option<ResourceId>,
+    link: impl Fn(DomainId) -> Option<ResourceId>,
+) -> Vec<Hop> {
+    let domains = std::iter::successors(Some(fabric.rack_of(host)), |&domain| fabric.parent(domain));
+    let links = own.into_iter().chain(domains.filter_map(link));
+    links.map(|resource| Hop { resource, work: BITS_PER_BYTE }).collect()
 }
