@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_placement::volumes::pack::PackSettings;
-use leeward_simulator::study::{self, Draw, Kept, Part, Shape, StudyError, TraceSettings, Traces};
+use leeward_simulator::study::{self, Draw, Kept, Overrun, Part, Shape, StudyError, TraceSettings, Traces};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use pyo3::prelude::*;
@@ -34,6 +34,28 @@ struct Asked {
     #[serde(default = "whole")]
     part: String,
     replay: Option<String>,
+    #[serde(default)]
+    over: Over,
+}
+
+/// What is done in a replay about requests over a limit.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Over {
+    #[default]
+    Enforced,
+    Demoted,
+    Unlimited,
+}
+
+impl From<Over> for Overrun {
+    fn from(over: Over) -> Overrun {
+        match over {
+            Over::Enforced => Overrun::Enforced,
+            Over::Demoted => Overrun::Demoted,
+            Over::Unlimited => Overrun::Unlimited,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -46,6 +68,8 @@ struct AskedAdmission {
     stages: Vec<String>,
     part: String,
     replay: Option<String>,
+    #[serde(default)]
+    over: Over,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -125,7 +149,8 @@ impl Study {
                 &asked.way,
             );
             let packed = packed.map_err(refused)?;
-            let replayed = self.replay(asked.replay.as_deref(), &draws, &packed.placed, &packed.system)?;
+            let replayed =
+                self.replay(asked.replay.as_deref(), &draws, &packed.placed, &packed.system, asked.over)?;
             Ok(Outcome {
                 servers: Some(packed.servers),
                 most: Some(packed.most),
@@ -162,8 +187,13 @@ impl Study {
                 &asked.settings,
             );
             let admitted = admitted.map_err(refused)?;
-            let replayed =
-                self.replay(asked.replay.as_deref(), &draws, &admitted.admitted, &admitted.system)?;
+            let replayed = self.replay(
+                asked.replay.as_deref(),
+                &draws,
+                &admitted.admitted,
+                &admitted.system,
+                asked.over,
+            )?;
             Ok(Outcome {
                 servers: None,
                 most: None,
@@ -183,9 +213,11 @@ impl Study {
         draws: &[Draw],
         of: &[usize],
         system: &leeward_placement::volumes::System,
+        over: Over,
     ) -> Result<Option<Vec<Replayed>>, Refused> {
         let Some(part) = part else { return Ok(None) };
-        let kept = study::replay(&self.traces, named(part)?, draws, of, system).map_err(refused)?;
+        let kept =
+            study::replay(&self.traces, named(part)?, draws, of, system, over.into()).map_err(refused)?;
         Ok(Some(kept.into_iter().map(Replayed::from).collect()))
     }
 }

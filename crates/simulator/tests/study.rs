@@ -3,8 +3,8 @@
 use leeward_fabric::input::Text;
 use leeward_placement::volumes::pack::PackSettings;
 use leeward_simulator::study::{
-    Draw, Packed, Part, Shape, StudyError, TraceSettings, Traces, admit, draws, fits_alone, links, pack,
-    replay, visits,
+    Draw, Overrun, Packed, Part, Shape, StudyError, TraceSettings, Traces, admit, draws, fits_alone, links,
+    pack, replay, visits,
 };
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
@@ -15,8 +15,15 @@ const SHAPE: Shape = Shape { clients: 4, slots: None, servers: 30, devices: 1, b
 
 /// Traces of a minute: bursts of `burst` requests, 10 ms apart, every second.
 fn traces(bursts: &[u64], threads: usize) -> Traces {
-    let file = |(at, &burst): (usize, &u64)| {
-        let rows = (0..60).flat_map(|second| (0..burst).map(move |of| (second, of)));
+    let steady: Vec<[u64; 2]> = bursts.iter().map(|&burst| [burst; 2]).collect();
+    growing(&steady, threads)
+}
+
+/// The same with bursts of their own in each half.
+fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
+    let file = |(at, &halves): (usize, &[u64; 2])| {
+        let rows =
+            (0..60).flat_map(|second| (0..halves[usize::from(second >= 30)]).map(move |of| (second, of)));
         let row = |(second, of): (u64, u64)| format!("{}.{:03},read,4096\n", second, of * 10);
         let text: String = std::iter::once("seconds,kind,size\n".to_owned()).chain(rows.map(row)).collect();
         let name = format!("t{at}.csv");
@@ -119,13 +126,29 @@ fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
     let traces = traces(&[5, 20, 35], 2);
     let drawn = from_the_start(draws(5, 9, &[(0, 0.3), (1, 0.3), (2, 0.3)]).unwrap());
     let packed = packed(&traces, &drawn, "compactor");
-    let kept = replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system).unwrap();
+    let kept =
+        replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system, Overrun::Enforced).unwrap();
     assert_eq!(kept.len(), 9);
     for (kept, draw) in kept.iter().zip(&drawn) {
         let requests = [300, 1200, 2100][draw.trace];
         assert_eq!((kept.requests, kept.late, kept.met), (requests, 0, kept.windows));
         assert!(kept.tail <= kept.slo && kept.largest <= kept.slo);
     }
+}
+
+#[test]
+fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demoted_or_has_none() {
+    // Half the device at first, and then all of it, which is not more than it can do.
+    let traces = growing(&[[40, 90]], 1);
+    let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
+    let settings = PackSettings::default();
+    let packed = pack(&traces, Part::First, &drawn, None, &SHAPE, &settings, "").unwrap();
+    let late = [Overrun::Enforced, Overrun::Demoted, Overrun::Unlimited].map(|overrun| {
+        let kept = replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, overrun).unwrap();
+        kept[0].late
+    });
+    assert!(late[0] > 1000, "{late:?}");
+    assert_eq!(late[1..], [0, 0]);
 }
 
 #[test]
@@ -142,9 +165,10 @@ fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
     assert_eq!(none.admitted.len(), 20);
     assert!(!dnc.admitted.is_empty() && dnc.admitted.len() < 20, "{}", dnc.admitted.len());
     // The second half is as the first.
-    let kept = replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system).unwrap();
+    let kept = replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system, Overrun::Enforced).unwrap();
     assert!(kept.iter().all(|kept| kept.met == kept.windows && kept.windows > 0));
-    let late = replay(&traces, Part::Second, &drawn, &none.admitted, &none.system).unwrap();
+    let late =
+        replay(&traces, Part::Second, &drawn, &none.admitted, &none.system, Overrun::Enforced).unwrap();
     assert!(late.iter().any(|kept| kept.met < kept.windows));
 }
 

@@ -25,6 +25,6 @@ pub use admit::{Admitted, admit};
 pub use draw::{Draw, draws, links, visits};
 pub use error::StudyError;
 pub use pack::{Packed, Step, fits_alone, pack};
-pub use replay::{Kept, replay};
+pub use replay::{Kept, Overrun, replay};
 pub use site::Shape;
 pub use traces::{Part, TraceSettings, Traces};

@@ -5,7 +5,31 @@ use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};
 use super::{Draw, StudyError};
-use crate::requests::{Device, Setup, Source, run};
+use crate::requests::{Device, Over, Setup, Source, run};
+
+/// What is done about requests over a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overrun {
+    /// As the thesis' enforcers do: they are held on networks, and demoted at devices.
+    #[default]
+    Enforced,
+    /// They are demoted everywhere.
+    Demoted,
+    /// Nothing: there are no limits.
+    Unlimited,
+}
+
+impl Overrun {
+    fn set(self, setup: &mut Setup) {
+        for stage in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
+            match self {
+                Overrun::Enforced => {}
+                Overrun::Demoted => stage.over = Over::Demoted,
+                Overrun::Unlimited => stage.limits.clear(),
+            }
+        }
+    }
+}
 
 /// What a promise came to.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,13 +61,15 @@ pub fn replay(
     draws: &[Draw],
     of: &[usize],
     system: &System,
+    overrun: Overrun,
 ) -> Result<Vec<Kept>, StudyError> {
     if of.len() != system.promises.len() {
         let problem = format!("{} for {} promises: expected one for each", of.len(), system.promises.len());
         return Err(StudyError::draw("draws", problem));
     }
     let outstanding = traces.device().outstanding.reads.unwrap_or(1).clamp(1, u64::from(u32::MAX));
-    let setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
+    let mut setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
+    overrun.set(&mut setup);
     let mut sources = Vec::with_capacity(of.len());
     for (&index, promise) in of.iter().zip(&system.promises) {
         let draw = draws.get(index).ok_or_else(|| {

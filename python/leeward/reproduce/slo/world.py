@@ -31,8 +31,11 @@ WAYS: dict[str, tuple[str, str]] = {
     "1.5x average": ("average", '{"multiple": 1.5}'),
     "2x average": ("average", '{"multiple": 2.0}'),
     "knee": ("knee", ""),
+    "effective bandwidth": ("effective-bandwidth", ""),
+    "effective bandwidth, thirds": ("effective-bandwidth", '{"split": "equal"}'),
 }
-"""Ways to choose rate limits: name and settings."""
+"""Ways to choose rate limits: name and settings. The thesis does not say how effective bandwidth splits an SLO
+over the three stages: it is split as is best for it, and in equal parts."""
 SEVERAL = ("several", "")
 """All buckets of a curve at once (figure 5.12)."""
 
