@@ -9,8 +9,8 @@ from typing import Any
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
 from leeward.reproduce.choreo import comparison, experiments, pictures, predictor
+from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row
-from leeward.simulation import runs_at_once
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
 
@@ -64,17 +64,9 @@ def make(
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward.reproduce.perform.reproduce`."""
-    import joblib
-
     tasks = [(name, seed) for name in chosen for seed in range(1, by.seeds + 1)]
-    parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
-    outcomes: dict[str, list[Any]] = {name: [] for name in chosen}
-    made = parallel(joblib.delayed(chosen[name].experiment)(seed) for name, seed in tasks)
-    for done, ((name, _), outcome) in enumerate(zip(tasks, made, strict=True), 1):
-        outcomes[name].append(outcome)
-        if progress:
-            progress(done / len(tasks))
+    made = outcomes(tasks, lambda name, seed: chosen[name].experiment(seed), jobs, progress)
     for name, figure in chosen.items():
         if keep and figure.draw:
-            drawing.write(out / kept.PICTURES, name, partial(figure.draw, outcomes[name]))
-    return [row for name in chosen for row in kept.marked(chosen[name].rows(outcomes[name]), by)]
+            drawing.write(out / kept.PICTURES, name, partial(figure.draw, made[name]))
+    return [row for name in chosen for row in kept.marked(chosen[name].rows(made[name]), by)]

@@ -1,4 +1,4 @@
-"""Figures 5.1, 5.4 and 5.7 to 5.12: how many servers workloads need under each way to choose rate limits.
+"""Figures 5.4 and 5.7 to 5.12: how many servers workloads need under each way to choose rate limits.
 
 Every way gets the same workloads in the same order. Only traces are drawn that fit on a server alone: where
 ways are compared, under every one of them, so that nothing is refused and servers can be compared.
@@ -10,21 +10,19 @@ from typing import Any
 
 from leeward._native import study_visits
 from leeward.reproduce.rows import Row, measured
-from leeward.reproduce.slo import paper, world
+from leeward.reproduce.slo import paper, pictures, world
 
 MANY = 300
-"""Workloads of figures 5.8 to 5.10, in place of the thesis' 1000."""
+"""Workloads of figure 5.8, with each SLO; the thesis has as many as there are, drawn once."""
 WHOLE = 1000
-"""Workloads of figure 5.1."""
-SLO = 0.25
-"""Seconds, where one SLO is enough to show something."""
+"""Workloads of figures 5.1, 5.9 and 5.10, as in the thesis."""
 STAY = 0.3
 """Mean stay of a workload, as a share of the time in which all come: the thesis does not say."""
 DEVICES = (1, 2, 3, 4)
 """SSDs of a server (figure 5.11)."""
 BESIDE = 100
 """Workloads of figure 5.11: where links are what is short, many servers are tried for each."""
-TIMED = (50, 100, 200)
+TIMED = (50, 200, 1000)
 """Workloads that are packed to see how long it takes (figure 5.7)."""
 
 Outcome = dict[str, Any]
@@ -45,24 +43,24 @@ def same_and_random(seed: int) -> Outcome:
     }
 
 
-def whole(seed: int) -> Outcome:
-    """Figure 5.1: as many workloads as the thesis has, with any of five SLOs."""
+def same(seed: int) -> Outcome:
+    """Figure 5.8: many workloads with one SLO."""
+    return {
+        _name(slos): _servers(world.draws(seed, MANY, slos, ways=tuple(world.WAYS)), fast=True)
+        for slos in [(slo,) for slo in world.SLOS]
+    }
+
+
+def random(seed: int) -> Outcome:
+    """Figures 5.1 and 5.9: many workloads with any of five SLOs."""
     drawn = world.draws(seed, WHOLE, world.SLOS, ways=tuple(world.WAYS))
     return {_name(world.SLOS): _servers(drawn, fast=True)}
 
 
-def many(seed: int) -> Outcome:
-    """Figures 5.8 and 5.9: many workloads, with one SLO and with any of five."""
-    return {
-        _name(slos): _servers(world.draws(seed, MANY, slos, ways=tuple(world.WAYS)), fast=True)
-        for slos in ((SLO,), world.SLOS)
-    }
-
-
 def visits(seed: int) -> Outcome:
     """Figure 5.10: the most servers in use while workloads come and go."""
-    drawn = world.draws(seed, MANY, world.SLOS, ways=tuple(world.WAYS))
-    steps = study_visits(seed, MANY, STAY)
+    drawn = world.draws(seed, WHOLE, world.SLOS, ways=tuple(world.WAYS))
+    steps = study_visits(seed, WHOLE, STAY)
     return {name: world.pack(drawn, way, steps, fast=True)["most"] for name, way in world.WAYS.items()}
 
 
@@ -118,31 +116,31 @@ def rows_same_and_random(outcomes: Sequence[Outcome]) -> list[Row]:
     rows = _ratios("5.4", outcomes, _FEASIBLE)
     random = _name(world.SLOS)
     same = [name for name in outcomes[0] if name != random]
-    told = "the best rival of the thesis there"
-    for names, words, way, value, note in (
-        ([random], "random SLOs", "knee", paper.RANDOM_BEST, told),
-        (same, "mean of same SLOs", "effective bandwidth", paper.SAME_BEST, f"{told}; split as is best for it"),
-        (same, "mean of same SLOs", "effective bandwidth, thirds", paper.SAME_BEST, f"{told}; in equal parts"),
+    for names, words, way, value in (
+        ([random], "random SLOs", "knee", paper.RANDOM_BEST),
+        (same, "mean of same SLOs", "effective bandwidth", paper.SAME_BEST),
+        (same, "mean of same SLOs", "effective bandwidth, thirds", paper.SAME_BEST),
     ):
         mean = [sum(_ratio(one[name], way) for name in names) / len(names) for one in outcomes]
-        note = f"{note}; {_best(outcomes, names)} here"
+        note = f"the best rival of the thesis there; {_best(outcomes, names)} here"
         rows.append(measured("5.4", f"{words}: {way}", "x", mean, value, note))
     return rows
 
 
-def rows_whole(outcomes: Sequence[Outcome]) -> list[Row]:
-    """Figure 5.1."""
-    return _ratios("5.1", outcomes, f"{WHOLE} workloads, {_rivals()}")
+def rows_same(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.8."""
+    return _ratios("5.8", outcomes, f"{MANY} workloads, by fast first fit; {_rivals()}")
 
 
-def rows_many(outcomes: Sequence[Outcome]) -> list[Row]:
-    """Figures 5.8 and 5.9."""
-    return _ratios("5.9", outcomes, f"{_fast()}, {_rivals()}")
+def rows_random(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figures 5.1 and 5.9."""
+    return _ratios("5.9", outcomes, f"{WHOLE} workloads, by fast first fit; {_rivals()}")
 
 
 def rows_visits(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 5.10."""
-    note = f"{_fast()}; the thesis: above {paper.VISITS:.1f}x for all rivals, for stays not told"
+    rivals = f"the thesis: above {paper.VISITS:.1f}x for all rivals, for stays not told"
+    note = f"{WHOLE} workloads, by fast first fit; {rivals}"
     rows = [
         measured(
             "5.10", "compactor: most servers in use", "servers", [one[world.COMPACTOR] for one in outcomes]
@@ -150,7 +148,7 @@ def rows_visits(outcomes: Sequence[Outcome]) -> list[Row]:
     ]
     for way in _RIVALS:
         ratios = [one[way] / one[world.COMPACTOR] for one in outcomes]
-        rows.append(measured("5.10", f"{way} over compactor", "x", ratios, None, note))
+        rows.append(measured("5.10", f"{way}{pictures.OVER}", "x", ratios, None, note))
     return rows
 
 
@@ -209,16 +207,12 @@ def _ratios(figure: str, outcomes: Sequence[Outcome], note: str) -> list[Row]:
         rows.append(measured(figure, f"{name}: compactor", "servers", servers))
         for way in _RIVALS:
             ratios = [_ratio(one[name], way) for one in outcomes]
-            rows.append(measured(figure, f"{name}: {way} over compactor", "x", ratios, None, note))
+            rows.append(measured(figure, f"{name}: {way}{pictures.OVER}", "x", ratios, None, note))
     return rows
 
 
 def _ratio(one: Outcome, way: str) -> float:
     return float(one[way]["servers"] / one[world.COMPACTOR]["servers"])
-
-
-def _fast() -> str:
-    return f"{MANY} workloads in place of 1000, by fast first fit"
 
 
 def _rivals() -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
+from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row, missing
 from leeward.reproduce.slo import admission, held_out, packing, pictures, store, world
-from leeward.simulation import runs_at_once
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
 
@@ -35,15 +35,11 @@ class Figure:
         return range(1, 1 + min(count, self.most_seeds or count))
 
 
-def _over(rows: Sequence[Row]) -> Any:
-    return pictures.bars(rows, "x", "servers over the compactor's", 1.0, "compactor")
-
-
 def _many() -> object:
     return [
+        list(world.WAYS),
         packing.MANY,
         packing.WHOLE,
-        packing.SLO,
         packing.STAY,
         packing.DEVICES,
         packing.BESIDE,
@@ -52,7 +48,7 @@ def _many() -> object:
 
 
 def _one() -> object:
-    return [world.COUNTS, world.RANDOM]
+    return [world.COUNTS, world.RANDOM, list(world.WAYS)]
 
 
 def _admitted() -> object:
@@ -65,27 +61,33 @@ FIGURES = {
         "servers under each way to choose limits",
         packing.same_and_random,
         packing.rows_same_and_random,
-        _over,
+        pictures.ways,
         _one,
     ),
     "5.5": Figure(
-        "held-out halves, replayed",
-        held_out.replayed,
-        held_out.rows,
+        "held-out halves of workloads with one SLO, replayed",
+        held_out.same,
+        held_out.rows_same,
         partial(pictures.bars, unit="%", label="within the SLO, %"),
         _one,
     ),
-    "5.7": Figure("first fit and fast first fit", packing.fast, packing.rows_fast, None, _many),
-    "5.9": Figure("many workloads (figure 5.8 too)", packing.many, packing.rows_many, _over, _many),
-    "5.1": Figure(
-        "as many workloads as the thesis has, under three seeds",
-        packing.whole,
-        packing.rows_whole,
-        _over,
-        _many,
-        3,
+    "5.6": Figure(
+        "held-out halves of workloads with random SLOs, replayed",
+        held_out.random,
+        held_out.rows_random,
+        partial(pictures.bars, unit="%", label="within the SLO, %"),
+        _one,
     ),
-    "5.10": Figure("workloads that come and go", packing.visits, packing.rows_visits, _over, _many),
+    "5.7": Figure("first fit and fast first fit", packing.fast, packing.rows_fast, None, _many, 3),
+    "5.8": Figure("many workloads with one SLO", packing.same, packing.rows_same, pictures.ways, _many),
+    "5.9": Figure(
+        "many workloads with random SLOs (figure 5.1 too)",
+        packing.random,
+        packing.rows_random,
+        pictures.ways,
+        _many,
+    ),
+    "5.10": Figure("workloads that come and go", packing.visits, packing.rows_visits, pictures.ways, _many),
     "5.11": Figure(
         "SSDs a server",
         packing.devices,
@@ -135,8 +137,6 @@ def make(
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward.reproduce.perform.reproduce`."""
-    import joblib
-
     absent = world.absent()
     if absent:
         why = f"there is no {absent} in the folder of traces"
@@ -150,16 +150,10 @@ def make(
         figure = chosen[name]
         return store.kept(out / kept.SWEEPS, name, seed, [inputs, figure.constants()], figure.experiment)
 
-    parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
-    outcomes: dict[str, list[Any]] = {name: [] for name in chosen}
-    made = parallel(joblib.delayed(outcome)(name, seed) for name, seed in tasks)
-    for done, ((name, _), one) in enumerate(zip(tasks, made, strict=True), 1):
-        outcomes[name].append(one)
-        if progress:
-            progress(done / len(tasks))
+    made = outcomes(tasks, outcome, jobs, progress)
     rows: list[Row] = []
     for name, figure in chosen.items():
-        found = kept.marked(figure.rows(outcomes[name]), by)
+        found = kept.marked(figure.rows(made[name]), by)
         rows += found
         if keep and figure.draw:
             drawing.write(out / kept.PICTURES, name, partial(figure.draw, found))

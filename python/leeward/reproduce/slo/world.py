@@ -34,8 +34,8 @@ WAYS: dict[str, tuple[str, str]] = {
     "effective bandwidth": ("effective-bandwidth", ""),
     "effective bandwidth, thirds": ("effective-bandwidth", '{"split": "equal"}'),
 }
-"""Ways to choose rate limits: name and settings. The thesis does not say how effective bandwidth splits an SLO
-over the three stages: it is split as is best for it, and in equal parts."""
+"""Ways to choose rate limits: name and settings. The thesis does not say how effective bandwidth splits an
+SLO over the three stages: it is split as is best for it, and in equal parts."""
 SEVERAL = ("several", "")
 """All buckets of a curve at once (figure 5.12)."""
 
@@ -102,16 +102,34 @@ def machines(workloads: int, devices: int = 1) -> dict[str, Any]:
 
 
 def asked(
-    way: tuple[str, str], workloads: int, *, devices: int = 1, replay: str | None = None, **settings: Any
+    way: tuple[str, str],
+    workloads: int,
+    *,
+    devices: int = 1,
+    part: str = "whole",
+    replay: str | None = None,
+    over: str = "enforced",
+    **settings: Any,
 ) -> dict[str, Any]:
-    """What a packing is asked for; part is that of the traces which limits are made of."""
-    part = settings.pop("part", "whole")
+    """What a packing is asked for.
+
+    Args:
+        way: How limits are chosen.
+        workloads: How many there may be.
+        devices: SSDs of a server.
+        part: Of the traces that limits are made of.
+        replay: Part of the traces that is replayed; none by default.
+        over: What is done in the replay about requests over a limit: `enforced` as in the thesis, `demoted`
+            everywhere, or nothing where limits are `unlimited`.
+        settings: Of the packing.
+    """
     return {
         "shape": machines(workloads, devices),
         "settings": {"limits": way[0], **settings},
         "way": way[1],
         "part": part,
         "replay": replay,
+        "over": over,
     }
 
 

@@ -1,0 +1,32 @@
+"""Experiments of figures under seeds, several at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leeward.simulation import runs_at_once
+
+
+def outcomes(
+    tasks: Sequence[tuple[str, int]],
+    run: Callable[[str, int], Any],
+    jobs: int | None,
+    progress: Callable[[float], object] | None,
+) -> dict[str, list[Any]]:
+    """What each figure came to, in order of its tasks, whichever ends first.
+
+    Args:
+        tasks: Figures and seeds.
+        run: Runs one; it lets others run meanwhile.
+        jobs: How many at once; by default as many as there are processors.
+        progress: Told the share that is done.
+    """
+    import joblib
+
+    parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
+    made: dict[str, list[Any]] = {name: [] for name, _ in tasks}
+    ran = parallel(joblib.delayed(run)(name, seed) for name, seed in tasks)
+    for done, ((name, _), outcome) in enumerate(zip(tasks, ran, strict=True), 1):
+        made[name].append(outcome)
+        if progress:
+            progress(done / len(tasks))
+    return made
