@@ -447,6 +447,9 @@ class Study:
     ) -> dict[str, Any]:
         """Packs draws in order, or as `steps` let them come and go, and replays them if that is asked for."""
 
+    def first_fit(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, Any]:
+        """Puts draws on the first server where a policy for admission promises all their SLOs."""
+
     def admit(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
     ) -> dict[str, Any]:

@@ -72,6 +72,16 @@ struct AskedAdmission {
     over: Over,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskedFirstFit {
+    shape: Machines,
+    policy: String,
+    settings: String,
+    margin: f64,
+    part: String,
+}
+
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Machines {
@@ -160,6 +170,24 @@ impl Study {
             })
         });
         as_python(py, &outcome?)
+    }
+
+    /// Puts draws on the first server where a policy for admission promises all their SLOs.
+    fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
+        let asked: AskedFirstFit = read(asked)?;
+        let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
+        let AskedFirstFit { margin, policy, settings, .. } = asked;
+        let packed = py.detach(|| {
+            study::first_fit(&self.traces, part, &draws, &shape, margin, &policy, &settings).map_err(refused)
+        })?;
+        let outcome = Outcome {
+            servers: Some(packed.servers),
+            most: Some(packed.most),
+            refused: packed.refused,
+            placed: packed.placed,
+            replayed: None,
+        };
+        as_python(py, &outcome)
     }
 
     /// Asks for draws to be admitted, each on its client and server, and replays those that are if that is asked for.

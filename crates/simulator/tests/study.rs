@@ -3,8 +3,8 @@
 use leeward_fabric::input::Text;
 use leeward_placement::volumes::pack::PackSettings;
 use leeward_simulator::study::{
-    Draw, Overrun, Packed, Part, Shape, StudyError, TraceSettings, Traces, admit, draws, fits_alone, links,
-    pack, replay, visits,
+    Draw, Overrun, Packed, Part, Shape, StudyError, TraceSettings, Traces, admit, draws, first_fit,
+    fits_alone, links, pack, replay, visits,
 };
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
@@ -134,6 +134,25 @@ fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
         assert_eq!((kept.requests, kept.late, kept.met), (requests, 0, kept.windows));
         assert!(kept.tail <= kept.slo && kept.largest <= kept.slo);
     }
+}
+
+#[test]
+fn first_fit_by_curves_needs_no_fewer_servers_where_equal_priorities_come_in_any_order() {
+    let traces = traces(&[5, 20, 35], 2);
+    let drawn = draws(5, 24, &[(0, 0.02), (1, 0.02), (2, 0.02)]).unwrap();
+    let servers = |settings: &str| {
+        let packed = first_fit(&traces, Part::Whole, &drawn, &SHAPE, 0.0, "dnc", settings).unwrap();
+        assert_eq!((packed.placed.len(), packed.refused.len()), (24, 0));
+        packed.servers
+    };
+    let fluid = r#"{"bounds": {"unit": "fluid"}}"#;
+    let published =
+        r#"{"method": "priority-meister", "search": false, "bounds": {"unit": "fluid", "fifo": false}}"#;
+    assert!(servers(fluid) >= 2 && servers(published) >= servers(fluid));
+    let few = Shape { servers: 1, ..SHAPE };
+    let packed = first_fit(&traces, Part::Whole, &drawn, &few, 0.0, "dnc", fluid).unwrap();
+    assert_eq!(packed.servers, 1);
+    assert!(packed.refused.iter().all(|(_, why)| why == "every server is in use"), "{:?}", packed.refused);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn admit(
     Ok(admitted)
 }
 
-fn route(
+pub(super) fn route(
     site: &Site,
     (client, server): (usize, usize),
     stages: &[Stage],

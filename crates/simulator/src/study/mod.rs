@@ -16,6 +16,7 @@
 mod admit;
 mod draw;
 mod error;
+mod first_fit;
 mod pack;
 mod replay;
 mod site;
@@ -24,6 +25,7 @@ mod traces;
 pub use admit::{Admitted, admit};
 pub use draw::{Draw, draws, links, visits};
 pub use error::StudyError;
+pub use first_fit::first_fit;
 pub use pack::{Packed, Step, fits_alone, pack};
 pub use replay::{Kept, Overrun, replay};
 pub use site::Shape;

@@ -38,6 +38,14 @@ WAYS: dict[str, tuple[str, str]] = {
 SLO over the three stages: it is split as is best for it, and in equal parts."""
 SEVERAL = ("several", "")
 """All buckets of a curve at once (figure 5.12)."""
+MEISTER = {
+    "method": "priority-meister",
+    "search": False,
+    "bounds": {"unit": "fluid", "fifo": False},
+}
+"""The same by the bound of PriorityMeister as published."""
+MARGIN = 0.1
+"""The safety margin, where nothing else is said."""
 
 Draws = list[tuple[int, float, float]]
 Pairs = list[tuple[int, float]]
@@ -125,7 +133,7 @@ def asked(
     """
     return {
         "shape": machines(workloads, devices),
-        "settings": {"limits": way[0], **settings},
+        "settings": {"limits": way[0], "margin": MARGIN, **settings},
         "way": way[1],
         "part": part,
         "replay": replay,
@@ -164,4 +172,17 @@ def pack(
 ) -> dict[str, Any]:
     """Packs draws; see `asked` for settings."""
     made: dict[str, Any] = study().pack(drawn, json.dumps(asked(way, len(drawn), **settings)), steps)
+    return made
+
+
+def first_fit(drawn: Draws, settings: dict[str, Any]) -> dict[str, Any]:
+    """Puts draws on the first server where deterministic admission with these settings promises all SLOs."""
+    asked = {
+        "shape": machines(len(drawn)),
+        "policy": "dnc",
+        "settings": json.dumps(settings),
+        "margin": MARGIN,
+        "part": "whole",
+    }
+    made: dict[str, Any] = study().first_fit(drawn, json.dumps(asked))
     return made

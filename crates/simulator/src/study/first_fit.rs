@@ -1,0 +1,70 @@
+//! First fit by a policy for admission: what a system without limits to choose packs (SLO section 5.4.7, figure 5.12).
+
+use std::sync::Arc;
+
+use leeward_placement::volumes::admit::{self, Arrival};
+use leeward_placement::volumes::limits::with_margin;
+use leeward_placement::volumes::{Queue, System};
+use leeward_traces::Stage;
+
+use super::admit::route;
+use super::pack::{Packed, name};
+use super::traces::{Part, Traces};
+use super::{Draw, Shape, StudyError};
+
+/// Puts each draw, in order, on the first server whose workloads and itself a policy promises their SLOs, with all buckets of its curve
+/// enforced. Each server has a client of its own, and the first of its devices is used; a shape says how many there are at most. The
+/// system that is returned has no promises: servers are systems of their own.
+///
+/// # Errors
+/// A policy, settings, a shape, a margin or a draw that is none.
+pub fn first_fit(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    shape: &Shape,
+    margin: f64,
+    policy: &str,
+    settings: &str,
+) -> Result<Packed, StudyError> {
+    let site = Shape { clients: 1, slots: None, servers: 1, ..*shape }.site()?;
+    let policy = admit::make(policy, settings)?;
+    let modelled = matches!(policy.name(), "snc" | "best");
+    let queues: Vec<Queue> = site.queues().to_vec();
+    let mut servers: Vec<System> = Vec::new();
+    let (mut placed, mut refused) = (Vec::new(), Vec::new());
+    for (index, draw) in draws.iter().enumerate() {
+        let workload = traces.workload(name(index), draw, part, &Stage::ALL, modelled)?;
+        let workload = with_margin(&workload, margin)
+            .map_err(|error| StudyError::draw(format!("draw {index}"), error.to_string()))?;
+        let arrival = Arrival { workload: Arc::new(workload), route: route(&site, (0, 0), &Stage::ALL)? };
+        let mut home = None;
+        for (at, system) in servers.iter().enumerate() {
+            let outcome = policy.arrive(system, arrival.clone())?;
+            if outcome.admitted() {
+                home = Some((at, outcome.system));
+                break;
+            }
+        }
+        if home.is_none() {
+            let empty = System { queues: queues.clone(), promises: Vec::new() };
+            let outcome = policy.arrive(&empty, arrival)?;
+            match outcome.refused {
+                Some(why) => refused.push((index, why.to_string())),
+                None if servers.len() == shape.servers => {
+                    refused.push((index, "every server is in use".to_owned()));
+                }
+                None => {
+                    servers.push(empty);
+                    home = Some((servers.len() - 1, outcome.system));
+                }
+            }
+        }
+        if let Some((at, system)) = home {
+            servers[at] = system;
+            placed.push(index);
+        }
+    }
+    let system = System { queues: Vec::new(), promises: Vec::new() };
+    Ok(Packed { servers: servers.len(), most: servers.len(), refused, placed, system })
+}
