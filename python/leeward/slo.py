@@ -79,14 +79,15 @@ class Workloads:
         """Whether workloads that arrive, one after another, can be promised their SLOs beside these.
 
         Args:
-            arriving: A file of workloads with servers. Their names are not among these.
+            arriving: A file of workloads with servers. One of the name of one of these is that one, changed.
             method: A policy for admission, with settings after colons: `dnc:search=false`. Those that there
                 are: `leeward policies`.
 
         Returns:
-            As `bound` does for all that run in the end; and `arrivals` and `residents`, each with whether it
-            is `admitted`, why it was `refused`, whether it `runs`, and which others it would have
-            `disturbed`.
+            As `bound` does for all that run in the end; and `arrivals` and `residents` (but for those that
+            changed), each with whether it is `admitted`, why it was `refused`, whether it `runs`, which
+            others it would have `disturbed`, and whether it was there before and `changed`: if such a one is
+            refused, its volume should move.
 
         Raises:
             InputError: The file or an argument is not right.

@@ -109,31 +109,30 @@ impl SloWorkloads {
             .map_err(Refused)?;
         let system = &admitted.system;
         let outcomes = self.outcomes(py, system, by.method)?;
-        let mut entries = vec![None; system.promises.len()];
-        let all = self.inner.entries.iter().zip(&admitted.residents);
-        for (entry, came) in all.chain(others.entries.iter().zip(&admitted.arrivals)) {
-            if let Some(promise) = came.promise {
-                entries[promise] = Some(entry);
-            }
-        }
-        let entries: Vec<&Entry> = entries.into_iter().flatten().collect();
+        // One that changed is as it is now.
+        let entry = |promise: &Promise| {
+            let mut all = others.entries.iter().chain(&self.inner.entries);
+            all.find(|entry| entry.workload.name == promise.workload.name)
+        };
+        let entries: Vec<&Entry> = system.promises.iter().filter_map(entry).collect();
         // `dnc` searches for priorities where those by SLO do not do.
         let order = if by.paces || spec.name == "dnc" { by.admission.name() } else { "by-slo" };
         let mut record = self.head(system, order, None, by.method.map_or("none", Method::name));
         record["admission"] = spec.label.into();
         record["arriving"] = arriving.into();
         record["margin_of_arriving"] = others.margin.into();
-        let came = |(entry, came): (&Entry, &Came)| {
+        let came = |came: &Came| {
             json!({
-                "workload": entry.workload.name,
+                "workload": came.name,
+                "changed": came.changed,
                 "admitted": came.refused.is_none(),
                 "runs": came.promise.is_some(),
                 "refused": came.refused.as_ref().map(reason),
                 "disturbed": came.disturbed,
             })
         };
-        record["residents"] = self.inner.entries.iter().zip(&admitted.residents).map(came).collect();
-        record["arrivals"] = others.entries.iter().zip(&admitted.arrivals).map(came).collect();
+        record["residents"] = admitted.residents.iter().map(came).collect();
+        record["arrivals"] = admitted.arrivals.iter().map(came).collect();
         record["workloads"] = self.promises(system, &entries, &outcomes);
         if let Some(notes) = record["notes"].as_array_mut() {
             notes.extend(others.notes.iter().map(|note| note.as_str().into()));

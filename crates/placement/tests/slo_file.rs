@@ -365,16 +365,16 @@ fn each_mistake_is_one_line_with_its_place() {
 }
 
 #[test]
-fn a_file_that_arrives_shares_names_with_those_there_and_gives_no_priorities_or_limits() {
+fn a_file_that_arrives_may_depend_on_those_there_and_gives_no_priorities_or_limits() {
     let cluster = cluster(CLUSTER);
     let there = read(&one(GOOD)).unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
     let come = |text: &str| Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there));
     let two = |fields: &str| one(fields).replace("name: a", "name: b");
-    let twice = come(&one(GOOD)).unwrap_err().to_string();
-    assert!(twice.contains("workloads[0].name: `a`: w.yaml has a workload of this name"), "{twice}");
-
     let mut system = there.system(&cluster).unwrap().system;
+    let elsewhere = come(&one(&GOOD.replace("r1h1", "r1h0"))).unwrap();
+    let elsewhere = elsewhere.arrivals(&cluster, &mut system).unwrap_err().to_string();
+    assert!(elsewhere.contains("workloads[0].server: it is there with another client"), "{elsewhere}");
     let queues = system.queues.len();
     for (field, given) in
         [("priority", "priority: 1"), ("limits", "limits: {storage: [{rate: 9%, burst: 1s}]}")]
@@ -388,6 +388,28 @@ fn a_file_that_arrives_shares_names_with_those_there_and_gives_no_priorities_or_
         come(&two(&format!("{GOOD}, depends_on: [a]"))).unwrap().arrivals(&cluster, &mut system).unwrap();
     assert_eq!(arrivals[0].route, system.promises[0].route);
     assert_eq!(system.queues.len(), queues);
+}
+
+#[test]
+fn one_of_the_same_name_is_that_one_changed_and_is_decided_on_anew() {
+    let cluster = cluster(CLUSTER);
+    let there = read(&one(GOOD)).unwrap();
+    let placed = there.system(&cluster).unwrap();
+    let open = |name: &str| Text::from_bytes(name, trace());
+    let come = |text: &str| Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there));
+    for policy in ["dnc", "none"] {
+        let by = there.admission(policy, "").unwrap();
+        let same = there.admit(&placed, &come(&one(GOOD)).unwrap(), &cluster, &by).unwrap();
+        assert_eq!((same.system, same.residents.len()), (placed.system.clone(), 0));
+        assert!(same.arrivals[0].changed && same.arrivals[0].refused.is_none());
+    }
+    let by = there.admission("dnc", "").unwrap();
+    let heavy = come(&format!("margin: 900000%\n{}", one(GOOD))).unwrap();
+    let heavy = there.admit(&placed, &heavy, &cluster, &by).unwrap();
+    let [a] = &heavy.arrivals[..] else { panic!("one arrival") };
+    assert!(a.changed && a.refused.is_some() && a.promise == Some(0), "{a:?}");
+    assert_eq!(heavy.system.promises.len(), 1);
+    assert_eq!(heavy.system.promises[0].workload.slo, None);
 }
 
 #[test]

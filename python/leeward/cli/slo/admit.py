@@ -26,7 +26,9 @@ def admit(
     arriving: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="Workloads that come, one after another, in this order.", show_default=False
+            metavar="FILE",
+            help="Workloads that come or changed, one after another, in this order.",
+            show_default=False,
         ),
     ],
     method: Annotated[
@@ -44,6 +46,8 @@ def admit(
 
     One that is refused runs as best effort, after all others; or not at all, if even so it would take the SLO
     of another.
+
+    One of the name of one that is there is that one, changed: it is decided on anew where it is.
     """
     workloads = loaded(file, cluster)
     with patience("deciding"), given_by(method="--method"), advised("slo", arriving):
@@ -76,6 +80,8 @@ def _refusals(came: list[dict[str, Any]]) -> list[str]:
     for one in came:
         if one["refused"]:
             fate = "it runs as best effort" if one["runs"] else "it does not run"
+            if one["changed"]:
+                fate += "; its volume should move to a server that can keep its SLO"
             said.append(f"{one['workload']} is refused: {one['refused']}; {fate}")
         if one["disturbed"]:
             others = ", ".join(one["disturbed"])

@@ -120,7 +120,7 @@ pub trait Admission: Send + Sync {
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError>;
 
     /// Decides anew on a promise whose workload changed, where it is. If it is refused, its volume should move to where it is
-    /// admitted; until then it is best effort. It becomes the last promise.
+    /// admitted; until then it is best effort. It becomes the last promise; those disturbed are numbered without it.
     ///
     /// # Errors
     /// A system, or a workload, that is none.

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::{Placed, Workloads};
 use crate::PolicyError;
-use crate::volumes::System;
 use crate::volumes::admit::{Admission, Arrival, Outcome, Refused, make};
 use crate::volumes::bound::Method;
+use crate::volumes::{Promise, System};
 
 /// A way of admission with the settings of a file.
 pub struct Chosen {
@@ -21,10 +21,14 @@ pub struct Chosen {
 }
 
 /// What became of a workload.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Came {
+    /// Its name.
+    pub name: String,
     /// Its promise in the system, by index; None if it does not run.
     pub promise: Option<usize>,
+    /// Whether it was there before, with another demand. If it is refused, its volume should move to where it is admitted.
+    pub changed: bool,
     /// Why it has no SLO, if it was refused one.
     pub refused: Option<Refused>,
     /// Workloads whose SLO it would take even as best effort, for which it does not run.
@@ -36,7 +40,7 @@ pub struct Came {
 pub struct Admitted {
     /// The system in the end.
     pub system: System,
-    /// Of those that were there, in the order of their file.
+    /// Of those that were there, in the order of their file, but for those that changed.
     pub residents: Vec<Came>,
     /// Of those that came, in the order of theirs.
     pub arrivals: Vec<Came>,
@@ -75,7 +79,8 @@ impl Workloads {
         Ok(Chosen { admission, method, paces: false })
     }
 
-    /// Lets workloads arrive at these, one after another. One that is refused runs as best effort, if it takes no SLO from others.
+    /// Lets workloads arrive at these, one after another. One that is refused runs as best effort, if it takes no SLO from others. One
+    /// of the same name as one that is there is that one, changed, and is decided on anew; until it comes, it is there as it was.
     ///
     /// Those that are there are taken as they are, with limits as in the file. A policy that paces admits them anew first, in
     /// the order of the file, because it promises by rates that it gives itself.
@@ -92,35 +97,40 @@ impl Workloads {
         let mut system = placed.system.clone();
         let arrivals = arriving.arrivals(cluster, &mut system)?;
         let mut residents = Vec::with_capacity(system.promises.len());
-        if by.paces {
-            for promise in std::mem::take(&mut system.promises) {
-                let arrival = Arrival { workload: promise.workload, route: promise.route };
-                residents.push(come(&mut system, arrival, by, &self.path)?);
-            }
-        } else {
-            let there = 0..system.promises.len();
-            residents.extend(there.map(|at| Came {
-                promise: Some(at),
-                refused: None,
-                disturbed: Vec::new(),
-            }));
+        for promise in if by.paces { std::mem::take(&mut system.promises) } else { Vec::new() } {
+            let arrival = Arrival { workload: promise.workload, route: promise.route };
+            residents.push(come(&mut system, arrival, by, &self.path)?);
+        }
+        if !by.paces {
+            let stays = |promise: &Promise| Came { name: promise.workload.name.clone(), ..Came::default() };
+            residents.extend(system.promises.iter().map(stays));
         }
         let mut came = Vec::with_capacity(arrivals.len());
         for arrival in arrivals {
             came.push(come(&mut system, arrival, by, &arriving.path)?);
+        }
+        residents.retain(|resident| came.iter().all(|one| one.name != resident.name));
+        for one in residents.iter_mut().chain(&mut came) {
+            one.promise = system.promises.iter().position(|promise| promise.workload.name == one.name);
         }
         Ok(Admitted { system, residents, arrivals: came })
     }
 }
 
 fn come(system: &mut System, arrival: Arrival, by: &Chosen, path: &str) -> Result<Came, InputError> {
+    let name = arrival.workload.name.clone();
+    let before = system.promises.iter().position(|promise| promise.workload.name == name);
+    let outcome = match before {
+        Some(before) => by.admission.changed(system, before, arrival.workload),
+        None => by.admission.arrive(system, arrival),
+    };
     let Outcome { system: with, refused, disturbed } =
-        by.admission.arrive(system, arrival).map_err(|error| InputError::new(path, error))?;
+        outcome.map_err(|error| InputError::new(path, error))?;
+    before.map(|before| system.promises.remove(before));
     let disturbed: Vec<String> =
         disturbed.into_iter().map(|at| system.promises[at].workload.name.clone()).collect();
-    let runs = disturbed.is_empty();
-    if runs {
+    if disturbed.is_empty() {
         *system = with;
     }
-    Ok(Came { promise: runs.then(|| system.promises.len() - 1), refused, disturbed })
+    Ok(Came { name, promise: None, changed: before.is_some(), refused, disturbed })
 }

@@ -104,7 +104,8 @@ impl Workloads {
         Workloads::from_text(path, &read_text(path)?, cluster, files, open, None)
     }
 
-    /// Reads a file of workloads that come to those of another: names are unique in both, and one may depend on one of the other.
+    /// Reads a file of workloads that come to those of another, of which they may depend on some. One of the same name as there is that
+    /// one, changed.
     ///
     /// # Errors
     /// Names the file, the line and the field.
@@ -168,7 +169,8 @@ impl Workloads {
     /// The workloads as arrivals at a system, which gets the queues that it does not have yet.
     ///
     /// # Errors
-    /// A workload without a server or a path, or one with priorities or limits: who admits it gives them.
+    /// A workload without a server or a path, or one with priorities or limits: who admits it gives them. One that is there already,
+    /// elsewhere.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {
@@ -180,6 +182,12 @@ impl Workloads {
                 return Err(self.wrong(entry, "limits", message));
             }
             let route = self.route(entry, &mut routes)?;
+            let before = system.promises.iter().find(|before| before.workload.name == entry.workload.name);
+            if before.is_some_and(|before| !same_place(before, entry, &route)) {
+                let message =
+                    "it is there with another client, server or stages: one that changed stays where it is";
+                return Err(self.wrong(entry, "server", message));
+            }
             Ok(Arrival { workload: entry.workload.clone(), route })
         };
         let arrivals = self.entries.iter().map(arrival).collect();
@@ -202,4 +210,10 @@ impl Workloads {
         let (number, place) = &entry.place;
         InputError::new(&self.path, message).in_field(format!("workloads[{number}].{field}")).at(place)
     }
+}
+
+/// Whether a promise is for the same stages and queues.
+fn same_place(promise: &Promise, entry: &Entry, route: &[Vec<usize>]) -> bool {
+    let before = promise.workload.demands.iter().map(|demand| demand.stage);
+    promise.route == route && before.eq(entry.workload.demands.iter().map(|demand| demand.stage))
 }

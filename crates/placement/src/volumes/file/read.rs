@@ -144,10 +144,8 @@ fn check_names(path: &str, file: &WorkloadsFile, others: Option<&Workloads>) -> 
         let field = format!("workloads[{number}].{field}");
         Err(InputError::new(path, message).in_field(field).at(&file.workloads[number]))
     };
-    let there: Vec<&str> = others.map_or_else(Vec::new, |others| {
-        others.entries.iter().map(|entry| entry.workload.name.as_str()).collect()
-    });
-    let mut names: BTreeSet<&str> = there.iter().copied().collect();
+    let there = others.iter().flat_map(|others| others.entries.iter());
+    let mut names = BTreeSet::new();
     for (number, item) in file.workloads.iter().enumerate() {
         let name = item.value.name.as_str();
         let allowed = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
@@ -155,14 +153,11 @@ fn check_names(path: &str, file: &WorkloadsFile, others: Option<&Workloads>) -> 
             let message = "a name has letters, digits, `.`, `_` and `-` only";
             return wrong(number, "name", format!("`{}`: {message}", excerpt(name)));
         }
-        if there.contains(&name) {
-            let path = others.map_or("", |others| others.path.as_str());
-            return wrong(number, "name", format!("`{}`: {path} has a workload of this name", excerpt(name)));
-        }
         if !names.insert(name) {
             return wrong(number, "name", format!("`{}`: two workloads have this name", excerpt(name)));
         }
     }
+    names.extend(there.map(|entry| entry.workload.name.as_str()));
     for (number, item) in file.workloads.iter().enumerate() {
         for (at, name) in item.value.depends_on.iter().enumerate() {
             let field = format!("depends_on[{at}]");
