@@ -11,19 +11,17 @@
 //!
 //! Borg's own vector is not published; this one has the objectives that the paper names. Nothing is overcommitted.
 
-use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{DomainId, Fabric, HostId, Nanos, ResourceId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::score::Racks;
 use super::seats::{Seats, Taken};
-use super::{AppRequest, Assignment, Task, change};
-use crate::decision::{oldest_of, sight};
+use super::{AppRequest, Assignment, change};
+use crate::decision::oldest_of;
 use crate::policy::{setting_error, settings};
 use crate::ties::{Draws, Ties};
-use crate::{
-    Candidate, Considered, Constraint, Context, Decision, Explain, Limit, Made, Objectives, Policy, Refusal,
-    Registration, Verdict,
-};
+use crate::{Considered, Context, Decision, Explain, Made, Objectives, Policy, Refusal, Registration};
 
 /// Draws for each host of the sample before every host is looked at in turn.
 const DRAWS: u32 = 4;
@@ -52,7 +50,7 @@ pub struct Borg {
     name: &'static str,
     settings: BorgSettings,
     /// Whether racks' links are balanced, and not hosts.
-    proactive: bool,
+    pub(super) proactive: bool,
 }
 
 pub(super) const BORG: Registration<AppRequest> = Registration {
@@ -169,11 +167,8 @@ impl Borg {
         let id = request.id.wrapping_add(u64::from(at) << 40);
         let ties = Ties::new(context.seed, id);
         let in_racks = context.pool.racks_of(request.job);
-        let count = context.pool.fabric().rack_count();
-        let seen = Vec::with_capacity(count.min(self.settings.sample as usize));
         let spread_step = self.spread_step(in_racks, request);
-        let slots = vec![0; count];
-        let mut racks = Racks { policy: self, request, at, context, in_racks, spread_step, seen, slots };
+        let mut racks = Racks::new(self, (request, at), context, in_racks, spread_step);
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
         let mut newest = Nanos(0);
@@ -228,7 +223,7 @@ impl Borg {
     }
 
     /// A share of load in steps.
-    fn steps(&self, balance: f64) -> u64 {
+    pub(super) fn steps(&self, balance: f64) -> u64 {
         (balance.clamp(0.0, 1e6) / self.settings.step) as u64
     }
 
@@ -310,163 +305,3 @@ pub(crate) fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = 
 /// What ranks a host, the first first: whether it cannot be seen, steps of spread in its rack, steps of balance,
 /// processors left, and a hash; then the host, which no two share.
 type Rank = ((bool, u32, u64, u64, u64), HostId);
-
-/// What the hosts of a rack have in common for one task, found once for each rack.
-struct Racks<'c, 'a, 'l> {
-    policy: &'c Borg,
-    request: &'c AppRequest,
-    at: u32,
-    context: &'c Context<'a, 'l>,
-    /// How many tasks of the job each rack has.
-    in_racks: &'c [(DomainId, u32)],
-    /// So many of these make a step of spread.
-    spread_step: u32,
-    seen: Vec<Common>,
-    /// For each rack, 1 + its position in `seen`, or 0.
-    slots: Vec<u32>,
-}
-
-/// Of one rack.
-#[derive(Clone, Copy)]
-struct Common {
-    in_rack: u32,
-    links: Busier,
-}
-
-/// What is known of the busier link of a rack, with the task.
-#[derive(Clone, Copy)]
-enum Busier {
-    /// It was not looked at yet.
-    Open,
-    /// It is busier than that of a rack that ranks as high otherwise.
-    Beaten,
-    /// It is this; none where links play no part.
-    Found(Option<Links>),
-}
-
-/// The busier link of a rack, with the task.
-#[derive(Clone, Copy)]
-struct Links {
-    limit: ResourceId,
-    utilization: f64,
-    /// Where it cannot be seen: until when it was.
-    unseen: Option<Nanos>,
-}
-
-/// What ranks one host.
-struct Score {
-    objectives: Objectives,
-    limit: Option<ResourceId>,
-    unseen: Option<Nanos>,
-}
-
-impl Racks<'_, '_, '_> {
-    /// What ranks a host; `None` if it ranks below `beat`, steps of spread and of balance.
-    fn score(&mut self, host: HostId, seats: &Seats<'_>, beat: Option<(u32, u64)>) -> Option<Score> {
-        let Racks { policy, request, at, context, .. } = *self;
-        let (pool, fabric) = (context.pool, context.pool.fabric());
-        let (in_rack, links) = self.common(fabric.rack_of(host), seats, beat)?;
-        let task = &request.tasks[at as usize];
-        let used = |all: Option<u64>, left: Option<u64>| match (all, left) {
-            (Some(all), Some(left)) if all > 0 => 1.0 - left as f64 / all as f64,
-            _ => 0.0,
-        };
-        let taken = seats.taken(host);
-        let cpus = pool.cpus_left(host).map(|left| left.0.saturating_sub(taken.0.0 + task.cpus.0));
-        let balance = match links {
-            Some(links) if policy.proactive => links.utilization,
-            _ => {
-                let memory = pool.memory_left(host).map(|m| m.0.saturating_sub(taken.1.0 + task.memory.0));
-                used(fabric.cpus(host).map(|cpus| cpus.0), cpus)
-                    .max(used(fabric.memory(host).map(|memory| memory.0), memory))
-            }
-        };
-        Some(Score {
-            objectives: Objectives { task: at, in_rack, balance, left: cpus.unwrap_or(0) },
-            limit: links.map(|links| links.limit),
-            unseen: links.and_then(|links| links.unseen),
-        })
-    }
-
-    /// Tasks of the job in a rack, and its busier link; `None` if it ranks below `beat`.
-    fn common(
-        &mut self,
-        rack: DomainId,
-        seats: &Seats<'_>,
-        beat: Option<(u32, u64)>,
-    ) -> Option<(u32, Option<Links>)> {
-        let slot = &mut self.slots[rack.index()];
-        if *slot == 0 {
-            let before = self.in_racks.binary_search_by_key(&rack, |&(rack, _)| rack);
-            let in_rack = before.map_or(0, |at| self.in_racks[at].1) + seats.in_rack(rack);
-            let links = if self.policy.proactive { Busier::Open } else { Busier::Found(None) };
-            self.seen.push(Common { in_rack, links });
-            *slot = self.seen.len() as u32;
-        }
-        let common = &mut self.seen[*slot as usize - 1];
-        let spread = common.in_rack / self.spread_step;
-        if beat.is_some_and(|(least, _)| spread > least) {
-            return None;
-        }
-        if matches!(common.links, Busier::Open) {
-            let same = beat.filter(|(least, _)| spread == *least);
-            let worse = |utilization| same.is_some_and(|(_, steps)| self.policy.steps(utilization) > steps);
-            let task = &self.request.tasks[self.at as usize];
-            common.links = busier(self.context, rack, task, worse);
-        }
-        match common.links {
-            Busier::Found(links) => Some((common.in_rack, links)),
-            Busier::Open | Busier::Beaten => None,
-        }
-    }
-}
-
-/// The busier direction of a rack's link, were the task there; beaten, if one of them is `worse` than another rack's.
-fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn(f64) -> bool) -> Busier {
-    let fabric = context.view.fabric();
-    let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));
-    let directions = [
-        (fabric.out_of_domain(rack), load(task.egress_in_all().peak_bps)),
-        (fabric.into_domain(rack), load(task.ingress_in_all().peak_bps)),
-    ];
-    let mut busier: Option<Links> = None;
-    for (link, extra) in directions {
-        let Some(limit) = link else { continue };
-        let links = match context.view.utilization_with(limit, extra) {
-            Some(utilization) => Links { limit, utilization, unseen: None },
-            None => {
-                let unseen = Some(context.view.measured_until(limit));
-                let utilization = f64::INFINITY;
-                if worse(utilization) {
-                    return Busier::Beaten;
-                }
-                return Busier::Found(Some(Links { limit, utilization, unseen }));
-            }
-        };
-        if worse(links.utilization) {
-            return Busier::Beaten;
-        }
-        if busier.is_none_or(|most| links.utilization > most.utilization) {
-            busier = Some(links);
-        }
-    }
-    Busier::Found(busier)
-}
-
-impl Score {
-    fn considered(&self, host: HostId, chosen: bool, context: &Context<'_, '_>) -> Considered {
-        let verdict = match self.unseen {
-            Some(_) => Verdict::Refused(Constraint::Unknown),
-            None if chosen => Verdict::Chosen,
-            None => Verdict::Outranked,
-        };
-        Considered {
-            candidate: Candidate::Host(host),
-            limit: self.limit.map(Limit::Resource),
-            value: None,
-            sight: self.limit.map(|link| sight(context.view, link)),
-            objectives: self.unseen.is_none().then_some(self.objectives),
-            verdict,
-        }
-    }
-}

@@ -16,6 +16,7 @@ mod minimum_machines;
 mod random;
 mod rates;
 mod round_robin;
+mod score;
 mod search;
 mod seats;
 mod square;

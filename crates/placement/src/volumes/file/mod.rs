@@ -8,6 +8,8 @@
 //! The file is described in `docs/reference/slo-file.md`.
 
 mod admission;
+mod checks;
+mod demands;
 mod form;
 mod model;
 mod read;

@@ -4,51 +4,51 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
-use leeward_calculus::mmpp::Mmpp;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_yaml};
 use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
+use leeward_traces::Stage;
 use leeward_traces::device::Device;
-use leeward_traces::{NetworkWork, Stage};
 
+use super::checks::{check_names, check_priorities, settings};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
 use super::model::{self, Told};
 use super::routes::Server;
 use super::scalars::{CurvesFile, PriorityFile};
-use super::traces::{Settings, Trace};
+use super::traces::Trace;
 use super::{Entry, Open, Workloads};
 use crate::volumes::limits::with_margin;
 use crate::volumes::{Demand, Slo, Workload};
 
 /// What is known of a workload before traces are read.
-struct Draft<'f> {
-    number: usize,
-    item: &'f Spanned<WorkloadFile>,
-    slo: Option<Slo>,
-    client: HostId,
-    server: Option<Server>,
-    source: Source<'f>,
+pub(super) struct Draft<'f> {
+    pub number: usize,
+    pub item: &'f Spanned<WorkloadFile>,
+    pub slo: Option<Slo>,
+    pub client: HostId,
+    pub server: Option<Server>,
+    pub source: Source<'f>,
     /// Asked for; None for all that there are.
-    stages: Option<Vec<Stage>>,
+    pub stages: Option<Vec<Stage>>,
 }
 
 /// Where demands come from.
-enum Source<'f> {
+pub(super) enum Source<'f> {
     /// A trace (name and volume), and the device of its requests by number.
     Trace((&'f str, Option<&'f str>), Option<usize>),
     /// Files or fields, and how long requests take unloaded.
     Told(Vec<Told>, Option<f64>),
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     path: &'a str,
     cluster: &'a Cluster,
     files: &'a Files,
     /// Device files that were read, by name.
     profiles: BTreeMap<String, usize>,
-    devices: Vec<Device>,
-    notes: BTreeSet<String>,
+    pub devices: Vec<Device>,
+    pub notes: BTreeSet<String>,
     /// The percentile at which what is best effort counts as unloaded: the highest that is promised.
-    highest: Option<f64>,
+    pub highest: Option<f64>,
 }
 
 pub(super) fn read(
@@ -117,76 +117,8 @@ pub(super) fn read(
     })
 }
 
-fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, InputError> {
-    let wrong = |field: &str, message: String| InputError::new(path, message).in_field(field);
-    let network = NetworkWork::new(
-        file.network.overhead.unwrap_or(NetworkWork::OVERHEAD),
-        file.network.payload.unwrap_or(NetworkWork::PAYLOAD),
-        file.network.other.unwrap_or(NetworkWork::OTHER),
-    );
-    let network = network.map_err(|error| wrong("network", error.to_string()))?;
-    if file.buckets == 0 {
-        return Err(wrong("buckets", "0: expected at least 1".into()));
-    }
-    if file.levels == 0 {
-        return Err(wrong("levels", "0: expected at least 1".into()));
-    }
-    file.bounds.check().map_err(|error| wrong("bounds", error.to_string()))?;
-    Ok(Settings { path: path.to_owned(), network, fit: file.fit.settings(), buckets: file.buckets })
-}
-
-/// Names of workloads, and what they depend on.
-fn check_names(path: &str, file: &WorkloadsFile, others: Option<&Workloads>) -> Result<(), InputError> {
-    if file.workloads.is_empty() {
-        return Err(InputError::new(path, "an empty list; expected at least one").in_field("workloads"));
-    }
-    let wrong = |number: usize, field: &str, message: String| {
-        let field = format!("workloads[{number}].{field}");
-        Err(InputError::new(path, message).in_field(field).at(&file.workloads[number]))
-    };
-    let there = others.iter().flat_map(|others| others.entries.iter());
-    let mut names = BTreeSet::new();
-    for (number, item) in file.workloads.iter().enumerate() {
-        let name = item.value.name.as_str();
-        let allowed = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
-        if name.is_empty() || !name.chars().all(allowed) {
-            let message = "a name has letters, digits, `.`, `_` and `-` only";
-            return wrong(number, "name", format!("`{}`: {message}", excerpt(name)));
-        }
-        if !names.insert(name) {
-            return wrong(number, "name", format!("`{}`: two workloads have this name", excerpt(name)));
-        }
-    }
-    names.extend(there.map(|entry| entry.workload.name.as_str()));
-    for (number, item) in file.workloads.iter().enumerate() {
-        for (at, name) in item.value.depends_on.iter().enumerate() {
-            let field = format!("depends_on[{at}]");
-            if *name == item.value.name {
-                return wrong(number, &field, format!("`{}`: this is the workload itself", excerpt(name)));
-            }
-            if !names.contains(name.as_str()) {
-                return wrong(number, &field, format!("`{}`: no workload has this name", excerpt(name)));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Priorities are given to all with an SLO or to none: they are not on one scale with those by SLO.
-fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
-    if entries.iter().all(|entry| entry.priorities.is_none()) {
-        return Ok(());
-    }
-    let without = entries.iter().find(|entry| entry.workload.slo.is_some() && entry.priorities.is_none());
-    without.map_or(Ok(()), |entry| {
-        let (number, place) = &entry.place;
-        let message = "missing; other workloads have one: give one to all that have an SLO, or to none";
-        Err(InputError::new(path, message).in_field(format!("workloads[{number}].priority")).at(place))
-    })
-}
-
 impl Reader<'_> {
-    fn wrong(
+    pub fn wrong(
         &self,
         draft: (usize, &Spanned<WorkloadFile>),
         field: &str,
@@ -382,86 +314,6 @@ impl Reader<'_> {
         }
         told.sort_by_key(|told| told.stage);
         Ok(Source::Told(told, unloaded))
-    }
-
-    fn told(
-        &mut self,
-        draft: &Draft<'_>,
-        told: &[Told],
-        unloaded: Option<f64>,
-    ) -> Result<Vec<Demand>, InputError> {
-        let all = || told.iter().map(|told| told.stage).collect();
-        let stages: Vec<Stage> = draft.stages.clone().unwrap_or_else(all);
-        let mut demands = Vec::with_capacity(stages.len());
-        for stage in stages {
-            let place = (draft.number, draft.item);
-            let known = told.iter().find(|told| told.stage == stage);
-            let Some(Told { curve: Some((arrivals, largest)), model, .. }) = known else {
-                return Err(self.wrong(place, "stages", format!("{stage}: there is no curve of it")));
-            };
-            let nothing = |curve: &ArrivalCurve| curve.burst() == 0.0 && curve.rate() == 0.0;
-            if nothing(arrivals) || model.as_ref().is_some_and(|model: &Mmpp| model.mean() == 0.0) {
-                let message = format!("{stage}: no work at all: leave that stage out");
-                return Err(self.wrong(place, "curves", message));
-            }
-            let unloaded = match (stage, unloaded) {
-                (Stage::Storage, None) => {
-                    self.note(
-                        draft,
-                        "no time without queueing is known: it counts as 0; `unloaded` says another",
-                    );
-                    0.0
-                }
-                (Stage::Storage, Some(seconds)) => seconds,
-                _ => 0.0,
-            };
-            let (arrivals, largest, model) = (arrivals.clone(), *largest, model.clone());
-            demands.push(Demand { stage, arrivals, largest, model, unloaded });
-        }
-        Ok(demands)
-    }
-
-    fn traced(
-        &mut self,
-        draft: &Draft<'_>,
-        trace: &mut Trace<'_>,
-        device: Option<usize>,
-    ) -> Result<Vec<Demand>, InputError> {
-        let stages = draft.stages.clone().unwrap_or_else(|| Stage::ALL.to_vec());
-        let mut demands = Vec::with_capacity(stages.len());
-        for stage in stages {
-            let device = device.map(|number| (number, &self.devices[number]));
-            let of = trace.at(stage, device)?;
-            let mut unloaded = 0.0;
-            if let (Stage::Storage, Some((_, device))) = (stage, device) {
-                let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
-                let tail = percentile.map(|percentile| trace.tail(device, percentile)).transpose();
-                let tail =
-                    tail.map_err(|error| self.wrong((draft.number, draft.item), "slo.percentile", error))?;
-                match tail.flatten() {
-                    Some(seconds) => unloaded = seconds,
-                    None if percentile.is_some() => {
-                        self.note(
-                            draft,
-                            "the device file has no latencies without queueing: they count as 0",
-                        );
-                    }
-                    None => {}
-                }
-            }
-            demands.push(Demand {
-                stage,
-                arrivals: of.curve,
-                largest: of.largest,
-                model: Some(of.model),
-                unloaded,
-            });
-        }
-        Ok(demands)
-    }
-
-    fn note(&mut self, draft: &Draft<'_>, note: &str) {
-        self.notes.insert(format!("{}: {note}", draft.item.value.name));
     }
 
     fn entry(

@@ -1,0 +1,184 @@
+//! What ranks a host for a task of `borg` and its kin. Hosts of a rack share what is dear to find, so it is found once for each rack, and
+//! not at all where a host cannot win.
+
+use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId};
+
+use super::borg::Borg;
+use super::seats::Seats;
+use super::{AppRequest, Task};
+use crate::decision::sight;
+use crate::{Candidate, Considered, Constraint, Context, Limit, Objectives, Verdict};
+
+/// What the hosts of a rack have in common for one task, found once for each rack.
+pub(super) struct Racks<'c, 'a, 'l> {
+    policy: &'c Borg,
+    request: &'c AppRequest,
+    at: u32,
+    context: &'c Context<'a, 'l>,
+    /// How many tasks of the job each rack has.
+    in_racks: &'c [(DomainId, u32)],
+    /// So many of these make a step of spread.
+    spread_step: u32,
+    seen: Vec<Common>,
+    /// For each rack, 1 + its position in `seen`, or 0.
+    slots: Vec<u32>,
+}
+
+/// Of one rack.
+#[derive(Clone, Copy)]
+struct Common {
+    in_rack: u32,
+    links: Busier,
+}
+
+/// What is known of the busier link of a rack, with the task.
+#[derive(Clone, Copy)]
+enum Busier {
+    /// It was not looked at yet.
+    Open,
+    /// It is busier than that of a rack that ranks as high otherwise.
+    Beaten,
+    /// It is this; none where links play no part.
+    Found(Option<Links>),
+}
+
+/// The busier link of a rack, with the task.
+#[derive(Clone, Copy)]
+struct Links {
+    limit: ResourceId,
+    utilization: f64,
+    /// Where it cannot be seen: until when it was.
+    unseen: Option<Nanos>,
+}
+
+/// What ranks one host.
+pub(super) struct Score {
+    pub objectives: Objectives,
+    limit: Option<ResourceId>,
+    /// Where its load cannot be seen: until when it was.
+    pub unseen: Option<Nanos>,
+}
+
+impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
+    /// Nothing is known yet of any rack, for a task of a request by its number.
+    pub fn new(
+        policy: &'c Borg,
+        (request, at): (&'c AppRequest, u32),
+        context: &'c Context<'a, 'l>,
+        in_racks: &'c [(DomainId, u32)],
+        spread_step: u32,
+    ) -> Self {
+        let slots = vec![0; context.pool.fabric().rack_count()];
+        Racks { policy, request, at, context, in_racks, spread_step, seen: Vec::new(), slots }
+    }
+
+    /// What ranks a host; `None` if it ranks below `beat`, steps of spread and of balance.
+    pub fn score(&mut self, host: HostId, seats: &Seats<'_>, beat: Option<(u32, u64)>) -> Option<Score> {
+        let Racks { policy, request, at, context, .. } = *self;
+        let (pool, fabric) = (context.pool, context.pool.fabric());
+        let (in_rack, links) = self.common(fabric.rack_of(host), seats, beat)?;
+        let task = &request.tasks[at as usize];
+        let used = |all: Option<u64>, left: Option<u64>| match (all, left) {
+            (Some(all), Some(left)) if all > 0 => 1.0 - left as f64 / all as f64,
+            _ => 0.0,
+        };
+        let taken = seats.taken(host);
+        let cpus = pool.cpus_left(host).map(|left| left.0.saturating_sub(taken.0.0 + task.cpus.0));
+        let balance = match links {
+            Some(links) if policy.proactive => links.utilization,
+            _ => {
+                let memory = pool.memory_left(host).map(|m| m.0.saturating_sub(taken.1.0 + task.memory.0));
+                used(fabric.cpus(host).map(|cpus| cpus.0), cpus)
+                    .max(used(fabric.memory(host).map(|memory| memory.0), memory))
+            }
+        };
+        Some(Score {
+            objectives: Objectives { task: at, in_rack, balance, left: cpus.unwrap_or(0) },
+            limit: links.map(|links| links.limit),
+            unseen: links.and_then(|links| links.unseen),
+        })
+    }
+
+    /// Tasks of the job in a rack, and its busier link; `None` if it ranks below `beat`.
+    fn common(
+        &mut self,
+        rack: DomainId,
+        seats: &Seats<'_>,
+        beat: Option<(u32, u64)>,
+    ) -> Option<(u32, Option<Links>)> {
+        let slot = &mut self.slots[rack.index()];
+        if *slot == 0 {
+            let before = self.in_racks.binary_search_by_key(&rack, |&(rack, _)| rack);
+            let in_rack = before.map_or(0, |at| self.in_racks[at].1) + seats.in_rack(rack);
+            let links = if self.policy.proactive { Busier::Open } else { Busier::Found(None) };
+            self.seen.push(Common { in_rack, links });
+            *slot = self.seen.len() as u32;
+        }
+        let common = &mut self.seen[*slot as usize - 1];
+        let spread = common.in_rack / self.spread_step;
+        if beat.is_some_and(|(least, _)| spread > least) {
+            return None;
+        }
+        if matches!(common.links, Busier::Open) {
+            let same = beat.filter(|(least, _)| spread == *least);
+            let worse = |utilization| same.is_some_and(|(_, steps)| self.policy.steps(utilization) > steps);
+            let task = &self.request.tasks[self.at as usize];
+            common.links = busier(self.context, rack, task, worse);
+        }
+        match common.links {
+            Busier::Found(links) => Some((common.in_rack, links)),
+            Busier::Open | Busier::Beaten => None,
+        }
+    }
+}
+
+/// The busier direction of a rack's link, were the task there; beaten, if one of them is `worse` than another rack's.
+fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn(f64) -> bool) -> Busier {
+    let fabric = context.view.fabric();
+    let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));
+    let directions = [
+        (fabric.out_of_domain(rack), load(task.egress_in_all().peak_bps)),
+        (fabric.into_domain(rack), load(task.ingress_in_all().peak_bps)),
+    ];
+    let mut busier: Option<Links> = None;
+    for (link, extra) in directions {
+        let Some(limit) = link else { continue };
+        let links = match context.view.utilization_with(limit, extra) {
+            Some(utilization) => Links { limit, utilization, unseen: None },
+            None => {
+                let unseen = Some(context.view.measured_until(limit));
+                let utilization = f64::INFINITY;
+                if worse(utilization) {
+                    return Busier::Beaten;
+                }
+                return Busier::Found(Some(Links { limit, utilization, unseen }));
+            }
+        };
+        if worse(links.utilization) {
+            return Busier::Beaten;
+        }
+        if busier.is_none_or(|most| links.utilization > most.utilization) {
+            busier = Some(links);
+        }
+    }
+    Busier::Found(busier)
+}
+
+impl Score {
+    /// What is said of it to who asks why.
+    pub fn considered(&self, host: HostId, chosen: bool, context: &Context<'_, '_>) -> Considered {
+        let verdict = match self.unseen {
+            Some(_) => Verdict::Refused(Constraint::Unknown),
+            None if chosen => Verdict::Chosen,
+            None => Verdict::Outranked,
+        };
+        Considered {
+            candidate: Candidate::Host(host),
+            limit: self.limit.map(Limit::Resource),
+            value: None,
+            sight: self.limit.map(|link| sight(context.view, link)),
+            objectives: self.unseen.is_none().then_some(self.objectives),
+            verdict,
+        }
+    }
+}
