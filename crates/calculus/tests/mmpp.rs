@@ -121,6 +121,27 @@ fn a_constant_rate_is_one_state_at_that_rate() {
 }
 
 #[test]
+fn an_idle_state_brings_no_request_and_the_model_is_busy_only_when_its_trace_is() {
+    // A burst of twenty requests in one interval of forty, the others idle.
+    let burst: Vec<Request> = (0..20)
+        .flat_map(|second| {
+            (0..20)
+                .map(move |at| Request { at: 4.0 * f64::from(second) + 0.004 * f64::from(at), work: 100.0 })
+        })
+        .collect();
+    let model = fit(&burst, &FitSettings::default()).unwrap().model;
+    for state in model.states() {
+        assert_eq!(state.requests.mean() > 0.0, state.mean() > 0.0, "{state:?}");
+    }
+    let idle = model.states().iter().position(|state| state.requests.mean() == 0.0);
+    let share = model.stationary()[idle.expect("most intervals are idle")];
+    assert!((share - 741.0 / 761.0).abs() < 1e-6, "{share}");
+    // A step of a busy interval has a request with the probability that the busy state says.
+    let step = model.step() / 0.1;
+    assert!(model.busy() <= (1.0 - share) * 1.5 * 20.0 * step, "{}", model.busy());
+}
+
+#[test]
 fn a_batch_is_one_request_of_all_its_work() {
     let (_, trace) = hard().swap_remove(3);
     let batches = fit(&trace, &FitSettings::default()).unwrap().model;

@@ -38,7 +38,7 @@ pub enum Chain {
     Published,
     /// Visited states only; the trace follows upon itself, so that each state's stationary share is its share of the
     /// trace; no state's rate is below the mean of its intervals, so that the model's mean work is never below
-    /// the trace's; requests of a step are Poisson.
+    /// the trace's, and that of intervals without a request is 0; requests of a step are Poisson.
     Closed,
 }
 
@@ -249,7 +249,8 @@ fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
     merged
 }
 
-/// Drops levels no interval is of, and lifts the others to the mean of their intervals.
+/// Drops levels no interval is of, and lifts the others to the mean of their intervals; a level of idle intervals only is
+/// idle. (At the level's own rate it would bring requests without work, and a percentile of requests would count them.)
 fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64]) {
     let mut sums = vec![(0.0, 0.0); levels.rates.len()];
     for (&state, count) in state_of.iter().zip(counts) {
@@ -257,7 +258,11 @@ fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64]) {
         sums[state].1 += count;
     }
     let visited: Vec<usize> = (0..sums.len()).filter(|&state| sums[state].0 > 0.0).collect();
-    levels.rates = visited.iter().map(|&at| levels.rates[at].max(sums[at].1 / sums[at].0)).collect();
+    let lifted = |&at: &usize| {
+        let (intervals, requests) = sums[at];
+        if requests > 0.0 { levels.rates[at].max(requests / intervals) } else { 0.0 }
+    };
+    levels.rates = visited.iter().map(lifted).collect();
     for state in state_of {
         *state = visited.partition_point(|at| at < state);
     }
