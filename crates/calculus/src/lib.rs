@@ -20,6 +20,6 @@ mod token_bucket;
 pub use curve::{ArrivalCurve, CurveError, Interval, Pruned, RbCurve, TraceError};
 pub use dnc::{
     Flow, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve, ServiceError, StageError,
-    Unbounded, stage_delay,
+    Unbounded, queue_order, stage_delay,
 };
 pub use token_bucket::{BucketError, TokenBucket, arrivals};

@@ -1,6 +1,7 @@
 //! Queues, and flows that cross them.
 
 use super::operators::Overload;
+use super::order::queue_order;
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
 
@@ -122,7 +123,8 @@ impl Network {
                 at[queue].push((index, hop));
             }
         }
-        let order = order(queues, &flows)?;
+        let order = queue_order(queues, flows.iter().map(|flow| flow.path.as_slice()))
+            .map_err(|queue| NetworkError::Circle { queue })?;
         Ok(Network { capacities, flows, packets, at, order })
     }
 
@@ -153,30 +155,5 @@ impl Network {
     pub(super) fn overloaded(&self, queue: usize, priority: u32) -> Unbounded {
         let overload = Overload { asked: self.asked(queue, priority), served: self.capacities[queue] };
         Unbounded { queue, overload }
-    }
-}
-
-/// The queues in an order in which every flow passes them, those of one rank by index.
-fn order(queues: usize, flows: &[Flow]) -> Result<Vec<usize>, NetworkError> {
-    let mut next = vec![Vec::new(); queues];
-    let mut waits = vec![0usize; queues];
-    for pair in flows.iter().flat_map(|flow| flow.path.windows(2)) {
-        next[pair[0]].push(pair[1]);
-        waits[pair[1]] += 1;
-    }
-    let mut order: Vec<usize> = (0..queues).filter(|&queue| waits[queue] == 0).collect();
-    let mut done = 0;
-    while let Some(&queue) = order.get(done) {
-        done += 1;
-        for &after in &next[queue] {
-            waits[after] -= 1;
-            if waits[after] == 0 {
-                order.push(after);
-            }
-        }
-    }
-    match waits.iter().position(|&left| left > 0) {
-        Some(queue) => Err(NetworkError::Circle { queue }),
-        None => Ok(order),
     }
 }

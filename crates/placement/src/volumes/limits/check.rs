@@ -14,7 +14,9 @@
 //! A queue has no delay of its own where all it serves comes from one queue that is not faster: a fluid that left at the
 //! slower rate does not build up again.
 
-use leeward_calculus::{ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket};
+use leeward_calculus::{
+    ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
+};
 
 use super::super::system::{Promise, System};
 use super::super::workload::Demand;
@@ -270,7 +272,7 @@ pub(crate) fn hops(
     known: &Hops<Known>,
 ) -> Result<Hops<Result<f64, Unmet>>, SystemError> {
     validate(system)?;
-    let (order, at) = order(system)?;
+    let (order, at) = (order(system)?, at(system));
     let mut delays: Hops<Result<f64, Unmet>> = for_each_hop(system, &Ok(0.0));
     for queue in order {
         let here = &at[queue];
@@ -361,36 +363,20 @@ fn validate(system: &System) -> Result<(), SystemError> {
     Ok(())
 }
 
-/// The queues in an order in which every route passes them, and for each queue who is there: (promise, demand, hop).
-#[expect(clippy::type_complexity, reason = "a list of triples for each queue, used once")]
-fn order(system: &System) -> Result<(Vec<usize>, Vec<Vec<(usize, usize, usize)>>), SystemError> {
-    let queues = system.queues.len();
-    let mut at = vec![Vec::new(); queues];
-    let (mut next, mut waits) = (vec![Vec::new(); queues], vec![0_usize; queues]);
+/// The queues in an order in which every route passes them.
+fn order(system: &System) -> Result<Vec<usize>, SystemError> {
+    let routes = system.promises.iter().flat_map(|promise| &promise.route);
+    queue_order(system.queues.len(), routes.map(Vec::as_slice))
+        .map_err(|queue| SystemError::Circle { queue: system.queues[queue].name.clone() })
+}
+
+/// For each queue who is there: (promise, demand, hop).
+fn at(system: &System) -> Vec<Vec<(usize, usize, usize)>> {
+    let mut at = vec![Vec::new(); system.queues.len()];
     for (promise, of) in system.promises.iter().enumerate() {
         for (demand, path) in of.route.iter().enumerate() {
-            for (hop, &queue) in path.iter().enumerate() {
-                at[queue].push((promise, demand, hop));
-            }
-            for pair in path.windows(2) {
-                next[pair[0]].push(pair[1]);
-                waits[pair[1]] += 1;
-            }
+            path.iter().enumerate().for_each(|(hop, &queue)| at[queue].push((promise, demand, hop)));
         }
     }
-    let mut order: Vec<usize> = (0..queues).filter(|&queue| waits[queue] == 0).collect();
-    let mut done = 0;
-    while let Some(&queue) = order.get(done) {
-        done += 1;
-        for &after in &next[queue] {
-            waits[after] -= 1;
-            if waits[after] == 0 {
-                order.push(after);
-            }
-        }
-    }
-    match waits.iter().position(|&left| left > 0) {
-        Some(queue) => Err(SystemError::Circle { queue: system.queues[queue].name.clone() }),
-        None => Ok((order, at)),
-    }
+    at
 }
