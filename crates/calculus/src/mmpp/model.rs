@@ -1,5 +1,6 @@
 //! The model itself: its states, its chain, and the bound on its moment generating function.
 
+use super::known::{Known, around, beside, cubic, is_coarse};
 use super::perron::{Perron, perron};
 use super::sizes::Sizes;
 
@@ -8,6 +9,11 @@ pub const MAX_STATES: usize = 16;
 
 /// Rows of a transition matrix may miss 1 by this much.
 const ROW_TOLERANCE: f64 = 1e-9;
+
+/// By this share of itself, an eigenvalue that is nearly known is guessed to be larger, so that it is not guessed too low.
+const GUESS: f64 = 1e-4;
+/// The same of one that is known.
+const KNOWN: f64 = 1e-12;
 
 /// How many requests come in one step.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -99,6 +105,7 @@ pub struct Mmpp {
     monotone: bool,
     mean: f64,
     limit: f64,
+    known: Known,
 }
 
 /// Numbers that make no model.
@@ -227,7 +234,8 @@ impl Mmpp {
             .map(|state| state.sizes.limit())
             .fold(f64::INFINITY, f64::min);
         let monotone = monotone(n, &transitions);
-        Ok(Mmpp { step, states, transitions, sigma, classes, stationary, monotone, mean, limit })
+        let known = Known::default();
+        Ok(Mmpp { step, states, transitions, sigma, classes, stationary, monotone, mean, limit, known })
     }
 
     /// Seconds a step.
@@ -269,16 +277,36 @@ impl Mmpp {
     /// By how much more work a step with requests brings than any step: the logarithm of the largest factor, over
     /// states, by which E exp(theta A) grows if its last step is known to bring requests.
     pub(crate) fn knowing_requests(&self, theta: f64) -> Option<f64> {
+        self.known.requests(theta, || Some(self.requests_and_slope(theta)?.0))
+    }
+
+    /// What `knowing_requests` nearly is, as [`Mmpp::nearly`].
+    pub(crate) fn nearly_knowing_requests(&self, theta: f64) -> Option<f64> {
+        let (low, high) = around(theta);
+        let at = |theta| self.known.sloped_requests(theta, || self.requests_and_slope(theta));
+        match (theta > 0.0 && high < self.limit).then(|| at(low).zip(at(high))).flatten() {
+            Some((from, to)) => Some(cubic(from, to, (theta - low) / (high - low), high - low).0),
+            None => self.knowing_requests(theta),
+        }
+    }
+
+    /// `knowing_requests` with its derivative by theta.
+    fn requests_and_slope(&self, theta: f64) -> Option<(f64, f64)> {
         if !(theta > 0.0 && theta < self.limit) {
             return None;
         }
         let factor = |state: &State| {
-            let (growth, any) = (state.growth(theta).0, state.requests.any());
-            if any > 0.0 { (growth + any) / (1.0 + growth) } else { 0.0 }
+            let ((growth, slope), any) = (state.growth(theta), state.requests.any());
+            let factor = if any > 0.0 { (growth + any) / (1.0 + growth) } else { 0.0 };
+            (factor, slope * (1.0 - any) / ((growth + any) * (1.0 + growth)))
         };
-        let largest = self.states.iter().map(factor).fold(0.0, f64::max);
-        let logarithm = (largest / self.busy()).ln();
-        logarithm.is_finite().then_some(logarithm)
+        let largest = self
+            .states
+            .iter()
+            .map(factor)
+            .fold((0.0, 0.0), |most, next| if next.0 > most.0 { next } else { most });
+        let logarithm = (largest.0 / self.busy()).ln();
+        (logarithm.is_finite() && largest.1.is_finite()).then_some((logarithm, largest.1))
     }
 
     /// The theta from which there is no bound; infinite if no work ever comes.
@@ -289,12 +317,39 @@ impl Mmpp {
     /// rho = log(sp(E(theta) Q)) / theta and sigma; nothing where the generating function is infinite, or theta is
     /// not positive.
     pub fn bound(&self, theta: f64) -> Option<Bound> {
-        Some(self.bound_of(theta, &self.root(theta)?))
+        self.known.bound(theta, || Some(self.bound_of(theta, &self.root(theta, None)?)))
+    }
+
+    /// `bound` but for rounding, sooner where `nearly` has been asked for about there.
+    pub(crate) fn bound_near(&self, theta: f64) -> Option<Bound> {
+        // What is kept is made in one way only, so that no answer depends on what was asked before.
+        if is_coarse(theta) {
+            return self.bound(theta);
+        }
+        let near = self.nearly(theta).map(|near| (theta * near.0.rho).exp_m1() * (1.0 + GUESS));
+        Some(self.bound_of(theta, &self.root(theta, near)?))
+    }
+
+    /// What `bound` and its slope nearly are, as a rule to four digits or more, where they are smooth and not close to their limit: for
+    /// searches only, because it may be below them.
+    pub(crate) fn nearly(&self, theta: f64) -> Option<(Bound, Bound)> {
+        let (low, high) = around(theta);
+        if !(theta > 0.0 && high < self.limit) {
+            return self.bound_and_slope(theta);
+        }
+        let at = |theta| self.known.sloped(theta, || self.bound_and_slope(theta));
+        let (Some((from, rises)), Some((to, then))) = (at(low), at(high)) else {
+            return self.bound_and_slope(theta);
+        };
+        let (width, share) = (high - low, (theta - low) / (high - low));
+        let rho = cubic((from.rho, rises.rho), (to.rho, then.rho), share, width);
+        let sigma = cubic((from.sigma, rises.sigma), (to.sigma, then.sigma), share, width);
+        Some((Bound { rho: rho.0, sigma: sigma.0 }, Bound { rho: rho.1, sigma: sigma.1 }))
     }
 
     /// The bound and its derivative by theta.
     pub(crate) fn bound_and_slope(&self, theta: f64) -> Option<(Bound, Bound)> {
-        let root = self.root(theta)?;
+        let root = self.root(theta, self.above(theta))?;
         let bound = self.bound_of(theta, &root);
         let Root { perron: right, growth, class, .. } = &root;
         let members = &self.classes[*class];
@@ -304,7 +359,8 @@ impl Mmpp {
         for at in 0..n * n {
             transposed[at] = block[at % n * n + at / n];
         }
-        let left = perron(n, &transposed[..n * n]).vector;
+        let guess = right.root + right.root.abs() * KNOWN;
+        let left = perron(n, &transposed[..n * n], Some(guess)).vector;
         // d sp / d theta = y' E' Q x / y' x, and Q x = sp x / E.
         let (mut slope, mut weight) = (0.0, 0.0);
         for (at, &state) in members.iter().enumerate() {
@@ -323,11 +379,24 @@ impl Mmpp {
         rho.is_finite().then_some((bound, Bound { rho, sigma }))
     }
 
+    /// Something above sp(E Q) - 1 and not far from it, by what is known at thetas of the coarse grid to either side: its
+    /// logarithm is convex.
+    fn above(&self, theta: f64) -> Option<f64> {
+        let (low, high) = beside(theta);
+        if !(low < theta && high < self.limit) {
+            return None;
+        }
+        let at = |theta: f64| self.bound(theta).map(|bound| theta * bound.rho);
+        let share = (theta - low) / (high - low);
+        Some((at(low)? * (1.0 - share) + at(high)? * share).exp_m1())
+    }
+
     fn bound_of(&self, theta: f64, root: &Root) -> Bound {
         Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, &root.perron, &root.growth) }
     }
 
-    fn root(&self, theta: f64) -> Option<Root> {
+    /// `guess`: what is hoped to be a little above sp(E Q) - 1.
+    fn root(&self, theta: f64, guess: Option<f64>) -> Option<Root> {
         if !(theta > 0.0 && theta < self.limit) {
             return None;
         }
@@ -342,7 +411,8 @@ impl Mmpp {
         }
         let mut best: Option<(Perron, usize)> = None;
         for (at, class) in self.classes.iter().enumerate() {
-            let found = perron(class.len(), &self.block(class, &growth)[..class.len() * class.len()]);
+            let block = &self.block(class, &growth)[..class.len() * class.len()];
+            let found = perron(class.len(), block, guess);
             if best.as_ref().is_none_or(|(best, _)| found.root > best.root) {
                 best = Some((found, at));
             }
@@ -489,10 +559,34 @@ mod tests {
             let at = |theta| model.bound(theta).unwrap();
             let rho = (at(theta + near).rho - at(theta - near).rho) / (2.0 * near);
             let sigma = (at(theta + near).sigma - at(theta - near).sigma) / (2.0 * near);
-            assert_eq!(bound, at(theta));
+            assert!((bound.rho - at(theta).rho).abs() <= 1e-12 * bound.rho, "{theta}");
+            assert!((bound.sigma - at(theta).sigma).abs() <= 1e-12 * bound.sigma, "{theta}");
             assert!(bound.sigma > 0.0);
             assert!((slope.rho - rho).abs() <= 1e-6 * rho.abs(), "{theta}: {} {rho}", slope.rho);
             assert!((slope.sigma - sigma).abs() <= 1e-6 * sigma.abs(), "{theta}");
+        }
+    }
+
+    #[test]
+    fn nearly_is_near_and_exact_on_its_grid() {
+        let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
+        // In order of requests and not of sizes, so that sigma is zero and then is not.
+        let states = vec![state(Requests::Poisson(0.1), 1.0), state(Requests::Poisson(0.3), 2.0)];
+        let rows = [vec![0.9, 0.1], vec![0.2, 0.8]];
+        let model = Mmpp::new(1.0, states, &rows, Sigma::Stationary).unwrap();
+        for at in 1..250 {
+            let theta = f64::from(at) * 1e-3;
+            let (nearly, slope) = model.nearly(theta).unwrap();
+            let (exact, exact_slope) = model.bound_and_slope(theta).unwrap();
+            assert!((nearly.rho - exact.rho).abs() <= 3e-5 * exact.rho, "{theta}: {nearly:?} {exact:?}");
+            assert!((slope.rho - exact_slope.rho).abs() <= 1e-3 * exact_slope.rho, "{theta}");
+            let requests = model.knowing_requests(theta).unwrap();
+            let found = model.nearly_knowing_requests(theta).unwrap();
+            assert!((found - requests).abs() <= 1e-4 * requests, "{theta}: {found} {requests}");
+        }
+        for theta in [0.25, 0.25 * 1.125, 0.25 * 1.375] {
+            assert_eq!(model.nearly(theta), model.bound_and_slope(theta));
+            assert_eq!(model.nearly_knowing_requests(theta), model.knowing_requests(theta));
         }
     }
 }

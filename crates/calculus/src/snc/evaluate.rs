@@ -9,52 +9,42 @@ use crate::mmpp::Bound;
 
 use super::expressions::{ArrivalId, Expressions, Node, Operator, ServiceId};
 
-/// Thetas remembered of each model: those of the grid that every search begins with, 1 and 1.5 times powers of two.
-const REMEMBERED: usize = 64;
+/// How models are evaluated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Models {
+    /// As they are.
+    Exact,
+    /// Nearly, and soon ([`crate::mmpp::Mmpp::nearly`]): to look for a theta, not for a bound there.
+    Near,
+}
 
-/// Bounds of models at thetas that come again and again.
+/// What was found at a theta, by its bits; for models that stand in an expression more than once, and for what is
+/// evaluated again with other parameters.
+type Last<T> = (u64, Option<T>);
+
+/// The last bounds of each model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
-    grid: Vec<[(u64, Option<Bound>); REMEMBERED]>,
-    /// The last theta besides, for models that stand in an expression more than once.
-    last: Vec<(u64, Option<Bound>)>,
-    /// The same with slopes.
-    sloped: Vec<(u64, Option<(Bound, Bound)>)>,
+    exact: Vec<Last<Bound>>,
+    near: Vec<Last<(Bound, Bound)>>,
+    sloped: Vec<Last<(Bound, Bound)>>,
+    requests: [Vec<Last<f64>>; 2],
 }
 
 impl Memo {
     pub(super) fn grow(&mut self) {
-        self.grid.push([(0, None); REMEMBERED]);
-        self.last.push((0, None));
+        self.exact.push((0, None));
+        self.near.push((0, None));
         self.sloped.push((0, None));
+        self.requests.iter_mut().for_each(|requests| requests.push((0, None)));
     }
+}
 
-    fn sloped(
-        &mut self,
-        model: usize,
-        theta: f64,
-        make: impl FnOnce() -> Option<(Bound, Bound)>,
-    ) -> Option<(Bound, Bound)> {
-        let entry = &mut self.sloped[model];
-        if entry.0 != theta.to_bits() {
-            *entry = (theta.to_bits(), make());
-        }
-        entry.1
+fn last<T: Copy>(entry: &mut Last<T>, theta: f64, make: impl FnOnce() -> Option<T>) -> Option<T> {
+    if entry.0 != theta.to_bits() {
+        *entry = (theta.to_bits(), make());
     }
-
-    fn bound(&mut self, model: usize, theta: f64, make: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
-        let bits = theta.to_bits();
-        // Only numbers of the grid have nothing below the first bit of the mantissa.
-        let entry = if bits & ((1 << 51) - 1) == 0 {
-            &mut self.grid[model][(bits >> 51) as usize % REMEMBERED]
-        } else {
-            &mut self.last[model]
-        };
-        if entry.0 != bits {
-            *entry = (bits, make());
-        }
-        entry.1
-    }
+    entry.1
 }
 
 /// One evaluation of one node.
@@ -91,6 +81,8 @@ pub(super) struct Evaluator {
     /// Where the arrivals and the service of the latency are.
     top: (usize, usize),
     gap: f64,
+    /// The last value of nodes that have no parameters, and how it was found.
+    values: Vec<(Last<Bound>, Models)>,
 }
 
 /// Hoelder's exponents x and y, 1/x + 1/y = 1, of the parameter log(x - 1).
@@ -104,23 +96,56 @@ fn stretched(of: &Expressions, stretch: Option<u32>) -> f64 {
 }
 
 impl Evaluator {
+    /// Forgets what it has of other expressions.
+    pub(super) fn begin(&mut self, nodes: usize) {
+        self.values.clear();
+        self.values.resize(nodes, ((0, None), Models::Exact));
+    }
+
     /// The bound on the latency (theorem 1) at this theta and these parameters; nothing where there is none.
     pub(super) fn latency(
         &mut self,
         of: &mut Expressions,
         query: &Query,
         theta: f64,
-        slopes: bool,
+        models: Models,
+    ) -> Option<Point> {
+        self.gap = f64::INFINITY;
+        let (x, y) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
+        let service = self.value(of, query.service.0, y * theta, models)?;
+        let arrivals = self.value(of, query.arrivals.0, x * theta, models)?;
+        self.point(of, query, theta, (arrivals, service), models)
+    }
+
+    /// The same, on a tape from which [`Evaluator::gradient`] goes on.
+    pub(super) fn latency_on_tape(
+        &mut self,
+        of: &mut Expressions,
+        query: &Query,
+        theta: f64,
+        models: Models,
     ) -> Option<Point> {
         self.tape.clear();
         self.links.clear();
         self.gap = f64::INFINITY;
         let (x, y) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
-        let service = self.visit(of, query.service.0, y * theta, slopes)?;
-        let arrivals = self.visit(of, query.arrivals.0, x * theta, slopes)?;
+        let service = self.visit(of, query.service.0, y * theta, models)?;
+        let arrivals = self.visit(of, query.arrivals.0, x * theta, models)?;
         self.top = (arrivals as usize, service as usize);
-        let (a, s) = (self.tape[self.top.0].bound, self.tape[self.top.1].bound);
-        let own = own_sigma(of, query, theta, x)?;
+        let bounds = (self.tape[self.top.0].bound, self.tape[self.top.1].bound);
+        self.point(of, query, theta, bounds, models)
+    }
+
+    fn point(
+        &self,
+        of: &mut Expressions,
+        query: &Query,
+        theta: f64,
+        (a, s): (Bound, Bound),
+        models: Models,
+    ) -> Option<Point> {
+        let (x, _) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
+        let own = own_sigma(of, query, theta, x, models)?;
         let w = theta * (a.rho + s.rho);
         if !(w < 0.0 && s.rho < 0.0) {
             return None;
@@ -130,21 +155,75 @@ impl Evaluator {
         latency.is_finite().then(|| Point { latency, odds: (-w).exp_m1().recip(), gap: self.gap })
     }
 
-    fn visit(&mut self, of: &mut Expressions, node: u32, mut theta: f64, slopes: bool) -> Option<u32> {
+    /// The bound of a node, by a walk that leaves nothing behind.
+    fn value(&mut self, of: &mut Expressions, node: u32, theta: f64, models: Models) -> Option<Bound> {
+        match of.nodes[node as usize] {
+            Node::Server { rate } => return Some(Bound { rho: -rate, sigma: 0.0 }),
+            Node::Arrivals { model } => {
+                let (model, arrivals) = (model as usize, &of.models[model as usize]);
+                return match models {
+                    Models::Exact => last(&mut of.memo.exact[model], theta, || arrivals.bound_near(theta)),
+                    Models::Near => {
+                        last(&mut of.memo.near[model], theta, || arrivals.nearly(theta)).map(|both| both.0)
+                    }
+                };
+            }
+            _ => {}
+        }
+        if !of.has_no_parameters(node) {
+            return self.made(of, node, theta, models);
+        }
+        let ((at, known), by) = self.values[node as usize];
+        if at == theta.to_bits() && by == models {
+            return known;
+        }
+        let found = self.made(of, node, theta, models);
+        self.values[node as usize] = ((theta.to_bits(), found), models);
+        found
+    }
+
+    /// The bound of a sum or a pair.
+    fn made(&mut self, of: &mut Expressions, node: u32, mut theta: f64, models: Models) -> Option<Bound> {
+        match of.nodes[node as usize] {
+            Node::Server { .. } | Node::Arrivals { .. } => self.value(of, node, theta, models),
+            Node::Sum { first, count } => {
+                let mut sum = Bound { rho: 0.0, sigma: 0.0 };
+                for at in first..first + count {
+                    let bound = self.value(of, of.operands[at as usize], theta, models)?;
+                    sum.rho += bound.rho;
+                    sum.sigma += bound.sigma;
+                }
+                Some(sum)
+            }
+            Node::Pair { operator, left, right, exponent, slack, stretch } => {
+                theta *= stretched(of, stretch);
+                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
+                let left = self.value(of, left, x * theta, models)?;
+                let right = self.value(of, right, y * theta, models)?;
+                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
+                if operator == Operator::Convolution {
+                    self.gap = self.gap.min(theta * (left.rho - right.rho).abs());
+                }
+                combine(operator, theta, left, right, tau)
+            }
+        }
+    }
+
+    fn visit(&mut self, of: &mut Expressions, node: u32, mut theta: f64, models: Models) -> Option<u32> {
         let mut slope = Bound { rho: 0.0, sigma: 0.0 };
         let mut operands = (0, 0);
         let bound = match of.nodes[node as usize] {
             Node::Server { rate } => Bound { rho: -rate, sigma: 0.0 },
             Node::Arrivals { model } => {
-                let (model, memo) = (model as usize, &mut of.memo);
-                let arrivals = &of.models[model];
-                if slopes {
-                    let both = memo.sloped(model, theta, || arrivals.bound_and_slope(theta))?;
-                    slope = both.1;
-                    both.0
-                } else {
-                    memo.bound(model, theta, || arrivals.bound(theta))?
-                }
+                let (model, arrivals) = (model as usize, &of.models[model as usize]);
+                let both = match models {
+                    Models::Exact => {
+                        last(&mut of.memo.sloped[model], theta, || arrivals.bound_and_slope(theta))?
+                    }
+                    Models::Near => last(&mut of.memo.near[model], theta, || arrivals.nearly(theta))?,
+                };
+                slope = both.1;
+                both.0
             }
             Node::Sum { first, count } => {
                 let mut sum = Bound { rho: 0.0, sigma: 0.0 };
@@ -153,7 +232,7 @@ impl Evaluator {
                 self.links.resize(self.links.len() + count as usize, 0);
                 for at in 0..count {
                     let operand = of.operands[(first + at) as usize];
-                    let entry = self.visit(of, operand, theta, slopes)?;
+                    let entry = self.visit(of, operand, theta, models)?;
                     self.links[(start + at) as usize] = entry;
                     let bound = self.tape[entry as usize].bound;
                     sum.rho += bound.rho;
@@ -165,8 +244,8 @@ impl Evaluator {
             Node::Pair { operator, left, right, exponent, slack, stretch } => {
                 theta *= stretched(of, stretch);
                 let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
-                let left = self.visit(of, left, x * theta, slopes)?;
-                let right = self.visit(of, right, y * theta, slopes)?;
+                let left = self.visit(of, left, x * theta, models)?;
+                let right = self.visit(of, right, y * theta, models)?;
                 operands = (left, right);
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
                 let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
@@ -184,10 +263,10 @@ impl Evaluator {
     /// to `gradient`, which is as long as the arena's parameters).
     pub(super) fn gradient(
         &mut self,
-        of: &Expressions,
+        of: &mut Expressions,
         query: &Query,
         theta: f64,
-        latency: f64,
+        (latency, models): (f64, Models),
         gradient: &mut [f64],
     ) -> f64 {
         let entries = self.tape.len();
@@ -209,7 +288,7 @@ impl Evaluator {
         let (by_arrivals, by_service) = (self.adjoints[arrivals].0, self.adjoints[service].0);
         let mut own = (-logarithm / theta - odds * (a.rho + s.rho)) / (theta * s.rho);
         let (x, _) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
-        let sigma = |theta, x| own_sigma(of, query, theta, x).unwrap_or(0.0);
+        let mut sigma = |theta, x| own_sigma(of, query, theta, x, models).unwrap_or(0.0);
         let by = |a: f64, b: f64| (b - a) / (2.0 * NEARBY * s.rho);
         if query.requests_of.is_some() {
             own += by(sigma(theta * (1.0 + NEARBY), x), sigma(theta * (1.0 - NEARBY), x)) / theta;
@@ -305,10 +384,14 @@ const NEARBY: f64 = 1e-5;
 
 /// What sigma of the arrivals grows by when the step in question is known to bring requests. With Hoelder's x, the
 /// indicator of that, over its probability, is taken to the power x as well.
-fn own_sigma(of: &Expressions, query: &Query, theta: f64, x: f64) -> Option<f64> {
-    let Some(model) = query.requests_of.map(|model| &of.models[model]) else { return Some(0.0) };
-    let logarithm = model.knowing_requests(x * theta)? - (x - 1.0) * model.busy().ln();
-    Some(logarithm / (x * theta))
+fn own_sigma(of: &mut Expressions, query: &Query, theta: f64, x: f64, models: Models) -> Option<f64> {
+    let Some(at) = query.requests_of else { return Some(0.0) };
+    let model = &of.models[at];
+    let knowing = last(&mut of.memo.requests[models as usize][at], x * theta, || match models {
+        Models::Exact => model.knowing_requests(x * theta),
+        Models::Near => model.nearly_knowing_requests(x * theta),
+    });
+    Some((knowing? - (x - 1.0) * model.busy().ln()) / (x * theta))
 }
 
 /// The bound of an operator's result; nothing where there is none.
@@ -426,13 +509,18 @@ mod tests {
                 .collect();
             slacks.iter().for_each(|&at| of.parameters[at as usize] = slack.ln());
             let theta = 0.004;
-            let point = evaluator.latency(&mut of, &query, theta, true).unwrap();
+            evaluator.begin(of.nodes.len());
+            let point = evaluator.latency_on_tape(&mut of, &query, theta, Models::Exact).unwrap();
+            let again = evaluator.latency(&mut of, &query, theta, Models::Exact).unwrap();
+            assert!((again.latency - point.latency).abs() <= 1e-12 * point.latency);
             // Once beyond its slack, once within.
             assert!(1e-6 < point.gap && point.gap < 5e-3);
             let mut gradient = vec![0.0; of.parameters.len()];
-            let by_theta = evaluator.gradient(&of, &query, theta, point.latency, &mut gradient);
-            let mut at =
-                |of: &mut Expressions, theta| evaluator.latency(of, &query, theta, false).unwrap().latency;
+            let by = (point.latency, Models::Exact);
+            let by_theta = evaluator.gradient(&mut of, &query, theta, by, &mut gradient);
+            let mut at = |of: &mut Expressions, theta| {
+                evaluator.latency(of, &query, theta, Models::Exact).unwrap().latency
+            };
             let near = 1e-6;
             let differences = (at(&mut of, theta * (1.0 + near)) - at(&mut of, theta * (1.0 - near)))
                 / (2.0 * near * theta);

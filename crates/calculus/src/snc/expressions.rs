@@ -54,6 +54,8 @@ struct Fact {
     /// The theta of its own from which it has no bound.
     limit: f64,
     unstable: Option<Unstable>,
+    /// Whether a Hoelder's exponent or a convolution's slack is in it, and whether a stretch is.
+    parameters: (bool, bool),
 }
 
 /// Numbers that make no expression.
@@ -171,7 +173,8 @@ impl Expressions {
             return Err(SncError::Group { group, groups: self.groups });
         }
         let arrivals = &self.models[model.0 as usize];
-        let fact = Fact { mean: arrivals.mean(), limit: arrivals.limit(), unstable: None };
+        let (mean, limit) = (arrivals.mean(), arrivals.limit());
+        let fact = Fact { mean, limit, unstable: None, parameters: (false, false) };
         let id = self.push(Node::Arrivals { model: model.0 }, fact);
         self.sets[id as usize * self.words + group / 64] |= 1 << (group % 64);
         Ok(ArrivalId(id))
@@ -183,7 +186,7 @@ impl Expressions {
             return Err(SncError::Rate(rate));
         }
         let rate = rate * self.step;
-        let fact = Fact { mean: -rate, limit: f64::INFINITY, unstable: None };
+        let fact = Fact { mean: -rate, limit: f64::INFINITY, unstable: None, parameters: (false, false) };
         Ok(ServiceId(self.push(Node::Server { rate }, fact)))
     }
 
@@ -265,6 +268,12 @@ impl Expressions {
         -self.facts[service.0 as usize].mean
     }
 
+    /// Whether theta alone says what a node is: no free number is in it, nor below it.
+    pub(super) fn has_no_parameters(&self, node: u32) -> bool {
+        let (any, stretches) = self.facts[node as usize].parameters;
+        !any && !(stretches && self.lyapunov)
+    }
+
     fn set(&self, id: u32) -> &[u64] {
         &self.sets[id as usize * self.words..][..self.words]
     }
@@ -294,6 +303,7 @@ impl Expressions {
             mean: facts().map(|fact| fact.mean).sum(),
             limit: facts().map(|fact| fact.limit).fold(f64::INFINITY, f64::min),
             unstable: facts().find_map(|fact| fact.unstable),
+            parameters: (facts().any(|fact| fact.parameters.0), facts().any(|fact| fact.parameters.1)),
         };
         let id = self.push(Node::Sum { first, count }, fact);
         ids.iter().for_each(|&operand| self.unite(id, operand));
@@ -318,6 +328,10 @@ impl Expressions {
             },
             limit: l.limit.min(r.limit),
             unstable: l.unstable.or(r.unstable).or(own),
+            parameters: (
+                l.parameters.0 || r.parameters.0 || exponent.is_some() || slack.is_some(),
+                l.parameters.1 || r.parameters.1 || own_sigma,
+            ),
         };
         let id = self.push(Node::Pair { operator, left, right, exponent, slack, stretch }, fact);
         self.unite(id, left);

@@ -6,7 +6,7 @@
 //! that is best there. Where operands may depend on one another, all of theta, those gaps and the logarithms of
 //! Hoelder's x - 1 then descend together along the gradient; so do Lyapunov's stretches, where they are asked for.
 
-use super::evaluate::{Evaluator, Point, Query};
+use super::evaluate::{Evaluator, Models, Point, Query};
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId, SncError};
 use super::minimise::{bfgs, brent};
 
@@ -20,6 +20,11 @@ const NEAR: f64 = 1.3;
 const TOLERANCE: f64 = 1e-6;
 /// A search ends when a bound falls by less than this, relatively.
 const GAIN: f64 = 1e-11;
+/// The same for a search with models as they nearly are, which is no better than that.
+const NEAR_GAIN: f64 = 1e-7;
+/// The bound at the theta that was found nearly, and what it nearly is, differ by less than this, relatively. The theta is
+/// then found to some ten thousandths, and the least bound to the square of that.
+const AGREEMENT: f64 = 1e-5;
 /// The gap of a convolution, times theta, to begin with.
 const FIRST_SLACK: f64 = 1e-3;
 /// The same where that much leaves no service: at few units of work a step for requests of many, that is at every theta.
@@ -119,6 +124,7 @@ impl Expressions {
         let mut search = Search {
             query: Query { arrivals, service, excess, dependent, requests_of },
             evaluator: std::mem::take(&mut self.evaluator),
+            models: Models::Exact,
             of: self,
             exponents: Vec::new(),
             slacks: Vec::new(),
@@ -126,6 +132,7 @@ impl Expressions {
             stretches: Vec::new(),
             gradient: Vec::new(),
         };
+        search.evaluator.begin(search.of.nodes.len());
         let found = search.run();
         let evaluator = search.evaluator;
         self.evaluator = evaluator;
@@ -147,6 +154,8 @@ struct Search<'a> {
     of: &'a mut Expressions,
     evaluator: Evaluator,
     query: Query,
+    /// How models are evaluated at present.
+    models: Models,
     /// The parameters of the expression: Hoelder's, and those of convolutions.
     exponents: Vec<usize>,
     slacks: Vec<usize>,
@@ -159,7 +168,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn point(&mut self, theta: f64) -> Option<Point> {
-        self.evaluator.latency(self.of, &self.query, theta, false)
+        self.evaluator.latency(self.of, &self.query, theta, self.models)
     }
 
     /// The bound at a theta, with the slack of convolutions that is best there, or infinity.
@@ -206,28 +215,41 @@ impl Search<'_> {
     /// search begins on the edge and to either side of it. Stretches come last, from the best without.
     fn run(&mut self) -> Option<Tail> {
         self.free();
+        if self.exponents.is_empty() {
+            let best = self.over_theta(Models::Exact)?;
+            return Some(self.stretched(best));
+        }
         let sides: &[f64] = if self.sided.is_empty() { &[0.0] } else { &[0.0, -1.0, 1.0] };
         let mut best: Option<(Tail, Vec<f64>)> = None;
         for &side in sides {
             self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
             self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
-            let Some(mut found) = self.over_theta() else { continue };
-            if !self.exponents.is_empty() && !self.of.coarse {
-                found = self.descend(found, &[]);
-            }
+            let Some(found) = self.over_theta(Models::Near) else { continue };
+            let found = if self.of.coarse { found } else { self.descend(found, &[], Models::Near) };
             if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
                 best = Some((found, self.of.parameters.clone()));
             }
         }
-        let (best, parameters) = best?;
-        if self.stretches.is_empty() || self.of.coarse {
+        let (mut best, parameters) = best?;
+        if self.of.coarse {
             return Some(best);
         }
         self.of.parameters.copy_from_slice(&parameters);
+        best = self.descend(best, &[], Models::Exact);
+        Some(self.stretched(best))
+    }
+
+    /// The better of a bound and what Lyapunov's stretches make of it, where they are asked for.
+    fn stretched(&mut self, best: Tail) -> Tail {
+        if self.stretches.is_empty() || self.of.coarse {
+            return best;
+        }
         let stretches = std::mem::take(&mut self.stretches);
         stretches.iter().for_each(|&at| self.of.parameters[at] = FIRST_STRETCH.ln());
-        let found = self.over_theta().map(|start| self.descend(start, &stretches));
-        Some(found.filter(|found| found.seconds < best.seconds).unwrap_or(best))
+        let Some(start) = self.over_theta(Models::Near) else { return best };
+        let near = self.descend(start, &stretches, Models::Near);
+        let found = self.descend(near, &stretches, Models::Exact);
+        if found.seconds < best.seconds { found } else { best }
     }
 
     /// Finds the free numbers the expression has.
@@ -262,12 +284,21 @@ impl Search<'_> {
         }
     }
 
-    /// The least over theta with all else as it is.
-    fn over_theta(&mut self) -> Option<Tail> {
+    /// The least over theta with all else as it is; on the grid, if that is all that is asked for.
+    /// `first`: [`Models::Near`] where exponents or stretches take models off the grid, on which they are known.
+    fn over_theta(&mut self, first: Models) -> Option<Tail> {
+        match self.over_grid(first) {
+            None if first == Models::Near => self.over_grid(Models::Exact),
+            found => found,
+        }
+    }
+
+    fn over_grid(&mut self, models: Models) -> Option<Tail> {
         let limit = self.of.limit(self.query.arrivals, self.query.service);
         // Without any work there is no end: start where the bound is a millionth of a step.
         let limit =
             limit.min(1e6 * (1.0 - self.query.excess.ln()) / self.of.mean_service(self.query.service));
+        self.models = models;
         let top = grid_below(limit);
         let mut scan: Vec<(i32, f64)> = Vec::new();
         let mut best = f64::INFINITY;
@@ -279,9 +310,12 @@ impl Search<'_> {
                 break;
             }
         }
+        self.models = Models::Exact;
         if self.of.coarse {
             let least = scan.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|point| point.1.is_finite());
-            return least.map(|&(at, seconds)| Tail { seconds, theta: grid(at) });
+            let theta = grid(least?.0);
+            let steps = if models == Models::Near { self.at(theta) } else { least?.1 };
+            return steps.is_finite().then_some(Tail { seconds: steps, theta });
         }
         let value = |at: usize| scan.get(at).map_or(f64::INFINITY, |point| point.1);
         let minima: Vec<usize> = (0..scan.len())
@@ -293,32 +327,51 @@ impl Search<'_> {
         let mut least: Option<Tail> = None;
         for at in minima.into_iter().filter(|&at| scan[at].1.is_finite()) {
             let place = scan[at].0;
-            let bracket = (grid(place - 1), grid(place), grid(place + 1).min(limit));
-            let found = self.between(bracket, scan[at].1);
+            let higher = if at == 0 { f64::INFINITY } else { value(at - 1) };
+            let low = (grid(place - 1), value(at + 1));
+            let found = self.between([low, (grid(place), value(at)), (grid(place + 1).min(limit), higher)]);
             if least.is_none_or(|least| found.seconds < least.seconds) {
                 least = Some(found);
             }
         }
-        least
+        least.filter(|least| least.seconds.is_finite())
     }
 
-    fn between(&mut self, (low, theta, high): (f64, f64, f64), value: f64) -> Tail {
-        let bracket = (low.ln(), theta.ln(), high.ln());
-        let (place, steps) = brent(bracket, value, TOLERANCE, |logarithm| self.at(logarithm.exp()));
+    /// The least in a bracket of thetas with their bounds, by models as they nearly are if that will do.
+    fn between(&mut self, bracket: [(f64, f64); 3]) -> Tail {
+        self.models = Models::Near;
+        let near = self.brent(bracket);
+        self.models = Models::Exact;
+        let found = Tail { seconds: self.at(near.theta), ..near };
+        // Where exponents are still to be found, this is only where to begin.
+        let apart = (found.seconds - near.seconds).abs();
+        let will_do = !self.exponents.is_empty() || apart <= AGREEMENT * found.seconds;
+        if found.seconds.is_finite() && will_do { found } else { self.brent(bracket) }
+    }
+
+    fn brent(&mut self, bracket: [(f64, f64); 3]) -> Tail {
+        let logarithms = bracket.map(|(theta, steps)| (theta.ln(), steps));
+        let (place, steps) = brent(logarithms, TOLERANCE, |logarithm| self.at(logarithm.exp()));
         // The first point is not a rounded exponential of its logarithm.
-        let theta = if place == bracket.1 { theta } else { place.exp() };
+        let theta = if place == logarithms[1].0 { bracket[1].0 } else { place.exp() };
         Tail { seconds: steps, theta }
     }
 
     /// Theta and every parameter together, and some more, from where they are. Because a descent may halt on an edge, it is begun
     /// again while that helps.
-    fn descend(&mut self, start: Tail, more: &[usize]) -> Tail {
+    fn descend(&mut self, start: Tail, more: &[usize], models: Models) -> Tail {
+        self.models = models;
         self.at(start.theta);
         let free: Vec<usize> = self.exponents.iter().chain(&self.slacks).chain(more).copied().collect();
         let mut x: Vec<f64> =
             std::iter::once(start.theta.ln()).chain(free.iter().map(|&at| self.of.parameters[at])).collect();
+        let begun = x.clone();
         let mut value = f64::INFINITY;
-        let (descents, gain) = if more.is_empty() { (MOST_DESCENTS, GAIN) } else { (1, STRETCH_GAIN) };
+        let (descents, gain) = match models {
+            Models::Near => (1, NEAR_GAIN),
+            Models::Exact if more.is_empty() => (MOST_DESCENTS, GAIN),
+            Models::Exact => (1, STRETCH_GAIN),
+        };
         for _ in 0..descents {
             let lower = bfgs(&mut x, gain, |x, gradient| self.logarithm(&free, x, gradient));
             let enough = value - lower <= RESTART_GAIN;
@@ -327,11 +380,15 @@ impl Search<'_> {
                 break;
             }
         }
+        self.models = Models::Exact;
         self.set(&free, &x);
         let theta = x[0].exp();
         match self.point(theta) {
             Some(point) if point.latency < start.seconds => Tail { seconds: point.latency, theta },
-            _ => start,
+            _ => {
+                self.set(&free, &begun);
+                start
+            }
         }
     }
 
@@ -346,13 +403,14 @@ impl Search<'_> {
         }
         self.set(free, x);
         let theta = x[0].exp();
-        let Some(point) = self.evaluator.latency(self.of, &self.query, theta, true) else {
+        let Some(point) = self.evaluator.latency_on_tape(self.of, &self.query, theta, self.models) else {
             return f64::INFINITY;
         };
         let mut all = std::mem::take(&mut self.gradient);
         all.clear();
         all.resize(self.of.parameters.len(), 0.0);
-        let by_theta = self.evaluator.gradient(self.of, &self.query, theta, point.latency, &mut all);
+        let by = (point.latency, self.models);
+        let by_theta = self.evaluator.gradient(self.of, &self.query, theta, by, &mut all);
         gradient[0] = by_theta * theta / point.latency;
         free.iter().zip(&mut gradient[1..]).for_each(|(&at, by)| *by = all[at] / point.latency);
         self.gradient = all;

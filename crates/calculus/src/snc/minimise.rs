@@ -9,17 +9,17 @@ const LONGEST_MOVE: f64 = 2.0;
 /// The share of the decrease the gradient promises that a step must bring (Armijo).
 const SUFFICIENT: f64 = 1e-4;
 
-/// The least value in (low, high) near `start`, where the value is `value`, with its place to about `tolerance`.
+/// The least value between the first and the last of three places near the one between them, with its place to about
+/// `tolerance`. Their values may be about those of `f`; where they are not known they are infinite.
 pub(super) fn brent(
-    (low, start, high): (f64, f64, f64),
-    value: f64,
+    [low, start, high]: [(f64, f64); 3],
     tolerance: f64,
     mut f: impl FnMut(f64) -> f64,
 ) -> (f64, f64) {
-    let (mut a, mut b) = (low, high);
+    let (mut a, mut b) = (low.0, high.0);
     // The best three places so far, with their values.
-    let (mut x, mut w, mut v) = ((start, value), (start, value), (start, value));
-    let (mut step, mut before): (f64, f64) = (0.0, 0.0);
+    let (mut x, mut w, mut v) = if low.1 <= high.1 { (start, low, high) } else { (start, high, low) };
+    let (mut step, mut before) = (0.0, high.0 - low.0);
     for _ in 0..MOST_STEPS {
         let middle = (a + b) / 2.0;
         if (x.0 - middle).abs() + (b - a) / 2.0 <= 2.0 * tolerance {
@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn brent_finds_the_bottom_beside_a_wall() {
         let f = |x: f64| if x >= 1.0 { f64::INFINITY } else { 1.0 / x - 0.01 * (1.0 - x).ln() };
-        let (x, value) = brent((0.5, 0.75, 1.2), f(0.75), 1e-9, f);
+        let bracket = [0.5, 0.75, 1.2].map(|x| (x, f(x)));
+        let (x, value) = brent(bracket, 1e-9, f);
         let exact = (1..2_000_000).map(|at| f(f64::from(at) / 2e6)).fold(f64::INFINITY, f64::min);
         assert!(value <= exact + 1e-12 && x < 1.0, "{x} {value} {exact}");
     }

@@ -1,0 +1,172 @@
+//! Bounds of a model at the thetas that every search meets, made once for a model and all its copies.
+//!
+//! Two grids. *Coarse*: 1 and 1.5 times powers of two, by which searches begin. *Fine*: eighths, from 8/8 to 15/8 times
+//! powers of two, with slopes: between two of them a cubic is so near the bound that a search may follow it, and ask for
+//! the bound itself only where it ends.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::model::Bound;
+
+/// Thetas of each grid that are kept: of the coarse one 32 octaves, of the fine one 8. What falls outside is made again.
+const KEPT: usize = 64;
+/// Bits of a mantissa below its first, and below its third: zero on the coarse and on the fine grid.
+const BELOW_HALVES: u32 = 51;
+const BELOW_EIGHTHS: u32 = 49;
+
+/// A theta by its bits, and what was found there.
+type Slots<T> = OnceLock<Box<[OnceLock<(u64, Option<T>)>; KEPT]>>;
+
+/// What is known of a model. Copies share it; it is no part of what a model is.
+#[derive(Clone, Default)]
+pub(super) struct Known(Arc<Grids>);
+
+#[derive(Default)]
+struct Grids {
+    coarse: Slots<Bound>,
+    fine: Slots<(Bound, Bound)>,
+    coarse_requests: Slots<f64>,
+    fine_requests: Slots<(f64, f64)>,
+}
+
+impl Known {
+    /// The bound at a theta; kept if it is one of the coarse grid.
+    pub(super) fn bound(&self, theta: f64, make: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
+        keep(&self.0.coarse, BELOW_HALVES, theta, make)
+    }
+
+    /// The bound at a theta with its slope; kept if it is one of the fine grid.
+    pub(super) fn sloped(
+        &self,
+        theta: f64,
+        make: impl FnOnce() -> Option<(Bound, Bound)>,
+    ) -> Option<(Bound, Bound)> {
+        keep(&self.0.fine, BELOW_EIGHTHS, theta, make)
+    }
+
+    /// As `bound`, of what a step with requests brings more.
+    pub(super) fn requests(&self, theta: f64, make: impl FnOnce() -> Option<f64>) -> Option<f64> {
+        keep(&self.0.coarse_requests, BELOW_HALVES, theta, make)
+    }
+
+    /// As `sloped`, of what a step with requests brings more.
+    pub(super) fn sloped_requests(
+        &self,
+        theta: f64,
+        make: impl FnOnce() -> Option<(f64, f64)>,
+    ) -> Option<(f64, f64)> {
+        keep(&self.0.fine_requests, BELOW_EIGHTHS, theta, make)
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Known")
+    }
+}
+
+/// Two models are the same whatever is known of them.
+impl PartialEq for Known {
+    fn eq(&self, _: &Known) -> bool {
+        true
+    }
+}
+
+fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, make: impl FnOnce() -> Option<T>) -> Option<T> {
+    if !is_of(below, theta) {
+        return make();
+    }
+    let bits = theta.to_bits();
+    let slots = slots.get_or_init(|| Box::new(std::array::from_fn(|_| OnceLock::new())));
+    let slot = &slots[(bits >> below) as usize % KEPT];
+    match slot.get() {
+        Some(&(known, found)) if known == bits => found,
+        // Of another theta: the first one stays.
+        Some(_) => make(),
+        None => {
+            let found = make();
+            // Whoever else was here meanwhile found the same, or another theta.
+            let _ = slot.set((bits, found));
+            found
+        }
+    }
+}
+
+/// Whether a theta is one of the coarse grid.
+pub(super) fn is_coarse(theta: f64) -> bool {
+    is_of(BELOW_HALVES, theta)
+}
+
+fn is_of(below: u32, theta: f64) -> bool {
+    theta.to_bits() & ((1 << below) - 1) == 0
+}
+
+/// The two thetas of the fine grid around one that is positive and finite.
+pub(super) fn around(theta: f64) -> (f64, f64) {
+    ends(BELOW_EIGHTHS, theta)
+}
+
+/// The same of the coarse grid.
+pub(super) fn beside(theta: f64) -> (f64, f64) {
+    ends(BELOW_HALVES, theta)
+}
+
+fn ends(below: u32, theta: f64) -> (f64, f64) {
+    let low = theta.to_bits() >> below << below;
+    (f64::from_bits(low), f64::from_bits(low + (1 << below)))
+}
+
+/// Between two values with their slopes, the cubic at `share` of the way of length `width`, and its slope.
+pub(super) fn cubic(low: (f64, f64), high: (f64, f64), share: f64, width: f64) -> (f64, f64) {
+    let rise = high.0 - low.0;
+    // How far the slopes at either end are from the chord's.
+    let (a, b) = (low.1 * width - rise, rise - high.1 * width);
+    let rest = 1.0 - share;
+    let value = low.0 + share * rise + share * rest * (a * rest + b * share);
+    let slope = rise + (1.0 - 2.0 * share) * (a * rest + b * share) + share * rest * (b - a);
+    (value, slope / width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cubic_is_met_exactly(
+            at in prop::array::uniform4(-3.0..3.0f64), low in -2.0..2.0f64, width in 0.1..3.0f64, share in 0.0..1.0f64,
+        ) {
+            let value = |x: f64| at[0] + x * (at[1] + x * (at[2] + x * at[3]));
+            let slope = |x: f64| at[1] + x * (2.0 * at[2] + 3.0 * x * at[3]);
+            let ends = [low, low + width].map(|x| (value(x), slope(x)));
+            let found = cubic(ends[0], ends[1], share, width);
+            let x = low + share * width;
+            prop_assert!((found.0 - value(x)).abs() < 1e-9 * (1.0 + value(x).abs()) * 100.0);
+            prop_assert!((found.1 - slope(x)).abs() < 1e-9 * (1.0 + slope(x).abs()) * 1000.0);
+        }
+
+        #[test]
+        fn every_theta_is_between_two_of_the_grid_that_are_close(theta in 1e-30..1e30f64) {
+            let (low, high) = around(theta);
+            prop_assert!(low <= theta && theta < high && high <= 1.126 * low);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_what_was_made_and_is_made_once() {
+        let known = Known::default();
+        let bound = |rho| Some(Bound { rho, sigma: 0.0 });
+        assert_eq!(known.bound(1.5, || bound(1.0)), bound(1.0));
+        assert_eq!(known.clone().bound(1.5, || bound(2.0)), bound(1.0));
+        // Not of the grid.
+        assert_eq!(known.bound(1.25, || bound(3.0)), bound(3.0));
+        assert_eq!(known.bound(1.25, || bound(4.0)), bound(4.0));
+        // Of the grid, 32 octaves away: its place is taken.
+        let far = 1.5 * 2f64.powi(32);
+        assert_eq!(known.bound(far, || bound(5.0)), bound(5.0));
+        assert_eq!(known.bound(far, || bound(6.0)), bound(6.0));
+        assert_eq!(known.bound(1.5, || bound(7.0)), bound(1.0));
+    }
+}
