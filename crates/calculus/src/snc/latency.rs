@@ -16,12 +16,14 @@ const LONGEST_SCAN: i32 = 200;
 const FAR: f64 = 4.0;
 /// Other minima of the scan that are within this of the best are looked into as well.
 const NEAR: f64 = 1.3;
+/// Either side of a minimum of the scan is looked at in so many parts.
+const PARTS: usize = 4;
 /// How well log theta is found; the bound is then good to about the square.
 const TOLERANCE: f64 = 1e-6;
 /// A search ends when a bound falls by less than this, relatively.
 const GAIN: f64 = 1e-11;
 /// The same for a search with models as they nearly are, which is no better than that.
-const NEAR_GAIN: f64 = 1e-7;
+const NEAR_GAIN: f64 = 1e-9;
 /// The bound at the theta that was found nearly, and what it nearly is, differ by less than this, relatively. The theta is
 /// then found to some ten thousandths, and the least bound to the square of that.
 const AGREEMENT: f64 = 1e-5;
@@ -225,17 +227,18 @@ impl Search<'_> {
             self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
             self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
             let Some(found) = self.over_theta(Models::Near) else { continue };
-            let found = if self.of.coarse { found } else { self.descend(found, &[], Models::Near) };
+            let found = if self.of.coarse {
+                found
+            } else {
+                let near = self.descend(found, &[], Models::Near);
+                self.descend(near, &[], Models::Exact)
+            };
             if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
                 best = Some((found, self.of.parameters.clone()));
             }
         }
-        let (mut best, parameters) = best?;
-        if self.of.coarse {
-            return Some(best);
-        }
+        let (best, parameters) = best?;
         self.of.parameters.copy_from_slice(&parameters);
-        best = self.descend(best, &[], Models::Exact);
         Some(self.stretched(best))
     }
 
@@ -337,10 +340,22 @@ impl Search<'_> {
         least.filter(|least| least.seconds.is_finite())
     }
 
-    /// The least in a bracket of thetas with their bounds, by models as they nearly are if that will do.
+    /// The least in a bracket of thetas with their bounds, by models as they nearly are if that will do. There may be several
+    /// valleys in it, because of the gaps of convolutions: the deepest is looked for at some thetas between.
     fn between(&mut self, bracket: [(f64, f64); 3]) -> Tail {
         self.models = Models::Near;
-        let near = self.brent(bracket);
+        let [low, start, high] = bracket;
+        let mut thetas = vec![low];
+        for (from, to) in [(low.0, start.0), (start.0, high.0)] {
+            for part in 1..PARTS {
+                let theta = from + (to - from) * part as f64 / PARTS as f64;
+                thetas.push((theta, self.at(theta)));
+            }
+            thetas.push(if to == start.0 { start } else { high });
+        }
+        let least = (1..thetas.len() - 1).min_by(|&a, &b| thetas[a].1.total_cmp(&thetas[b].1));
+        let least = least.expect("there are thetas between the ends");
+        let near = self.brent([thetas[least - 1], thetas[least], thetas[least + 1]]);
         self.models = Models::Exact;
         let found = Tail { seconds: self.at(near.theta), ..near };
         // Where exponents are still to be found, this is only where to begin.
@@ -368,9 +383,9 @@ impl Search<'_> {
         let begun = x.clone();
         let mut value = f64::INFINITY;
         let (descents, gain) = match models {
-            Models::Near => (1, NEAR_GAIN),
-            Models::Exact if more.is_empty() => (MOST_DESCENTS, GAIN),
-            Models::Exact => (1, STRETCH_GAIN),
+            _ if !more.is_empty() => (1, STRETCH_GAIN),
+            Models::Near => (MOST_DESCENTS, NEAR_GAIN),
+            Models::Exact => (MOST_DESCENTS, GAIN),
         };
         for _ in 0..descents {
             let lower = bfgs(&mut x, gain, |x, gradient| self.logarithm(&free, x, gradient));
