@@ -47,6 +47,81 @@ proptest! {
     }
 
     #[test]
+    fn a_reversible_chain_has_a_small_sigma_that_holds_for_its_exact_moments(
+        model in chain(), theta in 0.01..0.45f64, leave in 1e-6..1.0f64,
+    ) {
+        let n = model.states().len();
+        let law = model.stationary();
+        let flow = |from: usize, to: usize| law[from] * model.transition(from, to);
+        // There and back, and left more seldom where steps are short.
+        let rows: Vec<Vec<f64>> = (0..n)
+            .map(|from| {
+                let back = |to: usize| leave * (flow(from, to) + flow(to, from)) / (2.0 * law[from]);
+                let leaves: f64 = (0..n).filter(|&to| to != from).map(back).sum();
+                (0..n).map(|to| if to == from { 1.0 - leaves } else { back(to) }).collect()
+            })
+            .collect();
+        let both = Mmpp::new(1.0, model.states().to_vec(), &rows, Sigma::Stationary).unwrap();
+        let bound = both.bound(theta).unwrap();
+        let moment = |state: &State| {
+            let Sizes::Exponential { mean } = state.sizes else { unreachable!() };
+            (state.requests.mean() * theta * mean / (1.0 - theta * mean)).exp()
+        };
+        let step: f64 = (0..n).map(|at| law[at] * moment(&both.states()[at])).sum();
+        prop_assert!(bound.sigma <= step.ln() / theta * (1.0 + 1e-9), "no more than a step brings");
+        let mut tail = vec![1.0; n];
+        for steps in 1..200 {
+            let weighted: Vec<f64> = (0..n).map(|at| moment(&both.states()[at]) * tail[at]).collect();
+            let exact: f64 = (0..n).map(|at| law[at] * weighted[at]).sum();
+            let limit = (theta * (bound.rho * f64::from(steps) + bound.sigma)).exp();
+            prop_assert!(exact <= limit * (1.0 + 1e-9), "{steps} steps: {exact} above {limit}");
+            tail = (0..n).map(|from| (0..n).map(|to| rows[from][to] * weighted[to]).sum()).collect();
+        }
+    }
+
+    #[test]
+    fn the_reversible_form_of_a_slow_chain_is_a_bound_of_it(
+        model in chain(), theta in 0.01..0.45f64, leave in 1e-5..1e-3f64,
+    ) {
+        let n = model.states().len();
+        let law = model.stationary();
+        // Requests become as rare as changes of state: the same in short steps.
+        let states: Vec<State> = (model.states().iter())
+            .map(|state| {
+                let Sizes::Exponential { mean } = state.sizes else { unreachable!() };
+                self::state(state.requests.mean() * leave, mean)
+            })
+            .collect();
+        let slow = |symmetric: bool| {
+            let flow = |from: usize, to: usize| law[from] * model.transition(from, to);
+            let row = |from: usize| {
+                let next = |to: usize| {
+                    let back = if symmetric { (flow(from, to) + flow(to, from)) / 2.0 } else { flow(from, to) };
+                    leave * back / law[from]
+                };
+                let leaves: f64 = (0..n).filter(|&to| to != from).map(next).sum();
+                (0..n).map(|to| if to == from { 1.0 - leaves } else { next(to) }).collect()
+            };
+            (0..n).map(row).collect::<Vec<Vec<f64>>>()
+        };
+        let bound = Mmpp::new(1.0, states.clone(), &slow(true), Sigma::Stationary).unwrap().bound(theta).unwrap();
+        let moment = |state: &State| {
+            let Sizes::Exponential { mean } = state.sizes else { unreachable!() };
+            (state.requests.mean() * theta * mean / (1.0 - theta * mean)).exp()
+        };
+        let (rows, mut tail) = (slow(false), vec![1.0; n]);
+        for steps in 1..3000 {
+            let weighted: Vec<f64> = (0..n).map(|at| moment(&states[at]) * tail[at]).collect();
+            let exact: f64 = (0..n).map(|at| law[at] * weighted[at]).sum();
+            let limit = (theta * (bound.rho * f64::from(steps) + bound.sigma)).exp();
+            // What is of the second order in the probability of leaving a state in a step.
+            let room = 1.0 + f64::from(steps) * leave * leave;
+            prop_assert!(exact <= limit * room, "{steps} steps: {exact} above {limit}");
+            tail = (0..n).map(|from| (0..n).map(|to| rows[from][to] * weighted[to]).sum()).collect();
+        }
+    }
+
+    #[test]
     fn rho_rises_with_theta_from_the_mean(model in chain()) {
         let mut before = model.mean() * (1.0 - 1e-6);
         for theta in [1e-6, 1e-3, 0.01, 0.1, 0.2, 0.4] {

@@ -17,6 +17,12 @@ fn bursty(calm: f64, busy: f64, leave: f64) -> Mmpp {
     Mmpp::new(1.0, vec![state(calm), state(busy)], &rows, Sigma::Stationary).unwrap()
 }
 
+/// The same with requests less often, and states kept longer.
+fn rarer(model: &Mmpp, scale: f64) -> Mmpp {
+    let requests = |at: usize| model.states()[at].requests.mean() * scale;
+    bursty(requests(0), requests(1), model.transition(0, 1) * scale)
+}
+
 fn model() -> impl Strategy<Value = Mmpp> {
     (0.01..0.1f64, 0.1..0.5f64, 1e-4..0.4f64).prop_map(|(calm, busy, leave)| bursty(calm, busy, leave))
 }
@@ -123,6 +129,51 @@ proptest! {
         for (plain, tight) in plain.iter().zip(network.bounds(Analysis::Bipartite)) {
             prop_assert!(tight.seconds.unwrap() <= plain.seconds.unwrap());
         }
+    }
+
+    #[test]
+    fn blocks_never_loosen_a_bound_and_short_steps_gain_by_them(
+        models in prop::collection::vec(model(), 2..6),
+        places in prop::collection::vec((0usize..2, 0usize..2, 0u32..3, Just(false)), 8),
+        short in 0usize..3,
+    ) {
+        // The same traffic in steps of a hundredth: by the rates of models a step, for requests as large.
+        let scale = [1.0, 0.1, 0.01][short];
+        let models: Vec<Mmpp> = models.iter().map(|model| rarer(model, scale)).collect();
+        let (queues, workloads) = bipartite(&models, &places, 3.0 * scale);
+        let mut network = Network::new(&queues, &workloads).unwrap();
+        let plain = network.bounds(Analysis::Bipartite);
+        network.blocks(true);
+        for (plain, tight) in plain.iter().zip(network.bounds(Analysis::Bipartite)) {
+            let (plain, tight) = (plain.seconds.unwrap(), tight.seconds.unwrap());
+            prop_assert!(tight <= plain * (1.0 + ROOM), "{tight} above {plain}");
+            if short == 2 {
+                prop_assert!(tight < 0.9 * plain, "{tight} of {plain}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_of_exponential_requests_waits_longer_than_nothing_and_no_longer_than_its_bound(
+        load in 0.05..0.95f64,
+        nines in 1.0..6.0f64,
+    ) {
+        // Of one state in short steps: nearly an M/M/1 queue, whose unfinished work is above x with probability load exp(-(1 - load) x).
+        let (step, excess) = (1e-3, 10f64.powf(-nines));
+        let state = State { requests: Requests::Poisson(load * step), sizes: Sizes::Exponential { mean: 1.0 } };
+        let model = Mmpp::new(1.0, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();
+        let mut of = Expressions::new(1.0, 1).unwrap();
+        let id = of.model(&model).unwrap();
+        let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(step).unwrap());
+        let mut bound = |on| {
+            of.blocks(on);
+            seconds(of.latency(arrivals, server, 100.0 * (1.0 - excess)).unwrap()) * step
+        };
+        let (plain, tight) = (bound(false), bound(true));
+        let exact = ((load / excess).ln() / (1.0 - load)).max(0.0);
+        prop_assert!(exact <= tight && tight <= plain, "{exact} {tight} {plain}");
+        // exp(1) for what comes within a block, and room for the union over blocks.
+        prop_assert!(tight <= 1.6 * exact + 6.0 * (1.0 + (1.0 / (1.0 - load)).ln()) / (1.0 - load), "{exact} {tight}");
     }
 
     #[test]

@@ -27,6 +27,8 @@ fn bound(trace: &[Request], settings: &FitSettings, by_request: bool, rate: f64)
     let mut of = Expressions::new(model.step(), 1).unwrap();
     let id = of.model(&model).unwrap();
     of.by_request(by_request);
+    // Ours is both: the percentile of requests, over blocks.
+    of.blocks(by_request);
     let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(rate).unwrap());
     of.latency(arrivals, server, PERCENTILE).unwrap().seconds()
 }

@@ -22,6 +22,7 @@ const FLUID: BoundSettings = BoundSettings {
     by_request: true,
     outstanding: 1,
     lyapunov: false,
+    blocks: true,
 };
 const TREE: &[&[usize]] = &[&[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2], &[0]];
 const LINE: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];

@@ -36,9 +36,14 @@ pub enum Chain {
     /// As released: every level is a state, visited or not, at the level's rate; the chain need not return to where
     /// it began; one request at most a step.
     Published,
-    /// Visited states only; the trace follows upon itself, so that each state's stationary share is its share of the
-    /// trace; no state's rate is below the mean of its intervals, so that the model's mean work is never below
-    /// the trace's, and that of intervals without a request is 0; requests of a step are Poisson.
+    /// Visited states only; the trace runs to its end and back again, so that each state's stationary share is its share of the
+    /// trace, each is kept as long as in it, and the chain is reversible, which has a small sigma
+    /// ([`Sigma::Stationary`]); no state's rate is below the mean of its intervals, so that the model's mean work is never
+    /// below the trace's, and that of intervals without a request is 0; requests of a step are Poisson.
+    ///
+    /// That the trace runs back as well does not lower rho where steps are short against the time that states are kept: E exp(theta A)
+    /// of any chain is then no more than by the symmetric part of its matrix, in the inner product weighted by its stationary law,
+    /// and that is the matrix of this one.
     Closed,
 }
 
@@ -284,9 +289,15 @@ fn transitions(state_of: &[usize], states: usize, settings: &FitSettings) -> Vec
     for &state in state_of {
         intervals[state] += 1.0;
     }
-    let first = (settings.chain == Chain::Closed).then_some(state_of[0]);
+    let closed = settings.chain == Chain::Closed;
+    let first = closed.then_some(state_of[0]);
     for (&from, &to) in state_of.iter().zip(state_of[1..].iter().chain(first.iter())) {
-        matrix[from][to] += 1.0;
+        if closed {
+            matrix[from][to] += 0.5;
+            matrix[to][from] += 0.5;
+        } else {
+            matrix[from][to] += 1.0;
+        }
     }
     for (from, row) in matrix.iter_mut().enumerate() {
         let steps = intervals[from] * settings.interval / settings.step;

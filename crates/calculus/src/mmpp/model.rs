@@ -75,8 +75,12 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sigma {
     /// Zero where that is safe (the chain is stochastically monotone and its states are in order of what they bring,
-    /// so that the log-MGF from a stationary start is superadditive), else `log(pi h / min h) / theta` with the
-    /// stationary law pi and the right Perron vector h of Q E(theta), which is safe for every chain.
+    /// so that the log-MGF from a stationary start is superadditive); else, for a chain that runs backwards as it runs forwards,
+    /// what one step brings over rho, `log(pi E 1 / sp(E Q)) / theta` if that is positive; else `log(pi h / min h) / theta` with
+    /// the stationary law pi and the right Perron vector h of Q E(theta), which is safe for every chain.
+    ///
+    /// The second is for this: E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner product
+    /// weighted by pi. There M is symmetric if Q is reversible, so that its norm is its spectral radius, that of E Q.
     Stationary,
     /// Zero always, as the thesis prints it. Not a bound for every chain; for comparison with published numbers.
     Zero,
@@ -103,6 +107,7 @@ pub struct Mmpp {
     /// The stationary law, where there is one class.
     stationary: Vec<f64>,
     monotone: bool,
+    reversible: bool,
     mean: f64,
     limit: f64,
     known: Known,
@@ -234,8 +239,21 @@ impl Mmpp {
             .map(|state| state.sizes.limit())
             .fold(f64::INFINITY, f64::min);
         let monotone = monotone(n, &transitions);
+        let reversible = reversible(n, &transitions, &stationary);
         let known = Known::default();
-        Ok(Mmpp { step, states, transitions, sigma, classes, stationary, monotone, mean, limit, known })
+        Ok(Mmpp {
+            step,
+            states,
+            transitions,
+            sigma,
+            classes,
+            stationary,
+            monotone,
+            reversible,
+            mean,
+            limit,
+            known,
+        })
     }
 
     /// Seconds a step.
@@ -407,7 +425,7 @@ impl Mmpp {
     }
 
     fn bound_of(&self, theta: f64, root: &Root) -> Bound {
-        Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, &root.perron, &root.growth) }
+        Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, root) }
     }
 
     /// `guess`: what is hoped to be a little above sp(E Q) - 1.
@@ -457,11 +475,15 @@ impl Mmpp {
         block
     }
 
-    fn sigma(&self, theta: f64, right: &Perron, growth: &[(f64, f64); MAX_STATES]) -> f64 {
+    fn sigma(&self, theta: f64, Root { perron: right, growth, logarithm, .. }: &Root) -> f64 {
         let n = self.states.len();
         let ordered = growth[..n].windows(2).all(|pair| pair[0].0 <= pair[1].0);
         if self.sigma == Sigma::Zero || n == 1 || (self.monotone && ordered) {
             return 0.0;
+        }
+        if self.reversible {
+            let step: f64 = (0..n).map(|state| self.stationary[state] * growth[state].0).sum();
+            return (step.ln_1p() - logarithm).max(0.0) / theta;
         }
         // The vector of Q E from that of E Q.
         let h = |state: usize| right.vector[state] / (1.0 + growth[state].0);
@@ -545,6 +567,13 @@ fn stationary(n: usize, transitions: &[f64], class: &[usize]) -> Vec<f64> {
     let total: f64 = law.iter().sum();
     law.iter_mut().for_each(|share| *share /= total);
     law
+}
+
+/// Whether each transition is as frequent as that back, but for rounding.
+fn reversible(n: usize, transitions: &[f64], law: &[f64]) -> bool {
+    let flow = |from: usize, to: usize| law[from] * transitions[from * n + to];
+    let same = |(a, b): (f64, f64)| (a - b).abs() <= ROW_TOLERANCE * a.max(b);
+    !law.is_empty() && (0..n).all(|from| (0..from).all(|to| same((flow(from, to), flow(to, from)))))
 }
 
 /// Whether from a higher state the next is, in distribution, never lower.

@@ -65,7 +65,7 @@ struct Entry {
 pub(super) struct Point {
     /// Steps.
     pub(super) latency: f64,
-    /// exp(w) / (1 - exp(w)) with w = theta (rho of arrivals + rho of service).
+    /// How fast the logarithm of the union over the past falls with -theta (rho of arrivals + rho of service).
     pub(super) odds: f64,
     /// The least of theta times the difference of the rates of a convolution's operands.
     pub(super) gap: f64,
@@ -81,8 +81,8 @@ pub(super) struct Evaluator {
     /// Where the arrivals and the service of the latency are.
     top: (usize, usize),
     gap: f64,
-    /// The last value of nodes that have no parameters, and how it was found.
-    values: Vec<(Last<Bound>, Models)>,
+    /// The last value of nodes that have no parameters, and how it was found: by which models, over blocks of how many steps.
+    values: Vec<(Last<Bound>, (Models, f64))>,
 }
 
 /// Hoelder's exponents x and y, 1/x + 1/y = 1, of the parameter log(x - 1).
@@ -99,7 +99,7 @@ impl Evaluator {
     /// Forgets what it has of other expressions.
     pub(super) fn begin(&mut self, nodes: usize) {
         self.values.clear();
-        self.values.resize(nodes, ((0, None), Models::Exact));
+        self.values.resize(nodes, ((0, None), (Models::Exact, 1.0)));
     }
 
     /// The bound on the latency (theorem 1) at this theta and these parameters; nothing where there is none.
@@ -150,9 +150,10 @@ impl Evaluator {
         if !(w < 0.0 && s.rho < 0.0) {
             return None;
         }
-        let logarithm = query.excess.ln() + (-w.exp_m1()).ln();
+        let past = Union::new(-w, theta * of.gross(query.service.0), of.block);
+        let logarithm = query.excess.ln() - past.logarithm;
         let latency = (logarithm / theta - a.sigma - own - s.sigma) / s.rho;
-        latency.is_finite().then(|| Point { latency, odds: (-w).exp_m1().recip(), gap: self.gap })
+        latency.is_finite().then(|| Point { latency, odds: -past.by_rate, gap: self.gap })
     }
 
     /// The bound of a node, by a walk that leaves nothing behind.
@@ -174,11 +175,11 @@ impl Evaluator {
             return self.made(of, node, theta, models);
         }
         let ((at, known), by) = self.values[node as usize];
-        if at == theta.to_bits() && by == models {
+        if at == theta.to_bits() && by == (models, of.block) {
             return known;
         }
         let found = self.made(of, node, theta, models);
-        self.values[node as usize] = ((theta.to_bits(), found), models);
+        self.values[node as usize] = ((theta.to_bits(), found), (models, of.block));
         found
     }
 
@@ -204,7 +205,7 @@ impl Evaluator {
                 if operator == Operator::Convolution {
                     self.gap = self.gap.min(theta * (left.rho - right.rho).abs());
                 }
-                combine(operator, theta, left, right, tau)
+                combine(operator, theta, (left, right), tau, of.moments(node))
             }
         }
     }
@@ -252,7 +253,7 @@ impl Evaluator {
                 if operator == Operator::Convolution {
                     self.gap = self.gap.min(theta * (l.rho - r.rho).abs());
                 }
-                combine(operator, theta, l, r, tau)?
+                combine(operator, theta, (l, r), tau, of.moments(node))?
             }
         };
         self.tape.push(Entry { node, theta, bound, slope, operands });
@@ -272,9 +273,9 @@ impl Evaluator {
         let entries = self.tape.len();
         let (arrivals, service) = self.top;
         let (a, s) = (self.tape[arrivals].bound, self.tape[service].bound);
-        let w = theta * (a.rho + s.rho);
-        let odds = (-w).exp_m1().recip();
-        let logarithm = query.excess.ln() + (-w.exp_m1()).ln();
+        let gross = of.gross(query.service.0);
+        let past = Union::new(-theta * (a.rho + s.rho), theta * gross, of.block);
+        let (odds, logarithm) = (-past.by_rate, query.excess.ln() - past.logarithm);
         self.adjoints.clear();
         self.adjoints.resize(entries, (0.0, 0.0));
         self.adjoints[arrivals] = (-odds / s.rho, -1.0 / s.rho);
@@ -286,7 +287,7 @@ impl Evaluator {
             self.pass_up(of, at, gradient);
         }
         let (by_arrivals, by_service) = (self.adjoints[arrivals].0, self.adjoints[service].0);
-        let mut own = (-logarithm / theta - odds * (a.rho + s.rho)) / (theta * s.rho);
+        let mut own = (-logarithm / theta - odds * (a.rho + s.rho) - past.by_gross * gross) / (theta * s.rho);
         let (x, _) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
         let mut sigma = |theta, x| own_sigma(of, query, theta, x, models).unwrap_or(0.0);
         let by = |a: f64, b: f64| (b - a) / (2.0 * NEARBY * s.rho);
@@ -323,7 +324,7 @@ impl Evaluator {
             Node::Pair { operator, slack, .. } => {
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
                 let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
-                let by = partials(operator, theta, l, r, tau);
+                let by = partials(operator, theta, (l, r), tau, of.moments(node));
                 for (operand, by) in [(left, by.left), (right, by.right)] {
                     let operand = &mut self.adjoints[operand as usize];
                     operand.0 += rho * by.0 + sigma * by.1;
@@ -346,7 +347,7 @@ impl Evaluator {
             Node::Pair { operator, exponent, slack, stretch, .. } => {
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
                 let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
-                let by = partials(operator, theta, l, r, tau);
+                let by = partials(operator, theta, (l, r), tau, of.moments(node));
                 if let Some(slack) = slack {
                     gradient[slack as usize] += tau * (rho * by.slack.0 + sigma * by.slack.1);
                 }
@@ -394,22 +395,71 @@ fn own_sigma(of: &mut Expressions, query: &Query, theta: f64, x: f64, models: Mo
     Some((knowing? - (x - 1.0) * model.busy().ln()) / (x * theta))
 }
 
+/// A union over all moments of the past, taken in blocks of `block` steps: the logarithm of
+///
+/// ```text
+/// 1 + sum over j >= 1 of exp(gross (block - 1) - rate block j)
+/// ```
+///
+/// where each term is for the steps of one block together. What comes within less than the block comes within the block, and
+/// a service of so much a step at most (`gross`, times theta) has done so much less before the last of its steps. For blocks
+/// of one step this is -log(1 - exp(-rate)), as published.
+struct Union {
+    logarithm: f64,
+    /// Its derivatives.
+    by_rate: f64,
+    by_gross: f64,
+}
+
+impl Union {
+    fn new(rate: f64, gross: f64, block: f64) -> Union {
+        let odds = (rate * block).exp_m1().recip();
+        let terms = (gross * (block - 1.0)).exp() * odds;
+        let share = 1.0 / (1.0 + terms.recip());
+        Union {
+            logarithm: terms.ln_1p(),
+            by_rate: -share * block * (1.0 + odds),
+            by_gross: share * (block - 1.0),
+        }
+    }
+}
+
+/// What a union over moments is taken over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moments {
+    /// Steps of a block, a whole number.
+    pub(super) block: f64,
+    /// The most that the service in question does in a step.
+    pub(super) gross: f64,
+}
+
 /// The bound of an operator's result; nothing where there is none.
-fn combine(operator: Operator, theta: f64, left: Bound, right: Bound, tau: f64) -> Option<Bound> {
+///
+/// A convolution at its best moment is the least of sums over all moments. Moments of a block are taken together: each service
+/// has the block as well as what is before or after, less what it can do in it.
+fn combine(
+    operator: Operator,
+    theta: f64,
+    (left, right): (Bound, Bound),
+    tau: f64,
+    Moments { block, gross }: Moments,
+) -> Option<Bound> {
     let sigma = left.sigma + right.sigma;
     match operator {
         Operator::Aggregate | Operator::Leftover => Some(Bound { rho: left.rho + right.rho, sigma }),
         Operator::Output => {
             let w = theta * (left.rho + right.rho);
-            (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma - (-w.exp_m1()).ln() / theta })
+            let past = Union::new(-w, theta * gross, block);
+            (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + past.logarithm / theta })
         }
         Operator::Convolution => {
             // The slower service may be taken as slower still: the gap is at least tau / theta.
             let (slow, fast) = (left.rho.max(right.rho), left.rho.min(right.rho));
             let gap = (slow - fast).max(tau / theta);
             let rho = fast + gap;
-            let logarithm = (-(-theta * gap).exp_m1()).ln();
-            (rho < 0.0 && gap > 0.0).then(|| Bound { rho, sigma: sigma - logarithm / theta })
+            let logarithm = (-(-theta * gap * block).exp_m1()).ln();
+            let within = (gross + fast) * (block - 1.0);
+            (rho < 0.0 && gap > 0.0).then(|| Bound { rho, sigma: sigma + within - logarithm / theta })
         }
     }
 }
@@ -423,7 +473,13 @@ struct Partials {
     slack: (f64, f64),
 }
 
-fn partials(operator: Operator, theta: f64, left: Bound, right: Bound, tau: f64) -> Partials {
+fn partials(
+    operator: Operator,
+    theta: f64,
+    (left, right): (Bound, Bound),
+    tau: f64,
+    Moments { block, gross }: Moments,
+) -> Partials {
     let zero = (0.0, 0.0);
     match operator {
         Operator::Aggregate | Operator::Leftover => {
@@ -431,37 +487,34 @@ fn partials(operator: Operator, theta: f64, left: Bound, right: Bound, tau: f64)
         }
         Operator::Output => {
             let sum = left.rho + right.rho;
-            let odds = (-theta * sum).exp_m1().recip();
-            let logarithm = (-(theta * sum).exp_m1()).ln();
+            let past = Union::new(-theta * sum, theta * gross, block);
+            let by_theta = past.by_gross * gross - past.by_rate * sum - past.logarithm / theta;
             Partials {
-                left: (1.0, odds),
-                right: (0.0, odds),
-                theta: (0.0, (logarithm / theta + odds * sum) / theta),
+                left: (1.0, -past.by_rate),
+                right: (0.0, -past.by_rate),
+                theta: (0.0, by_theta / theta),
                 slack: zero,
             }
         }
         Operator::Convolution => {
             let own = (left.rho - right.rho).abs();
+            let first = left.rho >= right.rho;
+            let sides = |slow, fast| if first { (slow, fast) } else { (fast, slow) };
+            let within = block - 1.0;
             if own >= tau / theta {
-                let odds = (theta * own).exp_m1().recip();
-                let logarithm = (-(-theta * own).exp_m1()).ln();
-                let (slow, fast) = ((1.0, -odds), (0.0, odds));
-                let first = left.rho >= right.rho;
-                Partials {
-                    left: if first { slow } else { fast },
-                    right: if first { fast } else { slow },
-                    theta: (0.0, (logarithm / theta - odds * own) / theta),
-                    slack: zero,
-                }
+                let odds = block * (theta * own * block).exp_m1().recip();
+                let logarithm = (-(-theta * own * block).exp_m1()).ln();
+                let (left, right) = sides((1.0, -odds), (0.0, within + odds));
+                let theta = (0.0, (logarithm / theta - odds * own) / theta);
+                Partials { left, right, theta, slack: zero }
             } else {
-                let logarithm = (-(-tau).exp_m1()).ln();
-                let (slow, fast) = (zero, (1.0, 0.0));
-                let first = left.rho >= right.rho;
+                let logarithm = (-(-tau * block).exp_m1()).ln();
+                let (left, right) = sides(zero, (1.0, within));
                 Partials {
-                    left: if first { slow } else { fast },
-                    right: if first { fast } else { slow },
+                    left,
+                    right,
                     theta: (-tau / (theta * theta), logarithm / (theta * theta)),
-                    slack: (1.0 / theta, -1.0 / (theta * tau.exp_m1())),
+                    slack: (1.0 / theta, -block / (theta * (tau * block).exp_m1())),
                 }
             }
         }
@@ -498,7 +551,8 @@ mod tests {
         let (mut of, query) = expression();
         assert!(of.dependent(query.arrivals.0, query.service.0));
         let mut evaluator = Evaluator::default();
-        for slack in [1e-6f64, 5e-3] {
+        for (slack, block) in [(1e-6f64, 1.0), (5e-3, 1.0), (1e-6, 40.0), (5e-3, 40.0)] {
+            of.block = block;
             for (at, parameter) in of.parameters.iter_mut().enumerate() {
                 *parameter = 0.05 * at as f64 - 0.3;
             }

@@ -2,7 +2,7 @@
 
 use crate::mmpp::Mmpp;
 
-use super::evaluate::{Evaluator, Memo};
+use super::evaluate::{Evaluator, Memo, Moments};
 use super::latency::Unstable;
 
 /// An arrival process of an arena. Only of use there.
@@ -46,6 +46,9 @@ pub(super) enum Node {
     },
 }
 
+/// A block has at most so many steps.
+const MOST_STEPS: f64 = 1e9;
+
 /// What is known of a node before any theta.
 #[derive(Clone, Copy, Debug)]
 struct Fact {
@@ -56,6 +59,11 @@ struct Fact {
     unstable: Option<Unstable>,
     /// Whether a Hoelder's exponent or a convolution's slack is in it, and whether a stretch is.
     parameters: (bool, bool),
+    /// Of services: the most that they do in a step, which is what they would without other traffic. Of outputs: that of the
+    /// service left.
+    gross: f64,
+    /// The largest of any service in it.
+    fastest: f64,
 }
 
 /// Numbers that make no expression.
@@ -103,6 +111,9 @@ pub struct Expressions {
     pub(super) lyapunov: bool,
     pub(super) by_request: bool,
     pub(super) coarse: bool,
+    pub(super) blocks: bool,
+    /// Steps that unions over moments take together; 1 as published.
+    pub(super) block: f64,
     facts: Vec<Fact>,
     groups: usize,
     words: usize,
@@ -126,6 +137,8 @@ impl Expressions {
             lyapunov: false,
             by_request: false,
             coarse: false,
+            blocks: false,
+            block: 1.0,
             facts: Vec::new(),
             groups,
             words: groups.div_ceil(64).max(1),
@@ -144,6 +157,15 @@ impl Expressions {
     /// twenty times slower, never looser; off at first, as published.
     pub fn lyapunov(&mut self, on: bool) {
         self.lyapunov = on;
+    }
+
+    /// Whether unions over moments are taken over blocks of steps, about as long as 1 / theta of work takes. Published
+    /// bounds sum over all steps that a busy period may have begun at, traffic may have left at, and so on, which is dear where
+    /// steps are short: each such sum is about log(1 / (theta times the work of a step)) / theta of work. Over blocks it is about
+    /// 1 / theta. It holds for every block: within one, arrivals are no more than in all of it, and a service is short of it
+    /// by no more than it does in one. Off at first, as published.
+    pub fn blocks(&mut self, on: bool) {
+        self.blocks = on;
     }
 
     /// Whether percentiles are of the steps that bring requests instead of all steps. Over time a request that comes
@@ -174,7 +196,7 @@ impl Expressions {
         }
         let arrivals = &self.models[model.0 as usize];
         let (mean, limit) = (arrivals.mean(), arrivals.limit());
-        let fact = Fact { mean, limit, unstable: None, parameters: (false, false) };
+        let fact = Fact { mean, limit, unstable: None, parameters: (false, false), gross: 0.0, fastest: 0.0 };
         let id = self.push(Node::Arrivals { model: model.0 }, fact);
         self.sets[id as usize * self.words + group / 64] |= 1 << (group % 64);
         Ok(ArrivalId(id))
@@ -186,7 +208,8 @@ impl Expressions {
             return Err(SncError::Rate(rate));
         }
         let rate = rate * self.step;
-        let fact = Fact { mean: -rate, limit: f64::INFINITY, unstable: None, parameters: (false, false) };
+        let (limit, parameters) = (f64::INFINITY, (false, false));
+        let fact = Fact { mean: -rate, limit, unstable: None, parameters, gross: rate, fastest: rate };
         Ok(ServiceId(self.push(Node::Server { rate }, fact)))
     }
 
@@ -274,6 +297,23 @@ impl Expressions {
         !any && !(stretches && self.lyapunov)
     }
 
+    /// The most that a service does in a step.
+    pub(super) fn gross(&self, node: u32) -> f64 {
+        self.facts[node as usize].gross
+    }
+
+    /// What the union over moments of a node is taken over.
+    pub(super) fn moments(&self, node: u32) -> Moments {
+        Moments { block: self.block, gross: self.gross(node) }
+    }
+
+    /// The steps of a block for a latency at a theta: a server does about 1 / theta of work in them.
+    pub(super) fn block(&self, arrivals: ArrivalId, service: ServiceId, theta: f64) -> f64 {
+        let fastest = |node: u32| self.facts[node as usize].fastest;
+        let work = theta * fastest(arrivals.0).max(fastest(service.0));
+        if self.blocks { work.recip().round().clamp(1.0, MOST_STEPS) } else { 1.0 }
+    }
+
     fn set(&self, id: u32) -> &[u64] {
         &self.sets[id as usize * self.words..][..self.words]
     }
@@ -304,6 +344,8 @@ impl Expressions {
             limit: facts().map(|fact| fact.limit).fold(f64::INFINITY, f64::min),
             unstable: facts().find_map(|fact| fact.unstable),
             parameters: (facts().any(|fact| fact.parameters.0), facts().any(|fact| fact.parameters.1)),
+            gross: 0.0,
+            fastest: facts().map(|fact| fact.fastest).fold(0.0, f64::max),
         };
         let id = self.push(Node::Sum { first, count }, fact);
         ids.iter().for_each(|&operand| self.unite(id, operand));
@@ -332,6 +374,12 @@ impl Expressions {
                 l.parameters.0 || r.parameters.0 || exponent.is_some() || slack.is_some(),
                 l.parameters.1 || r.parameters.1 || own_sigma,
             ),
+            gross: match operator {
+                Operator::Aggregate => 0.0,
+                Operator::Leftover | Operator::Output => r.gross,
+                Operator::Convolution => l.gross.max(r.gross),
+            },
+            fastest: l.fastest.max(r.fastest),
         };
         let id = self.push(Node::Pair { operator, left, right, exponent, slack, stretch }, fact);
         self.unite(id, left);

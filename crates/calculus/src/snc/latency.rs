@@ -40,6 +40,8 @@ const FIRST_STRETCH: f64 = 0.3;
 /// A descent is begun again at most so often, while it gains more than this.
 const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
+/// Blocks of fewer steps are tried against steps.
+const FEW_STEPS: f64 = 8.0;
 /// Logarithms of parameters stay within this: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
 
@@ -134,8 +136,16 @@ impl Expressions {
             stretches: Vec::new(),
             gradient: Vec::new(),
         };
-        search.evaluator.begin(search.of.nodes.len());
-        let found = search.run();
+        let mut found = search.run();
+        // Where blocks are of few steps, a convolution may lose more by them than it gains.
+        if found
+            .is_some_and(|found| (2.0..FEW_STEPS).contains(&search.of.block(arrivals, service, found.theta)))
+        {
+            search.of.blocks = false;
+            let steps = search.again();
+            found = found.into_iter().chain(steps).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            search.of.blocks = true;
+        }
         let evaluator = search.evaluator;
         self.evaluator = evaluator;
         match found {
@@ -175,9 +185,11 @@ impl Search<'_> {
 
     /// The bound at a theta, with the slack of convolutions that is best there, or infinity.
     ///
-    /// A convolution under the latency gives up rate until 1 / (exp(tau) - 1) = latency + odds, where tau is its gap
+    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau is its gap
     /// times theta: there the derivative by the gap is zero. Repeated, because the latency follows.
     fn at(&mut self, theta: f64) -> f64 {
+        self.of.block = self.of.block(self.query.arrivals, self.query.service, theta);
+        let block = self.of.block;
         let mut kept = FIRST_SLACK;
         self.slack(kept);
         let mut first = self.point(theta);
@@ -188,7 +200,7 @@ impl Search<'_> {
         }
         let Some(mut best) = first else { return f64::INFINITY };
         for _ in 0..MOST_SETTLING {
-            let tau = (best.latency + best.odds).recip().ln_1p();
+            let tau = (block / (best.latency + best.odds)).ln_1p() / block;
             // Neither the slack so far nor this one changes anything.
             if best.gap >= tau.max(kept) {
                 break;
@@ -216,6 +228,7 @@ impl Search<'_> {
     /// Where the operands of a dependent convolution cross, the bound has an edge with a valley to either side: the
     /// search begins on the edge and to either side of it. Stretches come last, from the best without.
     fn run(&mut self) -> Option<Tail> {
+        self.evaluator.begin(self.of.nodes.len());
         self.free();
         if self.exponents.is_empty() {
             let best = self.over_theta(Models::Exact)?;
@@ -253,6 +266,14 @@ impl Search<'_> {
         let near = self.descend(start, &stretches, Models::Near);
         let found = self.descend(near, &stretches, Models::Exact);
         if found.seconds < best.seconds { found } else { best }
+    }
+
+    /// A search anew.
+    fn again(&mut self) -> Option<Tail> {
+        for list in [&mut self.exponents, &mut self.slacks, &mut self.sided, &mut self.stretches] {
+            list.clear();
+        }
+        self.run()
     }
 
     /// Finds the free numbers the expression has.

@@ -244,6 +244,11 @@ impl Network {
         self.expressions.coarse(on);
     }
 
+    /// Whether unions over moments are taken over blocks of steps ([`Expressions::blocks`]); off at first, as published.
+    pub fn blocks(&mut self, on: bool) {
+        self.expressions.blocks(on);
+    }
+
     /// Whether percentiles are of requests instead of time ([`Expressions::by_request`]); off at first, as published.
     /// Of [`Analysis::HopByHop`] the first queue only.
     pub fn by_request(&mut self, on: bool) {
@@ -267,14 +272,27 @@ impl Network {
         percentile: f64,
         analysis: Analysis,
     ) -> Result<Latency, NetworkError> {
+        self.stage_bound_beyond(workload, stage, 1.0 - percentile / 100.0, analysis)
+    }
+
+    /// The same by the share that may exceed it, above 0 and below 1: for percentiles of so many nines that no double tells them from
+    /// 100.
+    pub fn stage_bound_beyond(
+        &mut self,
+        workload: usize,
+        stage: usize,
+        excess: f64,
+        analysis: Analysis,
+    ) -> Result<Latency, NetworkError> {
         let (_, flows) = self.workload(workload)?;
         if stage >= flows.len() {
             return Err(NetworkError::NoSuchStage { workload, stage, count: flows.len() });
         }
-        if !(percentile > 0.0 && percentile < 100.0) {
+        if !(excess > 0.0 && excess < 1.0) {
+            let percentile = 100.0 * (1.0 - excess);
             return Err(NetworkError::Percentile { workload: workload.to_string(), percentile });
         }
-        Ok(self.flow_bound(flows.start + stage, 1.0 - percentile / 100.0, analysis))
+        Ok(self.flow_bound(flows.start + stage, excess, analysis))
     }
 
     fn workload(&self, index: usize) -> Result<(f64, std::ops::Range<usize>), NetworkError> {

@@ -40,6 +40,9 @@ pub struct BoundSettings {
     pub outstanding: u32,
     /// Whether stochastic bounds are tightened by Lyapunov's inequality, some twenty times slower. Default false.
     pub lyapunov: bool,
+    /// Whether stochastic bounds take unions over blocks of steps and not over each step; never below what holds, and lower by
+    /// far where steps are short. Default true.
+    pub blocks: bool,
 }
 
 impl Default for BoundSettings {
@@ -52,14 +55,16 @@ impl Default for BoundSettings {
             by_request: true,
             outstanding: 1,
             lyapunov: false,
+            blocks: true,
         }
     }
 }
 
 impl BoundSettings {
-    /// The model of the thesis: a fluid, percentiles over time, equal priorities in any order.
+    /// The model of the thesis: a fluid, percentiles over time, unions over each step, equal priorities in any order.
     pub fn published() -> BoundSettings {
-        BoundSettings { unit: Unit::Fluid, fifo: false, by_request: false, ..BoundSettings::default() }
+        let (unit, fifo, by_request, blocks) = (Unit::Fluid, false, false, false);
+        BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }
     }
 
     /// # Errors

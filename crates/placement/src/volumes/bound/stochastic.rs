@@ -48,6 +48,7 @@ impl Component {
         let network = network(parts, component, &within).map(|mut network| {
             network.by_request(settings.by_request);
             network.lyapunov(settings.lyapunov);
+            network.blocks(settings.blocks);
             network
         });
         Component { within, faults, network }
