@@ -294,7 +294,7 @@ impl Expressions {
     /// Whether theta alone says what a node is: no free number is in it, nor below it.
     pub(super) fn has_no_parameters(&self, node: u32) -> bool {
         let (any, stretches) = self.facts[node as usize].parameters;
-        !any && !(stretches && self.lyapunov)
+        !(any || stretches && self.lyapunov)
     }
 
     /// The most that a service does in a step.
