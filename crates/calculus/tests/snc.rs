@@ -328,7 +328,7 @@ fn what_is_no_network_is_refused_with_its_reason() {
         (|_, workloads| workloads[0].stages[0].queues.clear(), "workload w0, stage 0: 0 queues"),
         (|_, workloads| workloads[0].stages[0].queues[1] = "s0".into(), "workload w0, stage 0: 2 queues"),
         (|_, workloads| workloads[0].stages[0].queues[1] = "v9".into(), "queue v9 is not in the network"),
-        (|_, workloads| workloads[1].stages[0].queues.reverse(), "first of one path and second of another"),
+        (|_, workloads| workloads[1].stages[0].queues.reverse(), "lead in a circle through queue"),
         (|_, workloads| workloads[1].dependencies = vec!["w7".into()], "w1: depends on w7, which is not"),
         (|_, workloads| workloads[1].dependencies = vec!["w1".into()], "w1: depends on itself"),
     ];

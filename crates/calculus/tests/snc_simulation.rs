@@ -172,6 +172,28 @@ fn a_path_in_short_steps_stays_below_its_bound_over_blocks() {
 }
 
 #[test]
+fn a_path_of_three_queues_with_cross_traffic_of_every_kind_stays_below_its_bound() {
+    let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
+    let models = [&sent; 6];
+    let rate = sent.mean() * 4.0 / 0.7;
+    // The whole path, its first two queues, its last two, the last from elsewhere, the second alone, and the one in question.
+    let paths: [&[&str]; 6] =
+        [&["a", "b", "c"], &["a", "b", "d"], &["b", "c"], &["e", "c"], &["b"], &["a", "b", "c"]];
+    let queues =
+        ["a", "b", "c", "d", "e"].map(|name| (name, if name == "b" { 5.0 / 4.0 * rate } else { rate }));
+    let flows: Vec<(&[&str], &Mmpp)> = paths.into_iter().zip(models).collect();
+    let limit = bound(&queues, &flows);
+    holds("three queues", limit, |random| {
+        let [whole, first, last, elsewhere, alone, own] = models.map(|model| arrivals(model, random));
+        let a = serve(&[&whole, &first, &own], rate);
+        let b = serve(&[&a[0], &a[1], &last, &alone, &a[2]], 5.0 / 4.0 * rate);
+        let e = serve(&[&elsewhere], rate);
+        let c = serve(&[&b[0], &b[2], &e[0], &b[4]], rate);
+        percentile(&own, &c[3], false)
+    });
+}
+
+#[test]
 fn rare_requests_stay_below_their_bound_by_request() {
     let state = State { requests: Requests::Bernoulli(1e-3), sizes: Sizes::Exponential { mean: 1.0 } };
     let rare = Mmpp::new(1.0, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();

@@ -157,6 +157,7 @@ proptest! {
         let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| described(&system, promise)).collect();
         let mut network = snc::Network::new(&queues, &workloads).unwrap();
         network.by_request(true);
+        network.blocks(true);
         let found = bounds(&system, Method::Snc, BoundSettings::default());
         for (at, bound) in found.into_iter().enumerate() {
             let expected = network.bound(at, Analysis::Bipartite).unwrap().seconds.unwrap() + 0.05;

@@ -11,9 +11,9 @@ pub const MAX_STATES: usize = 16;
 const ROW_TOLERANCE: f64 = 1e-9;
 
 /// By this share of itself, an eigenvalue that is nearly known is guessed to be larger, so that it is not guessed too low.
-const GUESS: f64 = 1e-4;
+const GUESS: f64 = 2e-5;
 /// The same of one that is known.
-const KNOWN: f64 = 1e-12;
+const KNOWN: f64 = 1e-10;
 
 /// How many requests come in one step.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -603,8 +603,8 @@ mod tests {
             let at = |theta| model.bound(theta).unwrap();
             let rho = (at(theta + near).rho - at(theta - near).rho) / (2.0 * near);
             let sigma = (at(theta + near).sigma - at(theta - near).sigma) / (2.0 * near);
-            assert!((bound.rho - at(theta).rho).abs() <= 1e-12 * bound.rho, "{theta}");
-            assert!((bound.sigma - at(theta).sigma).abs() <= 1e-12 * bound.sigma, "{theta}");
+            assert!((bound.rho - at(theta).rho).abs() <= 1e-9 * bound.rho, "{theta}");
+            assert!((bound.sigma - at(theta).sigma).abs() <= 1e-9 * bound.sigma, "{theta}");
             assert!(bound.sigma > 0.0);
             assert!((slope.rho - rho).abs() <= 1e-6 * rho.abs(), "{theta}: {} {rho}", slope.rho);
             assert!((slope.sigma - sigma).abs() <= 1e-6 * sigma.abs(), "{theta}");
@@ -630,8 +630,8 @@ mod tests {
         }
         for theta in [0.25, 0.25 * 1.125, 0.25 * 1.375] {
             let (nearly, exact) = (model.nearly(theta).unwrap(), model.bound_and_slope(theta).unwrap());
-            assert!((nearly.0.rho - exact.0.rho).abs() <= 1e-12 * exact.0.rho, "{theta}");
-            assert!((nearly.1.rho - exact.1.rho).abs() <= 1e-12 * exact.1.rho, "{theta}");
+            assert!((nearly.0.rho - exact.0.rho).abs() <= 1e-9 * exact.0.rho, "{theta}");
+            assert!((nearly.1.rho - exact.1.rho).abs() <= 1e-9 * exact.1.rho, "{theta}");
         }
     }
 }

@@ -7,8 +7,8 @@ use super::model::MAX_STATES;
 /// More than the iteration ever takes; each step about doubles the number of right digits.
 const MOST_ITERATIONS: usize = 64;
 
-/// The eigenvalue is found when it is known to so much of itself.
-const ENOUGH: f64 = 1e-14;
+/// The eigenvalue is found when it is known to so much of itself. What is returned is above it in any case.
+const ENOUGH: f64 = 1e-11;
 
 /// The eigenvalue, never below the true one but for rounding, and its right vector.
 pub(super) struct Perron {
@@ -124,7 +124,7 @@ mod tests {
             for row in 0..n {
                 let image: f64 = (0..n).map(|at| b[row * n + at] * found.vector[at]).sum();
                 prop_assert!(found.vector[row] > 0.0);
-                prop_assert!((image - found.root * found.vector[row]).abs() <= 1e-10 * found.root);
+                prop_assert!((image - found.root * found.vector[row]).abs() <= 1e-9 * found.root);
             }
         }
 
@@ -135,9 +135,9 @@ mod tests {
             let b = &entries[..n * n];
             let cold = perron(n, b, None);
             let warm = perron(n, b, Some(cold.root * (1.0 + error * 10f64.powi(-digits))));
-            prop_assert!((warm.root - cold.root).abs() <= 1e-12 * cold.root, "{} {}", warm.root, cold.root);
+            prop_assert!((warm.root - cold.root).abs() <= 1e-10 * cold.root, "{} {}", warm.root, cold.root);
             for at in 0..n {
-                prop_assert!((warm.vector[at] - cold.vector[at]).abs() <= 1e-9, "{:?} {:?}", warm.vector, cold.vector);
+                prop_assert!((warm.vector[at] - cold.vector[at]).abs() <= 1e-7, "{:?} {:?}", warm.vector, cold.vector);
             }
         }
     }

@@ -4,11 +4,16 @@ use super::expressions::{ArrivalId, Expressions, ServiceId};
 use super::latency::{Latency, Tail};
 use super::network::Plan;
 
+/// An expression of more is not built: what comes to a queue is written down for each way that it may have come.
+pub(super) const MOST_NODES: usize = 1 << 16;
+
 /// A way to analyse a flow in its plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Analysis {
-    /// SNC-Meister's: traffic that shares the whole path is taken off the convolution of both queues, other traffic
-    /// is aggregated by where it comes from before it leaves. No dependence arises but what the workloads have.
+    /// SNC-Meister's: traffic that shares the whole path is taken off the convolution of its queues, other traffic
+    /// is aggregated by where it comes from before it leaves. Over paths of one or two queues, no queue being first of one
+    /// and second of another, no dependence arises but what the workloads have. Over longer paths, of which the thesis says
+    /// nothing, it does: what leaves a queue depends on what it met there, and is bounded by Hoelder's inequality.
     Bipartite,
     /// A latency at each queue, with what may exceed it split over them. To compare. Among equal priorities flows
     /// are taken in the order given, so it is a guarantee only where priorities differ.
@@ -18,10 +23,17 @@ pub enum Analysis {
 }
 
 impl Analysis {
-    pub(super) fn latency(self, plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Latency {
+    /// Nothing if the expression would be larger than [`MOST_NODES`].
+    pub(super) fn latency(
+        self,
+        plan: &Plan,
+        of: &mut Expressions,
+        flow: usize,
+        excess: f64,
+    ) -> Option<Latency> {
         match self {
-            Analysis::Bipartite => bipartite(plan, of, flow, excess),
-            Analysis::HopByHop | Analysis::Convolution => in_turn(plan, of, flow, excess, self),
+            Analysis::Bipartite => along(plan, of, flow, excess),
+            Analysis::HopByHop | Analysis::Convolution => Some(in_turn(plan, of, flow, excess, self)),
         }
     }
 }
@@ -36,79 +48,89 @@ fn server(plan: &Plan, of: &mut Expressions, queue: usize) -> ServiceId {
     of.server(plan.rates[queue]).expect("a rate of the network was checked")
 }
 
-/// What a queue leaves of its rate after the flows.
-fn rest(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> ServiceId {
-    let service = server(plan, of, queue);
-    match together(plan, of, flows) {
-        Some(arrivals) => of.leftover(service, arrivals),
-        None => service,
-    }
-}
-
-fn together(plan: &Plan, of: &mut Expressions, flows: &[usize]) -> Option<ArrivalId> {
-    let arrivals: Vec<ArrivalId> = flows.iter().map(|&flow| leaf(plan, of, flow)).collect();
-    of.aggregate_all(&arrivals)
-}
-
-/// Equation A.5: ((S1 - Y) conv (V1 - DZ)) - X.
-fn bipartite(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Latency {
+/// (((S1 - C1) conv (S2 - C2)) - P2) conv ... conv (Sn - Cn) - Pn, which for two queues is equation A.5.
+///
+/// Pk shares the path from its first queue up to the k-th and no further; Pn is X of the thesis, all the way. Ck is all else at the
+/// k-th queue, as it arrives there; P1 is of C1. Follow a busy period back from the last queue, as for
+/// [`crate::Network::aggregate`]: over the part of it at each queue, that queue's whole rate went to the flow, to those that share the
+/// path there, and to Ck; and what shares the path up to a queue has left no more there than it brought to the first.
+fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
-    let others = |queue: usize, lowest: u32| {
-        let other = move |&other: &usize| other != flow && plan.flows[other].priority <= lowest;
+    let first = own.queues[0];
+    // How many queues of the path another flow shares, from the first on.
+    let shared = |other: usize| {
+        let queues = &plan.flows[other].queues;
+        let from = queues.iter().position(|&queue| queue == first).unwrap_or(queues.len());
+        queues[from..].iter().zip(&own.queues).take_while(|(a, b)| a == b).count()
+    };
+    let others = |queue: usize| {
+        let other = move |&other: &usize| other != flow && plan.flows[other].priority <= own.priority;
         plan.passing[queue].iter().copied().filter(other)
     };
-    let first = own.queues[0];
-    let Some(&second) = own.queues.get(1) else {
-        let cross: Vec<usize> = others(first, own.priority).collect();
-        let service = rest(plan, of, first, &cross);
-        let arrivals = leaf(plan, of, flow);
-        return of.latency_beyond(arrivals, service, excess);
-    };
-    let shares = |flow: &usize| plan.flows[*flow].queues.get(1) == Some(&second);
-    let (x, y): (Vec<usize>, Vec<usize>) = others(first, own.priority).partition(shares);
-    let at_first = rest(plan, of, first, &y);
-    let departures = departures(plan, of, flow, second);
-    let at_second = server(plan, of, second);
-    let at_second = match of.aggregate_all(&departures) {
-        Some(departures) => of.leftover(at_second, departures),
-        None => at_second,
-    };
-    let mut service = of.convolution(at_first, at_second);
-    if let Some(shared) = together(plan, of, &x) {
-        service = of.leftover(service, shared);
+    let mut path: Option<ServiceId> = None;
+    for (hop, &queue) in own.queues.iter().enumerate() {
+        let cross: Vec<usize> = others(queue).filter(|&other| shared(other) <= hop.max(1)).collect();
+        let service = rest(plan, of, queue, &cross)?;
+        let Some(before) = path else {
+            path = Some(service);
+            continue;
+        };
+        let service = of.convolution(before, service);
+        let ending: Vec<usize> = others(first).filter(|&other| shared(other) == hop + 1).collect();
+        path = Some(match arriving(plan, of, first, &ending)? {
+            Some(ending) => of.leftover(service, ending),
+            None => service,
+        });
     }
+    let service = path.expect("a path has a queue");
     let arrivals = leaf(plan, of, flow);
-
-    of.latency_beyond(arrivals, service, excess)
+    Some(of.latency_beyond(arrivals, service, excess))
 }
 
-/// What comes to the second queue from each first queue but the flow's own: DZi of appendix A.4.
-fn departures(plan: &Plan, of: &mut Expressions, flow: usize, second: usize) -> Vec<ArrivalId> {
-    let own = &plan.flows[flow];
-    let mut sources: Vec<(usize, u32)> = Vec::new();
-    for &other in &plan.passing[second] {
-        let (source, priority) = (plan.flows[other].queues[0], plan.flows[other].priority);
-        if priority > own.priority || source == own.queues[0] {
+/// What a queue leaves of its rate after the flows, as they arrive there.
+fn rest(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> Option<ServiceId> {
+    let service = server(plan, of, queue);
+    Some(match arriving(plan, of, queue, flows)? {
+        Some(arrivals) => of.leftover(service, arrivals),
+        None => service,
+    })
+}
+
+/// What flows bring to a queue together: as they are those that enter there, the others as they leave the queues before, those of
+/// each together (DZi of appendix A.4). Of no flows there is nothing.
+fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> Option<Option<ArrivalId>> {
+    if of.nodes.len() > MOST_NODES {
+        return None;
+    }
+    let mut arrivals = Vec::new();
+    let mut sources: Vec<(usize, Vec<usize>)> = Vec::new();
+    for &flow in flows {
+        let hop = plan.flows[flow].queues.iter().position(|&at| at == queue).expect("it passes the queue");
+        let Some(before) = hop.checked_sub(1) else {
+            arrivals.push(leaf(plan, of, flow));
             continue;
-        }
+        };
+        let source = plan.flows[flow].queues[before];
         match sources.iter_mut().find(|(known, _)| *known == source) {
-            // The whole of Zi is taken as of its lowest priority, so that it can be aggregated.
-            Some((_, lowest)) => *lowest = (*lowest).max(priority),
-            None => sources.push((source, priority)),
+            Some((_, members)) => members.push(flow),
+            None => sources.push((source, vec![flow])),
         }
     }
-    let mut departures = Vec::new();
-    for (source, lowest) in sources {
-        let passing = plan.passing[source].iter().copied();
-        let (z, r): (Vec<usize>, Vec<usize>) = passing
-            .filter(|&other| plan.flows[other].priority <= lowest)
-            .partition(|&other| plan.flows[other].queues.get(1) == Some(&second));
-        let service = rest(plan, of, source, &r);
-        if let Some(arrivals) = together(plan, of, &z) {
-            departures.push(of.output(arrivals, service));
-        }
+    for (source, members) in sources {
+        arrivals.push(leaving(plan, of, source, &members)?);
     }
-    departures
+    Some(of.aggregate_all(&arrivals))
+}
+
+/// How flows leave a queue together. All are taken as of their lowest priority, so that they can be aggregated before they leave.
+fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
+    let lowest = members.iter().map(|&flow| plan.flows[flow].priority).max().unwrap_or(0);
+    let others: Vec<usize> = (plan.passing[queue].iter().copied())
+        .filter(|other| plan.flows[*other].priority <= lowest && !members.contains(other))
+        .collect();
+    let service = rest(plan, of, queue, &others)?;
+    let arrivals = arriving(plan, of, queue, members)?.expect("there are members");
+    Some(of.output(arrivals, service))
 }
 
 /// Flows one after the other by priority, the one in question last: each takes its share of its queues and goes on as

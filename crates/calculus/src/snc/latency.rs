@@ -42,6 +42,8 @@ const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
 /// Blocks of fewer steps are tried against steps.
 const FEW_STEPS: f64 = 8.0;
+/// More of Hoelder's exponents than this are not looked for: they stay 2, which gives a bound as well.
+const MOST_EXPONENTS: usize = 256;
 /// Logarithms of parameters stay within this: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
 
@@ -240,7 +242,7 @@ impl Search<'_> {
             self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
             self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
             let Some(found) = self.over_theta(Models::Near) else { continue };
-            let found = if self.of.coarse {
+            let found = if self.of.coarse || self.exponents.len() > MOST_EXPONENTS {
                 found
             } else {
                 let near = self.descend(found, &[], Models::Near);

@@ -1,8 +1,9 @@
 //! Queues and workloads: what is analysed.
 
 use crate::mmpp::Mmpp;
+use crate::queue_order;
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, MOST_NODES};
 use super::expressions::{Expressions, ModelId, SncError};
 use super::latency::Latency;
 
@@ -18,7 +19,7 @@ pub struct Queue {
 /// One pass of a workload through the network: requests on their way in, say, or answers on their way out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stage {
-    /// The queues passed, in order: one, or one of the first side and one of the second.
+    /// The queues passed, in order; at least one, and none twice.
     pub queues: Vec<String>,
     /// What comes in.
     pub arrivals: Mmpp,
@@ -90,8 +91,8 @@ pub enum NetworkError {
         /// Which.
         workload: String,
     },
-    /// A path that is no bipartite one.
-    #[error("workload {workload}, stage {stage}: {queues} queues: must be one or two different ones")]
+    /// A path that is none.
+    #[error("workload {workload}, stage {stage}: {queues} queues: must be one or more, and none twice")]
     Path {
         /// Which.
         workload: String,
@@ -110,11 +111,21 @@ pub enum NetworkError {
         /// What was given.
         queue: String,
     },
-    /// A queue that some pass first and others second, so that paths may run in a circle.
-    #[error("queue {queue}: first of one path and second of another: the analysis needs two sides")]
-    Sides {
-        /// Which.
+    /// Paths that lead in a circle.
+    #[error("the paths lead in a circle through queue {queue}: they must all follow one order of queues")]
+    Circle {
+        /// A queue of the circle, or behind one.
         queue: String,
+    },
+    /// So many ways lead to the queues of a path that they are not written down.
+    #[error(
+        "workload {workload}: more than {most} terms, one for each way to each queue that it or others pass"
+    )]
+    Size {
+        /// Which workload, from 0.
+        workload: usize,
+        /// The most there may be.
+        most: usize,
     },
     /// A workload that is not there.
     #[error("workload {workload}: depends on {dependency}, which is not in the network")]
@@ -190,8 +201,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Checks and takes in a network. All models must be in the same steps. A path of one queue must use one that no
-    /// other path passes second.
+    /// Checks and takes in a network. All models must be in the same steps, and all paths must follow one order of queues.
     pub fn new(queues: &[Queue], workloads: &[Workload]) -> Result<Network, NetworkError> {
         let queue_names = names(queues.iter().map(|queue| &queue.name), "queue")?;
         let names = names(workloads.iter().map(|workload| &workload.name), "workload")?;
@@ -230,7 +240,9 @@ impl Network {
             let excess = (1.0 - workload.percentile / 100.0) / workload.stages.len() as f64;
             network.workloads.push((excess, first..network.plan.flows.len()));
         }
-        network.check_sides(queues)?;
+        let paths = network.plan.flows.iter().map(|flow| flow.queues.as_slice());
+        queue_order(queues.len(), paths)
+            .map_err(|queue| NetworkError::Circle { queue: queues[queue].name.clone() })?;
         Ok(network)
     }
 
@@ -258,7 +270,8 @@ impl Network {
     /// Bounds of a workload's stages, given all others.
     pub fn bound(&mut self, workload: usize, analysis: Analysis) -> Result<WorkloadBound, NetworkError> {
         let (excess, flows) = self.workload(workload)?;
-        let stages: Vec<Latency> = flows.map(|flow| self.flow_bound(flow, excess, analysis)).collect();
+        let stages = flows.map(|flow| self.flow_bound(workload, flow, excess, analysis));
+        let stages = stages.collect::<Result<Vec<Latency>, NetworkError>>()?;
         let seconds = stages.iter().map(Latency::seconds).sum();
         Ok(WorkloadBound { seconds, stages })
     }
@@ -292,7 +305,7 @@ impl Network {
             let percentile = 100.0 * (1.0 - excess);
             return Err(NetworkError::Percentile { workload: workload.to_string(), percentile });
         }
-        Ok(self.flow_bound(flows.start + stage, excess, analysis))
+        self.flow_bound(workload, flows.start + stage, excess, analysis)
     }
 
     fn workload(&self, index: usize) -> Result<(f64, std::ops::Range<usize>), NetworkError> {
@@ -300,14 +313,22 @@ impl Network {
         self.workloads.get(index).cloned().ok_or(NetworkError::NoWorkload { index, count })
     }
 
-    fn flow_bound(&mut self, flow: usize, excess: f64, analysis: Analysis) -> Latency {
+    fn flow_bound(
+        &mut self,
+        workload: usize,
+        flow: usize,
+        excess: f64,
+        analysis: Analysis,
+    ) -> Result<Latency, NetworkError> {
         self.expressions.clear();
-        analysis.latency(&self.plan, &mut self.expressions, flow, excess)
+        let latency = analysis.latency(&self.plan, &mut self.expressions, flow, excess);
+        latency.ok_or(NetworkError::Size { workload, most: MOST_NODES })
     }
 
-    /// Bounds of every workload, in order.
+    /// Bounds of every workload, in order; those that would take too many terms ([`NetworkError::Size`]) have none.
     pub fn bounds(&mut self, analysis: Analysis) -> Vec<WorkloadBound> {
-        (0..self.workloads.len()).filter_map(|workload| self.bound(workload, analysis).ok()).collect()
+        let none = || WorkloadBound { seconds: None, stages: Vec::new() };
+        (0..self.workloads.len()).map(|at| self.bound(at, analysis).unwrap_or_else(|_| none())).collect()
     }
 
     fn add(
@@ -320,7 +341,7 @@ impl Network {
         let stage = &workload.stages[at];
         let name = || workload.name.clone();
         let count = stage.queues.len();
-        if !(1..=2).contains(&count) || (count == 2 && stage.queues[0] == stage.queues[1]) {
+        if count == 0 || (1..count).any(|at| stage.queues[..at].contains(&stage.queues[at])) {
             return Err(NetworkError::Path { workload: name(), stage: at, queues: count });
         }
         let mut queues = Vec::new();
@@ -337,16 +358,6 @@ impl Network {
             fault,
         })?;
         self.plan.flows.push(Flow { group, priority: workload.priority, queues, model });
-        Ok(())
-    }
-
-    fn check_sides(&self, queues: &[Queue]) -> Result<(), NetworkError> {
-        for (index, flows) in self.plan.passing.iter().enumerate() {
-            let second = |flow: &usize| self.plan.flows[*flow].queues.get(1) == Some(&index);
-            if flows.iter().any(second) && !flows.iter().all(second) {
-                return Err(NetworkError::Sides { queue: queues[index].name.clone() });
-            }
-        }
         Ok(())
     }
 }
