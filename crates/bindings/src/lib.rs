@@ -21,6 +21,7 @@ mod slo;
 mod slo_check;
 mod slo_pack;
 mod study;
+mod study_contend;
 mod tables;
 mod tasks;
 mod traces;
@@ -56,6 +57,8 @@ mod _native {
     use crate::slo_pack::pack_slo;
     #[pymodule_export]
     use crate::study::{Study, study_draws, study_links, study_visits};
+    #[pymodule_export]
+    use crate::study_contend::study_contend;
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
     #[pymodule_export]

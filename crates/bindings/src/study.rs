@@ -84,7 +84,7 @@ struct AskedFirstFit {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Machines {
+pub(crate) struct Machines {
     clients: usize,
     slots: Option<u32>,
     servers: usize,
@@ -93,7 +93,7 @@ struct Machines {
 }
 
 impl Machines {
-    fn shape(self) -> Shape {
+    pub(crate) fn shape(self) -> Shape {
         let Machines { clients, slots, servers, devices, bytes_per_second } = self;
         Shape { clients, slots, servers, devices, bytes: bytes_per_second }
     }
@@ -305,7 +305,7 @@ fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {
     draws.into_iter().map(|(trace, start, slo)| Draw { trace, start, slo }).collect()
 }
 
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
+pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
     serde_json::from_str(text).map_err(|error| Refused(InputError::new("study", error)))
 }
 
@@ -327,7 +327,7 @@ fn stage(name: &str) -> Result<Stage, Refused> {
     Stage::named(name).ok_or_else(|| Refused(InputError::new("stages", unknown())))
 }
 
-fn refused(error: StudyError) -> Refused {
+pub(crate) fn refused(error: StudyError) -> Refused {
     match error {
         StudyError::Input(error) => Refused(error),
         error => Refused(InputError::new("study", error)),

@@ -44,6 +44,7 @@ pub use report::{Interval, Measured, Report, Rows, ServerReport, Window};
 pub use sent::Sent;
 pub use setup::{Batch, Behind, Device, Enforced, Over, Server, Setup, StageLimits};
 pub use tally::Tally;
+pub(crate) use tally::rank;
 pub use watch::{Of, Watch};
 
 /// Runs a setup on what its workloads send, a source for each in their order.

@@ -71,7 +71,7 @@ impl Tally {
 }
 
 /// Which of `count` values in order, from 1, is the least that `percent` of them do not exceed.
-pub(super) fn rank(percent: f64, count: u64) -> Option<u64> {
+pub(crate) fn rank(percent: f64, count: u64) -> Option<u64> {
     // 99.9 % of 1000 is 999, whatever 99.9 / 100 * 1000 is.
     let rank = (percent / 100.0 * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
     (count > 0).then(|| rank.clamp(1, count))

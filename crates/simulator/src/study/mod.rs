@@ -7,6 +7,12 @@
 //!                                                         \--admit--> admitted, as a System --replay--> Kept
 //! ```
 //!
+//! Beside these, workloads are drawn by load and burstiness alone, and contend under each way to schedule requests (SLO section 3.4):
+//!
+//! ```text
+//! Contest (Members, machines, a device), seed --Contenders--> traces and curves --run, by Scheduler--> Fared
+//! ```
+//!
 //! A draw is data and depends on nothing but its seed, so that every way and every policy is tried on the same draws. Curves are of the
 //! trace as it is, and where a workload begins counts when it is replayed: what comes together where a trace's end meets its
 //! beginning is in no curve, and limits near the mean rate hold it back for long. A replay that is to show whether what was
@@ -14,18 +20,22 @@
 //! there are.
 
 mod admit;
+mod contend;
 mod draw;
 mod error;
 mod first_fit;
+mod member;
 mod pack;
 mod replay;
 mod site;
 mod traces;
 
 pub use admit::{Admitted, admit};
+pub use contend::{Contenders, Contest, Fared, Scheduler};
 pub use draw::{Draw, draws, links, visits};
 pub use error::StudyError;
 pub use first_fit::first_fit;
+pub use member::{Instead, Load, Member, Sends};
 pub use pack::{Packed, Step, fits_alone, pack};
 pub use replay::{Kept, Overrun, replay};
 pub use site::Shape;

@@ -1,0 +1,83 @@
+//! `leeward._native.study_contend`: workloads that share machines under each scheduler, for `leeward.reproduce.slo`.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_simulator::study::{Contenders, Contest, Fared, Member, Scheduler};
+use leeward_traces::device::Device;
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::Refused;
+use crate::simulation::as_python;
+use crate::study::{Machines, read, refused};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    members: Vec<Member>,
+    shape: Machines,
+    /// The text of a device file.
+    device: String,
+    model: Option<String>,
+    packet_bytes: f64,
+    seconds: f64,
+    from_seconds: f64,
+    percentile: f64,
+    percentiles: Vec<f64>,
+    schedulers: Vec<String>,
+}
+
+/// How workloads that are drawn by load and burstiness fare under each scheduler: by its name, one for each workload.
+#[pyfunction]
+pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
+    let asked: Asked = read(asked)?;
+    let outcome = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, Refused> {
+        let contest = Contest {
+            members: asked.members,
+            shape: asked.shape.shape(),
+            device: Device::from_text("device", &asked.device)?,
+            model: asked.model.map(|text| Device::from_text("model", &text)).transpose()?,
+            packet: asked.packet_bytes,
+            seconds: asked.seconds,
+            from: asked.from_seconds,
+            percentile: asked.percentile,
+            percentiles: asked.percentiles,
+        };
+        let schedulers =
+            asked.schedulers.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, Refused>>()?;
+        let contenders = Contenders::new(contest, seed).map_err(refused)?;
+        let run = |scheduler: Scheduler| {
+            let fared = contenders.run(scheduler).map_err(refused)?;
+            Ok((scheduler.name().to_owned(), fared.into_iter().map(Outcome::from).collect()))
+        };
+        schedulers.into_iter().map(run).collect()
+    });
+    as_python(py, &outcome?)
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    requests: u64,
+    late: u64,
+    tails_s: Vec<f64>,
+    demoted: u64,
+    priorities: BTreeMap<&'static str, u32>,
+    bound_s: Option<f64>,
+    intervals: Vec<(f64, u64, u64)>,
+}
+
+impl From<Fared> for Outcome {
+    fn from(fared: Fared) -> Outcome {
+        let Fared { requests, late, tails, demoted, priorities, bound, intervals } = fared;
+        let priorities = priorities.into_iter().map(|(stage, priority)| (stage.name(), priority)).collect();
+        Outcome { requests, late, tails_s: tails, demoted, priorities, bound_s: bound, intervals }
+    }
+}
+
+fn scheduler(name: &str) -> Result<Scheduler, Refused> {
+    Scheduler::named(name).ok_or_else(|| {
+        let known = Scheduler::ALL.map(Scheduler::name).join(", ");
+        Refused(InputError::new("schedulers", format!("`{}`: expected one of {known}", excerpt(name))))
+    })
+}
