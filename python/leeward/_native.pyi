@@ -463,3 +463,10 @@ def study_links(seed: int, count: int, clients: int, servers: int) -> list[tuple
 
 def study_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
     """Arrivals and departures in order: which workload, and whether it comes."""
+
+def study_contend(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
+    """How workloads that are drawn by load and burstiness fare under each scheduler that is asked for.
+
+    Raises:
+        InputError: What is asked for is none.
+    """

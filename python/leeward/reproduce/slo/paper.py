@@ -27,3 +27,26 @@ STORAGE_SNC = 62.0
 """Percent of workloads that SNC admits more with storage (figure 4.16)."""
 STORAGE_DNC = 156.0 / 560.0 * 100
 """Percent of workloads that DNC admits with storage (figure 4.16)."""
+
+LIMITED = {"one": 0.0, "all": 100.0}
+"""Percent of its one run in which two workloads keep their SLOs beside one that misbehaves: with any one
+limit, and with all three (figure 3.2)."""
+SHARED = 3.0
+"""Workloads of three that PriorityMeister keeps within SLOs at all percentiles (figures 3.3, 3.4, 3.8)."""
+BURSTS = {
+    ("F", "cake", 99.0): 100.0,
+    ("H", "cake", 96.0): 0.0,
+    ("F", "pm", 99.0): 100.0,
+    ("G", "pm", 99.0): 100.0,
+    ("H", "pm", 99.0): 100.0,
+}
+"""Percent of its one run that is within the SLO, by workload, scheduler and percentile (figure 3.5)."""
+ISOLATED = {"calm": 100.0, "pm": 100.0, "others": 0.0}
+"""Percent of its one run in which C keeps its SLO: under all beside D, under PriorityMeister and under all
+others beside E (figure 3.6)."""
+BOTTLENECK = 4.0
+"""Workloads of four that PriorityMeister keeps within their SLOs (figure 3.7)."""
+SAME_ORDER = 100.0
+"""Percent of its one run in which a poor model leads to the same order (figure 3.8)."""
+ORDERS = {"by-slo": 5.0, "pm": 6.0}
+"""Orders of six in which all SLOs are kept at 99.9 % (figure 3.9)."""

@@ -10,7 +10,18 @@ from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
 from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row, missing
-from leeward.reproduce.slo import admission, held_out, packing, pictures, store, world
+from leeward.reproduce.slo import (
+    admission,
+    bottleneck,
+    held_out,
+    misbehaving,
+    packing,
+    pictures,
+    profile,
+    schedulers,
+    store,
+    world,
+)
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
 
@@ -29,6 +40,8 @@ class Figure:
     """What outcomes rest on besides traces."""
     most_seeds: int | None = None
     """For experiments that take long: how many seeds at most."""
+    released: bool = True
+    """Whether it needs the traces that are released."""
 
     def seeds(self, count: int) -> range:
         """The seeds it is run with, of `count`."""
@@ -57,6 +70,81 @@ def _admitted() -> object:
 
 
 FIGURES = {
+    "2.3": Figure(
+        "profile of an SSD",
+        profile.table,
+        profile.rows,
+        profile.picture,
+        profile.constants,
+        1,
+        released=False,
+    ),
+    "3.1": Figure(
+        "violations over time",
+        schedulers.over_time,
+        schedulers.rows_over_time,
+        None,
+        schedulers.constants,
+        released=False,
+    ),
+    "3.2": Figure(
+        "one limit or three for a workload that misbehaves",
+        misbehaving.limited,
+        misbehaving.rows_limited,
+        partial(pictures.bars, unit="%", label="seeds with both within their SLO, %"),
+        misbehaving.constants,
+        released=False,
+    ),
+    "3.3": Figure(
+        "SLOs on a shared disk by scheduler (figure 3.4 too)",
+        schedulers.shared,
+        schedulers.rows_shared,
+        partial(pictures.bars, unit="workloads", label="workloads within their SLO, of three"),
+        schedulers.constants,
+        released=False,
+    ),
+    "3.5": Figure(
+        "burstiness",
+        schedulers.bursts,
+        schedulers.rows_bursts,
+        partial(
+            pictures.bars, unit="ms", label="latency, ms", line=1000 * schedulers.BURSTY_SLO, words="SLO"
+        ),
+        schedulers.constants,
+        released=False,
+    ),
+    "3.6": Figure(
+        "a workload beside one that misbehaves",
+        misbehaving.isolated,
+        misbehaving.rows_isolated,
+        None,
+        misbehaving.constants,
+        released=False,
+    ),
+    "3.7": Figure(
+        "links that are short",
+        bottleneck.bottleneck,
+        bottleneck.rows,
+        partial(pictures.bars, unit="workloads", label="workloads within their SLO, of four"),
+        bottleneck.constants,
+        released=False,
+    ),
+    "3.8": Figure(
+        "a poor model of the disk",
+        schedulers.poor_model,
+        schedulers.rows_poor_model,
+        None,
+        schedulers.constants,
+        released=False,
+    ),
+    "3.9": Figure(
+        "all orders of three SLOs",
+        schedulers.orders,
+        schedulers.rows_orders,
+        partial(pictures.bars, unit="orders", label="orders of six with all within"),
+        schedulers.constants,
+        released=False,
+    ),
     "5.4": Figure(
         "servers under each way to choose limits",
         packing.same_and_random,
@@ -137,22 +225,28 @@ def make(
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward.reproduce.perform.reproduce`."""
-    absent = world.absent()
-    if absent:
-        why = f"there is no {absent} in the folder of traces"
-        return [missing(name, figure.title, "", None, why) for name, figure in chosen.items()]
-    # Once, and not by several runs at once.
-    world.feasible(world.SLOS, tuple(world.WAYS))
-    tasks = [(name, seed) for name in chosen for seed in chosen[name].seeds(by.seeds)]
-    inputs = world.inputs()
+    released = any(figure.released for figure in chosen.values())
+    absent = world.absent() if released else None
+    made_of = {name: figure for name, figure in chosen.items() if not (figure.released and absent)}
+    inputs: list[tuple[str, int]] = []
+    if released and not absent:
+        # Once, and not by several runs at once.
+        world.feasible(world.SLOS, tuple(world.WAYS))
+        inputs = world.inputs()
+    tasks = [(name, seed) for name in made_of for seed in made_of[name].seeds(by.seeds)]
 
     def outcome(name: str, seed: int) -> Any:
         figure = chosen[name]
-        return store.kept(out / kept.SWEEPS, name, seed, [inputs, figure.constants()], figure.experiment)
+        of = [inputs if figure.released else [], figure.constants()]
+        return store.kept(out / kept.SWEEPS, name, seed, of, figure.experiment)
 
     made = outcomes(tasks, outcome, jobs, progress)
     rows: list[Row] = []
     for name, figure in chosen.items():
+        if name not in made_of:
+            why = f"there is no {absent} in the folder of traces"
+            rows.append(missing(name, figure.title, "", None, why))
+            continue
         found = kept.marked(figure.rows(made[name]), by)
         rows += found
         if keep and figure.draw:
