@@ -169,14 +169,14 @@ def test_what_is_drawn_needs_no_traces(tmp_path: Path, monkeypatch: pytest.Monke
     assert {row.figure for row in rows} == {"2.3", "3.5", "5.4"}
 
 
-@pytest.mark.parametrize("name", ["3.1", "3.2", "3.3", "3.5", "3.6", "3.7", "3.8", "3.9"])
+@pytest.mark.parametrize("name", ["3.1", "3.2", "3.3", "3.5", "3.6", "3.8"])
 def test_a_contest_is_the_same_again_and_another_under_another_seed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(monkeypatch)
     experiment = perform.FIGURES[name].experiment
     assert experiment(1) == experiment(1)
-    assert experiment(1) != experiment(2) or name == "3.9"
+    assert experiment(1) != experiment(2)
 
 
 def test_each_workload_of_the_table_has_its_load() -> None:
