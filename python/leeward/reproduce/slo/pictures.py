@@ -59,13 +59,15 @@ def ways(rows: Sequence[Row]) -> "Figure":
     return figure
 
 
-def bars(rows: Sequence[Row], unit: str, label: str) -> "Figure":
+def bars(rows: Sequence[Row], unit: str, label: str, line: float | None = None, words: str = "") -> "Figure":
     """A bar for each row of a unit.
 
     Args:
         rows: Of a figure.
         unit: Which of them are drawn.
         label: Of the axis.
+        line: A value to compare all with.
+        words: What it is.
     """
     from matplotlib import pyplot
 
@@ -86,7 +88,10 @@ def bars(rows: Sequence[Row], unit: str, label: str) -> "Figure":
             axes.plot([row.paper], [at], "D", color="#111111", markersize=5)
     if any(row.paper is not None for row in shown):
         axes.plot([], [], "D", color="#111111", markersize=5, label="the thesis")
-        figure.legend(loc="outside upper right", fontsize=8)
+    if line is not None:
+        axes.axvline(line, color="#111111", linewidth=0.8, linestyle="--", label=words)
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside upper right", ncols=2, fontsize=8)
     axes.tick_params(axis="y", labelsize=8)
     axes.set_xlabel(label)
     axes.invert_yaxis()
