@@ -1,7 +1,10 @@
-//! What happens next: a tournament over a fixed number of slots, each with one time.
+//! What happens next: tournaments over a fixed number of slots, each with one time.
 //!
 //! Every source of events (a server, a limiter, a workload) has a slot of its own, so nothing is ever looked for or
 //! allocated, and a source that changes its mind only writes its slot again. Of equal times the lower slot is first.
+//!
+//! Slots come in groups, one after another, each with a tournament of its own. The few servers change their minds many times a
+//! request and limiters hardly ever, so that a tournament over all would be climbed for nothing.
 
 /// The time of a slot in which nothing will happen.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -12,62 +15,108 @@ struct Node {
     slot: u32,
 }
 
+/// Where a slot is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its leaf, among all nodes.
+    leaf: u32,
+    group: u32,
+}
+
+/// A tournament.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// Before its first node. Its root is 1 from here, the children of i are 2 i and 2 i + 1, the leaves are the last half: each the
+    /// winner of its children.
+    base: u32,
+}
+
 /// Times by slot, and the least of them.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    /// The root is 1, the children of i are 2 i and 2 i + 1, the leaves are the last half: each the winner of its children.
     nodes: Vec<Node>,
-    leaves: usize,
+    places: Vec<Place>,
+    groups: Vec<Group>,
+    first: Node,
 }
 
 impl Clock {
-    /// A clock of so many slots, in which nothing will happen.
-    pub(super) fn new(slots: usize) -> Clock {
-        let leaves = slots.max(2).next_power_of_two();
-        let mut nodes = vec![Node { time: NEVER, slot: 0 }; 2 * leaves];
-        for slot in 0..leaves {
-            nodes[leaves + slot].slot = slot as u32;
+    /// A clock of groups of so many slots, in which nothing will happen.
+    pub(super) fn new(sizes: &[usize]) -> Clock {
+        let idle = Node { time: NEVER, slot: 0 };
+        let mut clock = Clock { nodes: Vec::new(), places: Vec::new(), groups: Vec::new(), first: idle };
+        for &size in sizes.iter().filter(|&&size| size > 0) {
+            let (base, leaves) = (clock.nodes.len(), size.next_power_of_two());
+            clock.nodes.resize(base + 2 * leaves, idle);
+            for at in 0..leaves {
+                let leaf = base + leaves + at;
+                clock.nodes[leaf].slot = clock.places.len() as u32;
+                if at < size {
+                    clock.places.push(Place { leaf: leaf as u32, group: clock.groups.len() as u32 });
+                }
+            }
+            for node in (1..leaves).rev() {
+                clock.nodes[base + node] = clock.nodes[base + 2 * node];
+            }
+            clock.groups.push(Group { base: base as u32 });
         }
-        for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node];
-        }
-        Clock { nodes, leaves }
+        clock.first = clock.least();
+        clock
     }
 
     /// The least time and its slot; [`NEVER`] if nothing will happen.
     #[inline]
     pub(super) fn first(&self) -> (u64, u32) {
-        (self.nodes[1].time, self.nodes[1].slot)
+        (self.first.time, self.first.slot)
     }
 
     /// Whether no slot but this one has a time up to `now`.
     #[inline]
     pub(super) fn is_alone(&self, slot: u32, now: u64) -> bool {
-        let mut node = self.leaves + slot as usize;
+        let Place { leaf, group } = self.places[slot as usize];
+        let base = self.groups[group as usize].base as usize;
+        let mut node = leaf as usize - base;
         // Each is the winner of its part, and together the parts are all other slots.
         while node > 1 {
-            if self.nodes[node ^ 1].time <= now {
+            if self.nodes[base + (node ^ 1)].time <= now {
                 return false;
             }
             node /= 2;
         }
-        true
+        let others = self.groups.iter().enumerate().filter(|&(at, _)| at != group as usize);
+        others.into_iter().all(|(_, other)| self.nodes[other.base as usize + 1].time > now)
     }
 
     /// Writes a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: u32, time: u64) {
-        let mut node = self.leaves + slot as usize;
-        self.nodes[node].time = time;
+        let Place { leaf, group } = self.places[slot as usize];
+        let base = self.groups[group as usize].base as usize;
+        let mut node = leaf as usize - base;
+        self.nodes[base + node].time = time;
         while node > 1 {
             node /= 2;
-            let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+            let (left, right) = (self.nodes[base + 2 * node], self.nodes[base + 2 * node + 1]);
             let winner = if right.time < left.time { right } else { left };
-            if self.nodes[node] == winner {
-                break;
+            if self.nodes[base + node] == winner {
+                return;
             }
-            self.nodes[node] = winner;
+            self.nodes[base + node] = winner;
         }
+        self.first = self.least();
+    }
+
+    /// The winner of all groups.
+    #[inline]
+    fn least(&self) -> Node {
+        let mut least = Node { time: NEVER, slot: 0 };
+        for group in &self.groups {
+            let root = self.nodes[group.base as usize + 1];
+            if root.time < least.time {
+                least = root;
+            }
+        }
+        least
     }
 }
 
@@ -80,10 +129,11 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_is_the_least_time_of_the_lowest_slot(
-            slots in 1usize..40,
+            sizes in prop::collection::vec(0usize..14, 1..5).prop_filter("a slot", |sizes| sizes.iter().sum::<usize>() > 0),
             writes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0u64..6, Just(NEVER)]), 0..200),
         ) {
-            let mut clock = Clock::new(slots);
+            let slots = sizes.iter().sum::<usize>();
+            let mut clock = Clock::new(&sizes);
             let mut times = vec![NEVER; slots];
             for (slot, time) in writes {
                 let slot = slot.index(slots);

@@ -80,7 +80,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         let plan = Plan::new(setup)?;
         let mut engine = Engine {
             now: 0,
-            clock: Clock::new(0),
+            clock: Clock::new(&[]),
             happens: Vec::new(),
             senders: Vec::with_capacity(sources.len()),
             pool: Pool::default(),
@@ -140,7 +140,11 @@ impl<'a, W: Watch> Engine<'a, W> {
         for workload in 0..self.setup.workloads.len() {
             slot(Happens::Sends(workload as u32));
         }
-        self.clock = Clock::new(self.happens.len());
+        // Servers with their latencies, limiters, and the rest: those that act by themselves.
+        let limiters = self.plan.limiters.len();
+        let is_served = |what: &&Happens| matches!(what, Happens::Served(_) | Happens::Returned(..));
+        let servers = self.happens.iter().filter(is_served).count();
+        self.clock = Clock::new(&[servers, limiters, self.happens.len() - servers - limiters]);
     }
 
     fn add_sender(&mut self, workload: usize, source: Source<'a>) -> Result<(), RequestsError> {
