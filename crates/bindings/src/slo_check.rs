@@ -46,10 +46,10 @@ pub fn check_slo(
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
         let placed = workloads.system(&cluster)?;
-        let Sent { arrivals, outstanding: given } = Sent::read(&workloads, &cluster, &files, &open)?;
+        let Sent { arrivals, outstanding: given, .. } = Sent::read(&workloads, &cluster, &files, &open)?;
         let bounds =
             BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
-        let replay = Replay { system: &placed.system, bounds, method, over, order, sent: arrivals };
+        let replay = Replay { system: &placed.system, bounds, method, over, order, sent: arrivals, tails: Vec::new() };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.sent);
         let described = all.map(|((entry, held), sent)| describe(&entry.workload, held, sent.is_some()));

@@ -134,7 +134,7 @@ proptest! {
         let (system, sent) = world(&draws);
         for method in [Method::Dnc, Method::PriorityMeister] {
             let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
-            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone() };
+            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
             for (held, sent) in replayed.workloads.iter().zip(&sent) {
                 // Two buckets may ask for more than there is: then there is no bound, and no claim.
@@ -189,6 +189,7 @@ fn a_bound_that_is_exceeded_says_what_it_took_for_granted() {
             over: Over::Held,
             order,
             sent: sent.clone(),
+            tails: Vec::new(),
         };
         replay.run().unwrap().workloads[0].clone()
     };
@@ -213,6 +214,7 @@ fn a_trace_above_its_curve_is_named_where_it_breaks_a_bound() {
         over: Over::Held,
         order: Order::Priority,
         sent: vec![burst(0, 0.01, 20)],
+        tails: Vec::new(),
     };
     let held = replay.run().unwrap().workloads[0].clone();
     assert_eq!(held.broken, [Assumption::Curve { stage: Stage::Storage }]);
@@ -231,6 +233,7 @@ fn several_requests_inside_a_device_are_later_than_a_bound_of_one_would_be() {
             over: Over::Held,
             order: Order::Priority,
             sent: sent.clone(),
+            tails: Vec::new(),
         };
         let held = replay.run().unwrap().workloads[0].clone();
         assert!(held.broken.is_empty(), "{held:?}");
@@ -251,6 +254,7 @@ fn what_sends_nothing_is_not_seen() {
         over: Over::Held,
         order: Order::Priority,
         sent: vec![None, burst(0, 0.2, 1)],
+        tails: Vec::new(),
     };
     let replayed = replay.run().unwrap();
     assert_eq!(replayed.workloads[0].seen, None);

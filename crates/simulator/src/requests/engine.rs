@@ -307,6 +307,9 @@ impl<'a, W: Watch> Engine<'a, W> {
             self.clock.set(sender.slot, again);
         }
         let (hop, _) = self.plan.ways[workload];
+        // The request that is sent was the last one seen.
+        let tails = self.setup.tails.get(workload).filter(|tails| !tails.is_empty());
+        let tail = tails.map_or(0, |tails| tails[((sender.seen - 1) % tails.len() as u64) as usize].0);
         let id = self.pool.add(Live {
             next: NONE,
             workload: workload as u32,
@@ -325,6 +328,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             work: arrival.work,
             size: arrival.size,
             offset: arrival.offset,
+            tail,
             spent: [0; 3],
         });
         self.numbers += 1;
@@ -475,9 +479,13 @@ impl<'a, W: Watch> Engine<'a, W> {
             server.served += 1;
             let way = live.kind as usize;
             let latency = [device.settings.read_latency, device.settings.write_latency][way].0;
-            device.returning[way].push_back((self.now + latency, id));
-            if device.returning[way].len() == 1 {
-                self.clock.set(device.return_slots[way], self.now + latency);
+            let time = self.now + latency + live.tail;
+            // Those of one time in order of service; without tails that is the end.
+            let later = device.returning[way].iter().rev().take_while(|&&(other, _)| other > time).count();
+            let at = device.returning[way].len() - later;
+            device.returning[way].insert(at, (time, id));
+            if at == 0 {
+                self.clock.set(device.return_slots[way], time);
             }
             self.wake(index as u32);
             return Ok(());

@@ -39,6 +39,8 @@ pub(super) struct Live {
     pub(super) work: [f64; 3],
     pub(super) size: u64,
     pub(super) offset: Option<u64>,
+    /// Nanoseconds at a device beside its work and the device's latency.
+    pub(super) tail: u64,
     /// Nanoseconds in each stage so far.
     pub(super) spent: [u64; 3],
 }

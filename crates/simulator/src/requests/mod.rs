@@ -33,6 +33,7 @@ mod sent;
 mod server;
 mod setup;
 mod system;
+mod tails;
 mod tally;
 mod watch;
 
@@ -43,6 +44,7 @@ pub use replay::{Assumption, Held, Replay, ReplayError, Replayed, Seen};
 pub use report::{Interval, Measured, Report, Rows, ServerReport, Window};
 pub use sent::Sent;
 pub use setup::{Batch, Behind, Device, Enforced, Over, Server, Setup, StageLimits};
+pub use tails::tails;
 pub use tally::Tally;
 pub(crate) use tally::rank;
 pub use watch::{Of, Watch};

@@ -116,6 +116,13 @@ fn rank(server: &Server, ranks: &[u32], limits: &StageLimits) -> u32 {
 
 fn check_settings(setup: &Setup) -> Result<(), RequestsError> {
     let refuse = |setting, problem: String| Err(RequestsError::Setting { setting, problem });
+    let (tails, workloads) = (setup.tails.len(), setup.workloads.len());
+    if tails > 0 && tails != workloads {
+        return refuse("tails", format!("of {tails} workloads: expected of all {workloads}, or of none"));
+    }
+    if let Some(tail) = setup.tails.iter().flat_map(|tails| tails.iter()).find(|tail| tail.0 > LONGEST) {
+        return refuse("tails", format!("{tail}: expected at most 11 days"));
+    }
     if let Some(packet) = setup.packet.filter(|packet| !(1.0..1e15).contains(packet)) {
         return refuse("packet", format!("{packet} bytes: expected at least 1, and below 1e15"));
     }

@@ -33,6 +33,9 @@ pub struct Replay<'a> {
     pub order: Order,
     /// What each workload sends; None for one that is known by curves only, and sends nothing.
     pub sent: Vec<Option<Arc<[Arrival]>>>,
+    /// What requests take at devices without queueing, beside their work ([`super::tails`]), by workload; if empty, nothing, though
+    /// bounds add what is profiled.
+    pub tails: Vec<Arc<[Nanos]>>,
 }
 
 /// A replay that cannot be.
@@ -131,6 +134,14 @@ pub enum Assumption {
         /// The bound by curves, which needs no model; None if there is none.
         curves: Option<f64>,
     },
+    /// Devices that take no longer without queueing than was profiled at the SLO's percentile.
+    #[error("{requests} requests drew a longer time without queueing at {stage} than the bound adds")]
+    Tail {
+        /// How many.
+        requests: u64,
+        /// Where.
+        stage: Stage,
+    },
     /// A device that is busy while anything waits.
     #[error("{server} did not serve for {} while requests waited, because of its caps", .starved)]
     Starved {
@@ -190,6 +201,7 @@ impl Replay<'_> {
             setup.packet = Some(self.bounds.frame.max(1.0));
         }
         setup.rows = true;
+        setup.tails = self.tails.clone();
         Ok(setup)
     }
 
@@ -225,7 +237,9 @@ impl Replay<'_> {
     fn exceeded(&self, at: usize, bound: &Bound, seen: &Seen) -> bool {
         let promise = &self.system.promises[at];
         let hops: usize = promise.route.iter().map(|path| path.len() + 1).sum();
-        let most = if bound.method == Method::Snc { seen.tail } else { seen.worst };
+        // Drawn tails are within what the bound adds for the percentile only, whatever the bound.
+        let of_percentile = bound.method == Method::Snc || !self.tails.is_empty();
+        let most = if of_percentile { seen.tail } else { seen.worst };
         most.0 as f64 > bound.seconds * 1e9 * (1.0 + 1e-9) + 2.0 * hops as f64
     }
 
@@ -254,6 +268,7 @@ impl Replay<'_> {
             let over = demands.iter().filter(|demand| !within(&demand.arrivals, sent, demand.stage));
             broken.extend(over.map(|demand| Assumption::Curve { stage: demand.stage }));
         }
+        broken.extend(self.longer(at));
         let starved = report.servers.iter().filter(|server| server.starved > Nanos(0));
         broken.extend(
             starved
@@ -267,6 +282,19 @@ impl Replay<'_> {
             broken.push(Assumption::None);
         }
         broken
+    }
+
+    /// That a workload's requests drew longer times without queueing than its bound adds.
+    fn longer(&self, at: usize) -> Option<Assumption> {
+        let (sent, tails) = (self.sent[at].as_ref()?, self.tails.get(at)?);
+        let demands = &self.system.promises[at].workload.demands;
+        let demand = demands.iter().find(|demand| demand.stage == Stage::Storage)?;
+        let alone = sent
+            .iter()
+            .zip(tails.iter().cycle())
+            .map(|(arrival, tail)| arrival.work[Stage::Storage as usize] + tail.as_secs_f64());
+        let requests = alone.filter(|&alone| alone > demand.unloaded + 1e-9).count() as u64;
+        (requests > 0).then_some(Assumption::Tail { requests, stage: Stage::Storage })
     }
 
     /// Another workload of the same trace that is taken for independent.

@@ -17,6 +17,8 @@ use super::arrival::Arrival;
 pub struct Sent {
     /// By workload; None for one without a trace. Those of one trace on devices of one file share it.
     pub arrivals: Vec<Option<Arc<[Arrival]>>>,
+    /// By workload; the profile of its device, None for one without a trace or a device file.
+    pub profiles: Vec<Option<Arc<Device>>>,
     /// Device files that say how many requests are given to the device at once, and how many that is: reads and writes together.
     pub outstanding: BTreeMap<String, u64>,
 }
@@ -43,13 +45,15 @@ impl Sent {
             file.network.other.unwrap_or(NetworkWork::OTHER),
         );
         let network = network.map_err(|error| InputError::new(path, error).in_field("network"))?;
-        let mut devices: BTreeMap<String, Device> = BTreeMap::new();
+        let mut devices: BTreeMap<String, Arc<Device>> = BTreeMap::new();
         let mut known: BTreeMap<Source, Arc<[Arrival]>> = BTreeMap::new();
         let mut arrivals = Vec::with_capacity(workloads.entries.len());
+        let mut profiles = Vec::with_capacity(workloads.entries.len());
         for (entry, item) in workloads.entries.iter().zip(&file.workloads) {
             let of = &item.value;
             let Some(trace) = &of.trace else {
                 arrivals.push(None);
+                profiles.push(None);
                 continue;
             };
             let stored = entry.workload.demands.iter().any(|demand| demand.stage == Stage::Storage);
@@ -58,22 +62,23 @@ impl Sent {
                 && !devices.contains_key(name)
             {
                 let device = Device::read(&files.path(name)?.to_string_lossy())?;
-                devices.insert(name.to_owned(), device);
+                devices.insert(name.to_owned(), Arc::new(device));
             }
             let key = (trace.clone(), of.volume.clone(), device.map(str::to_owned));
             if !known.contains_key(&key) {
                 let device = device.and_then(|name| devices.get(name));
-                let read = read(trace, of.volume.as_deref(), network, device, open)?;
+                let read = read(trace, of.volume.as_deref(), network, device.map(Arc::as_ref), open)?;
                 known.insert(key.clone(), read);
             }
             arrivals.push(known.get(&key).cloned());
+            profiles.push(device.and_then(|name| devices.get(name)).cloned());
         }
-        let given = |(name, device): (String, Device)| {
+        let given = |(name, device): (String, Arc<Device>)| {
             let given = [device.outstanding.reads, device.outstanding.writes];
             let any = given.iter().any(Option::is_some);
             any.then(|| (name, given.into_iter().flatten().fold(0, u64::saturating_add)))
         };
-        Ok(Sent { arrivals, outstanding: devices.into_iter().filter_map(given).collect() })
+        Ok(Sent { arrivals, profiles, outstanding: devices.into_iter().filter_map(given).collect() })
     }
 }
 

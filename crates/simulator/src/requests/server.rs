@@ -44,7 +44,7 @@ pub(super) struct Inside {
     outstanding: u32,
     /// Bytes of reads and of writes.
     bytes: [u64; 2],
-    /// Served, and in their latency: reads, writes.
+    /// Served, and in their latency, in the order in which it ends: reads, writes.
     pub(super) returning: [VecDeque<(u64, u32)>; 2],
     pub(super) return_slots: [u32; 2],
     /// Whom it served last.

@@ -1,5 +1,7 @@
 //! What is simulated: servers, and what is enforced for each workload.
 
+use std::sync::Arc;
+
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
 use leeward_placement::volumes::Slo;
@@ -24,6 +26,9 @@ pub struct Setup {
     pub interval: Nanos,
     /// Whether a row is kept for each request.
     pub rows: bool,
+    /// For each workload, what its requests take at a device beside their work and the device's latency, one after another and from
+    /// the first again; none if there are none for a workload, or for all. In it the device serves others.
+    pub tails: Vec<Arc<[Nanos]>>,
 }
 
 impl Setup {
@@ -37,6 +42,7 @@ impl Setup {
             window: Nanos(180 * Nanos::SECOND.0),
             interval: Nanos(10 * Nanos::SECOND.0),
             rows: false,
+            tails: Vec::new(),
         }
     }
 }
