@@ -38,7 +38,7 @@ def test_the_bounds_of_the_example_are_what_the_guide_says(run: Run) -> None:
         backup = record["workloads"][-1]
         assert (backup["workload"], backup["best_effort"], backup["met"]) == ("backup", True, None)
     assert bounds["dnc"] == pytest.approx(0.053, abs=5e-4)
-    assert bounds["snc"] == pytest.approx(0.046, abs=5e-4)
+    assert bounds["snc"] == pytest.approx(0.018, abs=5e-4)
 
 
 def test_the_table_of_bounds_names_workloads_stages_queues_and_settings(run: Run) -> None:
@@ -82,7 +82,7 @@ def test_one_more_is_admitted_by_models_and_refused_in_the_worst_case(run: Run) 
     met = {one["workload"]: one["met"] for one in record["workloads"]}
     assert all(met[f"mail{number}"] for number in range(7))
     assert met["index"] is None
-    assert "best effort, asked 99 % in 10 ms" in run(*arriving).stdout
+    assert "best effort, asked 99 % in 5 ms" in run(*arriving).stdout
 
     shown = run(*arriving, "--method", "dnc")
     assert shown.returncode == 1
@@ -143,9 +143,11 @@ def test_the_json_of_curves_and_models_gives_the_bounds_of_the_trace(run: Run, t
         workloads = load(file(tmp_path, f"  - {{{where}, {source}}}\n", "buckets: 100000"), CLUSTER)
         bounds.append([workloads.bound(method)["workloads"][0]["stages"] for method in METHODS])
     assert bounds[0] == bounds[1]
-    # A model's file has the curve too, but not how long requests take without queueing.
-    network = [[stages[at]["bound_s"] for at in (0, 2)] for stages in bounds[0]]
-    assert network == [[stages[at]["bound_s"] for at in (0, 2)] for stages in bounds[2]]
+    # A model's file has the curve too, but not how long requests take without queueing; so another may be the
+    # best in all.
+    single = [at for at, method in enumerate(METHODS) if method != "best"]
+    network = [[bounds[0][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
+    assert network == [[bounds[2][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
 
 
 def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
