@@ -2,11 +2,18 @@
 
 use std::path::PathBuf;
 
+use leeward_calculus::mmpp::FitSettings;
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{Files, InputError, excerpt};
+use leeward_placement::volumes::bound::{BoundSettings, Method};
 use leeward_placement::volumes::pack::PackSettings;
-use leeward_simulator::study::{self, Draw, Kept, Overrun, Part, Shape, StudyError, TraceSettings, Traces};
+use leeward_simulator::study::{
+    self, CacheShape, Draw, Kept, Overrun, Part, Peak, ReplaySettings, Shape, StudyError, TailSettings,
+    TraceSettings, Traces,
+};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
+use leeward_traces::synthetic::Sizes;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +77,40 @@ struct AskedAdmission {
     replay: Option<String>,
     #[serde(default)]
     over: Over,
+    /// Of links in the replay, in bytes; requests are sent whole without.
+    packet: Option<f64>,
+    /// In place of that of the traces.
+    percentile: Option<f64>,
+}
+
+/// How traces become curves and models.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Made {
+    /// Whether models are fitted as released.
+    published: bool,
+}
+
+impl Made {
+    fn settings(text: &str) -> Result<TraceSettings, Refused> {
+        let Made { published } = if text.is_empty() { Made::default() } else { read(text)? };
+        let fit = if published { FitSettings::published() } else { FitSettings::default() };
+        Ok(TraceSettings { fit, ..TraceSettings::default() })
+    }
+}
+
+/// Traces of a cache that are drawn.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskedCache {
+    seed: u64,
+    count: u64,
+    seconds: f64,
+    /// Of every request of the first `small` traces, in bytes; other sizes are drawn.
+    #[serde(default)]
+    size: u64,
+    #[serde(default)]
+    small: u64,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +121,29 @@ struct AskedFirstFit {
     settings: String,
     margin: f64,
     part: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskedTails {
+    part: String,
+    bytes_per_second: f64,
+    #[serde(default)]
+    dependent: usize,
+    excess: f64,
+    #[serde(default)]
+    bounds: BoundSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskedBounds {
+    part: String,
+    shape: Machines,
+    stages: Vec<String>,
+    method: Method,
+    #[serde(default)]
+    bounds: BoundSettings,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -106,14 +170,46 @@ fn whole() -> String {
 #[pymethods]
 impl Study {
     #[new]
-    #[pyo3(signature = (files, device, threads = 1))]
-    fn new(py: Python<'_>, files: Vec<String>, device: &str, threads: usize) -> Result<Study, Refused> {
+    #[pyo3(signature = (files, device, threads = 1, made = ""))]
+    fn new(
+        py: Python<'_>,
+        files: Vec<String>,
+        device: &str,
+        threads: usize,
+        made: &str,
+    ) -> Result<Study, Refused> {
+        let settings = Made::settings(made)?;
         py.detach(|| {
             let device = Device::read(device)?;
             let folder = Files { base: PathBuf::new(), data: None };
             let texts = files.into_iter().map(|file| folder.open(&file).map(|text| (file, text)));
             let texts = texts.collect::<Result<Vec<_>, InputError>>()?;
-            let traces = Traces::read(texts, device, TraceSettings::default(), threads).map_err(refused)?;
+            let traces = Traces::read(texts, device, settings, threads).map_err(refused)?;
+            Ok(Study { traces })
+        })
+    }
+
+    /// Traces of a cache, drawn as the thesis describes its own.
+    #[staticmethod]
+    #[pyo3(signature = (asked, device, threads = 1, made = ""))]
+    fn cache(
+        py: Python<'_>,
+        asked: &str,
+        device: &str,
+        threads: usize,
+        made: &str,
+    ) -> Result<Study, Refused> {
+        let (asked, settings): (AskedCache, _) = (read(asked)?, Made::settings(made)?);
+        py.detach(|| {
+            let device = Device::read(device)?;
+            let objects = CacheShape::of(asked.seconds);
+            let sizes = Sizes::Choice(vec![(asked.size, 1.0)]);
+            let small = CacheShape { sizes, ..objects.clone() };
+            let shape = |index| if index < asked.small { &small } else { &objects };
+            let drawn = (0..asked.count)
+                .map(|index| Ok((format!("cache {index}"), shape(index).draw(asked.seed, index)?)));
+            let drawn = drawn.collect::<Result<Vec<_>, StudyError>>().map_err(refused)?;
+            let traces = Traces::of(drawn, device, settings, threads).map_err(refused)?;
             Ok(Study { traces })
         })
     }
@@ -159,8 +255,9 @@ impl Study {
                 &asked.way,
             );
             let packed = packed.map_err(refused)?;
+            let enforced = ReplaySettings { overrun: asked.over.into(), packet: None };
             let replayed =
-                self.replay(asked.replay.as_deref(), &draws, &packed.placed, &packed.system, asked.over)?;
+                self.replay(asked.replay.as_deref(), &draws, &packed.placed, &packed.system, enforced)?;
             Ok(Outcome {
                 servers: Some(packed.servers),
                 most: Some(packed.most),
@@ -213,15 +310,12 @@ impl Study {
                 &stages,
                 &asked.policy,
                 &asked.settings,
+                asked.percentile,
             );
             let admitted = admitted.map_err(refused)?;
-            let replayed = self.replay(
-                asked.replay.as_deref(),
-                &draws,
-                &admitted.admitted,
-                &admitted.system,
-                asked.over,
-            )?;
+            let enforced = ReplaySettings { overrun: asked.over.into(), packet: asked.packet };
+            let replayed =
+                self.replay(asked.replay.as_deref(), &draws, &admitted.admitted, &admitted.system, enforced)?;
             Ok(Outcome {
                 servers: None,
                 most: None,
@@ -232,6 +326,82 @@ impl Study {
         });
         as_python(py, &outcome?)
     }
+
+    /// Bounds on the last of some draws on one path, by each analysis.
+    fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
+        let asked: AskedTails = read(asked)?;
+        let (part, draws) = (named(&asked.part)?, of_python(draws));
+        let AskedTails { bytes_per_second: bytes, dependent, excess, bounds, .. } = asked;
+        let settings = TailSettings { bytes, dependent, excess, bounds };
+        let found = py.detach(|| study::tails(&self.traces, part, &draws, &settings)).map_err(refused)?;
+        as_python(py, &Bounded::from(found))
+    }
+
+    /// The bound of every draw, each on its client and server, in seconds.
+    fn bounds(
+        &self,
+        py: Python<'_>,
+        draws: Vec<Drawn>,
+        links: Vec<(usize, usize)>,
+        asked: &str,
+    ) -> Result<Vec<Option<f64>>, Refused> {
+        let asked: AskedBounds = read(asked)?;
+        let (part, draws) = (named(&asked.part)?, of_python(draws));
+        let stages: Vec<Stage> =
+            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, Refused>>()?;
+        let (shape, AskedBounds { method, bounds, .. }) = (asked.shape.shape(), asked);
+        py.detach(|| {
+            study::bounds_of_all(&self.traces, part, &draws, &links, &shape, &stages, method, bounds)
+        })
+        .map_err(refused)
+    }
+
+    /// Peaks and means of draws over windows, and of all of them together.
+    fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
+        let (part, draws) = (named(part)?, of_python(draws));
+        let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
+        let found = py.detach(|| study::peaks(&self.traces, part, &draws, window)).map_err(refused)?;
+        let (each, all) = found;
+        let each: Vec<Peaked> = each.into_iter().map(Peaked::from).collect();
+        as_python(py, &Peaks { each, all: all.into() })
+    }
+}
+
+#[derive(Serialize)]
+struct Bounded {
+    dnc: Option<f64>,
+    priority_meister: Option<f64>,
+    bipartite: Option<f64>,
+    hop_by_hop: Option<f64>,
+    convolution: Option<f64>,
+}
+
+impl From<study::Tails> for Bounded {
+    fn from(tails: study::Tails) -> Bounded {
+        let study::Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution } = tails;
+        Bounded { dnc, priority_meister, bipartite, hop_by_hop, convolution }
+    }
+}
+
+#[derive(Serialize)]
+struct Peaks {
+    each: Vec<Peaked>,
+    all: Peaked,
+}
+
+#[derive(Serialize)]
+struct Peaked {
+    requests: f64,
+    mean_requests: f64,
+    bytes: f64,
+    mean_bytes: f64,
+}
+
+impl From<Peak> for Peaked {
+    fn from(peak: Peak) -> Peaked {
+        let Peak { requests, mean_requests, bytes, mean_bytes } = peak;
+        Peaked { requests, mean_requests, bytes, mean_bytes }
+    }
 }
 
 impl Study {
@@ -241,11 +411,10 @@ impl Study {
         draws: &[Draw],
         of: &[usize],
         system: &leeward_placement::volumes::System,
-        over: Over,
+        enforced: ReplaySettings,
     ) -> Result<Option<Vec<Replayed>>, Refused> {
         let Some(part) = part else { return Ok(None) };
-        let kept =
-            study::replay(&self.traces, named(part)?, draws, of, system, over.into()).map_err(refused)?;
+        let kept = study::replay(&self.traces, named(part)?, draws, of, system, enforced).map_err(refused)?;
         Ok(Some(kept.into_iter().map(Replayed::from).collect()))
     }
 }

@@ -1,13 +1,16 @@
 //! Studies: the same draws for every way, whatever is asked of them and with however many threads traces are read.
 
+use leeward_fabric::Nanos;
 use leeward_fabric::input::Text;
+use leeward_placement::volumes::bound::{BoundSettings, Method};
 use leeward_placement::volumes::pack::PackSettings;
 use leeward_simulator::study::{
-    Draw, Overrun, Packed, Part, Shape, StudyError, TraceSettings, Traces, admit, draws, first_fit,
-    fits_alone, links, pack, replay, visits,
+    CacheShape, Draw, Overrun, Packed, Part, ReplaySettings, Shape, StudyError, TailSettings, TraceSettings,
+    Traces, admit, bounds_of_all, draws, first_fit, fits_alone, links, pack, peaks, replay, tails, visits,
 };
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
+use leeward_traces::synthetic::Sizes;
 use proptest::prelude::*;
 
 const DEVICE: &str = r#"{"table": [{"size_bytes": 4096, "read_iops": 1000, "write_iops": 500}]}"#;
@@ -127,7 +130,8 @@ fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
     let drawn = from_the_start(draws(5, 9, &[(0, 0.3), (1, 0.3), (2, 0.3)]).unwrap());
     let packed = packed(&traces, &drawn, "compactor");
     let kept =
-        replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system, Overrun::Enforced).unwrap();
+        replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system, ReplaySettings::default())
+            .unwrap();
     assert_eq!(kept.len(), 9);
     for (kept, draw) in kept.iter().zip(&drawn) {
         let requests = [300, 1200, 2100][draw.trace];
@@ -163,7 +167,8 @@ fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demo
     let settings = PackSettings::default();
     let packed = pack(&traces, Part::First, &drawn, None, &SHAPE, &settings, "").unwrap();
     let late = [Overrun::Enforced, Overrun::Demoted, Overrun::Unlimited].map(|overrun| {
-        let kept = replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, overrun).unwrap();
+        let settings = ReplaySettings { overrun, packet: None };
+        let kept = replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, settings).unwrap();
         kept[0].late
     });
     assert!(late[0] > 1000, "{late:?}");
@@ -177,17 +182,28 @@ fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
     let shape = Shape { clients: 2, servers: 1, bytes: 1e6, ..SHAPE };
     let on = links(2, 20, 2, 1).unwrap();
     let ask = |policy: &str| {
-        admit(&traces, Part::First, &drawn, &on, &shape, &[Stage::NetworkIn, Stage::NetworkOut], policy, "")
-            .unwrap()
+        admit(
+            &traces,
+            Part::First,
+            &drawn,
+            &on,
+            &shape,
+            &[Stage::NetworkIn, Stage::NetworkOut],
+            policy,
+            "",
+            None,
+        )
+        .unwrap()
     };
     let (none, dnc) = (ask("none"), ask("dnc"));
     assert_eq!(none.admitted.len(), 20);
     assert!(!dnc.admitted.is_empty() && dnc.admitted.len() < 20, "{}", dnc.admitted.len());
     // The second half is as the first.
-    let kept = replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system, Overrun::Enforced).unwrap();
+    let kept =
+        replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system, ReplaySettings::default()).unwrap();
     assert!(kept.iter().all(|kept| kept.met == kept.windows && kept.windows > 0));
-    let late =
-        replay(&traces, Part::Second, &drawn, &none.admitted, &none.system, Overrun::Enforced).unwrap();
+    let late = replay(&traces, Part::Second, &drawn, &none.admitted, &none.system, ReplaySettings::default())
+        .unwrap();
     assert!(late.iter().any(|kept| kept.met < kept.windows));
 }
 
@@ -205,4 +221,140 @@ fn what_is_wrong_is_named() {
     let device = Device::from_text("ssd", DEVICE).unwrap();
     let one = Traces::read(vec![("one.csv".into(), empty)], device, TraceSettings::default(), 1);
     assert!(one.is_err_and(|error| error.to_string().starts_with("trace one.csv: fewer than two requests")));
+}
+
+/// Drawn traces of a cache, of five minutes.
+fn caches(seed: u64, count: u64) -> Traces {
+    let shape = CacheShape::of(300.0);
+    let drawn = (0..count).map(|index| (format!("c{index}"), shape.draw(seed, index).unwrap())).collect();
+    Traces::of(drawn, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), 1).unwrap()
+}
+
+fn from(traces: std::ops::Range<usize>) -> Vec<Draw> {
+    traces.map(|trace| Draw { trace, start: 0.3, slo: 0.05 }).collect()
+}
+
+#[test]
+fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
+    let shape = CacheShape::of(600.0);
+    let (mut requests, mut bytes) = (0.0, 0.0);
+    for index in 0..20 {
+        let trace = shape.draw(3, index).unwrap();
+        assert_eq!(trace, shape.draw(3, index).unwrap(), "the same on every run");
+        assert!(trace.is_sorted_by_key(|request| request.at));
+        assert!(trace.iter().all(|request| request.size <= 256 << 10 && request.size > 0));
+        // A third of the thesis' half hours of 100 to 600 thousand.
+        assert!((30e3..200e3).contains(&(trace.len() as f64)), "{}", trace.len());
+        requests += trace.len() as f64;
+        bytes += trace.iter().map(|request| request.size as f64).sum::<f64>();
+    }
+    assert!((22e3..34e3).contains(&(bytes / requests)), "{} bytes in the mean", bytes / requests);
+    let traces = caches(3, 20);
+    let (each, all) = peaks(&traces, Part::Whole, &from(0..20), Nanos::SECOND).unwrap();
+    let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
+    assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
+    assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
+    // Together they are smoother than each, and no more comes than when all peaks meet.
+    let sum: f64 = each.iter().map(|peak| peak.requests).sum();
+    assert!(all.requests < 0.7 * sum && all.requests >= all.mean_requests, "{} of {sum}", all.requests);
+}
+
+#[test]
+fn a_cache_that_is_none_and_a_window_that_is_none_are_refused() {
+    let shape = CacheShape::of(60.0);
+    let wrong = [
+        CacheShape { seconds: f64::NAN, ..shape.clone() },
+        CacheShape { seconds: 1e12, ..shape.clone() },
+        CacheShape { burst: 0.0, ..shape.clone() },
+        CacheShape { rate: (20.0, 10.0), ..shape.clone() },
+        CacheShape { height: (0.0, 2.0), ..shape.clone() },
+        CacheShape { sizes: Sizes::Choice(Vec::new()), ..shape },
+    ];
+    for shape in wrong {
+        let error = shape.draw(1, 0).unwrap_err();
+        assert!(matches!(error, StudyError::Draw { .. }), "{error}");
+    }
+    assert!(peaks(&traces(&[3], 1), Part::Whole, &from(0..1), Nanos(10)).is_err());
+}
+
+#[test]
+fn each_analysis_of_a_path_is_a_bound_and_the_one_of_the_thesis_is_the_lowest() {
+    let traces = caches(5, 6);
+    let settings =
+        TailSettings { bytes: 125e6, dependent: 0, excess: 1e-3, bounds: BoundSettings::default() };
+    let ask = |draws: &[Draw], settings: &TailSettings| tails(&traces, Part::Whole, draws, settings).unwrap();
+    let found = ask(&from(0..6), &settings);
+    let [bipartite, hop_by_hop, convolution] =
+        [found.bipartite, found.hop_by_hop, found.convolution].map(Option::unwrap);
+    assert!(bipartite <= hop_by_hop && bipartite <= convolution, "{found:?}");
+    assert!(found.dnc.unwrap() > 0.0 && found.priority_meister.unwrap() > 0.0);
+    let dependent = ask(&from(0..6), &TailSettings { dependent: 6, ..settings });
+    assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == found.dnc);
+    // More nines cost more, and the worst case asks for none of them.
+    let rarer = ask(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
+    assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == found.dnc);
+    for excess in [0.0, 1.0, f64::NAN] {
+        assert!(tails(&traces, Part::Whole, &from(0..1), &TailSettings { excess, ..settings }).is_err());
+    }
+    assert!(tails(&traces, Part::Whole, &[], &settings).is_err());
+}
+
+#[test]
+fn replayed_tails_stay_below_bounds_by_models() {
+    let traces = caches(7, 6);
+    let drawn: Vec<Draw> =
+        (0..6).map(|trace| Draw { trace, start: 0.1, slo: 0.02 * (1 + trace) as f64 }).collect();
+    let shape = Shape { clients: 1, servers: 1, bytes: 50e6, ..SHAPE };
+    let (on, stages) = (vec![(0, 0); 6], [Stage::NetworkIn, Stage::NetworkOut]);
+    let bounds = |settings| {
+        bounds_of_all(&traces, Part::Whole, &drawn, &on, &shape, &stages, Method::Snc, settings).unwrap()
+    };
+    let all = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "none", "", None).unwrap();
+    let free = ReplaySettings { overrun: Overrun::Unlimited, packet: Some(1500.0) };
+    let kept = replay(&traces, Part::Whole, &drawn, &all.admitted, &all.system, free).unwrap();
+    let (ours, steps) = (
+        bounds(BoundSettings::default()),
+        bounds(BoundSettings { blocks: false, ..BoundSettings::default() }),
+    );
+    for ((kept, ours), steps) in kept.iter().zip(ours).zip(steps) {
+        let (ours, steps) = (ours.unwrap(), steps.unwrap());
+        assert!(kept.tail <= ours && ours <= steps, "{} {ours} {steps}", kept.tail);
+    }
+}
+
+#[test]
+fn limits_hold_back_and_a_replay_without_them_does_not() {
+    let traces = traces(&[40, 40], 1);
+    let drawn = from_the_start(draws(2, 2, &[(0, 0.4), (1, 0.4)]).unwrap());
+    let shape = Shape { clients: 1, servers: 1, bytes: 1e6, ..SHAPE };
+    let on = links(2, 2, 1, 1).unwrap();
+    let stages = [Stage::NetworkOut];
+    let limited = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "silo++", "", None).unwrap();
+    assert_eq!(limited.admitted.len(), 2);
+    let largest = |overrun| {
+        let settings = ReplaySettings { overrun, packet: None };
+        let kept =
+            replay(&traces, Part::Whole, &drawn, &limited.admitted, &limited.system, settings).unwrap();
+        kept.iter().map(|kept| kept.largest).fold(0.0, f64::max)
+    };
+    let (held, free) = (largest(Overrun::Enforced), largest(Overrun::Unlimited));
+    assert!(held > 2.0 * free, "{held} and {free}");
+}
+
+#[test]
+fn a_lower_percentile_of_slos_admits_no_fewer_by_models() {
+    let traces = caches(9, 8);
+    let drawn: Vec<Draw> =
+        (0..16).map(|at| Draw { trace: at % 8, start: at as f64 / 16.0, slo: 0.02 }).collect();
+    let shape = Shape { clients: 2, servers: 1, bytes: 60e6, ..SHAPE };
+    let on = links(9, 16, 2, 1).unwrap();
+    let count = |policy: &str, percentile| {
+        let stages = [Stage::NetworkIn, Stage::NetworkOut];
+        let found =
+            admit(&traces, Part::First, &drawn, &on, &shape, &stages, policy, "", percentile).unwrap();
+        found.admitted.len()
+    };
+    let (often, seldom) = (count("snc", Some(90.0)), count("snc", Some(99.999)));
+    assert!(often > seldom, "{often} at 90 %, {seldom} at 99.999 %");
+    assert_eq!(count("dnc", Some(90.0)), count("dnc", None));
 }

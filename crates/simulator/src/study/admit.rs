@@ -1,5 +1,7 @@
 //! Asks for draws to be admitted, one after another (SLO section 4.4).
 
+use std::sync::Arc;
+
 use leeward_placement::volumes::admit::{self, Arrival};
 use leeward_placement::volumes::pack::Site;
 use leeward_placement::volumes::{Queue, System};
@@ -19,7 +21,8 @@ pub struct Admitted {
 }
 
 /// Asks for draws in their order, each on the client and server of `links` (with its first device), by the curves and models
-/// of a part of their traces at some stages. Who is refused does not stay.
+/// of a part of their traces at some stages, at `percentile` percent in place of that of the traces if it is given. Who is refused
+/// does not stay.
 ///
 /// # Errors
 /// A policy, settings, a shape, a draw or a link that is none.
@@ -33,6 +36,7 @@ pub fn admit(
     stages: &[Stage],
     policy: &str,
     settings: &str,
+    percentile: Option<f64>,
 ) -> Result<Admitted, StudyError> {
     if links.len() < draws.len() {
         let problem = format!("{} for {} draws: expected one for each", links.len(), draws.len());
@@ -44,7 +48,10 @@ pub fn admit(
     let queues: Vec<Queue> = site.queues().to_vec();
     let mut admitted = Admitted { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
-        let workload = traces.workload(name(index), draw, part, stages, modelled)?;
+        let mut workload = traces.workload(name(index), draw, part, stages, modelled)?;
+        if let (Some(percentile), Some(slo)) = (percentile, &mut Arc::make_mut(&mut workload).slo) {
+            slo.percentile = percentile;
+        }
         let route = route(&site, link, stages)?;
         let outcome = policy.arrive(&admitted.system, Arrival { workload, route })?;
         if outcome.admitted() {

@@ -20,23 +20,29 @@
 //! there are.
 
 mod admit;
+mod cache;
 mod contend;
 mod draw;
 mod error;
 mod first_fit;
 mod member;
 mod pack;
+mod peaks;
 mod replay;
 mod site;
+mod tails;
 mod traces;
 
 pub use admit::{Admitted, admit};
+pub use cache::CacheShape;
 pub use contend::{Contenders, Contest, Fared, Scheduler};
 pub use draw::{Draw, draws, links, visits};
 pub use error::StudyError;
 pub use first_fit::first_fit;
 pub use member::{Instead, Load, Member, Sends};
 pub use pack::{Packed, Step, fits_alone, pack};
-pub use replay::{Kept, Overrun, replay};
+pub use peaks::{Peak, peaks};
+pub use replay::{Kept, Overrun, ReplaySettings, replay};
 pub use site::Shape;
+pub use tails::{TailSettings, Tails, bounds_of_all, tails};
 pub use traces::{Part, TraceSettings, Traces};

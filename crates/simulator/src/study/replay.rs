@@ -31,6 +31,15 @@ impl Overrun {
     }
 }
 
+/// What is enforced in a replay.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ReplaySettings {
+    /// What is done about requests over a limit. Bounds by models take no limits for granted.
+    pub overrun: Overrun,
+    /// The largest packet of a link, in bytes; None: requests are sent whole.
+    pub packet: Option<f64>,
+}
+
 /// What a promise came to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Kept {
@@ -61,7 +70,7 @@ pub fn replay(
     draws: &[Draw],
     of: &[usize],
     system: &System,
-    overrun: Overrun,
+    settings: ReplaySettings,
 ) -> Result<Vec<Kept>, StudyError> {
     if of.len() != system.promises.len() {
         let problem = format!("{} for {} promises: expected one for each", of.len(), system.promises.len());
@@ -69,7 +78,8 @@ pub fn replay(
     }
     let outstanding = traces.device().outstanding.reads.unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let mut setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
-    overrun.set(&mut setup);
+    settings.overrun.set(&mut setup);
+    setup.packet = settings.packet;
     let mut sources = Vec::with_capacity(of.len());
     for (&index, promise) in of.iter().zip(&system.promises) {
         let draw = draws.get(index).ok_or_else(|| {

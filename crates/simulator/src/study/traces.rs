@@ -86,6 +86,19 @@ impl Traces {
             let requests = Requests::open(text, &ReadSettings::default())?;
             traces.push((name, requests.collect::<Result<Vec<_>, InputError>>()?));
         }
+        Traces::of(traces, device, settings, threads)
+    }
+
+    /// Takes traces by name, each in order of time.
+    ///
+    /// # Errors
+    /// The first, in order, that has no curve.
+    pub fn of(
+        traces: Vec<(String, Vec<Request>)>,
+        device: Device,
+        settings: TraceSettings,
+        threads: usize,
+    ) -> Result<Traces, StudyError> {
         let next = AtomicUsize::new(0);
         let made: Vec<OnceLock<Result<[Known; 3], StudyError>>> =
             traces.iter().map(|_| OnceLock::new()).collect();

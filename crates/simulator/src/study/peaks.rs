@@ -1,0 +1,63 @@
+//! How far peaks are above the mean, of traces by themselves and of all together (SLO figures 4.2 and 4.9).
+
+use leeward_fabric::Nanos;
+use leeward_traces::Stage;
+
+use super::traces::{Part, Traces};
+use super::{Draw, StudyError};
+
+/// What comes in the fullest window, and in a mean one.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Peak {
+    /// Requests of the window with most.
+    pub requests: f64,
+    /// Requests of a mean window.
+    pub mean_requests: f64,
+    /// Payload of the window with most, in bytes.
+    pub bytes: f64,
+    /// Payload of a mean window.
+    pub mean_bytes: f64,
+}
+
+/// The peaks of draws over windows of so long, and of all draws together.
+///
+/// # Errors
+/// A draw of no trace, or a window that is none.
+pub fn peaks(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    window: Nanos,
+) -> Result<(Vec<Peak>, Peak), StudyError> {
+    if window < Nanos(1_000_000) {
+        let problem = format!("{} s: expected at least a millisecond", window.as_secs_f64());
+        return Err(StudyError::draw("window", problem));
+    }
+    let mut all: Vec<(f64, f64)> = Vec::new();
+    let mut each = Vec::with_capacity(draws.len());
+    for draw in draws {
+        let arrivals = traces.arrivals(draw, part, &[Stage::NetworkOut])?;
+        let first = arrivals.first().map_or(Nanos(0), |arrival| arrival.at);
+        let mut own: Vec<(f64, f64)> = Vec::new();
+        for arrival in arrivals {
+            let at = (arrival.at.since(first).0 / window.0) as usize;
+            own.resize(own.len().max(at + 1), (0.0, 0.0));
+            own[at].0 += 1.0;
+            own[at].1 += arrival.size as f64;
+        }
+        all.resize(all.len().max(own.len()), (0.0, 0.0));
+        all.iter_mut().zip(&own).for_each(|(sum, own)| *sum = (sum.0 + own.0, sum.1 + own.1));
+        each.push(peak(&own));
+    }
+    Ok((each, peak(&all)))
+}
+
+fn peak(windows: &[(f64, f64)]) -> Peak {
+    let count = windows.len().max(1) as f64;
+    let of = |pick: fn(&(f64, f64)) -> f64| {
+        let values = windows.iter().map(pick);
+        (values.clone().fold(0.0, f64::max), values.sum::<f64>() / count)
+    };
+    let ((requests, mean_requests), (bytes, mean_bytes)) = (of(|window| window.0), of(|window| window.1));
+    Peak { requests, mean_requests, bytes, mean_bytes }
+}

@@ -1,0 +1,142 @@
+//! Bounds of one path by each analysis (SLO figures 4.7, 4.8 and 4.13), and of every workload of a site (SLO figure 4.14).
+
+use leeward_calculus::snc::{self, Analysis, Latency};
+use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method};
+use leeward_placement::volumes::priorities::by_slo;
+use leeward_placement::volumes::{Promise, System};
+use leeward_traces::Stage;
+
+use super::admit::route;
+use super::pack::name;
+use super::traces::{Part, Traces};
+use super::{Draw, Shape, StudyError};
+
+/// Bounds on the latency of the last of several workloads, in seconds; None where there is none.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tails {
+    /// Deterministic, by curves.
+    pub dnc: Option<f64>,
+    /// Deterministic, by the program of PriorityMeister.
+    pub priority_meister: Option<f64>,
+    /// Stochastic, as SNC-Meister analyses it.
+    pub bipartite: Option<f64>,
+    /// Stochastic, queue by queue.
+    pub hop_by_hop: Option<f64>,
+    /// Stochastic, by the convolution of what each queue leaves.
+    pub convolution: Option<f64>,
+}
+
+/// What is bounded how.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TailSettings {
+    /// Bytes a second of both links.
+    pub bytes: f64,
+    /// How many of the workloads, from the first, depend on one another.
+    pub dependent: usize,
+    /// The share of requests, or of time, that may be later than a stochastic bound; above 0 and below 1.
+    pub excess: f64,
+    /// How bounds are made.
+    pub bounds: BoundSettings,
+}
+
+/// Bounds on what the last of some draws gets from one server over its link and that of one client; each comes after those before it
+/// in priority.
+///
+/// # Errors
+/// No draw, one of no trace, or settings that are none.
+pub fn tails(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    settings: &TailSettings,
+) -> Result<Tails, StudyError> {
+    let Some(last) = draws.len().checked_sub(1) else {
+        return Err(StudyError::draw("draws", "none: expected at least one"));
+    };
+    let stages = [Stage::NetworkOut];
+    let shape = Shape { clients: 1, slots: None, servers: 1, devices: 1, bytes: settings.bytes };
+    let site = shape.site()?;
+    let route = route(&site, (0, 0), &stages)?;
+    let mut promises = Vec::with_capacity(draws.len());
+    for (index, draw) in draws.iter().enumerate() {
+        let workload = traces.workload(name(index), draw, part, &stages, true)?;
+        let limits = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
+        promises.push(Promise { workload, route: route.clone(), priorities: vec![index as u32], limits });
+    }
+    let system = System { queues: site.queues().to_vec(), promises };
+    let mut network = network(&system, settings)?;
+    let mut stochastic = |analysis| -> Result<Option<f64>, StudyError> {
+        let bound = network.stage_bound_beyond(last, 0, settings.excess, analysis);
+        let bound = bound.map_err(|error| StudyError::draw("tails", error.to_string()))?;
+        Ok(Latency::seconds(&bound))
+    };
+    let (bipartite, hop_by_hop, convolution) = (
+        stochastic(Analysis::Bipartite)?,
+        stochastic(Analysis::HopByHop)?,
+        stochastic(Analysis::Convolution)?,
+    );
+    let mut bounds = Bounds::new(&system, settings.bounds)?;
+    let mut certain = |method| bounds.bound(last, method).ok().map(|bound| bound.seconds);
+    let (dnc, priority_meister) = (certain(Method::Dnc), certain(Method::PriorityMeister));
+    Ok(Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution })
+}
+
+fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, StudyError> {
+    let queue = |(index, queue): (usize, &leeward_placement::volumes::Queue)| snc::Queue {
+        name: index.to_string(),
+        rate: queue.capacity,
+    };
+    let queues: Vec<snc::Queue> = system.queues.iter().enumerate().map(queue).collect();
+    let mut workloads = Vec::with_capacity(system.promises.len());
+    for (index, promise) in system.promises.iter().enumerate() {
+        let demand = &promise.workload.demands[0];
+        let arrivals = demand.model.clone().expect("workloads were made with models");
+        let depends = index > 0 && index < settings.dependent;
+        workloads.push(snc::Workload {
+            name: promise.workload.name.clone(),
+            percentile: 50.0,
+            priority: promise.priorities[0],
+            dependencies: if depends { vec![name(0)] } else { Vec::new() },
+            stages: vec![snc::Stage {
+                queues: promise.route[0].iter().map(usize::to_string).collect(),
+                arrivals,
+            }],
+        });
+    }
+    let mut network = snc::Network::new(&queues, &workloads)
+        .map_err(|error| StudyError::draw("tails", error.to_string()))?;
+    network.by_request(settings.bounds.by_request);
+    network.lyapunov(settings.bounds.lyapunov);
+    network.blocks(settings.bounds.blocks);
+    Ok(network)
+}
+
+/// The bound of every draw, each on its client and server with priorities by SLO, in seconds; None where there is none.
+///
+/// # Errors
+/// A draw, a link, a shape or settings that are none.
+#[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
+pub fn bounds_of_all(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    links: &[(usize, usize)],
+    shape: &Shape,
+    stages: &[Stage],
+    method: Method,
+    settings: BoundSettings,
+) -> Result<Vec<Option<f64>>, StudyError> {
+    let site = shape.site()?;
+    let mut promises = Vec::with_capacity(draws.len());
+    for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
+        let workload = traces.workload(name(index), draw, part, stages, true)?;
+        let limits = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
+        let route = route(&site, link, stages)?;
+        promises.push(Promise { workload, route, priorities: vec![0; stages.len()], limits });
+    }
+    let mut system = System { queues: site.queues().to_vec(), promises };
+    by_slo(&mut system);
+    let mut bounds = Bounds::new(&system, settings)?;
+    let seconds = |promise| bounds.bound(promise, method).ok().map(|bound| bound.seconds);
+    Ok((0..system.promises.len()).map(seconds).collect())
+}
