@@ -423,16 +423,31 @@ class Study:
     A draw is (trace, where it begins as a share of its length, SLO in seconds). What is asked for is JSON.
     """
 
-    def __new__(cls, files: list[str], device: str, threads: int = 1) -> Study:
+    def __new__(cls, files: list[str], device: str, threads: int = 1, made: str = "") -> Study:
         """Reads traces and a device file, and makes curves of each trace and its halves.
 
         Args:
             files: Of the traces.
             device: The device file.
             threads: How many make curves.
+            made: How, as JSON: `published`, whether models are fitted as released.
 
         Raises:
             InputError: A file cannot be read, or a trace or a half of one has fewer than two requests.
+        """
+
+    @staticmethod
+    def cache(asked: str, device: str, threads: int = 1, made: str = "") -> Study:
+        """Traces of lookups in a cache, drawn as the thesis describes its own.
+
+        Args:
+            asked: As JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first `small`.
+            device: The device file.
+            threads: How many make curves.
+            made: As for files.
+
+        Raises:
+            InputError: What is asked for, or the device, is none.
         """
 
     def __len__(self) -> int: ...
@@ -454,6 +469,17 @@ class Study:
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
     ) -> dict[str, Any]:
         """Asks for draws to be admitted in order, each on its client and server; replays those that are."""
+
+    def tails(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, float | None]:
+        """Bounds on the last of some draws on one path, in seconds, by each analysis."""
+
+    def bounds(
+        self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
+    ) -> list[float | None]:
+        """The bound of every draw, each on its client and server, in seconds."""
+
+    def peaks(self, draws: list[tuple[int, float, float]], part: str, window_s: float) -> dict[str, Any]:
+        """Peaks and means of draws over windows: of `each`, and of `all` together."""
 
 def study_draws(seed: int, count: int, from_: list[tuple[int, float]], /) -> list[tuple[int, float, float]]:
     """So many workloads, each one of some (trace, SLO) with replacement and begun anywhere."""

@@ -12,9 +12,12 @@ from leeward.errors import InputError
 from leeward.reproduce import Row, kept, reproduce
 from leeward.reproduce.slo import (
     admission,
+    analyses,
     bottleneck,
+    caches,
     contest,
     misbehaving,
+    optimum,
     packing,
     perform,
     schedulers,
@@ -56,8 +59,20 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "BESIDE", 12)
     monkeypatch.setattr(packing, "WHOLE", 20)
     monkeypatch.setattr(packing, "TIMED", (4, 8))
-    monkeypatch.setattr(admission, "WORKLOADS", 10)
     monkeypatch.setattr(admission, "STORED", 8)
+    monkeypatch.setattr(admission, "SETS", 1)
+    monkeypatch.setattr(caches, "TRACES", 3)
+    monkeypatch.setattr(caches, "SMALL", 2)
+    monkeypatch.setattr(caches, "SECONDS", 20.0)
+    monkeypatch.setattr(caches, "WORKLOADS", 8)
+    monkeypatch.setattr(analyses, "ON_PATH", (2, 3))
+    monkeypatch.setattr(analyses, "SEVEN", 3)
+    monkeypatch.setattr(analyses, "DEPENDENT", (0, 2, 3))
+    monkeypatch.setattr(analyses, "NINES", (1, 3, 8, 33))
+    monkeypatch.setattr(analyses, "SIZES", (3, 6))
+    monkeypatch.setattr(optimum, "SMALL", 2)
+    monkeypatch.setattr(optimum, "LARGE", 3)
+    monkeypatch.setattr(optimum, "SCALES", (1, 2))
     short(monkeypatch)
 
 
@@ -145,10 +160,35 @@ def test_more_devices_a_server_never_need_more_servers_here() -> None:
 def test_who_is_admitted_is_of_those_that_ask_and_the_same_again() -> None:
     outcome = admission.network(1)
     assert outcome == admission.network(1)
-    assert outcome["count"] == 10
-    for name in admission.POLICIES:
-        assert 0 <= outcome[name]["admitted"] <= 10
-        assert (outcome[name]["bytes"] > 0) == (outcome[name]["admitted"] > 0)
+    for of in outcome.values():
+        assert of[admission.NONE]["admitted"] == caches.WORKLOADS
+        for name in admission.POLICIES:
+            assert 0 <= of[name]["missed"] <= of[name]["admitted"] <= caches.WORKLOADS
+            assert (of[name]["bytes"] > 0) == (of[name]["admitted"] > 0)
+
+
+@pytest.mark.usefixtures("small")
+def test_more_nines_never_lower_a_bound_and_leave_the_worst_case_as_it_is() -> None:
+    for of in analyses.nines(1).values():
+        tails = [of[str(nines)] for nines in analyses.NINES]
+        stochastic = [one["bipartite"] for one in tails]
+        assert stochastic == sorted(stochastic)
+        assert len({one["dnc"] for one in tails}) == 1
+
+
+@pytest.mark.usefixtures("small")
+def test_the_optimum_admits_no_fewer_than_the_first_that_miss_nothing() -> None:
+    outcome = optimum.optimum(1)
+    best = outcome[optimum.OPT]["admitted"]
+    drawn, on = caches.draws(1), caches.links(1)
+    assert caches.admit("none", drawn[:best], on[:best])["missed"] == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_the_worst_case_is_the_same_at_any_percentile() -> None:
+    outcome = admission.percentiles(1)
+    assert outcome["90 DNC"] == outcome["99.9 DNC"] | {"missed": outcome["90 DNC"]["missed"]}
+    assert 0 <= outcome["90 SNC"]["admitted"] <= outcome["count"]
 
 
 def test_without_traces_each_figure_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

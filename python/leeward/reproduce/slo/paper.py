@@ -27,6 +27,29 @@ STORAGE_SNC = 62.0
 """Percent of workloads that SNC admits more with storage (figure 4.16)."""
 STORAGE_DNC = 156.0 / 560.0 * 100
 """Percent of workloads that DNC admits with storage (figure 4.16)."""
+STORAGE_LATE = 383.0 / 560.0 * 100
+"""Percent of workloads that miss their SLO without admission control, with storage (figure 4.16)."""
+
+PEAKS = (2.0, 6.0)
+"""Least and most peak request rate over the mean (figure 4.9)."""
+NINES = 33.0
+"""Nines of the percentile at which SNC passes DNC (figure 4.13)."""
+OPT_SNC = 93.0
+"""Percent of OPT that SNC admits: within 7 %, median (figure 4.11)."""
+OPT_OTHERS = 50.0
+"""Percent of OPT that the other systems admit, about (figure 4.11)."""
+SMALL_BYTES = 3.0
+"""Bytes of SNC over those of the others, beside workloads of small requests; above this (figure 4.12)."""
+DNC_ALL = 29.0
+"""Percent of workloads that DNC admits, at either percentile (figures 4.17 and 4.18)."""
+SNC_999 = 51.0
+"""Percent of workloads that SNC admits at 99.9 % (figure 4.17)."""
+SNC_90 = 57.0
+"""Percent of workloads that SNC admits at 90 % (figure 4.18)."""
+MIXED_999 = 54.0
+"""Percent of workloads that SNC admits more at 99.9 %, over sets of SLOs (figure 4.19)."""
+MIXED_90 = 67.0
+"""The same at 90 %."""
 
 LIMITED = {"one": 0.0, "all": 100.0}
 """Percent of its one run in which two workloads keep their SLOs beside one that misbehaves: with any one

@@ -12,9 +12,13 @@ from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row, missing
 from leeward.reproduce.slo import (
     admission,
+    analyses,
     bottleneck,
+    bursts,
+    caches,
     held_out,
     misbehaving,
+    optimum,
     packing,
     pictures,
     profile,
@@ -64,9 +68,19 @@ def _one() -> object:
     return [world.COUNTS, world.RANDOM, list(world.WAYS)]
 
 
+def _drawn() -> object:
+    of = caches
+    return [of.TRACES, of.SECONDS, of.SEED, of.PACKET, of.SMALL, of.WORKLOADS, of.CLIENTS, of.SERVERS]
+
+
+def _analysed() -> object:
+    of = analyses
+    return [_drawn(), of.ON_PATH, of.SEVEN, of.DEPENDENT, of.NINES, of.SIZES, optimum.SCALES]
+
+
 def _admitted() -> object:
     of = admission
-    return [of.WORKLOADS, of.CLIENTS, of.SERVERS, of.STORED, of.LINK]
+    return [_drawn(), of.STORED, of.SETS, of.LOAD]
 
 
 FIGURES = {
@@ -145,6 +159,67 @@ FIGURES = {
         schedulers.constants,
         released=False,
     ),
+    "4.2": Figure(
+        "three traces together against the sum of their peaks",
+        bursts.together,
+        bursts.rows_together,
+        None,
+        _drawn,
+    ),
+    "4.7": Figure(
+        "the three analyses on one path",
+        analyses.methods,
+        analyses.rows_methods,
+        partial(pictures.bars, unit="x", label="bound over SNC-Meister's"),
+        _analysed,
+    ),
+    "4.8": Figure(
+        "workloads that depend on one another",
+        analyses.dependence,
+        analyses.rows_dependence,
+        partial(pictures.bars, unit="x", label="bound over DNC's", line=1.0, words="DNC"),
+        _analysed,
+    ),
+    "4.9": Figure("peaks over means", bursts.ratios, bursts.rows_ratios, None, _drawn, 1),
+    "4.10": Figure(
+        "workloads admitted on networks (figure 4.4 too)",
+        admission.network,
+        admission.rows_network,
+        partial(pictures.bars, unit="workloads", label="workloads"),
+        _admitted,
+    ),
+    "4.11": Figure(
+        "admission against the optimum",
+        optimum.optimum,
+        optimum.rows_optimum,
+        partial(pictures.bars, unit="%", label="admitted of OPT, %"),
+        _analysed,
+    ),
+    "4.12": Figure("small requests beside large ones", optimum.small, optimum.rows_small, None, _analysed),
+    "4.13": Figure("bounds by nines of the percentile", analyses.nines, analyses.rows_nines, None, _analysed),
+    "4.14": Figure("time of all bounds", analyses.clock, analyses.rows_clock, None, _analysed),
+    "4.15": Figure("admission on larger clusters", optimum.scale, optimum.rows_scale, None, _analysed),
+    "4.16": Figure(
+        "workloads admitted with storage",
+        admission.storage,
+        admission.rows_storage,
+        partial(pictures.bars, unit="workloads", label="workloads"),
+        _admitted,
+    ),
+    "4.17": Figure(
+        "workloads admitted with storage, at 99.9 % and 90 % (figure 4.18 too)",
+        admission.percentiles,
+        admission.rows_percentiles,
+        partial(pictures.bars, unit="%", label="%"),
+        _admitted,
+    ),
+    "4.19": Figure(
+        "workloads admitted with storage, over sets of SLOs",
+        admission.mixtures,
+        admission.rows_mixtures,
+        None,
+        _admitted,
+    ),
     "5.4": Figure(
         "servers under each way to choose limits",
         packing.same_and_random,
@@ -184,20 +259,6 @@ FIGURES = {
         _many,
     ),
     "5.12": Figure("several limiters a stage", packing.several, packing.rows_several, None, _one),
-    "4.10": Figure(
-        "workloads admitted on networks (figure 4.4 too)",
-        admission.network,
-        admission.rows_network,
-        partial(pictures.bars, unit="workloads", label="workloads"),
-        _admitted,
-    ),
-    "4.16": Figure(
-        "workloads admitted with storage",
-        admission.storage,
-        admission.rows_storage,
-        partial(pictures.bars, unit="workloads", label="workloads"),
-        _admitted,
-    ),
 }
 """By the names that `--figure` takes."""
 

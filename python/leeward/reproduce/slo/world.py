@@ -59,18 +59,18 @@ def absent() -> str | None:
     return None
 
 
-def study() -> Study:
-    """The traces of the folder."""
+def study(released: bool = False) -> Study:
+    """The traces of the folder; with models as released or Leeward's."""
     folder = data.found()
     if folder is None:
         raise FileNotFoundError(absent())
-    return _study(folder / SET)
+    return _study(folder / SET, released)
 
 
 @cache
-def _study(folder: Path) -> Study:
+def _study(folder: Path, released: bool) -> Study:
     files = [str(path) for path in _files(folder)]
-    return Study(files, str(folder / PROFILE), threads=2)
+    return Study(files, str(folder / PROFILE), 2, json.dumps({"published": released}))
 
 
 def _files(folder: Path) -> list[Path]:
