@@ -16,8 +16,6 @@ const LONGEST_SCAN: i32 = 200;
 const FAR: f64 = 4.0;
 /// Other minima of the scan that are within this of the best are looked into as well.
 const NEAR: f64 = 1.3;
-/// Either side of a minimum of the scan is looked at in so many parts.
-const PARTS: usize = 4;
 /// How well log theta is found; the bound is then good to about the square.
 const TOLERANCE: f64 = 1e-6;
 /// A search ends when a bound falls by less than this, relatively.
@@ -363,22 +361,10 @@ impl Search<'_> {
         least.filter(|least| least.seconds.is_finite())
     }
 
-    /// The least in a bracket of thetas with their bounds, by models as they nearly are if that will do. There may be several
-    /// valleys in it, because of the gaps of convolutions: the deepest is looked for at some thetas between.
+    /// The least in a bracket of thetas with their bounds, by models as they nearly are if that will do.
     fn between(&mut self, bracket: [(f64, f64); 3]) -> Tail {
         self.models = Models::Near;
-        let [low, start, high] = bracket;
-        let mut thetas = vec![low];
-        for (from, to) in [(low.0, start.0), (start.0, high.0)] {
-            for part in 1..PARTS {
-                let theta = from + (to - from) * part as f64 / PARTS as f64;
-                thetas.push((theta, self.at(theta)));
-            }
-            thetas.push(if to == start.0 { start } else { high });
-        }
-        let least = (1..thetas.len() - 1).min_by(|&a, &b| thetas[a].1.total_cmp(&thetas[b].1));
-        let least = least.expect("there are thetas between the ends");
-        let near = self.brent([thetas[least - 1], thetas[least], thetas[least + 1]]);
+        let near = self.brent(bracket);
         self.models = Models::Exact;
         let found = Tail { seconds: self.at(near.theta), ..near };
         // Where exponents are still to be found, this is only where to begin.
