@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError, Text, read_yaml};
-use leeward_placement::volumes::bound::{Method, Unbounded, bounds};
+use leeward_placement::volumes::bound::{Method, bounds};
 use leeward_placement::volumes::file::{Congestion, ModelRecord, Workloads};
 use leeward_traces::Stage;
 use proptest::prelude::*;
@@ -107,8 +107,8 @@ fn with_congestion_at_hosts_links_of_racks_are_no_queues_and_models_give_bounds(
     assert!(bounds(&system, Method::Snc, hosts.bounds)[0].is_ok());
 
     let everywhere = read(&one(GOOD)).unwrap().system(&cluster(CLUSTER)).unwrap().system;
-    let refused = bounds(&everywhere, Method::Snc, hosts.bounds);
-    assert!(matches!(refused[0], Err(Unbounded::Route { queues: 4, .. })), "{refused:?}");
+    assert_eq!(everywhere.promises[0].route[0].len(), 4);
+    assert!(bounds(&everywhere, Method::Snc, hosts.bounds)[0].is_ok());
     assert!(bounds(&everywhere, Method::Dnc, hosts.bounds)[0].is_ok());
 }
 
@@ -422,14 +422,15 @@ fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort()
         - {name: b, client: r0h1, server: r1h1, trace: t.csv, slo: {percentile: 99, latency: 1s}}\n\
         - {name: c, client: r0h1, server: r1h1, trace: t.csv, slo: {percentile: 99, latency: 1100us}}\n";
     let new = Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there)).unwrap();
-    for name in ["dnc", "best", "none"] {
+    // Only the worst case of the second arrival is above its SLO.
+    for name in ["dnc", "snc", "best", "none"] {
         let by = there.admission(name, "").unwrap();
         let admitted = there.admit(&placed, &new, &cluster, &by).unwrap();
         let [b, c] = &admitted.arrivals[..] else { panic!("two arrivals") };
         assert_eq!((b.promise, b.refused.is_none()), (Some(1), true), "{name}");
-        assert_eq!(c.refused.is_none(), name == "none", "{name}: {c:?}");
+        assert_eq!(c.refused.is_none(), name != "dnc", "{name}: {c:?}");
         let system = &admitted.system;
-        let kept = c.promise.is_none_or(|at| system.promises[at].workload.slo.is_some() == (name == "none"));
+        let kept = c.promise.is_none_or(|at| system.promises[at].workload.slo.is_some() == (name != "dnc"));
         assert!(kept, "{name}");
         if let Some(method) = by.method {
             for (promise, bound) in system.promises.iter().zip(bounds(system, method, there.bounds)) {
@@ -438,8 +439,8 @@ fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort()
             }
         }
     }
-    // Paths of four queues are beyond models, and nothing with a device is for those that pace networks.
-    for name in ["snc", "silo++", "qjump++"] {
+    // Nothing with a device is for those that pace networks.
+    for name in ["silo++", "qjump++"] {
         let by = there.admission(name, "").unwrap();
         let admitted = there.admit(&placed, &new, &cluster, &by).unwrap();
         assert!(admitted.arrivals.iter().all(|came| came.refused.is_some()), "{name}");

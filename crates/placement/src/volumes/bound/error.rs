@@ -43,8 +43,8 @@ pub enum Unbounded {
         /// A queue of the circle, or behind one.
         queue: String,
     },
-    /// The linear program would be larger than is solved.
-    #[error("{workload}, {stage}: a program of more than {most} busy periods")]
+    /// The linear program, or the expression of a stochastic bound, would be larger than is solved: one part for each way to each queue.
+    #[error("{workload}, {stage}: more than {most} ways lead to its queues and those of what it meets")]
     Size {
         /// Which workload.
         workload: String,
@@ -92,30 +92,6 @@ pub enum Unbounded {
         of: String,
         /// By how much, at most.
         seconds: f64,
-    },
-    /// A path that the analysis of SNC-Meister does not know: the workload's own, or of one that it meets.
-    #[error("{workload}, {stage}: {of} passes {queues} queues there: stochastic bounds are for one or two")]
-    Route {
-        /// Which workload.
-        workload: String,
-        /// At which stage.
-        stage: Stage,
-        /// Which workload has the path.
-        of: String,
-        /// Queues on it.
-        queues: usize,
-    },
-    /// A queue that is first of one path and second of another.
-    #[error(
-        "{workload}, {stage}: queue {queue} is first of one path and second of another: stochastic bounds need two sides"
-    )]
-    Sides {
-        /// Which workload.
-        workload: String,
-        /// At which stage.
-        stage: Stage,
-        /// The queue.
-        queue: String,
     },
     /// Models that do not go together.
     #[error("{workload}, {stage}: {fault}")]

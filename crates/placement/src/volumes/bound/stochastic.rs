@@ -17,7 +17,8 @@ pub(super) struct Component {
     within: Vec<usize>,
     /// What may not be analysed, and what nothing of its priority or after can be bounded beside.
     faults: Vec<(usize, Fault)>,
-    network: Result<snc::Network, Whole>,
+    /// Or what is wrong with all of it.
+    network: Result<snc::Network, snc::NetworkError>,
 }
 
 /// What is wrong with a part.
@@ -25,15 +26,7 @@ pub(super) struct Component {
 enum Fault {
     NoModel,
     Held(f64),
-    Route(usize),
     Limits(Unbounded),
-}
-
-/// What is wrong with a component.
-#[derive(Clone, Debug)]
-enum Whole {
-    Sides(usize),
-    Network(snc::NetworkError),
 }
 
 impl Component {
@@ -71,18 +64,19 @@ impl Component {
         let (workload, stage) = parts.place(part);
         let network = match &mut self.network {
             Ok(network) => network,
-            Err(Whole::Sides(queue)) => {
-                return Err(Unbounded::Sides { workload, stage, queue: parts.queue(*queue) });
+            // Queues are known there by their numbers.
+            Err(snc::NetworkError::Circle { queue }) => {
+                let queue = queue.parse().map_or_else(|_| queue.clone(), |queue| parts.queue(queue));
+                return Err(Unbounded::Circle { workload, stage, queue });
             }
-            Err(Whole::Network(fault)) => {
-                return Err(Unbounded::Models { workload, stage, fault: fault.clone() });
-            }
+            Err(fault) => return Err(Unbounded::Models { workload, stage, fault: fault.clone() }),
         };
         let at = self.within.binary_search(&part).expect("a part without a fault is in the network");
         network.coarse(coarse);
         match network.stage_bound(at, 0, percentile, Analysis::Bipartite) {
             Ok(Latency::Bounded(tail)) => Ok(tail.seconds),
             Ok(Latency::Unstable(unstable)) => Err(Unbounded::Unstable { workload, stage, unstable }),
+            Err(snc::NetworkError::Size { most, .. }) => Err(Unbounded::Size { workload, stage, most }),
             Err(fault) => Err(Unbounded::Models { workload, stage, fault }),
         }
     }
@@ -92,9 +86,6 @@ fn fault(parts: &Parts<'_>, part: usize) -> Option<Fault> {
     let of = &parts.parts[part];
     if of.demand.model.is_none() {
         return Some(Fault::NoModel);
-    }
-    if of.route.len() > 2 {
-        return Some(Fault::Route(of.route.len()));
     }
     match parts.held(part) {
         Ok(seconds) => holds(seconds).then_some(Fault::Held(seconds)),
@@ -109,19 +100,13 @@ impl Fault {
         match self {
             Fault::NoModel => Unbounded::NoModel { workload, stage, of },
             Fault::Held(seconds) => Unbounded::Held { workload, stage, of, seconds },
-            Fault::Route(queues) => Unbounded::Route { workload, stage, of, queues },
             Fault::Limits(limits) => limits,
         }
     }
 }
 
-fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc::Network, Whole> {
+fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc::Network, snc::NetworkError> {
     let queues = parts.queues(component);
-    let mut second = vec![false; parts.system.queues.len()];
-    within.iter().filter_map(|&part| parts.parts[part].route.get(1)).for_each(|&queue| second[queue] = true);
-    if let Some(&part) = within.iter().find(|&&part| second[parts.parts[part].route[0]]) {
-        return Err(Whole::Sides(parts.parts[part].route[0]));
-    }
     let described: Vec<snc::Queue> = (queues.iter())
         .map(|&queue| snc::Queue { name: queue.to_string(), rate: parts.system.queues[queue].capacity })
         .collect();
@@ -144,5 +129,5 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
             }
         })
         .collect();
-    snc::Network::new(&described, &workloads).map_err(Whole::Network)
+    snc::Network::new(&described, &workloads)
 }
