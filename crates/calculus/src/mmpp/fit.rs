@@ -3,6 +3,7 @@
 //! Requests are counted per interval; an interval belongs to the state whose rate fits its count; the chain moves as
 //! the intervals did; each state has the sizes of the requests that fell into it.
 
+use super::intervals::Intervals;
 use super::levels::Levels;
 use super::model::{Mmpp, ModelError, Requests, Sigma, State};
 use super::sizes::Sizes;
@@ -39,7 +40,9 @@ pub enum Chain {
     /// Visited states only; the trace runs to its end and back again, so that each state's stationary share is its share of the
     /// trace, each is kept as long as in it, and the chain is reversible, which has a small sigma
     /// ([`Sigma::Stationary`]); no state's rate is below the mean of its intervals, so that the model's mean work is never
-    /// below the trace's, and that of intervals without a request is 0; requests of a step are Poisson.
+    /// below the trace's, and that of intervals without a request is 0; requests of a step are Poisson. What is left of a trace
+    /// after whole intervals belongs to the last of them, and a trace shorter than an interval is one as short as it is: its rate
+    /// is of the time it took.
     ///
     /// That the trace runs back as well does not lower rho where steps are short against the time that states are kept: E exp(theta A)
     /// of any chain is then no more than by the symmetric part of its matrix, in the inner product weighted by its stationary law,
@@ -101,7 +104,8 @@ impl Default for FitSettings {
     }
 }
 
-/// What the model does not say of the trace: model over trace, less 1. Zero is a perfect fit, negative is too little.
+/// What the model does not say of the trace: model over trace, less 1. Zero is a perfect fit, negative is too little. Means of a
+/// trace are over the time from its start to its last request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Misfit {
     /// Of the mean number of requests, a batch being one.
@@ -161,21 +165,19 @@ pub enum FitError {
 pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     check(trace, settings)?;
     let requests = merge(trace, settings.batch);
-    let interval_of = |request: &Request| (request.at / settings.interval) as usize;
-    let mut counts = vec![0.0; interval_of(&requests[requests.len() - 1]) + 1];
-    for request in &requests {
-        counts[interval_of(request)] += 1.0;
-    }
+    let last = trace[trace.len() - 1].at;
+    let intervals = Intervals::new(last, settings.interval, settings.chain);
+    let counts = intervals.sums(requests.iter().map(|request| (request.at, 1.0)));
     let low = counts.iter().copied().fold(f64::INFINITY, f64::min);
     let high = counts.iter().copied().fold(0.0, f64::max);
     let mut levels = Levels::new(low, high, settings.states, settings.deviations);
     let mut state_of: Vec<usize> = counts.iter().map(|&count| levels.state_of(count)).collect();
     if settings.chain == Chain::Closed {
-        close(&mut levels, &mut state_of, &counts);
+        close(&mut levels, &mut state_of, &counts, &intervals);
     }
     let mut sizes: Vec<Vec<f64>> = vec![Vec::new(); levels.rates.len()];
     for request in &requests {
-        sizes[state_of[interval_of(request)]].push(request.work);
+        sizes[state_of[intervals.of(request.at)]].push(request.work);
     }
     let per_step = settings.step / settings.interval;
     let states = levels
@@ -193,9 +195,9 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
             }
         })
         .collect();
-    let transitions = transitions(&state_of, levels.rates.len(), settings);
+    let transitions = transitions(&state_of, levels.rates.len(), &intervals, settings);
     let model = Mmpp::new(settings.step, states, &transitions, settings.sigma)?;
-    let misfit = misfit(&model, &requests, &counts, &state_of, settings);
+    let misfit = misfit(&model, &requests, &state_of, &intervals, settings);
     Ok(Fit { model, misfit })
 }
 
@@ -256,11 +258,11 @@ fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
 
 /// Drops levels no interval is of, and lifts the others to the mean of their intervals; a level of idle intervals only is
 /// idle. (At the level's own rate it would bring requests without work, and a percentile of requests would count them.)
-fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64]) {
+fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64], intervals: &Intervals) {
     let mut sums = vec![(0.0, 0.0); levels.rates.len()];
-    for (&state, count) in state_of.iter().zip(counts) {
-        sums[state].0 += 1.0;
-        sums[state].1 += count;
+    for ((&state, count), length) in state_of.iter().zip(counts).zip(intervals.lengths()) {
+        sums[state].0 += length;
+        sums[state].1 += count * length;
     }
     let visited: Vec<usize> = (0..sums.len()).filter(|&state| sums[state].0 > 0.0).collect();
     let lifted = |&at: &usize| {
@@ -283,11 +285,16 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
 }
 
 /// Transitions counted over steps spent in a state; the rest stays.
-fn transitions(state_of: &[usize], states: usize, settings: &FitSettings) -> Vec<Vec<f64>> {
+fn transitions(
+    state_of: &[usize],
+    states: usize,
+    intervals: &Intervals,
+    settings: &FitSettings,
+) -> Vec<Vec<f64>> {
     let mut matrix = vec![vec![0.0; states]; states];
-    let mut intervals = vec![0.0; states];
-    for &state in state_of {
-        intervals[state] += 1.0;
+    let mut kept = vec![0.0; states];
+    for (&state, length) in state_of.iter().zip(intervals.lengths()) {
+        kept[state] += length;
     }
     let closed = settings.chain == Chain::Closed;
     let first = closed.then_some(state_of[0]);
@@ -300,7 +307,7 @@ fn transitions(state_of: &[usize], states: usize, settings: &FitSettings) -> Vec
         }
     }
     for (from, row) in matrix.iter_mut().enumerate() {
-        let steps = intervals[from] * settings.interval / settings.step;
+        let steps = kept[from] * settings.interval / settings.step;
         // The released code counts whole steps, and loses one where the quotient falls short by rounding.
         let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
         row[from] = 0.0;
@@ -313,24 +320,23 @@ fn transitions(state_of: &[usize], states: usize, settings: &FitSettings) -> Vec
 fn misfit(
     model: &Mmpp,
     requests: &[Request],
-    counts: &[f64],
     state_of: &[usize],
+    intervals: &Intervals,
     settings: &FitSettings,
 ) -> Misfit {
     // The model's law as the trace spent its time, which is the stationary law of a closed chain.
     let steps = settings.interval / settings.step;
     let spent = |of: &dyn Fn(&State) -> f64| -> f64 {
-        state_of.iter().map(|&state| of(&model.states()[state]) * steps).sum()
+        let brings = |(&state, length): (&usize, f64)| of(&model.states()[state]) * steps * length;
+        state_of.iter().zip(intervals.lengths()).map(brings).sum::<f64>() / intervals.lengths().sum::<f64>()
     };
-    let mut work = vec![0.0; counts.len()];
-    for request in requests {
-        work[(request.at / settings.interval) as usize] += request.work;
-    }
     let over = |model: f64, trace: f64| if trace > 0.0 { model / trace - 1.0 } else { 0.0 };
+    let mean = |total: f64| total / intervals.in_trace();
     let heaviest = model.states().iter().map(State::mean).fold(0.0, f64::max);
+    let works = || requests.iter().map(|request| (request.at, request.work));
     Misfit {
-        requests: over(spent(&|state| state.requests.mean()), counts.iter().sum()),
-        work: over(spent(&State::mean), work.iter().sum()),
-        peak: over(heaviest * steps, work.iter().copied().fold(0.0, f64::max)),
+        requests: over(spent(&|state| state.requests.mean()), mean(requests.len() as f64)),
+        work: over(spent(&State::mean), mean(works().map(|(_, work)| work).sum())),
+        peak: over(heaviest * steps, intervals.sums(works()).into_iter().fold(0.0, f64::max)),
     }
 }

@@ -9,6 +9,7 @@
 //! `sigma = 0` holds only for chains that are stochastically monotone ([`Sigma`]).
 
 mod fit;
+mod intervals;
 mod known;
 mod levels;
 mod model;
