@@ -245,6 +245,35 @@ fn a_model_that_is_missing_is_named_and_matters_only_to_what_comes_after_it() {
 }
 
 #[test]
+fn curves_that_bring_more_than_is_served_are_an_overload_whatever_models_say() {
+    let modelled = |name: &str, rate: f64, route: Vec<usize>, priority: u32| {
+        let mut of = demand(Stage::NetworkIn, curve(&[(rate, 2.0)]), 0.5);
+        of.model = Some(systems::model(1.0, 0.1));
+        promise(name, Some(Slo { percentile: 99.0, latency: 9.0 }), vec![(of, route, priority)])
+    };
+    let queues = vec![queue("up", 10.0), queue("down", 100.0), queue("other", 10.0)];
+    let promises = vec![
+        modelled("first", 4.0, vec![0, 1], 0),
+        modelled("second", 7.0, vec![0, 1], 1),
+        modelled("behind", 1.0, vec![2, 1], 2),
+        modelled("before", 1.0, vec![2, 1], 0),
+    ];
+    let system = System { queues, promises };
+    for method in [Method::Snc, Method::Best] {
+        for at in [0, 3] {
+            assert!(only(&system, at, method).is_ok(), "{method:?} {at}");
+        }
+        // The one behind meets on its way what has passed the queue that is full.
+        for at in [1, 2] {
+            let Err(Unbounded::Overload { queue, overload, .. }) = only(&system, at, method) else {
+                panic!("{method:?} {at}: {:?}", only(&system, at, method));
+            };
+            assert_eq!((queue.as_str(), overload.asked, overload.served), ("up", 11.0, 10.0));
+        }
+    }
+}
+
+#[test]
 fn stochastic_bounds_are_of_paths_of_any_length_and_not_of_circles() {
     let modelled = |name: &str, route: Vec<usize>| {
         let mut of = demand(Stage::NetworkIn, curve(&[(1.0, 2.0)]), 0.5);

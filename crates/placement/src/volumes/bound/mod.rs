@@ -18,6 +18,7 @@ mod check;
 mod curves;
 mod error;
 mod meister;
+mod overloads;
 mod parts;
 mod settings;
 mod stochastic;
@@ -30,6 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Slo, System, Workload};
+use overloads::Overloads;
 use parts::{Parts, UNMEASURED};
 
 /// A way to bound latencies.
@@ -43,7 +45,8 @@ pub enum Method {
     /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths that do not lead in a circle. Holds for every
     /// request that conforms to its limits.
     PriorityMeister,
-    /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as models go.
+    /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as models go. There is
+    /// none where the curves bring more in the long run than a queue has, whatever the models say.
     Snc,
     /// The least of those above that apply.
     Best,
@@ -94,6 +97,7 @@ pub struct Bounds<'s> {
     /// For each component, once asked for: the delay in its queues of each of its parts.
     curves: Vec<Option<Vec<Result<f64, curves::Fault>>>>,
     networks: Vec<Option<stochastic::Component>>,
+    overloads: Vec<Option<Overloads>>,
 }
 
 impl<'s> Bounds<'s> {
@@ -107,7 +111,8 @@ impl<'s> Bounds<'s> {
         let parts = Parts::new(system, settings);
         let components = parts.components.len();
         let networks = (0..components).map(|_| None).collect();
-        Ok(Bounds { parts, settings, curves: vec![None; components], networks })
+        let overloads = (0..components).map(|_| None).collect();
+        Ok(Bounds { parts, settings, curves: vec![None; components], networks, overloads })
     }
 
     /// The bound of a promise, by index.
@@ -216,6 +221,7 @@ impl<'s> Bounds<'s> {
         let Some(slo) = self.parts.system.promises[promise].workload.slo else {
             return Err(Unbounded::NoSlo { workload: self.name(promise) });
         };
+        self.not_overloaded(promise)?;
         // What may exceed is split equally over the stages, as released.
         let percentile = 100.0 - (100.0 - slo.percentile) / parts.len() as f64;
         let mut stages = Vec::with_capacity(parts.len());
@@ -227,6 +233,17 @@ impl<'s> Bounds<'s> {
             stages.push(network.delay(parts, part, percentile, coarse)?);
         }
         Ok(stages)
+    }
+
+    /// That no more arrives in the long run on a promise's way than is served, by curves.
+    fn not_overloaded(&mut self, promise: usize) -> Result<(), Unbounded> {
+        for part in self.parts.of(promise) {
+            let component = self.parts.parts[part].component;
+            let parts = &self.parts;
+            let known = self.overloads[component].get_or_insert_with(|| Overloads::new(parts, component));
+            known.check(parts, part)?;
+        }
+        Ok(())
     }
 
     fn name(&self, promise: usize) -> String {

@@ -1,0 +1,90 @@
+//! What a component is asked for in the long run: the mean rates of its curves against what its queues have.
+//!
+//! Where more comes than is served there is no bound, whatever limits or models say. Models are made for tails, and may be given
+//! beside a curve that brings more; a share of slow requests is not known to be small where work piles up without end.
+
+use std::collections::BTreeMap;
+
+use leeward_calculus::Overload;
+
+use super::Unbounded;
+use super::parts::Parts;
+
+/// The queues of a component that are asked for more than they have.
+#[derive(Debug)]
+pub(super) struct Overloads {
+    /// For each: what it is asked for by parts up to and with a priority, for each priority there is, rising.
+    full: BTreeMap<usize, Vec<(u32, f64)>>,
+    /// Parts at each queue of the component; none if no queue is full.
+    at: BTreeMap<usize, Vec<usize>>,
+}
+
+impl Overloads {
+    pub fn new(parts: &Parts<'_>, component: usize) -> Overloads {
+        let mut at: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &part in &parts.components[component] {
+            for &queue in parts.parts[part].route {
+                at.entry(queue).or_default().push(part);
+            }
+        }
+        let mut full = BTreeMap::new();
+        for (&queue, here) in &mut at {
+            here.sort_by_key(|&part| (parts.parts[part].priority, part));
+            let mut asked = 0.0;
+            let mut sums: Vec<(u32, f64)> = Vec::new();
+            for &part in here.iter() {
+                let of = &parts.parts[part];
+                asked += of.demand.arrivals.rate();
+                match sums.last_mut() {
+                    Some(last) if last.0 == of.priority => last.1 = asked,
+                    _ => sums.push((of.priority, asked)),
+                }
+            }
+            if asked > parts.system.queues[queue].capacity {
+                full.insert(queue, sums);
+            }
+        }
+        if full.is_empty() {
+            at.clear();
+        }
+        Overloads { full, at }
+    }
+
+    /// That a part has no bound: a queue of its way is asked for more than it has by its priority and those before, or a
+    /// queue is that what it meets has passed.
+    ///
+    /// # Errors
+    /// The queue.
+    pub fn check(&self, parts: &Parts<'_>, part: usize) -> Result<(), Unbounded> {
+        let of = &parts.parts[part];
+        let met = |queue: &usize| {
+            let here = self.at.get(queue).into_iter().flatten();
+            let before = here.map(|&other| &parts.parts[other]).filter(|other| other.priority <= of.priority);
+            let queue = *queue;
+            before.flat_map(move |other| {
+                let passed = other.route.iter().take_while(move |&&of| of != queue);
+                passed.map(|&queue| (queue, other.priority))
+            })
+        };
+        let own = of.route.iter().map(|&queue| (queue, of.priority));
+        let found = own.chain(of.route.iter().flat_map(met)).find_map(|(queue, priority)| {
+            self.asked(parts, queue, priority).map(|overload| (queue, overload))
+        });
+        match found {
+            None => Ok(()),
+            Some((queue, overload)) => {
+                let (workload, stage) = parts.place(part);
+                Err(Unbounded::Overload { workload, stage, queue: parts.queue(queue), overload })
+            }
+        }
+    }
+
+    /// What a queue is asked for up to and with a priority, if that is more than it has.
+    fn asked(&self, parts: &Parts<'_>, queue: usize, priority: u32) -> Option<Overload> {
+        let sums = self.full.get(&queue)?;
+        let upto = sums.partition_point(|&(of, _)| of <= priority);
+        let asked = sums[..upto].last().map_or(0.0, |&(_, asked)| asked);
+        let served = parts.system.queues[queue].capacity;
+        (asked > served).then_some(Overload { asked, served })
+    }
+}
