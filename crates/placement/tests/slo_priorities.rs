@@ -155,3 +155,17 @@ fn an_slo_that_no_order_keeps_is_reported_and_the_search_ends() {
     // 12 of 10 are asked: the first has a bound, the last has none.
     assert_eq!(search(&system, Method::Dnc, fluid(), LEVELS).1, 2);
 }
+
+#[test]
+fn the_search_asks_for_no_bound_where_the_open_bring_more_than_a_queue_has() {
+    let promises = (0..40).map(|at| simple(&format!("w{at}"), 0, &[(1.0, 1.0)], 0.5, 1000.0)).collect();
+    let system = System { queues: vec![queue("link", 10.0)], promises };
+    let mut asked = 0;
+    let found = priority_meister(&system, MANY, &mut |system, promise| {
+        asked += 1;
+        Bounds::new(system, fluid()).unwrap().bound(promise, Method::Dnc)
+    });
+    assert_eq!(found.missed.len(), 30);
+    // One for each of the ten that are left, which all keep their SLOs, and one for each at the end.
+    assert_eq!(asked, 50);
+}

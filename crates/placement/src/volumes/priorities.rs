@@ -86,7 +86,8 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
 /// one that comes after is waited for at each queue, while one that comes before is so once; and not for curves over several
 /// queues, which know the order. Orders that differ by stage may be found or not; nor is a merged order always kept.
 ///
-/// Workloads are tried by SLO, the largest first. Up to n bounds for each of n levels and more where stages part.
+/// Workloads are tried by SLO, the largest first. Up to n bounds for each of n levels and more where stages part. One has no bound
+/// where all that are open bring more to a queue of its way in the long run than that has: it is not asked for one.
 pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -> Ordered {
     let mut system = system.clone();
     let mut open: Vec<Vec<bool>> = (system.promises.iter())
@@ -102,12 +103,18 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
         promise.priorities.fill(first);
     }
     while !order.is_empty() {
+        let full = full(&system, &open);
         let mut nearest: Option<(f64, usize, usize)> = None;
         let mut kept = None;
         for (place, &at) in order.iter().enumerate() {
-            set(&mut system, at, &open[at], level);
-            let found = bound(&system, at);
-            set(&mut system, at, &open[at], 0);
+            let crosses_full = system.promises[at].route.iter().flatten().any(|&queue| full[queue]);
+            let found = (!crosses_full).then(|| {
+                set(&mut system, at, &open[at], level);
+                let found = bound(&system, at);
+                set(&mut system, at, &open[at], 0);
+                found
+            });
+            let found = found.and_then(Result::ok);
             let slo = system.promises[at].workload.slo.map_or(0.0, |slo| slo.latency);
             let violation = found.as_ref().map_or(f64::INFINITY, |bound| bound.seconds - slo);
             if violation <= 0.0 {
@@ -143,6 +150,19 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
     merge(&mut system, levels);
     let missed = missed(&system, bound);
     Ordered { system, missed }
+}
+
+/// For each queue whether stages that are open bring more to it, in the long run, than it has: whoever comes after them all, or with
+/// them, has no bound there.
+fn full(system: &System, open: &[Vec<bool>]) -> Vec<bool> {
+    let mut asked = vec![0.0; system.queues.len()];
+    for (promise, open) in system.promises.iter().zip(open) {
+        let stages = promise.route.iter().zip(&promise.workload.demands).zip(open);
+        for ((route, demand), _) in stages.filter(|(_, open)| **open) {
+            route.iter().for_each(|&queue| asked[queue] += demand.arrivals.rate());
+        }
+    }
+    asked.iter().zip(&system.queues).map(|(asked, queue)| *asked > queue.capacity).collect()
 }
 
 /// The SLOs of a system that are not kept for sure.

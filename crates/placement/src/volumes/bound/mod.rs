@@ -166,11 +166,14 @@ impl<'s> Bounds<'s> {
     }
 
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
+        // No method has a bound then, and to find that out takes some of them long.
+        self.not_overloaded(promise)?;
         let found = SINGLE.map(|method| self.bound(promise, method));
         least(found)
     }
 
     fn first_within(&mut self, promise: usize, slo: Slo) -> Result<Bound, Unbounded> {
+        self.not_overloaded(promise)?;
         let mut found = Vec::new();
         for method in SINGLE {
             let bound = self.within(promise, method, slo);
