@@ -12,6 +12,10 @@ use crate::Kind;
 /// Requests among which a disk looks for streams, if the file does not say.
 const HISTORY: usize = 8;
 
+/// What a device may be given at once: more than any has queues for.
+const MOST_REQUESTS: u64 = 1_000_000;
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -96,6 +100,16 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
         (None, None) => return Err(wrong("table", "missing; expected one of `table` and `disk`")),
         (Some(_), Some(_)) => return Err(wrong("disk", "expected one of `table` and `disk`, not both")),
     };
+    for (field, found, most) in [
+        ("outstanding_reads", file.outstanding_reads, MOST_REQUESTS),
+        ("outstanding_writes", file.outstanding_writes, MOST_REQUESTS),
+        ("outstanding_read_bytes", file.outstanding_read_bytes, MOST_BYTES),
+        ("outstanding_write_bytes", file.outstanding_write_bytes, MOST_BYTES),
+    ] {
+        if let Some(found) = found.filter(|found| !(1..=most).contains(found)) {
+            return Err(wrong(field, &format!("{found}: expected 1 to {most}")));
+        }
+    }
     Ok(Device {
         name: file.name,
         service,
