@@ -37,8 +37,8 @@ pub struct Summary {
     /// C^2, the squared coefficient of variation of the gaps between requests: variance over squared mean, 1 for a Poisson stream and 0
     /// for a constant gap. None for fewer than two gaps, or if all are 0.
     pub gap_c2: Option<f64>,
-    /// Requests of the busiest window over the mean of a window. Windows follow one another from the first request on. None for a
-    /// trace shorter than one.
+    /// Requests of the busiest window over the mean of a window, at least 1. Windows follow one another from the first request on. None
+    /// for a trace shorter than one.
     pub peak_over_mean: Option<f64>,
     /// Reads, of all requests.
     pub read_share: Option<f64>,
@@ -61,7 +61,7 @@ pub struct WorkSummary {
     pub rate: Option<f64>,
     /// Of the largest request.
     pub largest: f64,
-    /// Of the busiest window over the mean of a window.
+    /// Of the busiest window over the mean of a window, at least 1.
     pub peak_over_mean: Option<f64>,
 }
 
@@ -113,8 +113,9 @@ impl Statistics {
         let count = self.requests as f64;
         let over = |total: f64, of: f64| (of > 0.0).then(|| total / of);
         let windows = if nanos >= self.window.get() { nanos as f64 / self.window.get() as f64 } else { 0.0 };
+        // The mean is over the time, and what comes last may be in a window that the time has no part of.
         let peak_over_mean = |peak: f64, total: f64| {
-            over(total, windows).and_then(|mean| over(peak, mean)).filter(|ratio| ratio.is_finite())
+            over(total, windows).and_then(|mean| over(peak, mean)).filter(|ratio| ratio.is_finite()).map(|ratio| ratio.max(1.0))
         };
         let work = self.work.map(|sums| {
             (self.requests > 0 && !sums.unknown).then(|| WorkSummary {

@@ -71,6 +71,13 @@ fn a_number_that_a_trace_does_not_have_is_none() {
 }
 
 #[test]
+fn no_peak_is_below_the_mean() {
+    // One in each of two windows, of which the second has only begun.
+    let found = summary(&reads(&[0, SECOND]));
+    assert_eq!((found.peak_over_mean, found.work[2].unwrap().peak_over_mean), (Some(1.0), Some(1.0)));
+}
+
+#[test]
 fn drawn_traces_have_the_numbers_they_were_asked_for() {
     const COUNT: usize = 200_000;
     for c2 in [0.0, 0.3, 1.0, 1.3, 2.2, 14.0, 40.0] {
@@ -210,6 +217,7 @@ proptest! {
         let out = found.work[2];
         let numbers = [found.rate, found.gap_c2, found.peak_over_mean, found.read_share, found.mean_size];
         let work = out.map_or([None; 2], |out| [out.rate, out.peak_over_mean]);
+        prop_assert!(found.peak_over_mean.iter().chain(&work[1]).all(|ratio| *ratio >= 1.0));
         prop_assert!(numbers.iter().chain(&work).flatten().all(|number| number.is_finite() && *number >= 0.0));
     }
 }
