@@ -131,6 +131,10 @@ fn a_volume_and_an_event_can_be_chosen() {
         read_with("1,0x1,Get\n", &settings("7")).unwrap_err().to_string(),
         "t.csv: a trace of dialect compactor has one volume; leave `volume` out"
     );
+    assert_eq!(
+        read_with(spc, &issued).unwrap_err().to_string(),
+        "t.csv: a trace of dialect spc has no events; leave `event` out"
+    );
 }
 
 #[test]

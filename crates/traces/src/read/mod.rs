@@ -34,7 +34,7 @@ pub use dialect::Dialect;
 pub struct ReadSettings {
     /// Its dialect; by default that of its first line.
     pub dialect: Option<Dialect>,
-    /// Which events of a block trace are requests.
+    /// Which events of a block trace are requests. Other dialects have none, and take the default only.
     pub event: Event,
     /// Only requests to this volume, in dialects whose lines name one: `HOST.DISK` of MSR, the ASU of SPC, `MAJOR,MINOR` of
     /// blktrace. By default all are requests to one volume.
@@ -92,7 +92,7 @@ impl Requests {
     /// Reads the beginning of a trace.
     ///
     /// # Errors
-    /// A first line of no known dialect; a `volume` where the dialect has none; a text that is empty or cannot be read.
+    /// A first line of no known dialect; a `volume` or an event where the dialect has none; a text that is empty or cannot be read.
     pub fn open(text: Text, settings: &ReadSettings) -> Result<Requests, InputError> {
         let mut lines = text.lines();
         // An empty text is an error of its own.
@@ -103,6 +103,10 @@ impl Requests {
         };
         if settings.volume.is_some() && !dialect.names_volumes() {
             let message = format!("a trace of dialect {dialect} has one volume; leave `volume` out");
+            return Err(lines.error(message));
+        }
+        if settings.event != Event::default() && dialect != Dialect::Blktrace {
+            let message = format!("a trace of dialect {dialect} has no events; leave `event` out");
             return Err(lines.error(message));
         }
         let (parser, first) = dialect.parser(&line, settings)?;
