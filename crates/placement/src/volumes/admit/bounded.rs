@@ -179,6 +179,8 @@ impl Admission for Bounded {
         let Some(miss) = which.into_iter().find_map(|promise| bounds.miss(promise, method)) else {
             return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() });
         };
+        let last = with.promises.len() - 1;
+        let own = miss.promise == last;
         let refused = Refused::of(miss, &with);
         if self.name != "dnc" || !self.settings.search {
             return best_effort(system, &arrival, Some(refused), by);
@@ -187,9 +189,13 @@ impl Admission for Bounded {
             Bounds::new(system, self.settings.bounds)?.bound(promise, method)
         };
         let ordered = priority_meister(&with, self.settings.levels, &mut bound);
-        match ordered.missed.into_iter().next() {
-            None => Ok(Outcome { system: ordered.system, refused: None, disturbed: Vec::new() }),
-            Some(miss) => best_effort(system, &arrival, Some(Refused::of(miss, &ordered.system)), by),
-        }
+        // What it misses itself says more to who asks than what the search let others miss.
+        let own_of_search = ordered.missed.iter().find(|miss| miss.promise == last);
+        let refused = match own_of_search.or(ordered.missed.first()) {
+            None => return Ok(Outcome { system: ordered.system, refused: None, disturbed: Vec::new() }),
+            Some(_) if own => refused,
+            Some(miss) => Refused::of(miss.clone(), &ordered.system),
+        };
+        best_effort(system, &arrival, Some(refused), by)
     }
 }
