@@ -365,6 +365,18 @@ fn each_mistake_is_one_line_with_its_place() {
 }
 
 #[test]
+fn a_rate_of_0_is_refused_before_anything_is_placed_or_limited_by_it() {
+    let open = |name: &str| Text::from_bytes(name, "seconds,kind,size\n0,read,4096\n0,write,4096\n");
+    let of = cluster(CLUSTER);
+    let found = Workloads::from_text("w.yaml", &one(GOOD), &of, &files(), &open, None).unwrap_err().to_string();
+    assert!(found.contains("its work at network-in comes at one moment: expected"), "{found}");
+    let limits = |buckets: &str| said(&one(&format!("{GOOD}, limits: {{network-in: [{buckets}]}}")));
+    let found = limits("{rate: 1MB/s, burst: 1MB}, {rate: 0B/s, burst: 1GB}");
+    assert!(found.contains("workloads[0].limits.network-in: a rate of 0: expected above 0"), "{found}");
+    assert_eq!(limits("{rate: 1MB/s, burst: 1MB}"), "nothing is wrong");
+}
+
+#[test]
 fn a_file_that_arrives_may_depend_on_those_there_and_gives_no_priorities_or_limits() {
     let cluster = cluster(CLUSTER);
     let there = read(&one(GOOD)).unwrap();

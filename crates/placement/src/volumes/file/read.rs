@@ -350,7 +350,11 @@ impl Reader<'_> {
             let wrong = |message: &str| self.wrong((number, item), &format!("limits.{stage}"), message);
             let at = stages.iter().position(|&of| of == stage);
             let at = at.ok_or_else(|| wrong("the workload has no such stage"))?;
-            limits[at] = Some(curve.ok_or_else(|| wrong("an empty list; expected at least one bucket"))?);
+            let curve = curve.ok_or_else(|| wrong("an empty list; expected at least one bucket"))?;
+            if curve.rate() == 0.0 {
+                return Err(wrong("a rate of 0: expected above 0, or nothing would pass in the long run"));
+            }
+            limits[at] = Some(curve);
         }
         let place = (number, Spanned { value: (), referenced: item.referenced, defined: item.defined });
         let (client, server) = (draft.client, draft.server);

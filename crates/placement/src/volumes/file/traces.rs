@@ -70,6 +70,11 @@ impl<'a> Trace<'a> {
                 "its requests are no work at {stage}: leave that out of `stages`"
             )));
         }
+        if curve.arrival_curve().rate() == 0.0 {
+            return Err(wrong(&format_args!(
+                "its work at {stage} comes at one moment: expected requests at two moments or more, which have a rate"
+            )));
+        }
         let first = self.requests.first().map(|request| request.at).unwrap_or_default();
         let seconds = self.requests.iter().map(|request| request.at.since(first).as_secs_f64());
         let arrivals: Vec<mmpp::Request> =
