@@ -276,9 +276,7 @@ fn best_effort_asks_for_nothing_and_gets_the_last_priority() {
 
 #[test]
 fn who_is_refused_is_told_of_its_own_miss_before_that_of_others() {
-    let of = |name: &str, burst: f64, latency: f64| {
-        systems::simple(name, 0, &[(2.0, burst)], 0.0, latency)
-    };
+    let of = |name: &str, burst: f64, latency: f64| systems::simple(name, 0, &[(2.0, burst)], 0.0, latency);
     let promises = vec![of("mail", 6.0, 0.7), of("index", 5.0, 0.4)];
     // Alone index may take 5 / 10 s; the search puts mail, which misses by less, after it.
     let (_, refused) = all(&*admission("dnc"), System { queues: vec![queue("link", 10.0)], promises });

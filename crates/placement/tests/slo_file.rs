@@ -368,7 +368,8 @@ fn each_mistake_is_one_line_with_its_place() {
 fn a_rate_of_0_is_refused_before_anything_is_placed_or_limited_by_it() {
     let open = |name: &str| Text::from_bytes(name, "seconds,kind,size\n0,read,4096\n0,write,4096\n");
     let of = cluster(CLUSTER);
-    let found = Workloads::from_text("w.yaml", &one(GOOD), &of, &files(), &open, None).unwrap_err().to_string();
+    let found =
+        Workloads::from_text("w.yaml", &one(GOOD), &of, &files(), &open, None).unwrap_err().to_string();
     assert!(found.contains("its work at network-in comes at one moment: expected"), "{found}");
     let limits = |buckets: &str| said(&one(&format!("{GOOD}, limits: {{network-in: [{buckets}]}}")));
     let found = limits("{rate: 1MB/s, burst: 1MB}, {rate: 0B/s, burst: 1GB}");

@@ -115,7 +115,10 @@ impl Statistics {
         let windows = if nanos >= self.window.get() { nanos as f64 / self.window.get() as f64 } else { 0.0 };
         // The mean is over the time, and what comes last may be in a window that the time has no part of.
         let peak_over_mean = |peak: f64, total: f64| {
-            over(total, windows).and_then(|mean| over(peak, mean)).filter(|ratio| ratio.is_finite()).map(|ratio| ratio.max(1.0))
+            over(total, windows)
+                .and_then(|mean| over(peak, mean))
+                .filter(|ratio| ratio.is_finite())
+                .map(|ratio| ratio.max(1.0))
         };
         let work = self.work.map(|sums| {
             (self.requests > 0 && !sums.unknown).then(|| WorkSummary {
