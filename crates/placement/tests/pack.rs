@@ -100,6 +100,11 @@ fn who_has_no_place_is_told_why() {
     let mut hopeless = some("hopeless");
     hopeless.slo.as_mut().unwrap().latency = 1e-6;
     assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom { .. })));
+    let mut slow = some("slow");
+    slow.demands[0].unloaded = 30.0;
+    slow.slo.as_mut().unwrap().latency = 20.0;
+    let why = ask(slow, None).unwrap_err();
+    assert!(why.to_string().contains("its requests take 30 s without any load, and its SLO is no more"), "{why}");
     let mut strange = some("strange");
     strange.demands[0].unloaded = f64::NAN;
     assert!(matches!(ask(strange, None), Err(Why::Wrong(_))));
@@ -112,4 +117,9 @@ fn who_has_no_place_is_told_why() {
     let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
     assert!(matches!(full, Err(Why::NoClient | Why::NoRoom { .. })), "{full:?}");
     assert!(packing.servers_used() > 0);
+    let full = Why::NoRoom { servers: 3, rates: 0, bursts: 2, full: 0, limits: 1, unknown: 0 };
+    assert_eq!(
+        full.to_string(),
+        "none of 3 servers has room for it: on 2 the least bursts take too long, on 1 no limits keep every SLO"
+    );
 }

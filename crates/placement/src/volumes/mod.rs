@@ -10,6 +10,7 @@ pub mod limits;
 pub mod pack;
 pub mod priorities;
 mod system;
+mod words;
 mod workload;
 
 pub use system::{Promise, Queue, System};

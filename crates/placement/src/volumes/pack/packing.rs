@@ -6,6 +6,7 @@ use std::sync::Arc;
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::InputError;
 
+use super::super::bound::attainable;
 use super::super::limits::{self, Limiting, with_margin};
 use super::super::system::{Promise, System};
 use super::super::workload::Workload;
@@ -148,6 +149,8 @@ impl Packing {
         }
         let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;
         let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+        attainable(&workload)
+            .map_err(|below| refused(Why::Unloaded { stage: below.stage, seconds: below.unloaded }))?;
         let level = self.settings.level(slo.latency);
         let Fit { new, limits, delays, read } =
             Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;

@@ -1,6 +1,9 @@
 //! What a packing says: who is where, with which limits and bounds, and who is refused and why.
 
+use leeward_traces::Stage;
 use serde::{Deserialize, Serialize};
+
+use super::super::words::time;
 
 /// A workload that has no place.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -27,13 +30,19 @@ pub enum Why {
     /// No client has room for it.
     #[error("no client has room for it")]
     NoClient,
+    /// Its requests take all of its SLO without any load.
+    #[error("up to {stage} its requests take {} without any load, and its SLO is no more", time(*.seconds))]
+    Unloaded {
+        /// The first stage by which the time is up.
+        stage: Stage,
+        /// Unloaded tails up to and with the stage, in seconds.
+        seconds: f64,
+    },
     /// It misses its SLO even on a server by itself.
     #[error("even with a server to itself it has no place: {0}")]
     Alone(String),
     /// No server has room for it.
-    #[error(
-        "none of {servers} servers has room for it: on {rates} the least rates are more than a queue has, on {bursts} the least bursts take too long, on {full} the configured rates leave too little (fast first fit), on {limits} no limits keep every SLO, on {unknown} the solver failed"
-    )]
+    #[error("none of {servers} servers has room for it{}", reasons([*.rates, *.bursts, *.full, *.limits, *.unknown]))]
     NoRoom {
         /// Servers tried.
         servers: usize,
@@ -48,6 +57,20 @@ pub enum Why {
         /// Where the solver failed, so that nothing is known.
         unknown: usize,
     },
+}
+
+/// What stands in the way on how many servers, as [`Why::NoRoom`] counts them; only what does on some.
+fn reasons(counts: [usize; 5]) -> String {
+    let why = [
+        "the least rates are more than a queue has",
+        "the least bursts take too long",
+        "the configured rates leave too little (fast first fit)",
+        "no limits keep every SLO",
+        "the solver failed",
+    ];
+    let some = counts.iter().zip(why).filter(|(count, _)| **count > 0);
+    let some: Vec<String> = some.map(|(count, why)| format!("on {count} {why}")).collect();
+    if some.is_empty() { String::new() } else { format!(": {}", some.join(", ")) }
 }
 
 /// What a packing came to.

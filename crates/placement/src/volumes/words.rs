@@ -1,0 +1,73 @@
+//! Numbers in messages, as people write them: four digits, with a unit.
+
+use leeward_calculus::Overload;
+use leeward_fabric::input::shown;
+use leeward_traces::Stage;
+
+/// Digits of a number in a message.
+const DIGITS: usize = 4;
+
+/// Seconds: `47.89 ms`.
+pub(crate) fn time(seconds: f64) -> String {
+    scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")], DIGITS)
+}
+
+/// A share: `31.25 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", digits(share * 100.0, DIGITS))
+}
+
+/// What arrives in the long run and what is served, as work of a stage: with as many digits as tell them apart.
+pub(crate) fn overload(stage: Stage, of: &Overload) -> String {
+    let rates = |count| (rate(stage, of.asked, count), rate(stage, of.served, count));
+    let apart = (DIGITS..17).map(rates).find(|(asked, served)| asked != served);
+    let (asked, served) = apart.unwrap_or_else(|| rates(17));
+    format!("overload: {asked} arrives where {served} is served")
+}
+
+/// Work a second: a share of a device, or bytes.
+fn rate(stage: Stage, work: f64, count: usize) -> String {
+    match stage {
+        Stage::Storage => format!("{} %", digits(work * 100.0, count)),
+        Stage::NetworkIn | Stage::NetworkOut => {
+            scaled(work, &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")], count)
+        }
+    }
+}
+
+/// In the largest unit that is not above it, else in the least.
+fn scaled(value: f64, units: &[(f64, &str)], count: usize) -> String {
+    let fits = units.iter().find(|(unit, _)| value.abs() >= *unit);
+    let (unit, name) = fits.unwrap_or(&units[units.len() - 1]);
+    format!("{} {name}", digits(value / unit, count))
+}
+
+/// A number to so many digits.
+fn digits(value: f64, count: usize) -> String {
+    let rounded = format!("{value:.*e}", count.max(1) - 1).parse().unwrap_or(value);
+    shown(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_unit_and_few_digits() {
+        let table = [(0.0478912, "47.89 ms"), (1.0 / 750.0, "1.333 ms"), (0.0, "0 ns"), (2.0, "2 s"), (1e308, "1e308 s")];
+        for (seconds, text) in table {
+            assert_eq!(time(seconds), text);
+        }
+        assert_eq!(time(f64::INFINITY), "inf s");
+        assert_eq!(percent(0.3125), "31.25 %");
+        let of = |asked, served| Overload { asked, served };
+        assert_eq!(
+            overload(Stage::Storage, &of(2.203_664_67, 1.0)),
+            "overload: 220.4 % arrives where 100 % is served"
+        );
+        assert_eq!(
+            overload(Stage::NetworkIn, &of(125e6 + 1.0, 125e6)),
+            "overload: 125.000001 MB/s arrives where 125 MB/s is served"
+        );
+    }
+}
