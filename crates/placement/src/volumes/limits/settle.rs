@@ -3,7 +3,8 @@
 
 use leeward_calculus::{ArrivalCurve, Packets};
 
-use super::super::system::System;
+use super::super::system::{Promise, System};
+use super::super::words::time;
 use super::check::{Bound, Hops, Known, SystemError, Unmet, delays, for_each_hop, hops, total};
 use super::{Limiting, NoLimits, Problem};
 
@@ -42,7 +43,11 @@ pub enum Unsettled {
         unmet: Unmet,
     },
     /// With the limits chosen a workload may miss its SLO.
-    #[error("workload `{workload}` may take {bound} s, and its SLO is {slo} s")]
+    #[error(
+        "workload `{workload}` may take {}, {} of it at {queue}, and its SLO is less",
+        time(*.bound),
+        time(*.waits)
+    )]
     Missed {
         /// The workload.
         workload: String,
@@ -50,6 +55,10 @@ pub enum Unsettled {
         bound: f64,
         /// Its SLO, in seconds.
         slo: f64,
+        /// The queue where it waits longest.
+        queue: String,
+        /// How long it waits there, in seconds.
+        waits: f64,
     },
 }
 
@@ -109,7 +118,7 @@ pub(crate) fn settle_knowing(
 
 /// The bounds of all promises, or the first that is not kept.
 fn kept(system: &System, hops: &Hops<Result<f64, Unmet>>) -> Result<Vec<Bound>, Unsettled> {
-    let check = |(promise, hops): (&super::super::system::Promise, &Vec<Vec<Result<f64, Unmet>>>)| {
+    let check = |(promise, hops): (&Promise, &Vec<Vec<Result<f64, Unmet>>>)| {
         let workload = || promise.workload.name.clone();
         let bound = match (total(promise, hops), promise.workload.slo) {
             (Ok(bound), None) => return Ok(bound),
@@ -120,9 +129,18 @@ fn kept(system: &System, hops: &Hops<Result<f64, Unmet>>) -> Result<Vec<Bound>, 
         if seconds <= slo * (1.0 - ROUNDING) {
             return Ok(bound);
         }
-        Err(Unsettled::Missed { workload: workload(), bound: seconds, slo })
+        let (queue, waits) = longest(system, promise, hops);
+        Err(Unsettled::Missed { workload: workload(), bound: seconds, slo, queue, waits })
     };
     system.promises.iter().zip(hops).map(check).collect()
+}
+
+/// The queue where a promise waits longest, and how long.
+fn longest(system: &System, promise: &Promise, hops: &[Vec<Result<f64, Unmet>>]) -> (String, f64) {
+    let delays = promise.route.iter().flatten().zip(hops.iter().flatten());
+    let known = delays.filter_map(|(&queue, delay)| delay.as_ref().ok().map(|&seconds| (queue, seconds)));
+    let longest = known.max_by(|a, b| a.1.total_cmp(&b.1));
+    longest.map_or((String::new(), 0.0), |(queue, seconds)| (system.queues[queue].name.clone(), seconds))
 }
 
 /// Takes over what was found of hops that do not stand. Whether that makes a difference to what is chosen: only what comes before

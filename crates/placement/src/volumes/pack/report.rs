@@ -38,8 +38,8 @@ pub enum Why {
         /// Unloaded tails up to and with the stage, in seconds.
         seconds: f64,
     },
-    /// It misses its SLO even on a server by itself.
-    #[error("even with a server to itself it has no place: {0}")]
+    /// Some SLO is missed even with it on an empty server: links it may share all the same.
+    #[error("on an empty server it has no place: {0}")]
     Alone(String),
     /// No server has room for it.
     #[error("none of {servers} servers has room for it{}", reasons([*.rates, *.bursts, *.full, *.limits, *.unknown]))]
