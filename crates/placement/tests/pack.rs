@@ -123,3 +123,31 @@ fn who_has_no_place_is_told_why() {
         "none of 3 servers has room for it: on 2 the least bursts take too long, on 1 no limits keep every SLO"
     );
 }
+
+#[test]
+fn where_no_limits_keep_all_slos_the_refusal_names_what_stands_in_the_way() {
+    let site = Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
+    let mut packing = Packing::new(site.unwrap(), PackSettings { margin: 0.0, ..PackSettings::default() }, "").unwrap();
+    // 0.4 s of a link each way: 0.8 s, where 0.6 s are asked for.
+    let bucket = |rate: f64, burst: f64| leeward_calculus::TokenBucket::new(rate, burst).unwrap().into();
+    let demand = |stage, arrivals, largest| leeward_placement::volumes::Demand {
+        stage,
+        arrivals,
+        largest,
+        model: None,
+        unloaded: 0.0,
+    };
+    let workload = Workload {
+        name: "w".to_owned(),
+        slo: Some(leeward_placement::volumes::Slo { percentile: 99.0, latency: 0.6 }),
+        demands: vec![
+            demand(leeward_traces::Stage::NetworkIn, bucket(0.5 * LINK, 0.4 * LINK), 0.0),
+            demand(leeward_traces::Stage::NetworkOut, bucket(0.5 * LINK, 0.4 * LINK), 0.0),
+        ],
+        dependencies: Vec::new(),
+    };
+    let refused = packing.place(&Request { workload: Arc::new(workload), client: None }).unwrap_err();
+    let Why::Alone(why) = &refused.why else { panic!("{refused}") };
+    assert!(why.contains("no limits keep all SLOs together; where"), "{why}");
+    assert!(why.contains("the SLO of `w` by 33.33 %"), "{why}");
+}

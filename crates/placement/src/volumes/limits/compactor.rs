@@ -20,12 +20,15 @@
 //! | others | all workloads that share queues, directly or not, are chosen again | any can stand: they count as they are, and their SLOs are kept too |
 //! | rounding | 0.1 % of each SLO and capacity is left unused | a millionth, and a setting |
 
+use std::fmt;
+
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::InputError;
 use leeward_solver::SolverError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::words::percent;
 use super::program::Compaction;
 use super::{Limiting, NoLimits, Problem, Registration};
 use crate::policy::{setting_error, settings};
@@ -89,6 +92,25 @@ pub enum Over {
     Queue(String),
 }
 
+/// The first few of what cannot be kept.
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 3;
+        for (at, excess) in self.excess.iter().take(MOST).enumerate() {
+            let comma = if at > 0 { ", " } else { "" };
+            let by = percent(excess.by);
+            match &excess.over {
+                Over::Slo(workload) => write!(f, "{comma}the SLO of `{workload}` by {by}")?,
+                Over::Queue(queue) => write!(f, "{comma}the capacity of {queue} by {by}")?,
+            }
+        }
+        match self.excess.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => write!(f, ", and {more} more"),
+        }
+    }
+}
+
 pub(super) const REGISTRATION: Registration = Registration {
     name: "compactor",
     summary: "the least rates with which all workloads together keep their SLOs, by a linear program",
@@ -143,6 +165,10 @@ impl Limiting for Compactor {
 
     fn together(&self) -> bool {
         true
+    }
+
+    fn binding(&self, problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
+        Compactor::binding(self, problem)
     }
 }
 

@@ -33,7 +33,7 @@ pub use problem::Problem;
 pub use settle::{Settled, Unsettled, settle};
 pub use several::Several;
 
-pub(crate) use check::{Known, delays};
+pub(crate) use check::{Hops, Known, delays};
 use problem::Free;
 pub(crate) use settle::settle_knowing;
 
@@ -80,6 +80,14 @@ pub trait Limiting: Send + Sync {
 
     /// Whether what a workload gets depends on the others: those that are there are then chosen again with each that comes.
     fn together(&self) -> bool;
+
+    /// What stands in the way where no choice keeps all SLOs; None if this way cannot tell.
+    ///
+    /// # Errors
+    /// As [`Limiting::choose`].
+    fn binding(&self, _problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
+        Ok(None)
+    }
 }
 
 /// A way as the registry lists it. The schema of its settings feeds the command line and the docs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 
-use super::super::limits::{Known, NoLimits, Unsettled, settle_knowing};
+use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_knowing};
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
 use super::hopeless::{self, hopeless};
@@ -34,11 +34,26 @@ pub(super) struct Search<'a> {
 }
 
 /// A place that is not ruled out yet.
+#[derive(Clone)]
 struct Place {
     server: usize,
     device: usize,
     client: usize,
     route: Vec<Vec<usize>>,
+}
+
+/// A workload at a place, with all that what is chosen there may change.
+struct Around {
+    system: System,
+    /// What is known of its hops.
+    known: Hops<Known>,
+    /// Whose limits are chosen, by index: of `free`, then of the workload.
+    chosen: Vec<usize>,
+    /// Whose limits are chosen besides the workload's.
+    free: Vec<u64>,
+    /// All others in the system, in its order.
+    members: BTreeSet<u64>,
+    touched: BTreeSet<usize>,
 }
 
 /// What a place is ruled out by.
@@ -64,7 +79,7 @@ impl Search<'_> {
         let packing = self.packing;
         let spare = self.asked.or_else(|| self.most_free());
         let mut counts = Counts::default();
-        let mut alone: Option<Unsettled> = None;
+        let mut alone: Option<(Unsettled, Place)> = None;
         let (mut tried, mut clients) = (0, 0);
         // Servers by themselves that are alike need no second try.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
@@ -101,7 +116,7 @@ impl Search<'_> {
                     Err(why) => {
                         counts.limits += 1;
                         if packing.on[place.server].is_empty() {
-                            alone = Some(why);
+                            alone = Some((why, place.clone()));
                         }
                     }
                 }
@@ -109,11 +124,23 @@ impl Search<'_> {
         }
         match alone {
             _ if clients == 0 => Err(Why::NoClient),
-            Some(why) => Err(Why::Alone(why.to_string())),
+            Some((why, place)) => Err(Why::Alone(self.told(&why, &place))),
             None => {
                 let Counts { rates, bursts, full, limits, unknown } = counts;
                 Err(Why::NoRoom { servers: tried, rates, bursts, full, limits, unknown })
             }
+        }
+    }
+
+    /// Why there are no limits at a place, with what stands in the way if nothing keeps all SLOs.
+    fn told(&self, why: &Unsettled, place: &Place) -> String {
+        let Unsettled::NoLimits(NoLimits::Together) = why else { return why.to_string() };
+        let Around { system, known, chosen, .. } = self.around(place);
+        let problem = Problem::knowing(&system, &chosen, self.packing.settings.packets(), &known);
+        match self.packing.way.binding(&problem) {
+            Ok(Some(binding)) => format!("{why}; where as little as possible is exceeded, that is {binding}"),
+            // The second program says no more than the first.
+            Ok(None) | Err(_) => why.to_string(),
         }
     }
 
@@ -251,8 +278,8 @@ impl Search<'_> {
         known.insert(alike)
     }
 
-    /// Chooses limits for the workload at a place, and for those that are on the server where the way chooses for all together.
-    fn fit(&self, place: &Place) -> Result<Fit, Unsettled> {
+    /// The workload at a place, with those whose limits or delays may change.
+    fn around(&self, place: &Place) -> Around {
         let packing = self.packing;
         let free: &[u64] = if packing.way.together() { &packing.on[place.server] } else { &[] };
         let touched = self.touched(place, free);
@@ -305,7 +332,13 @@ impl Search<'_> {
         let mut chosen: Vec<usize> =
             members.iter().enumerate().filter(|(_, id)| is_free(id)).map(|at| at.0).collect();
         chosen.push(members.len());
-        let system = System { queues, promises };
+        Around { system: System { queues, promises }, known, chosen, free: free.to_vec(), members, touched }
+    }
+
+    /// Chooses limits for the workload at a place, and for those that are on the server where the way chooses for all together.
+    fn fit(&self, place: &Place) -> Result<Fit, Unsettled> {
+        let packing = self.packing;
+        let Around { system, known, chosen, free, members, touched } = self.around(place);
         let settled = settle_knowing(system, &chosen, &*packing.way, packing.settings.packets(), known)?;
         let mut limits = settled.limits;
         let mut delays = settled.hops;
@@ -319,7 +352,7 @@ impl Search<'_> {
             limits: limits.pop().expect("limits for each that is free"),
             delays: delays.pop().expect("delays for each"),
         };
-        let chosen = members.iter().copied().filter(|id| is_free(id));
+        let chosen = members.iter().copied().filter(|id| free.contains(id));
         Ok(Fit {
             new,
             limits: chosen.zip(limits).collect(),
