@@ -104,7 +104,10 @@ fn who_has_no_place_is_told_why() {
     slow.demands[0].unloaded = 30.0;
     slow.slo.as_mut().unwrap().latency = 20.0;
     let why = ask(slow, None).unwrap_err();
-    assert!(why.to_string().contains("its requests take 30 s without any load, and its SLO is no more"), "{why}");
+    assert!(
+        why.to_string().contains("its requests take 30 s without any load, and its SLO is no more"),
+        "{why}"
+    );
     let mut strange = some("strange");
     strange.demands[0].unloaded = f64::NAN;
     assert!(matches!(ask(strange, None), Err(Why::Wrong(_))));
@@ -126,8 +129,10 @@ fn who_has_no_place_is_told_why() {
 
 #[test]
 fn where_no_limits_keep_all_slos_the_refusal_names_what_stands_in_the_way() {
-    let site = Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
-    let mut packing = Packing::new(site.unwrap(), PackSettings { margin: 0.0, ..PackSettings::default() }, "").unwrap();
+    let site =
+        Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
+    let mut packing =
+        Packing::new(site.unwrap(), PackSettings { margin: 0.0, ..PackSettings::default() }, "").unwrap();
     // 0.4 s of a link each way: 0.8 s, where 0.6 s are asked for.
     let bucket = |rate: f64, burst: f64| leeward_calculus::TokenBucket::new(rate, burst).unwrap().into();
     let demand = |stage, arrivals, largest| leeward_placement::volumes::Demand {

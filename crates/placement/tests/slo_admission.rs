@@ -202,7 +202,7 @@ fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
     let first = with(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
     // It comes last, and so only it has no bound.
     let outcome = with(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
-    assert!(matches!(outcome.refused, Some(Refused::Unbounded(Unbounded::Unstable { .. }))), "{outcome:?}");
+    assert!(matches!(outcome.refused, Some(Refused::Unbounded(Unbounded::Overload { .. }))), "{outcome:?}");
 }
 
 #[test]

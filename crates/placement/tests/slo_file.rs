@@ -249,7 +249,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (one(&GOOD.replace("20ms", "0s")), "workloads[0].slo.latency: 0s: expected a time above 0"),
         (
             one(&GOOD.replace("20ms", "1ms")),
-            "workloads[0].slo.latency: a: an SLO of 0.001 s, but up to storage its requests take",
+            "workloads[0].slo.latency: a: an SLO of 1 ms, but up to storage its requests take",
         ),
         (one("server: r1h1"), "workloads[0].trace: missing; expected one of `trace`, `curves` and `model`"),
         (

@@ -1,15 +1,16 @@
 //! Numbers in messages, as people write them: four digits, with a unit.
 
-use leeward_calculus::Overload;
 use leeward_fabric::input::shown;
 use leeward_traces::Stage;
 
 /// Digits of a number in a message.
 const DIGITS: usize = 4;
 
+const TIMES: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
+
 /// Seconds: `47.89 ms`.
 pub(crate) fn time(seconds: f64) -> String {
-    scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")], DIGITS)
+    scaled(seconds, TIMES, DIGITS)
 }
 
 /// A share: `31.25 %`.
@@ -17,12 +18,22 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0, DIGITS))
 }
 
-/// What arrives in the long run and what is served, as work of a stage: with as many digits as tell them apart.
-pub(crate) fn overload(stage: Stage, of: &Overload) -> String {
-    let rates = |count| (rate(stage, of.asked, count), rate(stage, of.served, count));
-    let apart = (DIGITS..17).map(rates).find(|(asked, served)| asked != served);
-    let (asked, served) = apart.unwrap_or_else(|| rates(17));
+/// What arrives in the long run and what is served, as work of a stage.
+pub(crate) fn overload(stage: Stage, asked: f64, served: f64) -> String {
+    let (asked, served) = apart(|count| (rate(stage, asked, count), rate(stage, served, count)));
     format!("overload: {asked} arrives where {served} is served")
+}
+
+/// A bound in seconds, and what it is above.
+pub(crate) fn above(bound: f64, slo: f64) -> String {
+    let (bound, slo) = apart(|count| (scaled(bound, TIMES, count), scaled(slo, TIMES, count)));
+    format!("a bound of {bound}, above its SLO of {slo}")
+}
+
+/// Two numbers with as many digits as tell them apart.
+fn apart(texts: impl Fn(usize) -> (String, String)) -> (String, String) {
+    let found = (DIGITS..17).map(&texts).find(|(one, other)| one != other);
+    found.unwrap_or_else(|| texts(17))
 }
 
 /// Work a second: a share of a device, or bytes.
@@ -54,19 +65,25 @@ mod tests {
 
     #[test]
     fn numbers_have_a_unit_and_few_digits() {
-        let table = [(0.0478912, "47.89 ms"), (1.0 / 750.0, "1.333 ms"), (0.0, "0 ns"), (2.0, "2 s"), (1e308, "1e308 s")];
+        let table = [
+            (0.0478912, "47.89 ms"),
+            (1.0 / 750.0, "1.333 ms"),
+            (0.0, "0 ns"),
+            (2.0, "2 s"),
+            (1e308, "1e308 s"),
+        ];
         for (seconds, text) in table {
             assert_eq!(time(seconds), text);
         }
+        assert_eq!(above(0.05500001, 0.055), "a bound of 55.00001 ms, above its SLO of 55 ms");
         assert_eq!(time(f64::INFINITY), "inf s");
         assert_eq!(percent(0.3125), "31.25 %");
-        let of = |asked, served| Overload { asked, served };
         assert_eq!(
-            overload(Stage::Storage, &of(2.203_664_67, 1.0)),
+            overload(Stage::Storage, 2.203_664_67, 1.0),
             "overload: 220.4 % arrives where 100 % is served"
         );
         assert_eq!(
-            overload(Stage::NetworkIn, &of(125e6 + 1.0, 125e6)),
+            overload(Stage::NetworkIn, 125e6 + 1.0, 125e6),
             "overload: 125.000001 MB/s arrives where 125 MB/s is served"
         );
     }

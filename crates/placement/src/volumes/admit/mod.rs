@@ -22,6 +22,7 @@ pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 
 use super::bound::{Miss, SloBelowUnloaded, SystemError, Unbounded};
+use super::words::above;
 use super::{System, Workload};
 use crate::PolicyError;
 
@@ -58,7 +59,7 @@ impl Outcome {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
     /// A bound above its SLO: its own, or that of one that it would disturb.
-    #[error("{workload}: a bound of {seconds} s, above its SLO of {slo} s")]
+    #[error("{workload}: {}", above(*.seconds, *.slo))]
     Miss {
         /// Which workload would miss its SLO.
         workload: String,

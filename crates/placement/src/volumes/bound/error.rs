@@ -5,12 +5,13 @@ use leeward_solver::SolverError;
 use leeward_traces::Stage;
 
 use super::SystemError;
+use crate::volumes::words::{self, time};
 
 /// A promise without a bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unbounded {
     /// More than a queue has is promised to the workload's priority and those before, on its way or on the way of what it meets.
-    #[error("{workload}, {stage}: queue {queue}: {overload}")]
+    #[error("{workload}, {stage}: queue {queue}: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Overload {
         /// Which workload.
         workload: String,
@@ -22,7 +23,7 @@ pub enum Unbounded {
         overload: Overload,
     },
     /// The limits let less pass than the workload brings.
-    #[error("{workload}, {stage}: its limits: {overload}")]
+    #[error("{workload}, {stage}: its limits: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Limits {
         /// Which workload.
         workload: String,
@@ -81,7 +82,8 @@ pub enum Unbounded {
     },
     /// Limits change the arrivals that a model describes: the workload's own, or of one that it meets.
     #[error(
-        "{workload}, {stage}: limits hold {of} back there by up to {seconds} s, so that its model does not hold"
+        "{workload}, {stage}: limits hold {of} back there by up to {}, so that its model does not hold",
+        time(*.seconds)
     )]
     Held {
         /// Which workload.
@@ -104,7 +106,10 @@ pub enum Unbounded {
         fault: snc::NetworkError,
     },
     /// The mean load leaves no service.
-    #[error("{workload}, {stage}: {unstable}")]
+    #[error(
+        "{workload}, {stage}: of models, {}",
+        words::overload(*.stage, .unstable.load, .unstable.service)
+    )]
     Unstable {
         /// Which workload.
         workload: String,
@@ -126,7 +131,11 @@ pub enum Unbounded {
 
 /// An SLO that a request misses without any other.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[error("{workload}: an SLO of {slo} s, but up to {stage} its requests take {unloaded} s without any load")]
+#[error(
+    "{workload}: an SLO of {}, but up to {stage} its requests take {} without any load",
+    time(*.slo),
+    time(*.unloaded)
+)]
 pub struct SloBelowUnloaded {
     /// Which workload.
     pub workload: String,

@@ -18,25 +18,30 @@ use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
 };
 
+use leeward_traces::Stage;
+
 use super::super::system::{Promise, System};
+use super::super::words;
 use super::super::workload::Demand;
 
 /// Why a workload has no bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unmet {
     /// A queue is asked for more than it has.
-    #[error("queue {queue}: {overload}")]
+    #[error("queue {queue}: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Overload {
+        /// A stage that crosses it.
+        stage: Stage,
         /// The queue, by name.
         queue: String,
         /// What it is asked for.
         overload: Overload,
     },
     /// A limit lets less pass than the workload brings in the long run.
-    #[error("the limit at {stage} is below the workload: {overload}")]
+    #[error("the limit at {stage} is below the workload: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Limit {
         /// The stage.
-        stage: &'static str,
+        stage: Stage,
         /// What it is asked for.
         overload: Overload,
     },
@@ -304,9 +309,13 @@ pub(crate) fn hops(
                         }
                     })
                     .collect();
-                let named = |overload| Unmet::Overload { queue: system.queues[queue].name.clone(), overload };
-                let found = at_queue(system.queues[queue].capacity, packets, &seats);
-                found.into_iter().map(|delay| delay.map_err(named)).collect()
+                let named = |overload, &(promise, demand, _): &(usize, usize, usize)| Unmet::Overload {
+                    stage: system.promises[promise].workload.demands[demand].stage,
+                    queue: system.queues[queue].name.clone(),
+                    overload,
+                };
+                let found = at_queue(system.queues[queue].capacity, packets, &seats).into_iter().zip(here);
+                found.map(|(delay, seat)| delay.map_err(|overload| named(overload, seat))).collect()
             }
         };
         for (&(promise, demand, hop), delay) in here.iter().zip(found) {
@@ -334,7 +343,7 @@ pub(crate) fn before_queues(demand: &Demand, limits: &ArrivalCurve) -> Result<f6
         .buckets()
         .iter()
         .try_fold(0.0_f64, |most, &bucket| demand.arrivals.shaper_delay(bucket).map(|delay| most.max(delay)));
-    let stage = demand.stage.name();
+    let stage = demand.stage;
     Ok(shaped.map_err(|overload| Unmet::Limit { stage, overload })? + demand.unloaded)
 }
 

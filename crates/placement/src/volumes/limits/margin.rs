@@ -2,17 +2,20 @@
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 
+use leeward_fabric::input::shown;
+
 use super::super::workload::Workload;
 
 /// A margin that is none.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum MarginError {
     /// The margin itself.
-    #[error("margin {0}: must be finite and not negative (0.1 is 10 %)")]
+    #[error("margin {}: must be finite and not negative (0.1 is 10 %)", shown(*.0))]
     Margin(f64),
     /// More work than a number holds.
     #[error(
-        "workload `{workload}`: with a margin of {margin} its work at {stage} is more than a number holds"
+        "workload `{workload}`: with a margin of {} its work at {stage} is more than a number holds",
+        shown(*.margin)
     )]
     Work {
         /// The workload.
