@@ -171,7 +171,7 @@ def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
             "workloads[0].colour: unknown field",
             True,
         ),
-        ("  - {name: a, client: r0h0, server: r0h7, trace: none.csv}\n", "none.csv: no such file", False),
+        ("  - {name: a, client: r0h0, server: r0h7, trace: none.csv}\n", "none.csv: no such file", True),
     ],
 )
 def test_a_bad_file_is_told_in_one_line(run: Run, tmp_path: Path, text: str, error: str, hint: bool) -> None:

@@ -378,6 +378,36 @@ fn a_rate_of_0_is_refused_before_anything_is_placed_or_limited_by_it() {
 }
 
 #[test]
+fn a_mistake_in_a_file_that_is_named_has_the_place_where_it_is_named() {
+    let of = cluster(CLUSTER);
+    let open = |name: &str| Err(InputError::new(name, "no such file"));
+    let two = format!(
+        "{}  - {{name: b, client: r0h0, {}}}\n",
+        one("server: r1h1, curves: {storage: [{rate: 1%, burst: 1ms}]}"),
+        GOOD
+    );
+    let found = Workloads::from_text("w.yaml", &two, &of, &files(), &open, None).unwrap_err().to_string();
+    assert_eq!(found, "w.yaml:4:5: workloads[1].trace: t.csv: no such file");
+    let base = std::env::temp_dir().join(format!("leeward-slo-file-{}", std::process::id()));
+    std::fs::create_dir_all(&base).unwrap();
+    std::fs::write(base.join("empty.json"), "[]").unwrap();
+    std::fs::write(base.join("broken.json"), "{").unwrap();
+    let files = Files { base: base.clone(), data: None };
+    let said =
+        |text: &str| Workloads::from_text("w.yaml", text, &of, &files, &open, None).unwrap_err().to_string();
+    let empty = said(&one("server: r1h1, model: empty.json"));
+    let broken = ["model", "curves"].map(|field| said(&one(&format!("server: r1h1, {field}: broken.json"))));
+    let device = said(&one(GOOD).replace("ssd.json", "broken.json"));
+    std::fs::remove_dir_all(&base).unwrap();
+    assert_eq!(empty, "w.yaml:3:5: workloads[0].model: no stage; expected at least one");
+    for (field, found) in ["model", "curves"].into_iter().zip(broken) {
+        assert!(found.starts_with(&format!("w.yaml:3:5: workloads[0].{field}: ")), "{found}");
+        assert!(found.contains("broken.json"), "{found}");
+    }
+    assert!(device.starts_with("w.yaml: device: ") && device.contains("broken.json"), "{device}");
+}
+
+#[test]
 fn a_file_that_arrives_may_depend_on_those_there_and_gives_no_priorities_or_limits() {
     let cluster = cluster(CLUSTER);
     let there = read(&one(GOOD)).unwrap();

@@ -89,12 +89,16 @@ pub(super) fn read(
             }
             Source::Trace(key, _) if done.insert(*key) => {
                 // For all that share it, and then it is let go.
-                let mut trace = Trace::read(key.0, key.1, &settings, open)?;
+                let draft = &drafts[at];
+                let mut trace = Trace::read(key.0, key.1, &settings, open)
+                    .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
                 for (of, draft) in drafts.iter().enumerate() {
                     if let Source::Trace(other, device) = &draft.source
                         && other == key
                     {
-                        let demands = reader.traced(draft, &mut trace, *device)?;
+                        let demands = reader
+                            .traced(draft, &mut trace, *device)
+                            .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
                         entries[of] = Some(reader.entry(&file, draft, demands)?);
                     }
                 }
@@ -126,6 +130,11 @@ impl Reader<'_> {
     ) -> InputError {
         let (number, item) = draft;
         InputError::new(self.path, message).in_field(format!("workloads[{number}].{field}")).at(item)
+    }
+
+    /// An error of a file that a workload names, with where it is named; one of this file has its place.
+    fn inside(&self, draft: (usize, &Spanned<WorkloadFile>), field: &str, error: InputError) -> InputError {
+        if error.file == self.path { error } else { self.wrong(draft, field, error) }
     }
 
     /// That `devices` names servers.
@@ -261,9 +270,9 @@ impl Reader<'_> {
         if let Some(&known) = self.profiles.get(name) {
             return Ok(known);
         }
-        let found =
-            self.files.path(name).map_err(|error| InputError::new(self.path, error).in_field(field))?;
-        self.devices.push(Device::read(&found.to_string_lossy())?);
+        let inside = |error: InputError| InputError::new(self.path, error).in_field(&field);
+        let found = self.files.path(name).map_err(inside)?;
+        self.devices.push(Device::read(&found.to_string_lossy()).map_err(inside)?);
         self.profiles.insert(name.clone(), self.devices.len() - 1);
         Ok(self.devices.len() - 1)
     }
@@ -275,12 +284,16 @@ impl Reader<'_> {
         curves: Option<&CurvesFile>,
         model: Option<&str>,
     ) -> Result<Source<'f>, InputError> {
-        let located = |name: &str| Ok::<_, InputError>(self.files.path(name)?.to_string_lossy().into_owned());
+        let located = |field: &str, name: &str| {
+            let found = self.files.path(name).map_err(|error| self.inside(draft, field, error))?;
+            Ok::<_, InputError>(found.to_string_lossy().into_owned())
+        };
         let mut unloaded = draft.1.value.unloaded.map(|time| time.as_secs_f64());
         let mut told: Vec<Told> = match curves {
             None => Vec::new(),
             Some(CurvesFile::Named(name)) => {
-                let file = model::read_curves(&located(name)?)?;
+                let file = model::read_curves(&located("curves", name)?)
+                    .map_err(|error| self.inside(draft, "curves", error))?;
                 // What was profiled at a lower percentile says nothing of a higher one.
                 let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
                 let enough = file.unloaded.filter(|&(_, of)| of >= percentile).map(|(seconds, _)| seconds);
@@ -299,7 +312,10 @@ impl Reader<'_> {
                 told
             }
         };
-        for one in model.map(|name| model::read_models(&located(name)?)).transpose()?.unwrap_or_default() {
+        let read = |name: &str| {
+            model::read_models(&located("model", name)?).map_err(|error| self.inside(draft, "model", error))
+        };
+        for one in model.map(read).transpose()?.unwrap_or_default() {
             match told.iter_mut().find(|told| told.stage == one.stage) {
                 Some(known) => known.model = one.model,
                 None => told.push(one),
@@ -310,7 +326,8 @@ impl Reader<'_> {
             return Err(self.wrong(draft, "model", message));
         }
         if told.is_empty() {
-            return Err(self.wrong(draft, "curves", "no stage; expected at least one"));
+            let field = if curves.is_some() { "curves" } else { "model" };
+            return Err(self.wrong(draft, field, "no stage; expected at least one"));
         }
         told.sort_by_key(|told| told.stage);
         Ok(Source::Told(told, unloaded))
