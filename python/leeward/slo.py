@@ -5,17 +5,19 @@
 >>> workloads.bound("snc")["workloads"][0]["bound_s"]  # doctest: +SKIP
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from math import ceil
 from os import PathLike, fspath, path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow
 import yaml
 
 from leeward._native import Cluster, SloWorkloads, check_slo, pack_slo
 from leeward.data import found
-from leeward.errors import whole_number
+from leeward.errors import InputError, whole_number
 
 METHODS = ("dnc", "priority-meister", "snc", "best")
 """Ways to bound latencies; `best` is the least of the others that apply."""
@@ -26,7 +28,7 @@ LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
 ORDERS = ("priority", "fifo", "shares", "cake", "deadline")
 """Orders in which devices of a replay serve."""
 
-__all__ = ["LIMITS", "METHODS", "ORDERS", "Workloads", "check", "filled", "load", "pack"]
+__all__ = ["LIMITS", "METHODS", "ORDERS", "Workloads", "check", "filled", "load", "pack", "written"]
 
 
 class Workloads:
@@ -167,7 +169,7 @@ def pack(
     cluster: Cluster | Mapping[str, Any] | str | PathLike[str],
     *,
     limits: str = "compactor",
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | str = "",
     fast: bool = False,
     margin: float | None = None,
     threads: int = 1,
@@ -181,7 +183,7 @@ def pack(
         file: Workloads without servers, placed one after another.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes. It has `priorities`.
         limits: How limits are chosen, one of `LIMITS`.
-        settings: Settings of that way.
+        settings: Settings of that way, or a YAML text of them.
         fast: Whether servers are passed over whose configured rates leave no room.
         margin: The safety margin, such as 0.1; by default that of the file.
         threads: Servers that are tried at once. The result does not depend on it.
@@ -201,7 +203,7 @@ def pack(
         Cluster(cluster),
         data=data or found(),
         limits=limits,
-        settings=yaml.safe_dump(dict(settings)) if settings else "",
+        settings=settings if isinstance(settings, str) else yaml.safe_dump(dict(settings)),
         fast=fast,
         margin=margin,
         threads=threads,
@@ -214,14 +216,17 @@ def pack(
 def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[str, Any]:
     """The file of workloads that was packed, with server, priority and limits of each that is placed.
 
+    What stands in the file stays the text that it is there: a volume called `yes` or `010` keeps its name.
     Limits are rounded up to whole bytes and nanoseconds; packing leaves room for that.
 
     Args:
         record: What `pack` returned.
         folder: Where the result will be written: names of other files are given from there.
+
+    Raises:
+        InputError: The file is no longer the one that was packed.
     """
-    with open(record["file"], encoding="utf-8") as text:
-        content: dict[str, Any] = yaml.safe_load(text)
+    content = _texts(record["file"])
     base = path.dirname(record["file"])
 
     def moved(name: str) -> str:
@@ -230,12 +235,12 @@ def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[st
         return path.relpath(path.join(base, name), folder)
 
     placed = {one["workload"]: one for one in record["workloads"]}
-    if "device" in content:
+    if content.get("device") is not None:
         content["device"] = moved(content["device"])
     content["margin"] = f"{100 * record['margin']:.17g}%"
     workloads = []
     for workload in content["workloads"]:
-        one = placed.get(workload["name"])
+        one = placed.pop(workload["name"], None)
         if one is None:
             continue
         given = {
@@ -244,11 +249,76 @@ def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[st
         }
         given["server"] = one["server"]
         given["stages"] = [stage["stage"] for stage in one["stages"]]
-        given["priority"] = {stage["stage"]: stage["priority"] for stage in one["stages"]}
+        given["priority"] = {stage["stage"]: str(stage["priority"]) for stage in one["stages"]}
         given["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"]}
         workloads.append(given)
+    if placed:
+        raise _changed(record["file"], f"workload `{next(iter(placed))}` was packed and is not in it")
     content["workloads"] = workloads
     return content
+
+
+def written(record: dict[str, Any], folder: str | PathLike[str] = ".") -> str:
+    """What `filled` gives, as the YAML text of a file.
+
+    Raises:
+        InputError: The file is no longer the one that was packed.
+    """
+    text: str = yaml.dump(filled(record, folder), Dumper=_Writer, sort_keys=False, allow_unicode=True)
+    return text
+
+
+_UNQUOTED = {"int": r"0|[1-9][0-9]*", "float": r"(0|[1-9][0-9]*)\.[0-9]+", "bool": "true|false"}
+
+
+class _Reader(yaml.SafeLoader):  # type: ignore[misc]
+    """Reads every scalar as the text that it is, but for nothing at all, and takes merges for what they are.
+
+    YAML 1.1, which this library reads, has numbers, dates and truths that the reader of workloads has not.
+    """
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [(tag, form) for tag, form in known if tag.endswith((":null", ":merge"))]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class _Writer(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes texts that are plainly numbers or truths without quotes; all readers take these for the same."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Writes out what several workloads have, as one who looks at one of them wants it."""
+        return True
+
+
+def _plain(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    for kind, form in _UNQUOTED.items():
+        if re.fullmatch(form, text):
+            return writer.represent_scalar(f"tag:yaml.org,2002:{kind}", text)
+    return writer.represent_str(text)
+
+
+_Writer.add_representer(str, _plain)
+
+
+def _texts(file: str) -> dict[str, Any]:
+    """The content of a file that has been read before."""
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            text = opened.read()
+        try:
+            content = json.loads(text, parse_int=str, parse_float=str)
+        except ValueError:
+            content = yaml.load(text, Loader=_Reader)
+        if all("name" in workload for workload in content["workloads"]):
+            return dict(content)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError):
+        pass
+    raise _changed(file, "it cannot be read again to be filled in")
+
+
+def _changed(file: str, message: str) -> InputError:
+    return InputError(file, None, None, None, message)
 
 
 def _buckets(stage: dict[str, Any]) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ import yaml
 from pyarrow import parquet
 
 from leeward.errors import InputError
-from leeward.slo import LIMITS, ORDERS, check, filled, pack
+from leeward.slo import LIMITS, ORDERS, check, filled, pack, written
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
@@ -83,6 +83,103 @@ def test_a_refused_workload_ends_with_1_and_is_not_in_what_is_written(run: Run, 
     assert shown.returncode == 1
     assert "error: never is refused: " in shown.stderr
     assert [one["name"] for one in yaml.safe_load(shown.stdout)["workloads"]] == ["first"]
+
+
+NAMES = ("yes", "off", "1_000", "1.10", "010", "12", "0x1f", "1e3", "2020-01-01", "2020-13-45")
+
+
+@pytest.mark.parametrize("ending", ["yaml", "json"])
+def test_names_are_the_texts_that_stand_in_the_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"names.{ending}"
+    if ending == "yaml":
+        first, *others = NAMES
+        slo = "slo: {percentile: 99, latency: 2s}, stages: [storage]"
+        lines = [f"  - &it {{name: {first}, client: clientsh0, trace: {EXAMPLES}/mail.csv.gz, {slo}}}\n"]
+        lines += [f"  - {{<<: *it, name: {name}}}\n" for name in others]
+        path.write_text(
+            f"device: {EXAMPLES}/ssd.json\nname: ~\nbounds: {{fifo: true}}\nworkloads:\n{''.join(lines)}"
+        )
+    else:
+        promised = {"percentile": 99, "latency": "2s"}
+        one = {"client": "clientsh0", "trace": f"{EXAMPLES}/mail.csv.gz", "slo": promised}
+        workloads = [{"name": name, "stages": ["storage"], **one} for name in NAMES]
+        # Tabs are space in JSON, and not in YAML.
+        path.write_text(json.dumps({"device": f"{EXAMPLES}/ssd.json", "workloads": workloads}, indent="\t"))
+    record = pack(path, SERVERS)
+    assert tuple(one["workload"] for one in record["workloads"]) == NAMES
+    again = tmp_path / "packed.yaml"
+    again.write_text(written(record, tmp_path))
+    assert "percentile: 99\n" in again.read_text()
+    held, _ = check(again, SERVERS, method="dnc")
+    assert tuple(one["workload"] for one in held["workloads"]) == NAMES
+    assert all(one["met"] and one["kept"] for one in held["workloads"])
+
+
+def test_a_file_that_changed_since_it_was_packed_is_not_filled_in(tmp_path: Path) -> None:
+    given = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
+    record = pack(given, SERVERS, limits="average")
+    file(tmp_path, mail("first", "200ms"))
+    with pytest.raises(InputError, match="workload `second` was packed and is not in it"):
+        filled(record)
+    for text in ("", "[1]", "workloads: 1", "workloads: [{}]", "a: [", "a: &a [*a"):
+        Path(given).write_text(text)
+        with pytest.raises(InputError, match="cannot be read again"):
+            filled(record)
+
+
+def test_where_nothing_has_a_place_nothing_is_written(run: Run, tmp_path: Path) -> None:
+    given = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
+    packed = tmp_path / "packed.yaml"
+    packed.write_text("as it was")
+    shown = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
+    assert (shown.returncode, packed.read_text()) == (1, "as it was")
+    assert "wrote nothing: no workload has a place" in shown.stderr
+    shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    assert (shown.returncode, shown.stdout) == (1, "")
+
+
+def test_a_file_may_take_its_own_place_or_stay_as_it_is(run: Run, tmp_path: Path) -> None:
+    given = Path(file(tmp_path, mail("first", "200ms")))
+    shown = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
+    assert shown.returncode == 0, shown.stderr
+    assert "server: serversh0:ssd" in given.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == [given.name]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pack", VOLUMES, "--cluster", SERVERS, "--write"),
+        ("check", FILE, "--cluster", CLUSTER, "--replay", "--out"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
+    run: Run, arguments: tuple[str, ...]
+) -> None:
+    shown = run("slo", *arguments, "nodir/x")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
+
+
+def test_nesting_without_end_is_told_and_no_traceback(run: Run, tmp_path: Path) -> None:
+    deep = "[" * 5000
+    settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--settings", deep)
+    assert (settings.returncode, settings.stdout) == (2, "")
+    assert settings.stderr == "error: settings of compactor:1:256: nested too deeply\n"
+    path = tmp_path / "deep.yaml"
+    path.write_text(f"workloads: {deep}")
+    shown = run("slo", "pack", str(path), "--cluster", SERVERS)
+    assert shown.returncode == 2
+    assert "workloads: nested too deeply" in shown.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("margin", ["5", "-1%", "nan%", "10%%", "1e300%", "ten"])
+def test_a_margin_is_a_share_in_percent(run: Run, margin: str) -> None:
+    trace = str(EXAMPLES / "mail.csv.gz")
+    for arguments in (("pack", VOLUMES, "--cluster", SERVERS), ("curve", trace)):
+        shown = run("slo", *arguments, "--margin", margin)
+        assert (shown.returncode, shown.stdout) == (2, "")
+        assert shown.stderr.startswith(f"error: --margin: `{margin}`: expected a share from 0% to 1e9%")
 
 
 def test_a_cluster_without_priorities_keeps_no_promise(run: Run, tmp_path: Path) -> None:

@@ -87,8 +87,11 @@ def check(
             raise typer.BadParameter(f"{given[0]} goes with --replay")
         print_bounds(file, cluster, method, output)
         return
+    from leeward.files import check_file, whole_file
     from leeward.slo import check
 
+    if out is not None:
+        check_file(out, "--out")
     network = read(cluster)
     flags = {"method": "--method", "over": "--over", "order": "--order", "outstanding": "--outstanding"}
     with advised("slo", file), patience("replaying"), given_by(**flags):
@@ -104,7 +107,8 @@ def check(
     if out is not None:
         from pyarrow import parquet
 
-        parquet.write_table(rows, out)
+        with whole_file(out) as temporary:
+            parquet.write_table(rows, temporary)
     if output is Format.json:
         print_json(record)
     else:

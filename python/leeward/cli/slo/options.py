@@ -68,6 +68,8 @@ NetworkOption = Annotated[
 ]
 NETWORK = "200,1.1,0.025"
 """As released."""
+_MOST_SHARE = 1e7
+"""As in files."""
 
 
 def opened(
@@ -119,6 +121,18 @@ def time(text: str, flag: str) -> float:
 
     with given_by(time=flag):
         return seconds(text)
+
+
+def share(text: str, flag: str) -> float:
+    """A share such as `10%`, as 0.1."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / 100 if percent and not rest.strip() else -1.0
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _MOST_SHARE:
+        raise InputError(flag, None, None, None, f"`{text}`: expected a share from 0% to 1e9%, such as 10%")
+    return value
 
 
 def _network(text: str) -> tuple[float, float, float]:

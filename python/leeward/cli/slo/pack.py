@@ -1,6 +1,8 @@
 """`leeward slo pack`: which server, rates, bursts and priority every volume gets."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +12,8 @@ from leeward.cli.cluster import read
 from leeward.cli.options import advised, given_by, place, whole
 from leeward.cli.output import Format, print_json, print_table, print_words
 from leeward.cli.progress import progress
-from leeward.cli.slo.options import amount, duration, rate
+from leeward.cli.slo.options import amount, duration, rate, share
 from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective
-from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
@@ -52,7 +53,7 @@ def pack(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Safety margin, such as 10%; by default that of the file.",
+            help="Safety margin, such as 10%; by default that of the file, and not below it.",
             show_default=False,
         ),
     ] = None,
@@ -79,49 +80,41 @@ def pack(
     """
     if output not in ("table", "json", "yaml"):
         raise typer.BadParameter(f"`{output}`: expected one of table, json, yaml")
-    import yaml
-
-    from leeward.slo import filled
+    from leeward.files import check_file, whole_file
     from leeward.slo import pack as packed
+    from leeward.slo import written
 
-    network = read(cluster)
-    chosen = _mapping(settings)
-    share = _share(margin)
-    state: dict[str, Any] = {}
-
-    def tell(number: int, done: int) -> None:
-        if state.get("round") != number:
-            _close(state)
-            state["round"] = number
-            state["shown"] = progress(f"packing, round {number}", max(state["total"], done))
-            state["advance"] = state["shown"].__enter__()
-        state["advance"](1)
-
-    flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
-    with advised("slo", file), given_by(**flags):
-        state["total"] = _count(file)
-        try:
-            record = packed(
-                file,
-                network,
-                limits=limits,
-                settings=chosen,
-                fast=fast,
-                margin=share,
-                threads=threads,
-                again=again,
-                progress=tell,
-            )
-        finally:
-            _close(state)
     if write is not None:
-        write.write_text(yaml.safe_dump(filled(record, write.parent), sort_keys=False), encoding="utf-8")
+        check_file(write, "--write")
+    asked = None if margin is None else share(margin, "--margin")
+    network = read(cluster)
+    flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
+    with advised("slo", file), given_by(**flags), _rounds(file) as tell:
+        record = packed(
+            file,
+            network,
+            limits=limits,
+            settings=settings or "",
+            fast=fast,
+            margin=asked,
+            threads=threads,
+            again=again,
+            progress=tell,
+        )
+    if write is not None and record["workloads"]:
+        text = written(record, write.parent)
+        with whole_file(write) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     if output == Format.json:
         print_json(record)
-    elif output == "yaml":
-        print(yaml.safe_dump(filled(record), sort_keys=False), end="")
-    else:
+    elif output == "table":
         _print(record)
+    elif record["workloads"]:
+        print(written(record), end="")
+    if record["workloads"] and write is not None:
+        print(f"wrote {write}", file=sys.stderr)
+    elif not record["workloads"] and (write is not None or output == "yaml"):
+        print("wrote nothing: no workload has a place", file=sys.stderr)
     failed = _failures(record)
     for line in failed:
         print("error:", line, file=sys.stderr)
@@ -129,9 +122,20 @@ def pack(
         raise typer.Exit(1)
 
 
-def _close(state: dict[str, Any]) -> None:
-    if "shown" in state:
-        state.pop("shown").__exit__(None, None, None)
+@contextmanager
+def _rounds(file: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows the progress of each round by itself; gives what is told of a round and of workloads done."""
+    total = _count(file)
+    advances: dict[int, Callable[[int], None]] = {}
+    with ExitStack() as shown:
+
+        def tell(number: int, done: int) -> None:
+            if number not in advances:
+                shown.close()
+                advances[number] = shown.enter_context(progress(f"packing, round {number}", max(total, done)))
+            advances[number](1)
+
+        yield tell
 
 
 def _count(file: str) -> int:
@@ -141,32 +145,8 @@ def _count(file: str) -> int:
     try:
         with open(file, encoding="utf-8") as text:
             return len(yaml.safe_load(text)["workloads"])
-    except (OSError, TypeError, KeyError, UnicodeError, yaml.YAMLError):
+    except (OSError, TypeError, KeyError, ValueError, RecursionError, yaml.YAMLError):
         return 1
-
-
-def _mapping(text: str | None) -> dict[str, Any] | None:
-    import yaml
-
-    try:
-        value = None if text is None else yaml.safe_load(text)
-    except yaml.YAMLError:
-        value = text
-    if value is not None and not isinstance(value, dict):
-        raise InputError("--settings", None, None, None, f"`{text}`: expected a mapping, such as {{a: 1}}")
-    return value
-
-
-def _share(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text.strip().removesuffix("%")) / 100 if text.strip().endswith("%") else -1.0
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1e7:
-        raise InputError("--margin", None, None, None, f"`{text}`: expected a share in percent, such as 10%")
-    return value
 
 
 def _print(record: dict[str, Any]) -> None:
