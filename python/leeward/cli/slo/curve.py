@@ -26,6 +26,7 @@ from leeward.cli.slo.options import (
     number,
     opened,
     rate,
+    share,
     stages,
     time,
 )
@@ -93,9 +94,7 @@ def curve(
             show_default=False,
         ),
     ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar="FACTOR", help="Requests weigh so many times what they do.")
-    ] = 1.0,
+    margin: Annotated[str, typer.Option(metavar="SHARE", help="Requests weigh so much more: 10%.")] = "0%",
     window: Annotated[str, typer.Option(metavar="TIME", help="What peaks are taken over.")] = "1s",
     plot: Annotated[
         Path | None,
@@ -134,6 +133,7 @@ def curve(
     if prune is not None and error is not None:
         raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
     asked = stages(stage, device)
+    weight = 1 + share(margin, "--margin")
     deadline = None if slo is None else time(slo, "--slo")
     source = opened(
         trace,
@@ -147,11 +147,11 @@ def curve(
     )
     if output is CurveFormat.table and prune is None and error is None:
         prune = SHOWN
-    flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "margin", "multiple")}
+    flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "multiple")}
     with patience(f"reading {trace}"), given_by(window_s="--window", deadline_s="--slo", **flags):
         described = source.statistics(window_s=time(window, "--window"), percentile=percentile)
         curves = [
-            source.curve(one, prune=prune, error=error, margin=margin, multiple=multiple, deadline_s=deadline)
+            source.curve(one, prune=prune, error=error, margin=weight, multiple=multiple, deadline_s=deadline)
             for one in asked
         ]
     if output is CurveFormat.json:
