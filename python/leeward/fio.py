@@ -104,6 +104,20 @@ def _escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace(":", "\\:")
 
 
+def check_place(path: Path, force: bool) -> None:
+    """Checks that a file can be measured: one made in a folder, or with `force` one there is.
+
+    Raises:
+        InputError: It is neither, or would be overwritten without leave.
+    """
+    if not path.exists():
+        raise _wrong(f"`{path}`: no such folder")
+    if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
+        raise _wrong(f"`{path}`: no file can be made in it: the folder may not be written to")
+    if not path.is_dir() and not force:
+        raise _wrong(f"`{path}`: what is in it would be overwritten; expected a folder, or --force as well")
+
+
 @contextmanager
 def measured_file(path: Path, force: bool) -> Iterator[Path]:
     """The file that is measured: one made in a folder and removed at the end, or with `force` one there is.
@@ -111,6 +125,7 @@ def measured_file(path: Path, force: bool) -> Iterator[Path]:
     Raises:
         InputError: It is neither, or would be overwritten without leave.
     """
+    check_place(path, force)
     if path.is_dir():
         try:
             handle, name = tempfile.mkstemp(prefix=".leeward-profile-", dir=path)
@@ -121,10 +136,6 @@ def measured_file(path: Path, force: bool) -> Iterator[Path]:
             yield Path(name)
         finally:
             Path(name).unlink(missing_ok=True)
-    elif not path.exists():
-        raise _wrong(f"`{path}`: no such folder")
-    elif not force:
-        raise _wrong(f"`{path}`: what is in it would be overwritten; expected a folder, or --force as well")
     else:
         yield path
 

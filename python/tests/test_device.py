@@ -168,6 +168,8 @@ def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_
         (("--sizes", "4KiB", "--fio", "none"), "--fio: `none`: no such folder"),
         (("--sizes", "1000B"), "--sizes: `1000B`: expected multiples of 512 bytes"),
         (("--file-size", "64KiB"), "--file-size: `64KiB`: expected at least four times"),
+        (("--sizes", "4KiB,4096B"), "--sizes: `4KiB,4096B`: expected each once"),
+        (("--mixes", "50,50"), "--mixes: `50,50`: expected each once"),
         (("--mixes", "120"), "--mixes: `120`: expected a whole number from 1 to 99"),
         (("--out", "none/device.json"), "--out: `none/device.json`: there is no folder `none`"),
     ],
@@ -175,9 +177,19 @@ def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_
 def test_a_wrong_option_is_told_before_anything_is_measured(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
-    shown = run(*ARGUMENTS, *arguments)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {message}")
+    for dry in ((), ("--dry-run",)):
+        shown = run(*ARGUMENTS, *arguments, *dry)
+        assert (shown.returncode, shown.stdout) == (2, "")
+        assert shown.stderr.startswith(f"error: {message}")
+
+
+def test_a_dry_run_does_not_touch_a_file_that_is_there_and_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("precious")
+    refused = run(*ARGUMENTS, "--fio", "data", "--dry-run")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "what is in it would be overwritten" in refused.stderr
+    shown = run(*ARGUMENTS, "--fio", "data", "--dry-run", "--force")
+    assert (shown.returncode, (tmp_path / "data").read_text()) == (0, "precious")
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -81,18 +81,19 @@ def profile(
         typer.Option("--force", help="Let --fio be a file or a block device. WHAT IS ON IT IS OVERWRITTEN."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what fio would be given, and do nothing.")
+        bool, typer.Option("--dry-run", help="Check, print what fio would be given, and do nothing.")
     ] = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Measure a device with fio, and write its profile.
 
     Requests a second at saturation, by kind and size; and percentiles of latency with one request at a time.
-    Nothing else should use the device meanwhile, or that is measured too.
+    Nothing else should use the device meanwhile, or that is measured too. With these defaults it takes about
+    five minutes, and writes at least 1 GiB.
     """
     from leeward._native import check_device
     from leeward.files import check_file, whole_file
-    from leeward.fio import Settings, command, jobs, measure, measured_file
+    from leeward.fio import Settings, check_place, command, jobs, measure, measured_file
     from leeward.fio import profile as made_of
 
     settings = Settings(
@@ -108,11 +109,12 @@ def profile(
         message = f"`{file_size}`: expected at least four times the largest of --sizes"
         raise InputError("--file-size", None, None, None, message)
     points = jobs(settings)
+    check_place(fio, force)
+    check_file(out, "--out")
     if dry_run:
         for job in points:
             print(shlex.join(command(job, fio / "FILE" if fio.is_dir() else fio)))
         return
-    check_file(out, "--out")
     with (
         measured_file(fio, force) as file,
         progress("measuring", len(points), amount=lambda done: _left(settings, done)) as advance,
@@ -160,19 +162,27 @@ def _print(device: dict[str, Any]) -> None:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    sizes = sorted({_bytes(part, "--sizes") for part in listed(text) or []})
+    sizes = sorted(_bytes(part, "--sizes") for part in listed(text) or [])
     if not sizes or sizes[0] < 512 or any(size % 512 for size in sizes):
         message = f"`{text}`: expected multiples of 512 bytes, such as 4KiB,64KiB"
         raise InputError("--sizes", None, None, None, message)
+    _once(sizes, text, "--sizes")
     return tuple(sizes)
 
 
 def _mixes(text: str) -> tuple[int, ...]:
     percent = whole(1, 99)
     try:
-        return tuple(sorted({percent(part) for part in listed(text) or [] if part}))
+        mixes = sorted(percent(part) for part in listed(text) or [] if part)
     except typer.BadParameter as error:
         raise InputError("--mixes", None, None, None, str(error)) from None
+    _once(mixes, text, "--mixes")
+    return tuple(mixes)
+
+
+def _once(values: list[int], text: str, flag: str) -> None:
+    if len(set(values)) < len(values):
+        raise InputError(flag, None, None, None, f"`{text}`: expected each once")
 
 
 def _bytes(text: str, flag: str) -> int:
