@@ -60,7 +60,8 @@ class Workloads:
         """Who is served first, and what that keeps.
 
         Args:
-            by_slo: By SLO, the tightest first, instead of PriorityMeister's search.
+            by_slo: By SLO, the tightest first, instead of PriorityMeister's search. `priorities` of what
+                is returned is `by-slo`, or else `search`.
             levels: Priorities that networks tell apart; by default as in the file.
             method: The bound that the search goes by.
 
@@ -72,9 +73,7 @@ class Workloads:
         """
         if levels is not None:
             whole_number("levels", levels, 1, 1_000_000)
-        record: dict[str, Any] = self._native.prioritize(
-            "by-slo" if by_slo else "priority-meister", levels, method
-        )
+        record: dict[str, Any] = self._native.prioritize("by-slo" if by_slo else "search", levels, method)
         return record
 
     def admit(self, arriving: str | PathLike[str], method: str = "snc") -> dict[str, Any]:

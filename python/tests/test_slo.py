@@ -105,6 +105,8 @@ def test_a_search_for_priorities_keeps_what_the_order_by_slo_does_not(run: Run, 
     options = (path, "--cluster", CLUSTER, "-o", "json")
     by_slo = run("slo", "prioritize", *options, "--by-slo")
     found = run("slo", "prioritize", *options)
+    assert [json.loads(shown.stdout)["priorities"] for shown in (by_slo, found)] == ["by-slo", "search"]
+    assert "priorities: by PriorityMeister's search" in run("slo", "prioritize", *options[:3]).stderr
     ranks = [one["stages"][0]["priority"] for one in json.loads(found.stdout)["workloads"]]
     assert (by_slo.returncode, found.returncode) == (1, 0)
     assert ranks == [1, 0]
@@ -209,6 +211,32 @@ def test_one_that_changed_is_decided_on_anew_and_should_move_where_it_is_refused
     shown = run(*arriving, file(tmp_path, f"  - {{name: mail0, {elsewhere}, curves: {{{curves}}}}}\n"))
     assert shown.returncode == 2
     assert "workloads[0].server: it is there with another client" in shown.stderr
+
+
+def test_one_that_is_there_and_refused_is_told_beside_those_that_arrive(run: Run) -> None:
+    arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving", NEW)
+    shown = run(*arriving, "--method", "silo++")
+    assert shown.returncode == 1
+    decided = [line.split()[:4] for line in shown.stdout.split("\n\n")[0].splitlines()[1:]]
+    assert decided[0] == ["mail0", "was", "there", "no"]
+    assert decided[6] == ["mail6", "arrives", "no", "mail6:"]
+    assert len(decided) == 8
+    assert "note: silo++ bounds packets that are paced at its rates, and not requests" in shown.stderr
+
+    shown = run(*arriving, "--method", "none")
+    assert shown.returncode == 0
+    assert shown.stdout.splitlines()[1].split() == ["mail6", "arrives", "yes"]
+    assert "note: none makes no bounds; leeward slo bound does" in shown.stderr
+
+
+def test_notes_that_are_alike_are_one_with_a_count(run: Run, tmp_path: Path) -> None:
+    where = "client: r0h0, server: r0h7, slo: {percentile: 99, latency: 1s}"
+    curve = "curves: {storage: [{rate: 1%, burst: 1ms}]}"
+    workloads = [f"  - {{name: a{number}, {where}, {curve}}}\n" for number in range(5)]
+    shown = run("slo", "bound", file(tmp_path, "".join(workloads)), "--cluster", CLUSTER)
+    notes = [line for line in shown.stderr.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 1
+    assert notes[0].startswith("note: a0, a1, a2 and 2 more: no time without queueing is known")
 
 
 def test_what_arrives_is_checked_against_what_is_there(run: Run) -> None:

@@ -42,7 +42,8 @@ def admit(
 ) -> None:
     """Decide which workloads can be promised their SLOs.
 
-    They arrive one after another beside those that are there, which keep theirs.
+    They arrive one after another beside those that are there, and nobody is admitted who would take the SLO of
+    one of these. But silo++ and qjump++ admit those that are there anew first, and may refuse one.
 
     One that is refused runs as best effort, after all others; or not at all, if even so it would take the SLO
     of another.
@@ -55,23 +56,34 @@ def admit(
     if output is Format.json:
         print_json(record)
     else:
-        print_table(
-            ("ARRIVES", "ADMITTED", "WHY NOT"),
-            "<<<",
-            [
-                (one["workload"], "yes" if one["admitted"] else "no", one["refused"] or "")
-                for one in record["arrivals"]
-            ],
-        )
+        print_table(("WORKLOAD", "COMES", "ADMITTED", "WHY NOT"), "<<<<", _decided(record))
         print()
         print_promises(record)
         tell(record)
+        if record["method"] == "none":
+            print(f"note: {_unbounded(record['admission'])}", file=sys.stderr)
     refused = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
     refused += misses(record)
     for line in refused:
         print("error:", line, file=sys.stderr)
     if refused:
         raise typer.Exit(1)
+
+
+def _decided(record: dict[str, Any]) -> list[tuple[str, ...]]:
+    """What became of those that arrive, and of those that are there and are refused."""
+    came = [(one, "was there") for one in record["residents"] if one["refused"]]
+    came += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
+    return [
+        (one["workload"], how, "yes" if one["admitted"] else "no", one["refused"] or "") for one, how in came
+    ]
+
+
+def _unbounded(policy: str) -> str:
+    """Why no bounds are shown."""
+    if policy.partition(":")[0] == "none":
+        return "none makes no bounds; leeward slo bound does, of those that are in a file"
+    return f"{policy} bounds packets that are paced at its rates, and not requests: none are shown"
 
 
 def _refusals(came: list[dict[str, Any]]) -> list[str]:

@@ -13,7 +13,7 @@ from leeward.cli.options import advised, given_by, place, whole
 from leeward.cli.output import Format, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.slo.options import amount, duration, rate, share
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective
+from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective, print_notes
 
 EXAMPLES = """\b
 Examples:
@@ -196,8 +196,7 @@ def _print(record: dict[str, Any]) -> None:
     print(f"margin: {100 * record['margin']:g} % above what the files say", file=sys.stderr)
     if len(record["reserved"]) > _SHOWN:
         print(f"reserved: {len(record['reserved'])} links and devices; -o json lists all", file=sys.stderr)
-    for note in record["notes"]:
-        print(f"note: {note}", file=sys.stderr)
+    print_notes(record["notes"])
 
 
 def _failures(record: dict[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """What commands on files of workloads share: how these are read, and how promises are printed."""
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 WorkloadsArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="Workloads and their SLOs, YAML or JSON.", show_default=False)
 ]
+_NAMED = 3
+"""Workloads or files that a note names."""
 ClusterOption = Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)]
 
 
@@ -90,13 +93,28 @@ def tell(record: dict[str, Any]) -> None:
     print(f"margin: curves are {margin} above what the files say; models are not", file=sys.stderr)
     where = {"everywhere": "all links of a path", "hosts": "the links of hosts alone, by the file"}
     print(f"congestion: {where[record['congestion']]}", file=sys.stderr)
-    order = {"by-slo": "the tightest SLO first", "file": "as in the file"}
+    order = {
+        "by-slo": "the tightest SLO first",
+        "file": "as in the file",
+        "search": "by PriorityMeister's search",
+    }
     said = order.get(record["priorities"], f"by {record['priorities']}")
     if record["merged_ranks"]:
         said += f"; {record['merged_ranks']} ranks merged into {record['levels']} levels on networks"
     print(f"priorities: {said}", file=sys.stderr)
-    for note in record["notes"]:
-        print(f"note: {note}", file=sys.stderr)
+    print_notes(record["notes"])
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Says notes on stderr; what is the same of several workloads or files once, with who they are."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        of, colon, said = note.partition(": ")
+        alike.setdefault(f"{colon}{said}", []).append(of)
+    for said, all_of in alike.items():
+        more = len(all_of) - _NAMED
+        rest = f" and {more:,} more" if more > 0 else ""
+        print(f"note: {', '.join(all_of[:_NAMED])}{rest}{said}", file=sys.stderr)
 
 
 def misses(record: dict[str, Any]) -> list[str]:
