@@ -369,7 +369,7 @@ class SloWorkloads:
         """The bound of every workload."""
 
     def prioritize(self, by: str, levels: int | None, method: str) -> dict[str, Any]:
-        """The same under priorities that are searched for (`priority-meister`) or `by-slo`."""
+        """The same under priorities that are searched for (`search`) or `by-slo`."""
 
     def admit(self, arriving: str, method: str) -> dict[str, Any]:
         """What becomes of the workloads of another file that arrive at these."""

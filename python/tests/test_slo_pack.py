@@ -237,6 +237,16 @@ def test_every_order_replays_every_request(order: str) -> None:
     assert len({one["seen"]["requests"] for one in record["workloads"] if one["traced"]}) == 1
 
 
+@pytest.mark.parametrize("options", [("--order", "fifo"), ("--over", "demoted")])
+def test_a_bound_is_not_said_to_be_held_in_a_replay_that_it_is_not_of(
+    run: Run, options: tuple[str, str]
+) -> None:
+    shown = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
+    rows = [line.split() for line in shown.stdout.splitlines()[1:]]
+    assert {row[-1] for row in rows} <= {"-", "EXCEEDED"}
+    assert "note: bounds are of strict priorities and requests held at limits" in shown.stderr
+
+
 def test_a_device_that_is_handed_more_is_promised_less() -> None:
     one, _ = check(FILE, CLUSTER, method="dnc")
     many, _ = check(FILE, CLUSTER, method="dnc", outstanding=32)

@@ -13,7 +13,7 @@ from leeward.cli.progress import patience
 from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.bound import bound as print_bounds
 from leeward.cli.slo.options import duration
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, misses, objective
+from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, misses, objective, print_notes
 
 EXAMPLES = """\b
 Examples:
@@ -29,7 +29,10 @@ _WORDS = (
     ("seen", "the latency at the SLO's percentile, 99.9 for best effort"),
     ("worst", "the largest latency"),
     ("windows", "those of three minutes in which the SLO was met"),
-    ("bound", "held, or EXCEEDED: by the worst latency, or, by snc, by what was seen"),
+    (
+        "bound",
+        "held, or EXCEEDED: by the worst latency, or, by snc, by what was seen; - where none is of this",
+    ),
 )
 
 
@@ -125,7 +128,7 @@ def _print(record: dict[str, Any]) -> None:
     print_table(
         ("WORKLOAD", "SLO", "PROMISED", "BY", "REQUESTS", "SEEN", "WORST", "WINDOWS", "KEPT", "BOUND"),
         "<<><>>>><<",
-        [_row(one) for one in record["workloads"]],
+        [_row(one, _as_bounds_take_it(record)) for one in record["workloads"]],
     )
     print_words(_WORDS)
     print(file=sys.stderr)
@@ -135,14 +138,19 @@ def _print(record: dict[str, Any]) -> None:
         f" {record['bounds']['outstanding']} {once} at once",
         file=sys.stderr,
     )
-    for one in record["workloads"]:
-        if not one["traced"]:
-            print(f"note: {one['workload']}: known without a trace, so it sent nothing", file=sys.stderr)
-    for note in record["notes"]:
-        print(f"note: {note}", file=sys.stderr)
+    if not _as_bounds_take_it(record):
+        said = "bounds are of strict priorities and requests held at limits, and say nothing of this replay"
+        print(f"note: {said}", file=sys.stderr)
+    untraced = [one["workload"] for one in record["workloads"] if not one["traced"]]
+    print_notes([f"{name}: known without a trace, so it sent nothing" for name in untraced])
+    print_notes(record["notes"])
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
+def _as_bounds_take_it(record: dict[str, Any]) -> bool:
+    return (record["order"], record["over"]) == ("priority", "held")
+
+
+def _row(one: dict[str, Any], bounded: bool) -> tuple[str, ...]:
     seen = one["seen"]
     promised = (
         one["workload"],
@@ -153,7 +161,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     if seen is None:
         return (*promised, "-", "-", "-", "-", "-", "-")
     windows = "-" if seen["windows_met"] is None else f"{seen['windows_met']}/{seen['windows']}"
-    held = "-" if one["bound_s"] is None else "EXCEEDED" if one["broken"] else "held"
+    held = "EXCEEDED" if one["broken"] else "held" if bounded and one["bound_s"] is not None else "-"
     kept = {True: "yes", False: "no", None: "-"}[one["kept"]]
     times = (duration(seen["tail_s"]), duration(seen["worst_s"]))
     return (*promised, str(seen["requests"]), *times, windows, kept, held)
