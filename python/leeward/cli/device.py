@@ -88,8 +88,8 @@ def profile(
     """Measure a device with fio, and write its profile.
 
     Requests a second at saturation, by kind and size; and percentiles of latency with one request at a time.
-    Nothing else should use the device meanwhile, or that is measured too. With these defaults it takes about
-    five minutes, and writes at least 1 GiB.
+    Nothing else should use the device meanwhile, or that is measured too. By default it takes four to
+    five minutes, and writes 1 GiB and more.
     """
     from leeward._native import check_device
     from leeward.files import check_file, whole_file
