@@ -301,7 +301,10 @@ _Writer.add_representer(str, _plain)
 
 
 def _texts(file: str) -> dict[str, Any]:
-    """The content of a file that has been read before."""
+    """The content of a file of workloads, in which numbers and truths are the texts that they are there.
+
+    It has been read by `pack`, so that it is neither too deep nor repeats itself without end.
+    """
     try:
         with open(file, encoding="utf-8-sig") as opened:
             text = opened.read()

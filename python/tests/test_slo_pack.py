@@ -161,7 +161,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
     assert shown.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
 
 
-def test_nesting_without_end_is_told_and_no_traceback(run: Run, tmp_path: Path) -> None:
+def test_nesting_and_repetition_without_end_are_told_and_no_traceback(run: Run, tmp_path: Path) -> None:
     deep = "[" * 5000
     settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--settings", deep)
     assert (settings.returncode, settings.stdout) == (2, "")
@@ -171,6 +171,10 @@ def test_nesting_without_end_is_told_and_no_traceback(run: Run, tmp_path: Path) 
     shown = run("slo", "pack", str(path), "--cluster", SERVERS)
     assert shown.returncode == 2
     assert "workloads: nested too deeply" in shown.stderr.splitlines()[0]
+    lines = ["a0: &a0 {x: 1}"]
+    lines += [f"a{n + 1}: &a{n + 1} {{<<: [{', '.join(10 * [f'*a{n}'])}]}}" for n in range(30)]
+    path.write_text("\n".join([*lines, "workloads: []"]))
+    assert run("slo", "pack", str(path), "--cluster", SERVERS).returncode == 2
 
 
 @pytest.mark.parametrize("margin", ["5", "-1%", "nan%", "10%%", "1e300%", "ten"])

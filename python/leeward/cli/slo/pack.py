@@ -143,9 +143,11 @@ def _count(file: str) -> int:
     import yaml
 
     try:
-        with open(file, encoding="utf-8") as text:
-            return len(yaml.safe_load(text)["workloads"])
-    except (OSError, TypeError, KeyError, ValueError, RecursionError, yaml.YAMLError):
+        # Tabs are space in JSON, and an error in YAML. Composed, what refers to the same thing shares it.
+        text = Path(file).read_text(encoding="utf-8").replace("\t", " ")
+        fields = yaml.compose(text, Loader=yaml.BaseLoader).value
+        return max(len(value.value) for key, value in fields if key.value == "workloads")
+    except (OSError, AttributeError, TypeError, ValueError, RecursionError, yaml.YAMLError):
         return 1
 
 
