@@ -42,8 +42,8 @@ def admit(
 ) -> None:
     """Decide which workloads can be promised their SLOs.
 
-    They arrive one after another beside those that are there. Nobody is admitted who would take the SLO of one
-    of these; but silo++ and qjump++ admit those that are there anew first, and may refuse one.
+    They arrive one after another beside those that are there. Who would take the SLO of one of these is not
+    admitted. But silo++ and qjump++ admit those that are there anew first, and may refuse one.
 
     One that is refused runs as best effort, after all others; or not at all, if even so it would take the SLO
     of another.
