@@ -99,6 +99,7 @@ fn who_has_no_place_is_told_why() {
     assert!(matches!(ask(some("nowhere"), Some(9)), Err(Why::Wrong(_))));
     let mut hopeless = some("hopeless");
     hopeless.slo.as_mut().unwrap().latency = 1e-6;
+    hopeless.demands.iter_mut().for_each(|demand| demand.unloaded = 0.0);
     assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom { .. })));
     let mut slow = some("slow");
     slow.demands[0].unloaded = 30.0;
