@@ -55,7 +55,8 @@ fn system(flows: &[(u32, &[usize], [f64; 2])], links: usize) -> System {
     let queues = (0..links).map(|at| Queue { name: format!("l{at}"), capacity: 1e6, resource: None });
     let promises = flows.iter().enumerate().map(|(at, &(priority, route, rates))| {
         // Limits that hold nothing back.
-        let arrivals = ArrivalCurve::new(&[TokenBucket::new(1e6, 1e9).unwrap()]).unwrap();
+        let mean = MEAN * (rates[0] + rates[1]) / 2.0;
+        let arrivals = ArrivalCurve::new(&[TokenBucket::new(mean, 1e9).unwrap()]).unwrap();
         let demand = Demand {
             stage: Stage::NetworkIn,
             arrivals: arrivals.clone(),
