@@ -154,7 +154,7 @@ impl Expressions {
 
     /// Whether latencies are tightened by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1, so an output or
     /// a convolution at theta may take its bound from l theta, where the sigma of its own is less. Some
-    /// twenty times slower, never looser; off at first, as published.
+    /// seven to ten times slower, never looser; off at first, as published.
     pub fn lyapunov(&mut self, on: bool) {
         self.lyapunov = on;
     }

@@ -38,7 +38,7 @@ pub struct BoundSettings {
     /// Requests that a device is handed at once, and serves before whatever comes then: as many times its largest request count as in
     /// service in deterministic bounds, where requests are served whole. Default 1.
     pub outstanding: u32,
-    /// Whether stochastic bounds are tightened by Lyapunov's inequality, some twenty times slower. Default false.
+    /// Whether stochastic bounds are tightened by Lyapunov's inequality, some seven to ten times slower. Default false.
     pub lyapunov: bool,
     /// Whether stochastic bounds take unions over blocks of steps and not over each step; never below what holds, and lower by
     /// far where steps are short. Default true.
