@@ -61,6 +61,26 @@ class Cluster:
         The capacity of a link is in bits per second, that of a device in nanoseconds of service per second.
         """
 
+    def links(self) -> pyarrow.Table:
+        """All links, each direction by itself, and where they are.
+
+        Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
+        in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
+        `host` (null above hosts), `rack` (null of pods), `pod` (null where there are none); `capacity_bps`
+        (int64).
+        """
+
+    def rack_table(self) -> pyarrow.Table:
+        """All racks and what their hosts have together.
+
+        Columns: `rack`, `pod` (null where there are none), `kind` (`compute`, `disk` or `mixed`), `hosts`
+        (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: what its devices read, in bits
+        per second), `storage_bytes` (int64; null: without limit).
+        """
+
+    def host_table(self) -> pyarrow.Table:
+        """All hosts and where they are: `host`, `rack`, `pod` (null where there are none)."""
+
     def path(self, *endpoints: str) -> list[tuple[str, float]]:
         """The resources that one flow through these places crosses, each with its work per byte.
 

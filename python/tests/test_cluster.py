@@ -147,6 +147,42 @@ def test_a_missing_file_is_an_input_error_and_a_number_a_type_error(tmp_path: Pa
         Cluster(7)  # type: ignore[arg-type]
 
 
+def test_links_say_where_they_are_each_direction_by_itself() -> None:
+    cluster = Cluster(TREE)
+    links = cluster.links().to_pylist()
+    assert [link["link"] for link in links] == list(range(2 * (12 + 4 + 2)))
+    by_name = {link["name"]: link for link in links}
+    assert by_name["r3h2:ingress"] | {"link": 0} == {
+        "link": 0,
+        "name": "r3h2:ingress",
+        "cross_section": "host-ToR",
+        "direction": "down",
+        "host": "r3h2",
+        "rack": "r3",
+        "pod": "p1",
+        "capacity_bps": 10_000_000_000,
+    }
+    rack, pod = by_name["r0:uplink"], by_name["p1:uplink"]
+    assert (rack["cross_section"], rack["host"], rack["rack"], rack["pod"]) == ("ToR-pod", None, "r0", "p0")
+    assert (pod["cross_section"], pod["rack"], pod["pod"]) == ("pod-core", None, "p1")
+
+
+def test_racks_and_hosts_come_as_tables() -> None:
+    racks = Cluster(TREE).rack_table().to_pylist()
+    assert racks[3] == {
+        "rack": "r3",
+        "pod": "p1",
+        "kind": "mixed",
+        "hosts": 3,
+        "cpus": None,
+        "storage_bps": 3 * 800_000_000,
+        "storage_bytes": 3 * 4 * 10**12,
+    }
+    hosts = Cluster(TREE).host_table().to_pylist()
+    assert len(hosts) == 12
+    assert hosts[-1] == {"host": "r3h2", "rack": "r3", "pod": "p1"}
+
+
 def test_a_description_gives_least_and_most_of_each_kind_of_link() -> None:
     racks = [{"count": 3}, {"link": "500Mbps"}]
     description = Cluster(SMALL | {"racks": racks, "devices": []}).describe()

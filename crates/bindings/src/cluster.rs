@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 
+use crate::cluster_tables;
 use crate::describe::Description;
 use crate::errors::Refused;
 use crate::names;
@@ -116,6 +117,18 @@ impl Cluster {
             ("capacity", Arc::new(Int64Array::from_iter_values(ids().map(|id| capacities.get(id).0)))),
         ];
         table(columns)
+    }
+
+    fn links(&self) -> PyResult<PyArrowType<Table>> {
+        cluster_tables::links(&self.inner)
+    }
+
+    fn rack_table(&self) -> PyResult<PyArrowType<Table>> {
+        cluster_tables::racks(&self.inner)
+    }
+
+    fn host_table(&self) -> PyResult<PyArrowType<Table>> {
+        cluster_tables::hosts(&self.inner)
     }
 
     #[pyo3(signature = (*endpoints))]

@@ -6,6 +6,7 @@
 
 mod app_records;
 mod cluster;
+mod cluster_tables;
 mod columns;
 mod describe;
 mod errors;

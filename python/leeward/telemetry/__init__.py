@@ -1,0 +1,13 @@
+"""Telemetry: what links were seen to carry, from whatever saw it, as one clean table.
+
+Readings come from Prometheus or from files, as counters or as rates, and become `Samples`: bits that a link
+carried in a span of time. `windows` makes utilizations in intervals of them, of which "hot" is said
+(Hotspots, section 3.1). What cannot be used is counted by reason in `Discards`.
+"""
+
+from leeward.telemetry.discards import Discards
+from leeward.telemetry.engine import Engine, EngineName
+from leeward.telemetry.samples import Samples
+from leeward.telemetry.windows import Windows, windows
+
+__all__ = ["Discards", "Engine", "EngineName", "Samples", "Windows", "windows"]

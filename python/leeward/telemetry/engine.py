@@ -1,0 +1,128 @@
+"""Where analyses run: DuckDB in this process, or Spark when the data outgrows a machine.
+
+Analyses are expressions in Ibis, written once. Both engines give the same numbers, because sums are of
+integers, ratios are of integers below 2^53, and every table that is shown is sorted.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow
+
+from leeward.errors import InputError
+
+
+class EngineName(StrEnum):
+    """An engine by name."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that is running.
+
+    Attributes:
+        name: Which one it is.
+        connection: Ibis' connection to it.
+    """
+
+    name: EngineName
+    connection: Any
+
+    @staticmethod
+    def duckdb(
+        memory: str | None = None, threads: int | None = None, spill: str | os.PathLike[str] | None = None
+    ) -> "Engine":
+        """DuckDB in this process.
+
+        Args:
+            memory: The most memory it may take, such as `4GB`; by default four fifths of the machine's.
+            threads: How many it may use; by default as many as there are processors.
+            spill: A folder for what does not fit in memory; by default a temporary one.
+        """
+        settings: dict[str, Any] = {
+            "memory_limit": memory,
+            "threads": threads,
+            "temp_directory": None if spill is None else str(spill),
+        }
+        given = {name: value for name, value in settings.items() if value is not None}
+        # Order is asked for where it matters; keeping that of the input would cost memory.
+        return Engine(EngineName.DUCKDB, ibis.duckdb.connect(**given, preserve_insertion_order=False))
+
+    @staticmethod
+    def spark(session: Any = None) -> "Engine":
+        """Spark: a session that is there, or one of its own on this machine.
+
+        Raises:
+            InputError: PySpark is not installed, or has no Java to run on.
+        """
+        if session is None:
+            session = _session()
+        return Engine(EngineName.SPARK, ibis.pyspark.connect(session))
+
+    @staticmethod
+    def of(name: EngineName) -> "Engine":
+        """The engine of this name with its defaults."""
+        return Engine.spark() if name is EngineName.SPARK else Engine.duckdb()
+
+    def table(self, data: pyarrow.Table) -> ibis.Table:
+        """A small table as one of the engine's."""
+        if self.name is EngineName.DUCKDB:
+            return ibis.memtable(data)
+        # Ibis would keep what is made of a table in memory only on its default engine, not on this one.
+        return self.connection.create_view(ibis.util.gen_name("given"), ibis.memtable(data))
+
+    def parquet(self, paths: Sequence[str | os.PathLike[str]]) -> ibis.Table:
+        """Parquet files of the same columns as one table; nothing is read yet."""
+        names = [str(Path(path)) for path in paths]
+        if self.name is EngineName.DUCKDB:
+            return self.connection.read_parquet(names)
+        tables = [self.connection.read_parquet(name) for name in names]
+        return ibis.union(*tables) if len(tables) > 1 else tables[0]
+
+    def keep(self, table: ibis.Table) -> ibis.Table:
+        """The same table, computed once, however often it is read afterwards."""
+        if self.name is EngineName.DUCKDB:
+            # Gone with the connection.
+            return self.connection.create_table(ibis.util.gen_name("kept"), table, temp=True)
+        return table.cache()
+
+    def arrow(self, table: ibis.Table) -> pyarrow.Table:
+        """The rows of a table, in memory."""
+        return self.connection.to_pyarrow(table)
+
+
+def _session() -> Any:
+    """A Spark session on this machine's processors.
+
+    Raises:
+        InputError: It cannot be had.
+    """
+    try:
+        from pyspark.errors import PySparkException, PySparkRuntimeError
+        from pyspark.sql import SparkSession
+    except ImportError:
+        error = InputError("engine", None, None, None, "`spark`: PySpark is not installed")
+        error.add_note("pip install 'leeward[spark]'")
+        raise error from None
+    try:
+        return (
+            SparkSession.builder.master("local[*]")
+            .appName("leeward")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
+            .getOrCreate()
+        )
+    except (PySparkException, PySparkRuntimeError, FileNotFoundError) as failed:
+        error = InputError("engine", None, None, None, f"`spark`: it does not start: {failed}")
+        error.add_note("Spark needs a Java runtime, version 17 or later")
+        raise error from None
