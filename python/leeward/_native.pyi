@@ -403,6 +403,7 @@ def check_slo(
     over: str = "held",
     order: str = "priority",
     outstanding: int | None = None,
+    tails_seed: int | None = None,
     rows: bool = False,
 ) -> tuple[dict[str, Any], Any]:
     """Bounds and a replay of the traces of a file's workloads. See `leeward.slo.check`."""

@@ -17,7 +17,7 @@ import yaml
 
 from leeward._native import Cluster, SloWorkloads, check_slo, pack_slo
 from leeward.data import found
-from leeward.errors import InputError, whole_number
+from leeward.errors import MOST_SEED, InputError, whole_number
 
 METHODS = ("dnc", "priority-meister", "snc", "best")
 """Ways to bound latencies; `best` is the least of the others that apply."""
@@ -124,6 +124,8 @@ def check(
     over: str = "held",
     order: str = "priority",
     outstanding: int | None = None,
+    tails: bool = False,
+    seed: int = 1,
     rows: bool = False,
     data: str | PathLike[str] | None = None,
 ) -> tuple[dict[str, Any], pyarrow.Table | None]:
@@ -139,6 +141,10 @@ def check(
         order: Who is served next at devices, one of `ORDERS`.
         outstanding: Requests that a device is handed at once, in bounds and replay; by default as the file's
             `bounds` say.
+        tails: Whether each request takes a time without queueing that is drawn from its device's profile,
+            instead of its work alone. Bounds then are of the SLO's percentile of requests, whatever the
+            method: they add what was profiled at it.
+        seed: Seed of what is drawn.
         rows: Whether each request is wanted too.
         data: The folder that `data:...` is looked up in; by default as for scenarios.
 
@@ -151,6 +157,7 @@ def check(
     """
     if outstanding is not None:
         whole_number("outstanding", outstanding, 1, 1_000_000)
+    whole_number("seed", seed, 0, MOST_SEED)
     return check_slo(
         fspath(file),
         Cluster(cluster),
@@ -159,6 +166,7 @@ def check(
         over=over,
         order=order,
         outstanding=outstanding,
+        tails_seed=seed if tails else None,
         rows=rows,
     )
 

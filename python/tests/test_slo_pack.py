@@ -265,3 +265,41 @@ def test_a_device_that_is_handed_more_is_promised_less() -> None:
 def test_a_word_that_there_is_not_is_refused_with_those_there_are(argument: str) -> None:
     with pytest.raises(InputError, match="expected one of"):
         check(FILE, CLUSTER, **{argument: "best-of-all"})  # type: ignore[arg-type]
+
+
+def test_drawn_tails_are_those_of_the_seed_and_longer_than_work_alone() -> None:
+    alone, _ = check(FILE, CLUSTER, method="dnc")
+    one, rows = check(FILE, CLUSTER, method="dnc", tails=True, seed=3, rows=True)
+    again, same = check(FILE, CLUSTER, method="dnc", tails=True, seed=3, rows=True)
+    other, _ = check(FILE, CLUSTER, method="dnc", tails=True, seed=4)
+    assert (one, rows) == (again, same)
+    assert one["workloads"] != other["workloads"]
+    assert (alone["tails_seed"], one["tails_seed"], other["tails_seed"]) == (None, 3, 4)
+    for drawn, worked in zip(one["workloads"], alone["workloads"], strict=True):
+        assert drawn["bound_s"] == worked["bound_s"]
+        if drawn["traced"]:
+            assert drawn["seen"]["requests"] == worked["seen"]["requests"]
+            assert drawn["seen"]["worst_s"] > worked["seen"]["worst_s"]
+
+
+def test_tails_are_asked_for_by_a_flag_and_seeded_by_another(run: Run) -> None:
+    replay = ("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc")
+    shown = run(*replay, "--tails", "--seed", "3", "-o", "json")
+    assert json.loads(shown.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
+    assert "times without queueing are drawn with seed 1" in run(*replay, "--tails").stderr
+    unseeded = run(*replay, "--seed", "3")
+    assert (unseeded.returncode, "--seed goes with --tails" in unseeded.stderr) == (2, True)
+    unreplayed = run("slo", "check", FILE, "--cluster", CLUSTER, "--tails")
+    assert (unreplayed.returncode, "--tails goes with --replay" in unreplayed.stderr) == (2, True)
+
+
+def test_without_times_to_draw_from_tails_are_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bare.json").write_text(
+        '{"table": [{"size_bytes": 4096, "read_iops": 60000, "write_iops": 40000}]}'
+    )
+    given = tmp_path / "w.yaml"
+    where = f"client: r0h0, server: r0h7, trace: {EXAMPLES / 'mail.csv.gz'}"
+    given.write_text(f"device: bare.json\nfit: {{interval: 20ms}}\nworkloads:\n  - {{name: a, {where}}}\n")
+    shown = run("slo", "check", str(given), "--cluster", CLUSTER, "--replay", "--tails")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: --tails: no workload with a trace has a device file with times")

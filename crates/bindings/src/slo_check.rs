@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray};
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_placement::volumes::bound::BoundSettings;
 use leeward_placement::volumes::file::Workloads;
-use leeward_simulator::requests::{Cake, Held, Order, Over, Replay, Rows, Sent};
+use leeward_simulator::requests::{Cake, Held, Order, Over, Replay, Rows, Sent, tails};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ const OVERS: [(&str, Over); 2] = [("held", Over::Held), ("demoted", Over::Demote
 /// Bounds of the workloads of a file, a replay of their traces, and a row for each request if asked for.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, method = "best", over = "held", order = "priority",
-    outstanding = None, rows = false))]
+    outstanding = None, tails_seed = None, rows = false))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn check_slo(
     py: Python<'_>,
@@ -35,6 +36,7 @@ pub fn check_slo(
     over: &str,
     order: &str,
     outstanding: Option<u32>,
+    tails_seed: Option<u64>,
     rows: bool,
 ) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
     let (method, over_name, order_name) = (method_named(method)?, over, order);
@@ -46,14 +48,16 @@ pub fn check_slo(
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
         let placed = workloads.system(&cluster)?;
-        let Sent { arrivals, outstanding: given, .. } = Sent::read(&workloads, &cluster, &files, &open)?;
+        let sent = Sent::read(&workloads, &cluster, &files, &open)?;
+        let mut notes = workloads.notes.clone();
+        let tails = tails_seed.map(|seed| drawn(&workloads, &sent, seed, &mut notes)).transpose()?;
+        let Sent { arrivals, outstanding: given, .. } = sent;
         let bounds =
             BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
-        let replay = Replay { system: &placed.system, bounds, method, over, order, sent: arrivals, tails: Vec::new() };
+        let replay = Replay { system: &placed.system, bounds, method, over, order, sent: arrivals, tails: tails.unwrap_or_default() };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.sent);
         let described = all.map(|((entry, held), sent)| describe(&entry.workload, held, sent.is_some()));
-        let mut notes = workloads.notes.clone();
         let more = given.iter().filter(|(_, given)| **given > u64::from(bounds.outstanding));
         notes.extend(more.map(|(name, given)| {
             format!(
@@ -75,6 +79,7 @@ pub fn check_slo(
             "method": method.name(),
             "over": over_name,
             "order": order_name,
+            "tails_seed": tails_seed,
             "bounds": bounds,
             "margin": workloads.margin,
             "end_s": replayed.report.end.as_secs_f64(),
@@ -87,6 +92,30 @@ pub fn check_slo(
     })?;
     let found = found.map(|(names, rows)| arrow(&names, &rows)).transpose()?;
     Ok((as_python(py, &record)?, found))
+}
+
+/// Times without queueing of every request, by workload, and a note of each workload that has none to draw from.
+fn drawn(
+    workloads: &Workloads,
+    sent: &Sent,
+    seed: u64,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Arc<[Nanos]>>, InputError> {
+    let mut all: Vec<Arc<[Nanos]>> = Vec::with_capacity(sent.arrivals.len());
+    for (at, (arrivals, profile)) in sent.arrivals.iter().zip(&sent.profiles).enumerate() {
+        let known = arrivals.as_ref().zip(profile.as_ref());
+        let drawn = known.and_then(|(arrivals, device)| tails(arrivals, device, seed, at as u64));
+        if known.is_some() && drawn.is_none() {
+            let name = &workloads.entries[at].workload.name;
+            notes.push(format!("{name}: its device file has no times without queueing, so none are drawn"));
+        }
+        all.push(drawn.unwrap_or_default());
+    }
+    if all.iter().all(|drawn| drawn.is_empty()) {
+        let message = "no workload with a trace has a device file with times without queueing (`unloaded`): there is nothing to draw";
+        return Err(InputError::new("tails", message));
+    }
+    Ok(all)
 }
 
 fn orders() -> [(&'static str, Order); 5] {
