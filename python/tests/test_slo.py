@@ -258,3 +258,30 @@ def test_the_schema_of_slo_files_has_the_fields_of_the_examples(run: Run) -> Non
     workload = schema["$defs"]["WorkloadFile"]
     assert {"name", "client", "server", "slo", "trace", "curves", "limits"} <= workload["properties"].keys()
     assert set(workload["required"]) == {"name", "client"}
+
+
+def test_those_that_pace_show_the_bounds_that_they_promise_and_none_of_best_effort(
+    run: Run, tmp_path: Path
+) -> None:
+    def mail(name: str, client: str, latency: str) -> str:
+        slo = f"slo: {{percentile: 99, latency: {latency}}}"
+        curves = "curves: {network-out: [{rate: 2MB/s, burst: 1500B}]}"
+        return f"  - {{name: {name}, client: {client}, server: r0h7, {slo}, {curves}}}\n"
+
+    there = file(tmp_path, mail("a", "r0h0", "20ms"))
+    (tmp_path / "new").mkdir()
+    new = file(tmp_path / "new", mail("b", "r0h1", "10ms") + mail("c", "r0h2", "1us"))
+    arriving = ("slo", "admit", there, "--cluster", CLUSTER, "--arriving", new, "--method")
+    for policy in ("silo++", "qjump++"):
+        shown = run(*arriving, policy, "-o", "json")
+        record = json.loads(shown.stdout)
+        a, b, c = record["workloads"]
+        assert (record["paced"], record["method"], record["bounds"]["unit"]) == (True, "dnc", "frames")
+        assert (a["by"], b["by"], c["by"]) == ("dnc", "dnc", None)
+        assert 0 < a["bound_s"] <= 0.02
+        assert 0 < b["bound_s"] <= 0.01
+        assert (a["met"], b["met"], c["bound_s"]) == (True, True, None)
+        assert f"note: {policy} bounds frames paced at its rates" in run(*arriving, policy).stderr
+    assert all(
+        one["bound_s"] is None for one in json.loads(run(*arriving, "none", "-o", "json").stdout)["workloads"]
+    )

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_placement::volumes::admit::Refused as Rejected;
-use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded};
+use leeward_placement::volumes::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
 use leeward_placement::volumes::file::{Came, Entry, Placed, Workloads};
 use leeward_placement::volumes::priorities::{by_slo, merge, priority_meister};
 use leeward_placement::volumes::{Promise, System};
@@ -49,7 +49,7 @@ impl SloWorkloads {
     /// The bound of every workload.
     fn bound(&self, py: Python<'_>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
-        let outcomes = self.outcomes(py, &self.placed.system, Some(method))?;
+        let outcomes = self.outcomes(py, &self.placed.system, Some((method, self.inner.bounds)))?;
         let order = if self.placed.given { "file" } else { "by-slo" };
         let mut record = self.head(&self.placed.system, order, self.placed.merged, method.name());
         record["workloads"] = self.promises(&self.placed.system, &self.own(), &outcomes);
@@ -85,7 +85,7 @@ impl SloWorkloads {
         if let Some(error) = interrupted {
             return Err(error);
         }
-        let outcomes = self.outcomes(py, &system, Some(method))?;
+        let outcomes = self.outcomes(py, &system, Some((method, self.inner.bounds)))?;
         let mut record = self.head(&system, by, merged, method.name());
         record["levels"] = levels.into();
         record["workloads"] = self.promises(&system, &self.own(), &outcomes);
@@ -108,7 +108,14 @@ impl SloWorkloads {
             })
             .map_err(Refused)?;
         let system = &admitted.system;
-        let outcomes = self.outcomes(py, system, by.method)?;
+        let promised = by.admission.by();
+        let mut outcomes = self.outcomes(py, system, promised)?;
+        if by.paces {
+            // Of what it does not pace it promises nothing.
+            let efforts = outcomes.iter_mut().zip(&system.promises);
+            let efforts = efforts.filter(|(_, promise)| promise.workload.slo.is_none());
+            efforts.for_each(|(outcome, _)| *outcome = None);
+        }
         // One that changed is as it is now.
         let entry = |promise: &Promise| {
             let mut all = others.entries.iter().chain(&self.inner.entries);
@@ -117,7 +124,11 @@ impl SloWorkloads {
         let entries: Vec<&Entry> = system.promises.iter().filter_map(entry).collect();
         // `dnc` searches for priorities where those by SLO do not do.
         let order = if by.paces || spec.name == "dnc" { by.admission.name() } else { "by-slo" };
-        let mut record = self.head(system, order, None, by.method.map_or("none", Method::name));
+        let mut record = self.head(system, order, None, promised.map_or("none", |(method, _)| method.name()));
+        if let Some((_, bounds)) = promised {
+            record["bounds"] = json!(bounds);
+        }
+        record["paced"] = by.paces.into();
         record["admission"] = spec.label.into();
         record["arriving"] = arriving.into();
         record["margin_of_arriving"] = others.margin.into();
@@ -158,12 +169,12 @@ impl SloWorkloads {
         &self,
         py: Python<'_>,
         system: &System,
-        method: Option<Method>,
+        by: Option<(Method, BoundSettings)>,
     ) -> PyResult<Vec<Option<Result<Latency, Unbounded>>>> {
-        let Some(method) = method else { return Ok(vec![None; system.promises.len()]) };
+        let Some((method, settings)) = by else { return Ok(vec![None; system.promises.len()]) };
         py.detach(|| {
             let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.inner.path, error));
-            let mut bounds = Bounds::new(system, self.inner.bounds).map_err(|error| wrong(&error))?;
+            let mut bounds = Bounds::new(system, settings).map_err(|error| wrong(&error))?;
             let one = |promise| -> PyResult<_> {
                 Python::attach(|py| py.check_signals())?;
                 Ok(Some(bounds.bound(promise, method)))

@@ -475,8 +475,11 @@ fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort()
         let system = &admitted.system;
         let kept = c.promise.is_none_or(|at| system.promises[at].workload.slo.is_some() == (name != "dnc"));
         assert!(kept, "{name}");
-        if let Some(method) = by.method {
-            for (promise, bound) in system.promises.iter().zip(bounds(system, method, there.bounds)) {
+        assert_eq!(by.admission.by().is_none(), name == "none");
+        assert_eq!(by.admission.needs_models(), ["snc", "best"].contains(&name), "{name}");
+        if let Some((method, settings)) = by.admission.by() {
+            assert_eq!(settings, there.bounds, "{name}");
+            for (promise, bound) in system.promises.iter().zip(bounds(system, method, settings)) {
                 let slo = promise.workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
                 assert!(bound.unwrap().seconds <= slo, "{name}: {}", promise.workload.name);
             }

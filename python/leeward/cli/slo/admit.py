@@ -61,7 +61,11 @@ def admit(
         print_promises(record)
         tell(record)
         if record["method"] == "none":
-            print(f"note: {_unbounded(record['admission'])}", file=sys.stderr)
+            said = "none makes no bounds; leeward slo bound does, of those that are in a file"
+            print(f"note: {said}", file=sys.stderr)
+        if record["paced"]:
+            said = f"{record['admission']} bounds frames paced at its rates, of those that it admits"
+            print(f"note: {said}", file=sys.stderr)
     refused = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
     refused += misses(record)
     for line in refused:
@@ -77,13 +81,6 @@ def _decided(record: dict[str, Any]) -> list[tuple[str, ...]]:
     return [
         (one["workload"], how, "yes" if one["admitted"] else "no", one["refused"] or "") for one, how in came
     ]
-
-
-def _unbounded(policy: str) -> str:
-    """Why no bounds are shown."""
-    if policy.partition(":")[0] == "none":
-        return "none makes no bounds; leeward slo bound does, of those that are in a file"
-    return f"{policy} bounds packets that are paced at its rates, and not requests: none are shown"
 
 
 def _refusals(came: list[dict[str, Any]]) -> list[str]:

@@ -154,12 +154,15 @@ impl Admission for Bounded {
         self.name
     }
 
+    fn by(&self) -> Option<(Method, BoundSettings)> {
+        self.method.map(|method| (method, self.settings.bounds))
+    }
+
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
         let mut with = joined(system, &arrival);
         Bounds::new(&with, self.settings.bounds)?;
         // Models are of a fluid, in which nothing waits for what comes after it.
-        let by =
-            self.method.filter(|&method| method != Method::Snc).map(|method| (method, self.settings.bounds));
+        let by = self.by().filter(|&(method, _)| method != Method::Snc);
         if arrival.workload.slo.is_none() {
             return best_effort(system, &arrival, None, by);
         }

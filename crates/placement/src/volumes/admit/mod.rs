@@ -21,7 +21,7 @@ pub use bounded::{Bounded, BoundedSettings};
 pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 
-use super::bound::{Miss, SloBelowUnloaded, SystemError, Unbounded};
+use super::bound::{BoundSettings, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
 use super::words::above;
 use super::{System, Workload};
 use crate::PolicyError;
@@ -112,6 +112,14 @@ impl Refused {
 pub trait Admission: Send + Sync {
     /// Its name in the registry.
     fn name(&self) -> &'static str;
+
+    /// The bound that it promises by, and how that is made. None if it promises nothing.
+    fn by(&self) -> Option<(Method, BoundSettings)>;
+
+    /// Whether its bound asks for models of arrivals.
+    fn needs_models(&self) -> bool {
+        matches!(self.by(), Some((Method::Snc | Method::Best, _)))
+    }
 
     /// Decides on an arrival. Promises of the system are taken to be kept so far, as they are if each was admitted by this
     /// policy: only those that the arrival may disturb are looked at.

@@ -62,11 +62,6 @@ pub(super) const REGISTRATION: Registration = Registration {
 };
 
 impl QJump {
-    /// How bounds are made.
-    fn by(&self) -> Option<(Method, BoundSettings)> {
-        Some((Method::Dnc, paced(self.burst)))
-    }
-
     /// Puts the last promise into a class.
     fn put(&self, system: &mut System, class: usize) {
         let bucket = TokenBucket::new(self.rates[class], self.burst).expect("settings were checked");
@@ -82,6 +77,10 @@ impl QJump {
 impl Admission for QJump {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn by(&self) -> Option<(Method, BoundSettings)> {
+        Some((Method::Dnc, paced(self.burst)))
     }
 
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {

@@ -82,11 +82,6 @@ fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
 }
 
 impl Silo {
-    /// How bounds are made.
-    fn by(&self) -> Option<(Method, BoundSettings)> {
-        Some((Method::Dnc, paced(self.settings.burst)))
-    }
-
     /// Raises rates until all SLOs are kept, or says which cannot be.
     fn raise(&self, system: &mut System) -> Result<Option<Refused>, SystemError> {
         let burst = self.settings.burst;
@@ -154,6 +149,10 @@ fn bucket(rate: f64, burst: f64) -> ArrivalCurve {
 impl Admission for Silo {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn by(&self) -> Option<(Method, BoundSettings)> {
+        Some((Method::Dnc, paced(self.settings.burst)))
     }
 
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {

@@ -7,15 +7,12 @@ use serde_json::{Map, Value};
 use super::{Placed, Workloads};
 use crate::PolicyError;
 use crate::volumes::admit::{Admission, Arrival, Outcome, Refused, make};
-use crate::volumes::bound::Method;
 use crate::volumes::{Promise, System};
 
 /// A way of admission with the settings of a file.
 pub struct Chosen {
     /// It.
     pub admission: Box<dyn Admission>,
-    /// The bounds that it promises by. None if they are its own, or it makes none.
-    pub method: Option<Method>,
     /// Whether it gives rates of its own, so that promises count as kept only if it made them itself.
     pub paces: bool,
 }
@@ -57,7 +54,7 @@ impl Workloads {
     /// A name that there is not, or settings that are not right.
     pub fn admission(&self, name: &str, settings: &str) -> Result<Chosen, PolicyError> {
         if !BOUNDED.contains(&name) {
-            return Ok(Chosen { admission: make(name, settings)?, method: None, paces: true });
+            return Ok(Chosen { admission: make(name, settings)?, paces: true });
         }
         // What is wrong with them is said of what was given, before anything is added.
         make(name, settings)?;
@@ -67,16 +64,8 @@ impl Workloads {
         let bounds = serde_json::to_value(self.bounds).map_err(|error| InputError::new(&file, error))?;
         given.entry("bounds").or_insert(bounds);
         given.entry("levels").or_insert(self.levels.into());
-        let meister = given.get("method").is_some_and(|method| method == Method::PriorityMeister.name());
-        let method = match name {
-            "snc" => Some(Method::Snc),
-            "dnc" if meister => Some(Method::PriorityMeister),
-            "dnc" => Some(Method::Dnc),
-            "best" => Some(Method::Best),
-            _ => None,
-        };
         let admission = make(name, &Value::Object(given).to_string())?;
-        Ok(Chosen { admission, method, paces: false })
+        Ok(Chosen { admission, paces: false })
     }
 
     /// Lets workloads arrive at these, one after another. One that is refused runs as best effort, if it takes no SLO from others. One
