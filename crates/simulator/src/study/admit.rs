@@ -43,12 +43,11 @@ pub fn admit(
         return Err(StudyError::draw("links", problem));
     }
     let (site, policy) = (shape.site()?, admit::make(policy, settings)?);
-    // Only bounds by models ask for models, and not every trace has one.
-    let modelled = matches!(policy.name(), "snc" | "best");
     let queues: Vec<Queue> = site.queues().to_vec();
     let mut admitted = Admitted { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
-        let mut workload = traces.workload(name(index), draw, part, stages, modelled)?;
+        // Not every trace has a model.
+        let mut workload = traces.workload(name(index), draw, part, stages, policy.needs_models())?;
         if let (Some(percentile), Some(slo)) = (percentile, &mut Arc::make_mut(&mut workload).slo) {
             slo.percentile = percentile;
         }

@@ -29,12 +29,11 @@ pub fn first_fit(
 ) -> Result<Packed, StudyError> {
     let site = Shape { clients: 1, slots: None, servers: 1, ..*shape }.site()?;
     let policy = admit::make(policy, settings)?;
-    let modelled = matches!(policy.name(), "snc" | "best");
     let queues: Vec<Queue> = site.queues().to_vec();
     let mut servers: Vec<System> = Vec::new();
     let (mut placed, mut refused) = (Vec::new(), Vec::new());
     for (index, draw) in draws.iter().enumerate() {
-        let workload = traces.workload(name(index), draw, part, &Stage::ALL, modelled)?;
+        let workload = traces.workload(name(index), draw, part, &Stage::ALL, policy.needs_models())?;
         let workload = with_margin(&workload, margin)
             .map_err(|error| StudyError::draw(format!("draw {index}"), error.to_string()))?;
         let arrival = Arrival { workload: Arc::new(workload), route: route(&site, (0, 0), &Stage::ALL)? };
