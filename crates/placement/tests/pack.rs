@@ -7,7 +7,9 @@ use std::sync::Arc;
 use leeward_calculus::Packets;
 use leeward_placement::volumes::Workload;
 use leeward_placement::volumes::limits::bounds;
-use leeward_placement::volumes::pack::{Client, Event, PackSettings, Packing, Request, Requests, Site, Why};
+use leeward_placement::volumes::pack::{
+    Client, Event, Hindered, PackSettings, Packing, Request, Requests, Site, Why,
+};
 use loads::LINK;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -121,11 +123,66 @@ fn who_has_no_place_is_told_why() {
     let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
     assert!(matches!(full, Err(Why::NoClient | Why::NoRoom { .. })), "{full:?}");
     assert!(packing.servers_used() > 0);
-    let full = Why::NoRoom { servers: 3, rates: 0, bursts: 2, full: 0, limits: 1, unknown: 0 };
+    let on = |servers, first: Option<&str>| Hindered { servers, first: first.map(str::to_owned) };
+    let [rates, full, unknown] = [(); 3].map(|()| Hindered::default());
+    let (bursts, limits) = (on(2, Some("the SLO of `a` at storage, s:0")), on(1, None));
+    let full = Why::NoRoom { servers: 3, rates, bursts, full, limits, unknown };
     assert_eq!(
         full.to_string(),
-        "none of 3 servers has room for it: on 2 the least bursts take too long, on 1 no limits keep every SLO"
+        "none of 3 servers has room for it: on 2 the least bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
     );
+}
+
+/// A packing onto one server with one device, without a margin.
+fn onto_one(settings: PackSettings) -> Packing {
+    let clients = vec![Client { name: "c".to_owned(), slots: None }];
+    let site = Site::star(clients, vec![("s".to_owned(), 1)], LINK).unwrap();
+    Packing::new(site, PackSettings { margin: 0.0, ..settings }, "").unwrap()
+}
+
+/// A workload of one stage and one bucket, whose SLO is in seconds.
+fn bucketed(
+    name: &str,
+    slo: f64,
+    stage: leeward_traces::Stage,
+    rate: f64,
+    burst: f64,
+) -> Result<Request, leeward_calculus::BucketError> {
+    let arrivals = leeward_calculus::TokenBucket::new(rate, burst)?.into();
+    let demand =
+        leeward_placement::volumes::Demand { stage, arrivals, largest: 0.0, model: None, unloaded: 0.0 };
+    let slo = Some(leeward_placement::volumes::Slo { percentile: 99.0, latency: slo });
+    let workload = Workload { name: name.to_owned(), slo, demands: vec![demand], dependencies: Vec::new() };
+    Ok(Request { workload: Arc::new(workload), client: None })
+}
+
+#[test]
+fn where_no_server_has_room_the_refusal_names_who_stands_in_the_way_on_the_first() {
+    use leeward_traces::Stage::{NetworkOut, Storage};
+    let told = |settings, stage, slos: [f64; 2], rate, burst| {
+        let mut packing = onto_one(settings);
+        packing.place(&bucketed("there", slos[0], stage, rate, burst).unwrap()).unwrap();
+        packing.place(&bucketed("comes", slos[1], stage, rate, burst).unwrap()).unwrap_err().to_string()
+    };
+    let strict = PackSettings::default;
+    // Two of 60 %.
+    let rates = told(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
+    assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
+    assert!(rates.contains("most of it by `there`)"), "{rates}");
+    // Two bursts of 0.4 s, and before them a rate: 0.875 s where 0.75 are asked for, or 0.885 s where 0.85 are.
+    for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
+        let bursts = told(strict(), Storage, slos, 0.1, 0.4);
+        let named =
+            format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
+        assert!(bursts.contains(&named), "{bursts}");
+        // On links of several hops only the program knows.
+        let links = told(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
+        assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
+        assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
+    }
+    // Fast first fit goes by what is configured.
+    let fast = told(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
+    assert!(fast.contains("fast first fit) (the first: "), "{fast}");
 }
 
 #[test]

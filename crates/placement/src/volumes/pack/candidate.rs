@@ -8,13 +8,9 @@ use leeward_calculus::ArrivalCurve;
 use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_knowing};
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
-use super::hopeless::{self, hopeless};
 use super::packing::{Packing, Placed};
-use super::report::Why;
-
-/// How much of a queue the rates configured and the least new one may be together for fast first fit to try, as in the
-/// released code.
-const FULL: f64 = 0.999999;
+use super::report::{Hindered, Why};
+use super::ruled_out::Out;
 
 /// A place that keeps every SLO, and what changes with it.
 pub(super) struct Fit {
@@ -35,11 +31,11 @@ pub(super) struct Search<'a> {
 
 /// A place that is not ruled out yet.
 #[derive(Clone)]
-struct Place {
-    server: usize,
+pub(super) struct Place {
+    pub server: usize,
     device: usize,
     client: usize,
-    route: Vec<Vec<usize>>,
+    pub route: Vec<Vec<usize>>,
 }
 
 /// A workload at a place, with all that what is chosen there may change.
@@ -56,30 +52,15 @@ struct Around {
     touched: BTreeSet<usize>,
 }
 
-/// What a place is ruled out by.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Out {
-    Rates,
-    Bursts,
-    Full,
-}
-
-#[derive(Default)]
-struct Counts {
-    rates: usize,
-    bursts: usize,
-    full: usize,
-    limits: usize,
-    unknown: usize,
-}
-
 impl Search<'_> {
     /// The first place, in order of servers and their devices.
     pub fn first(&self) -> Result<Fit, Why> {
         let packing = self.packing;
         let spare = self.asked.or_else(|| self.most_free());
-        let mut counts = Counts::default();
-        let mut alone: Option<(Unsettled, Place)> = None;
+        let [mut rates, mut bursts, mut full, mut limits, mut unknown] =
+            [(); 5].map(|()| Hindered::default());
+        let (mut alone, mut unsettled): (Option<(Unsettled, Place)>, Option<(Unsettled, Place)>) =
+            (None, None);
         let (mut tried, mut clients) = (0, 0);
         // Servers by themselves that are alike need no second try.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
@@ -96,11 +77,11 @@ impl Search<'_> {
                 clients += 1;
                 let place = self.place(server, device, client);
                 match self.ruled_out(&place) {
-                    Some(Out::Rates) => counts.rates += 1,
-                    Some(Out::Bursts) => counts.bursts += 1,
-                    Some(Out::Full) => counts.full += 1,
+                    Some(out @ Out::Rates { .. }) => rates.add(|| self.who(&out)),
+                    Some(out @ Out::Bursts { .. }) => bursts.add(|| self.who(&out)),
+                    Some(out @ Out::Full { .. }) => full.add(|| self.who(&out)),
                     None if self.unlike(&place, &mut known) => waiting.push(place),
-                    None => counts.limits += 1,
+                    None => limits.servers += 1,
                 }
                 if waiting.len() == threads {
                     break;
@@ -112,11 +93,15 @@ impl Search<'_> {
             for (place, found) in waiting.iter().zip(self.try_all(&waiting)) {
                 match found {
                     Ok(fit) => return Ok(fit),
-                    Err(Unsettled::NoLimits(NoLimits::Solver { .. })) => counts.unknown += 1,
+                    Err(why @ Unsettled::NoLimits(NoLimits::Solver { .. })) => {
+                        unknown.add(|| why.to_string())
+                    }
                     Err(why) => {
-                        counts.limits += 1;
+                        limits.servers += 1;
                         if packing.on[place.server].is_empty() {
                             alone = Some((why, place.clone()));
+                        } else if unsettled.is_none() {
+                            unsettled = Some((why, place.clone()));
                         }
                     }
                 }
@@ -126,7 +111,7 @@ impl Search<'_> {
             _ if clients == 0 => Err(Why::NoClient),
             Some((why, place)) => Err(Why::Alone(self.told(&why, &place))),
             None => {
-                let Counts { rates, bursts, full, limits, unknown } = counts;
+                limits.first = unsettled.map(|(why, place)| self.told(&why, &place));
                 Err(Why::NoRoom { servers: tried, rates, bursts, full, limits, unknown })
             }
         }
@@ -187,83 +172,6 @@ impl Search<'_> {
         let path = |stage| self.packing.site.path(client, server, device, stage);
         let route = self.workload.demands.iter().map(|demand| path(demand.stage)).collect();
         Place { server, device, client, route }
-    }
-
-    /// Whether a place is out of the question, by what can be told without choosing limits.
-    fn ruled_out(&self, place: &Place) -> Option<Out> {
-        let packing = self.packing;
-        let mut full = false;
-        for (path, demand) in place.route.iter().zip(&self.workload.demands) {
-            for &queue in path {
-                let (asked, capacity) = (packing.asked[queue], packing.site.queues()[queue].capacity);
-                let rate = demand.arrivals.rate();
-                // A capacity that is none has no room either.
-                if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {
-                    return Some(Out::Rates);
-                }
-                full |= asked.configured + rate > FULL * capacity;
-            }
-        }
-        if packing.settings.fast && full {
-            return Some(Out::Full);
-        }
-        if packing.way.together() && self.hopeless(place) {
-            return Some(Out::Bursts);
-        }
-        None
-    }
-
-    fn hopeless(&self, place: &Place) -> bool {
-        let packing = self.packing;
-        for (at, path) in place.route.iter().enumerate() {
-            let &[queue] = path.as_slice() else { continue };
-            let mut seats = Vec::with_capacity(packing.at[queue].len() + 1);
-            for id in &packing.at[queue] {
-                let other = &packing.placed[id];
-                for (at, path) in other.route.iter().enumerate() {
-                    if path.contains(&queue) {
-                        let (workload, route) = (&*other.workload, &other.route);
-                        seats.push(self.seat(workload, other.level, route, at, place));
-                    }
-                }
-            }
-            seats.push(self.seat(&self.workload, self.level, &place.route, at, place));
-            if hopeless(packing.site.queues()[queue].capacity, &seats) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// A workload at one of its queues, with what its SLO leaves for it: less its tails, and less the least that its other stages
-    /// take at their first queues, where everyone has the least burst.
-    fn seat<'w>(
-        &self,
-        workload: &'w Workload,
-        level: u64,
-        route: &[Vec<usize>],
-        stage: usize,
-        place: &Place,
-    ) -> hopeless::Seat<'w> {
-        let packing = self.packing;
-        let mut budget = workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
-        for (at, demand) in workload.demands.iter().enumerate() {
-            budget -= demand.unloaded;
-            let Some(&first) = route[at].first().filter(|_| at != stage) else { continue };
-            let burst = |workload: &Workload, route: &[Vec<usize>]| -> f64 {
-                let there =
-                    workload.demands.iter().zip(route).filter(|(_, path)| path.first() == Some(&first));
-                there.map(|(demand, _)| demand.arrivals.burst()).sum()
-            };
-            let others = packing.at[first].iter().map(|id| &packing.placed[id]);
-            let others = others.filter(|other| other.level <= level);
-            let mut bursts: f64 = others.map(|other| burst(&other.workload, &other.route)).sum();
-            if self.level <= level {
-                bursts += burst(&self.workload, &place.route);
-            }
-            budget -= bursts / packing.site.queues()[first].capacity;
-        }
-        hopeless::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
     }
 
     /// Whether a place is unlike all tried before: one of empty queues of the same capacities is like another.

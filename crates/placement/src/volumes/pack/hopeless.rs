@@ -15,16 +15,18 @@ pub(super) struct Seat<'a> {
     pub budget: f64,
 }
 
-/// Whether no limits keep the SLOs of these workloads at a device of this capacity.
-pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> bool {
+/// Which of these workloads at a device of this capacity, by index, has an SLO that no limits keep together with those of all before it: the
+/// one that can wait least of the first priority that has such. None if no SLO is known to be one.
+pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
     let least: f64 = seats.iter().map(|seat| seat.arrivals.rate()).sum();
     let mut levels: Vec<u64> = seats.iter().map(|seat| seat.level).collect();
     levels.sort_unstable();
     levels.dedup();
     let mut gains = Vec::new();
-    levels.into_iter().any(|level| {
-        let own = seats.iter().filter(|seat| seat.level == level);
-        let budget = own.map(|seat| seat.budget).fold(f64::INFINITY, f64::min);
+    levels.into_iter().find_map(|level| {
+        let own = seats.iter().enumerate().filter(|(_, seat)| seat.level == level);
+        let (tightest, budget) =
+            own.map(|(at, seat)| (at, seat.budget)).min_by(|a, b| a.1.total_cmp(&b.1))?;
         let mut left = capacity - least;
         let mut sum = 0.0;
         gains.clear();
@@ -45,7 +47,7 @@ pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> bool {
             left -= given;
         }
         // Nothing near the limit is ruled out by rounding.
-        budget <= 0.0 || sum > capacity * budget * (1.0 + 1e-9) + 1e-12
+        (budget <= 0.0 || sum > capacity * budget * (1.0 + 1e-9) + 1e-12).then_some(tightest)
     })
 }
 
@@ -61,10 +63,10 @@ mod tests {
         // b falls from 1.0 at r = 0.1 to 0.1 at r = 0.5.
         let curve = ArrivalCurve::new(&[bucket(0.5, 0.1), bucket(0.1, 1.0)]).unwrap();
         let seat = |level, budget| Seat { level, arrivals: &curve, budget };
-        assert!(!hopeless(1.0, &[seat(0, 0.2), seat(0, 0.2)]));
-        assert!(hopeless(1.0, &[seat(0, 0.19), seat(0, 0.19)]));
+        assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.2)]), None);
+        assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.19)]), Some(1));
         // Behind two of a priority before, nothing is left of the rate where their bursts are small.
-        assert!(!hopeless(1.0, &[seat(0, 0.2), seat(1, 0.5)]));
-        assert!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.2), seat(1, 0.3)]));
+        assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(1, 0.5)]), None);
+        assert_eq!(hopeless(1.0, &[seat(1, 0.3), seat(0, 0.2), seat(0, 0.2)]), Some(0));
     }
 }

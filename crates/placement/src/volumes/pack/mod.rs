@@ -17,11 +17,12 @@ mod hopeless;
 mod ledger;
 mod packing;
 mod report;
+mod ruled_out;
 mod settings;
 mod site;
 
 pub use ledger::{BridgeError, Promised, believe, transaction};
 pub use packing::{Event, Packing, Plan, Request};
-pub use report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+pub use report::{Hindered, Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
 pub use settings::{PackSettings, Requests};
 pub use site::{Client, Server, Site, SiteError};

@@ -42,25 +42,44 @@ pub enum Why {
     #[error("on an empty server it has no place: {0}")]
     Alone(String),
     /// No server has room for it.
-    #[error("none of {servers} servers has room for it{}", reasons([*.rates, *.bursts, *.full, *.limits, *.unknown]))]
+    #[error("none of {servers} servers has room for it{}", reasons([.rates, .bursts, .full, .limits, .unknown]))]
     NoRoom {
         /// Servers tried.
         servers: usize,
         /// Of these, where the sum of least rates is more than a queue has.
-        rates: usize,
+        rates: Hindered,
         /// Where the least bursts alone take longer than an SLO.
-        bursts: usize,
+        bursts: Hindered,
         /// Where the rates configured leave no room for its least rate.
-        full: usize,
+        full: Hindered,
         /// Where no limits keep every SLO.
-        limits: usize,
+        limits: Hindered,
         /// Where the solver failed, so that nothing is known.
-        unknown: usize,
+        unknown: Hindered,
     },
 }
 
+/// Servers on which one thing stands in the way.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Hindered {
+    /// How many.
+    pub servers: usize,
+    /// What it is on the first of them, where that is known: a queue, a workload, a stage.
+    pub first: Option<String>,
+}
+
+impl Hindered {
+    /// One more, which `first` tells of if it is the first.
+    pub(super) fn add(&mut self, first: impl FnOnce() -> String) {
+        self.servers += 1;
+        if self.servers == 1 {
+            self.first = Some(first());
+        }
+    }
+}
+
 /// What stands in the way on how many servers, as [`Why::NoRoom`] counts them; only what does on some.
-fn reasons(counts: [usize; 5]) -> String {
+fn reasons(found: [&Hindered; 5]) -> String {
     let why = [
         "the least rates are more than a queue has",
         "the least bursts take too long",
@@ -68,8 +87,13 @@ fn reasons(counts: [usize; 5]) -> String {
         "no limits keep every SLO",
         "the solver failed",
     ];
-    let some = counts.iter().zip(why).filter(|(count, _)| **count > 0);
-    let some: Vec<String> = some.map(|(count, why)| format!("on {count} {why}")).collect();
+    let some = found.iter().zip(why).filter(|(found, _)| found.servers > 0);
+    let some: Vec<String> = some
+        .map(|(Hindered { servers, first }, why)| match first {
+            None => format!("on {servers} {why}"),
+            Some(first) => format!("on {servers} {why} (the first: {first})"),
+        })
+        .collect();
     if some.is_empty() { String::new() } else { format!(": {}", some.join(", ")) }
 }
 

@@ -1,0 +1,147 @@
+//! Places that are out of the question, by what can be told without choosing limits.
+
+use leeward_traces::Stage;
+
+use super::super::workload::Workload;
+use super::candidate::{Place, Search};
+use super::hopeless::{self, hopeless};
+
+/// How much of a queue the rates configured and the least new one may be together for fast first fit to try, as in the
+/// released code.
+const FULL: f64 = 0.999999;
+
+/// What a place is ruled out by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Out {
+    /// Least rates that are more than a queue has.
+    Rates {
+        /// The queue.
+        queue: usize,
+    },
+    /// The SLO of a workload that the least bursts alone take longer than.
+    Bursts {
+        /// The queue.
+        queue: usize,
+        /// The workload; None for the one that a place is searched for.
+        workload: Option<u64>,
+        /// Which of its stages.
+        stage: Stage,
+    },
+    /// Configured rates that leave too little of a queue.
+    Full {
+        /// The queue.
+        queue: usize,
+    },
+}
+
+impl Search<'_> {
+    /// Whether a place is out of the question, by what can be told without choosing limits.
+    pub fn ruled_out(&self, place: &Place) -> Option<Out> {
+        let packing = self.packing;
+        let mut full = None;
+        for (path, demand) in place.route.iter().zip(&self.workload.demands) {
+            for &queue in path {
+                let (asked, capacity) = (packing.asked[queue], packing.site.queues()[queue].capacity);
+                let rate = demand.arrivals.rate();
+                // A capacity that is none has no room either.
+                if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {
+                    return Some(Out::Rates { queue });
+                }
+                if asked.configured + rate > FULL * capacity {
+                    full = full.or(Some(queue));
+                }
+            }
+        }
+        if packing.settings.fast
+            && let Some(queue) = full
+        {
+            return Some(Out::Full { queue });
+        }
+        if packing.way.together() { self.hopeless(place) } else { None }
+    }
+
+    fn hopeless(&self, place: &Place) -> Option<Out> {
+        let packing = self.packing;
+        for (at, path) in place.route.iter().enumerate() {
+            let &[queue] = path.as_slice() else { continue };
+            let mut seats = Vec::with_capacity(packing.at[queue].len() + 1);
+            let mut whose = Vec::with_capacity(seats.capacity());
+            for id in &packing.at[queue] {
+                let other = &packing.placed[id];
+                for (at, path) in other.route.iter().enumerate() {
+                    if path.contains(&queue) {
+                        let (workload, route) = (&*other.workload, &other.route);
+                        seats.push(self.seat(workload, other.level, route, at, place));
+                        whose.push((Some(*id), workload.demands[at].stage));
+                    }
+                }
+            }
+            seats.push(self.seat(&self.workload, self.level, &place.route, at, place));
+            whose.push((None, self.workload.demands[at].stage));
+            if let Some(seat) = hopeless(packing.site.queues()[queue].capacity, &seats) {
+                let (workload, stage) = whose[seat];
+                return Some(Out::Bursts { queue, workload, stage });
+            }
+        }
+        None
+    }
+
+    /// A workload at one of its queues, with what its SLO leaves for it: less its tails, and less the least that its other stages
+    /// take at their first queues, where everyone has the least burst.
+    fn seat<'w>(
+        &self,
+        workload: &'w Workload,
+        level: u64,
+        route: &[Vec<usize>],
+        stage: usize,
+        place: &Place,
+    ) -> hopeless::Seat<'w> {
+        let packing = self.packing;
+        let mut budget = workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
+        for (at, demand) in workload.demands.iter().enumerate() {
+            budget -= demand.unloaded;
+            let Some(&first) = route[at].first().filter(|_| at != stage) else { continue };
+            let burst = |workload: &Workload, route: &[Vec<usize>]| -> f64 {
+                let there =
+                    workload.demands.iter().zip(route).filter(|(_, path)| path.first() == Some(&first));
+                there.map(|(demand, _)| demand.arrivals.burst()).sum()
+            };
+            let others = packing.at[first].iter().map(|id| &packing.placed[id]);
+            let others = others.filter(|other| other.level <= level);
+            let mut bursts: f64 = others.map(|other| burst(&other.workload, &other.route)).sum();
+            if self.level <= level {
+                bursts += burst(&self.workload, &place.route);
+            }
+            budget -= bursts / packing.site.queues()[first].capacity;
+        }
+        hopeless::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
+    }
+
+    /// Who stands in the way, and where.
+    pub fn who(&self, out: &Out) -> String {
+        let packing = self.packing;
+        let name = |queue: usize| &packing.site.queues()[queue].name;
+        match *out {
+            Out::Bursts { queue, workload, stage } => {
+                let workload = workload.map_or(&self.workload, |id| &packing.placed[&id].workload);
+                format!("the SLO of `{}` at {stage}, {}", workload.name, name(queue))
+            }
+            Out::Rates { queue } | Out::Full { queue } => {
+                let there = packing.at[queue].iter().map(|id| &packing.placed[id]);
+                let rates = there.map(|other| {
+                    let demands = other.workload.demands.iter().zip(&other.route).zip(&other.limits);
+                    let here = demands.filter(|((_, path), _)| path.contains(&queue));
+                    let rate = here.map(|((demand, _), limits)| match out {
+                        Out::Full { .. } => limits.rate(),
+                        _ => demand.arrivals.rate(),
+                    });
+                    (&other.workload.name, rate.sum::<f64>())
+                });
+                match rates.max_by(|a, b| a.1.total_cmp(&b.1)) {
+                    Some((most, _)) => format!("{}, most of it by `{most}`", name(queue)),
+                    None => name(queue).clone(),
+                }
+            }
+        }
+    }
+}
