@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use leeward_fabric::input::{InputError, read_text, read_yaml};
+use leeward_fabric::input::{InputError, read_text, read_yaml, shown};
 use leeward_fabric::{Discipline, HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
@@ -130,8 +130,9 @@ impl<'a> Run<'a> {
         let more = (1.0 + margin) / (1.0 + workloads.margin) - 1.0;
         if !(margin.is_finite() && more >= 0.0) {
             let message = format!(
-                "{margin}: expected at least the margin of {path}, {}, which its curves have",
-                workloads.margin
+                "{}: expected at least the margin of {path}, {}, which its curves have",
+                shown(margin),
+                shown(workloads.margin)
             );
             return Err(InputError::new("margin", message));
         }

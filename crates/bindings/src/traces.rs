@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
-use leeward_fabric::input::{Files, InputError, Text};
+use leeward_fabric::input::{Files, InputError, Text, shown};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::volumes::file::ModelRecord;
 use leeward_traces::device::{Device, Service};
@@ -99,7 +99,7 @@ impl Trace {
         let window = window.filter(|_| window_s.is_finite()).ok_or_else(|| {
             Refused(InputError::new(
                 "window_s",
-                format!("{window_s}: expected seconds, a nanosecond at least"),
+                format!("{}: expected seconds, a nanosecond at least", shown(window_s)),
             ))
         })?;
         let described = py.detach(|| -> PyResult<Described> {
@@ -247,7 +247,7 @@ impl Trace {
             })?;
             let fit = mmpp::fit(&requests, &settings).map_err(|error| match error {
                 FitError::Setting { name, value, expected } => {
-                    Refused(InputError::new(name, format!("{value}: expected {expected}")))
+                    Refused(InputError::new(name, format!("{}: expected {expected}", shown(value))))
                 }
                 error => Refused(self.wrong(error)),
             })?;

@@ -15,6 +15,7 @@ pub mod snc;
 
 mod curve;
 mod dnc;
+mod shown;
 mod token_bucket;
 
 pub use curve::{ArrivalCurve, CurveError, Interval, Pruned, RbCurve, TraceError};

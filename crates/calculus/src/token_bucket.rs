@@ -1,5 +1,7 @@
 //! Token buckets: in any interval of length t, at most `burst + rate * t` of work arrives.
 
+use crate::shown::shown;
+
 /// A limit on arrivals: work per second, and work at once.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TokenBucket {
@@ -9,7 +11,7 @@ pub struct TokenBucket {
 
 /// A rate or burst that is none.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("token bucket of rate {rate} and burst {burst}: both must be finite and not negative")]
+#[error("token bucket of rate {} and burst {}: both must be finite and not negative", shown(*.rate), shown(*.burst))]
 pub struct BucketError {
     /// The rate given.
     pub rate: f64,

@@ -1,5 +1,7 @@
 //! What can be wrong with a trace, and with a question about its curve.
 
+use crate::shown::shown;
+
 /// A trace that has no r-b curve.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum TraceError {
@@ -7,7 +9,7 @@ pub enum TraceError {
     #[error("the trace has no arrivals: an r-b curve needs at least one")]
     Empty,
     /// A time that is none.
-    #[error("arrival {index} at {at} seconds: times must be finite and not negative")]
+    #[error("arrival {index} at {} seconds: times must be finite and not negative", shown(*.at))]
     Time {
         /// Which arrival, from 0.
         index: usize,
@@ -15,7 +17,7 @@ pub enum TraceError {
         at: f64,
     },
     /// An arrival before the one that precedes it.
-    #[error("arrival {index} at {at} seconds comes after one at {previous}: sort the trace by time")]
+    #[error("arrival {index} at {} seconds comes after one at {}: sort the trace by time", shown(*.at), shown(*.previous))]
     Order {
         /// Which arrival, from 0.
         index: usize,
@@ -25,7 +27,7 @@ pub enum TraceError {
         previous: f64,
     },
     /// An amount of work that is none.
-    #[error("arrival {index} of work {work}: must be finite and not negative")]
+    #[error("arrival {index} of work {}: must be finite and not negative", shown(*.work))]
     Work {
         /// Which arrival, from 0.
         index: usize,
@@ -44,10 +46,10 @@ pub enum TraceError {
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum CurveError {
     /// A rate that is none.
-    #[error("rate {0}: must be finite and not negative")]
+    #[error("rate {}: must be finite and not negative", shown(*.0))]
     Rate(f64),
     /// A burst that no rate goes with.
-    #[error("burst {burst}: the largest work at one moment is {largest}, and no rate makes do with less")]
+    #[error("burst {}: the largest work at one moment is {}, and no rate makes do with less", shown(*.burst), shown(*.largest))]
     Burst {
         /// The burst asked for.
         burst: f64,
@@ -55,16 +57,16 @@ pub enum CurveError {
         largest: f64,
     },
     /// A factor, such as a margin, that is none, or that leads out of the range of numbers.
-    #[error("factor {0}: must be above 0, finite, and keep the curve finite")]
+    #[error("factor {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
     Factor(f64),
     /// A capacity that is none.
-    #[error("capacity {0}: must be above 0, finite, and keep the curve finite")]
+    #[error("capacity {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
     Capacity(f64),
     /// A deadline that is none.
-    #[error("deadline of {0} seconds: must be finite and above 0")]
+    #[error("deadline of {} seconds: must be finite and above 0", shown(*.0))]
     Deadline(f64),
     /// A multiple of the mean rate that is below it, or beyond numbers.
-    #[error("{0} times the mean rate: must be finite and at least 1, or the queue grows without end")]
+    #[error("{} times the mean rate: must be finite and at least 1, or the queue grows without end", shown(*.0))]
     Multiple(f64),
     /// A mean rate asked of a trace whose arrivals all come at one moment.
     #[error("all arrivals come at one moment, so there is no mean rate")]
@@ -73,6 +75,6 @@ pub enum CurveError {
     #[error("0 buckets: a pruned curve has at least 1")]
     NoBuckets,
     /// A tolerance that is none.
-    #[error("relative error {0}: must be finite and not negative")]
+    #[error("relative error {}: must be finite and not negative", shown(*.0))]
     Tolerance(f64),
 }

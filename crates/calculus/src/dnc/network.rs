@@ -4,6 +4,7 @@ use super::operators::Overload;
 use super::order::queue_order;
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
+use crate::shown::shown;
 
 /// Arrivals of one priority that cross queues one after another.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,7 +45,7 @@ pub struct Network {
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A capacity that is none.
-    #[error("queue {queue} of capacity {capacity}: must be finite and above 0")]
+    #[error("queue {queue} of capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
         /// Which queue.
         queue: usize,
@@ -74,7 +75,7 @@ pub enum NetworkError {
         queue: usize,
     },
     /// A packet that is none, or that its own bucket does not let pass.
-    #[error("flow {flow} has packets of {packet}: must be from 0 to its burst, {burst}")]
+    #[error("flow {flow} has packets of {}: must be from 0 to its burst, {}", shown(*.packet), shown(*.burst))]
     Packet {
         /// Which flow.
         flow: usize,

@@ -5,11 +5,12 @@
 
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
+use crate::shown::shown;
 use crate::token_bucket::TokenBucket;
 
 /// More arrives in the long run than is served: nothing is bounded.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("overload: {asked} of work a second arrive where {served} are served")]
+#[error("overload: {} of work a second arrive where {} are served", shown(*.asked), shown(*.served))]
 pub struct Overload {
     /// Work that arrives a second, in the long run.
     pub asked: f64,

@@ -1,13 +1,14 @@
 //! The closed form for one queue with one bucket a workload.
 
 use super::operators::Overload;
+use crate::shown::shown;
 use crate::token_bucket::TokenBucket;
 
 /// A queue that has no bound.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum StageError {
     /// A capacity that is none.
-    #[error("capacity {0}: must be finite and above 0")]
+    #[error("capacity {}: must be finite and above 0", shown(*.0))]
     Capacity(f64),
     /// More is promised than there is.
     #[error(transparent)]

@@ -7,6 +7,7 @@ use super::intervals::Intervals;
 use super::levels::Levels;
 use super::model::{Mmpp, ModelError, Requests, Sigma, State};
 use super::sizes::Sizes;
+use crate::shown::shown;
 
 /// A trace is cut into at most this many intervals.
 const MOST_INTERVALS: f64 = 1e7;
@@ -133,7 +134,7 @@ pub enum FitError {
     Empty,
     /// A request that is none, or comes before the one before it.
     #[error(
-        "request {index} at {at} s with work {work}: times must rise from 0, work must be finite and not negative"
+        "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", shown(*.at), shown(*.work)
     )]
     Request {
         /// Which, from 0.
@@ -144,7 +145,7 @@ pub enum FitError {
         work: f64,
     },
     /// A setting out of range.
-    #[error("{name} {value}: must be {expected}")]
+    #[error("{name} {}: must be {expected}", shown(*.value))]
     Setting {
         /// Which.
         name: &'static str,
@@ -154,7 +155,7 @@ pub enum FitError {
         expected: &'static str,
     },
     /// More intervals than are taken.
-    #[error("{0} intervals: at most 1e7; take the time from the first request, or longer intervals")]
+    #[error("{} intervals: at most 1e7; take the time from the first request, or longer intervals", shown(*.0))]
     Long(f64),
     /// The numbers make no model: a Bernoulli step with more than one request, for example.
     #[error(transparent)]

@@ -3,6 +3,7 @@
 use super::known::{Known, around, beside, cubic, is_coarse};
 use super::perron::{Perron, perron};
 use super::sizes::Sizes;
+use crate::shown::shown;
 
 /// A chain has at most this many states; the fit of the thesis uses up to ten.
 pub const MAX_STATES: usize = 16;
@@ -117,7 +118,7 @@ pub struct Mmpp {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ModelError {
     /// A step that is none.
-    #[error("step of {0} s: must be positive and finite")]
+    #[error("step of {} s: must be positive and finite", shown(*.0))]
     Step(f64),
     /// None, or more than [`MAX_STATES`].
     #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
@@ -133,7 +134,7 @@ pub enum ModelError {
         columns: usize,
     },
     /// A probability that is none.
-    #[error("transition from state {from} to {to} with probability {value}: must be in [0, 1]")]
+    #[error("transition from state {from} to {to} with probability {}: must be in [0, 1]", shown(*.value))]
     Probability {
         /// State left.
         from: usize,
@@ -143,7 +144,7 @@ pub enum ModelError {
         value: f64,
     },
     /// A row that is no distribution.
-    #[error("transitions from state {from} sum to {sum}: must sum to 1")]
+    #[error("transitions from state {from} sum to {}: must sum to 1", shown(*.sum))]
     Row {
         /// State left.
         from: usize,

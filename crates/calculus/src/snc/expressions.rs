@@ -4,6 +4,7 @@ use crate::mmpp::Mmpp;
 
 use super::evaluate::{Evaluator, Memo, Moments};
 use super::latency::Unstable;
+use crate::shown::shown;
 
 /// An arrival process of an arena. Only of use there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,10 +71,10 @@ struct Fact {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SncError {
     /// A step that is none.
-    #[error("step of {0} s: must be positive and finite")]
+    #[error("step of {} s: must be positive and finite", shown(*.0))]
     Step(f64),
     /// A model in other steps than the rest.
-    #[error("a model in steps of {found} s among others of {expected} s: all must be the same")]
+    #[error("a model in steps of {} s among others of {} s: all must be the same", shown(*.found), shown(*.expected))]
     OtherStep {
         /// Its step.
         found: f64,
@@ -81,7 +82,7 @@ pub enum SncError {
         expected: f64,
     },
     /// A server that is none.
-    #[error("server of {0} work a second: must be positive and finite")]
+    #[error("server of {} work a second: must be positive and finite", shown(*.0))]
     Rate(f64),
     /// A group beyond those the arena was made for.
     #[error("workload group {group} of {groups}")]
@@ -92,7 +93,7 @@ pub enum SncError {
         groups: usize,
     },
     /// A percentile that is none.
-    #[error("percentile {0}: must be above 0 and below 100")]
+    #[error("percentile {}: must be above 0 and below 100", shown(*.0))]
     Percentile(f64),
 }
 

@@ -9,6 +9,7 @@
 use super::evaluate::{Evaluator, Models, Point, Query};
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId, SncError};
 use super::minimise::{bfgs, brent};
+use crate::shown::shown;
 
 /// Half octaves that are searched downwards before a bound is given up.
 const LONGEST_SCAN: i32 = 200;
@@ -47,7 +48,7 @@ const LARGEST_PARAMETER: f64 = 30.0;
 
 /// Why there is no bound: arrivals come at least as fast, in the mean, as they can be served.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("arrivals of {load} work a second for a service of {service}: unstable")]
+#[error("arrivals of {} work a second for a service of {}: unstable", shown(*.load), shown(*.service))]
 pub struct Unstable {
     /// Mean arrivals, work a second.
     pub load: f64,

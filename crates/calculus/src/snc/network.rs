@@ -6,6 +6,7 @@ use crate::queue_order;
 use super::analysis::{Analysis, MOST_NODES};
 use super::expressions::{Expressions, ModelId, SncError};
 use super::latency::Latency;
+use crate::shown::shown;
 
 /// A queue of strict priorities.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,7 +71,7 @@ pub enum NetworkError {
         name: String,
     },
     /// A queue that serves nothing.
-    #[error("queue {queue}: {rate} work a second: must be positive and finite")]
+    #[error("queue {queue}: {} work a second: must be positive and finite", shown(*.rate))]
     Rate {
         /// Which.
         queue: String,
@@ -78,7 +79,7 @@ pub enum NetworkError {
         rate: f64,
     },
     /// A percentile that is none.
-    #[error("workload {workload}: percentile {percentile}: must be above 0 and below 100")]
+    #[error("workload {workload}: percentile {}: must be above 0 and below 100", shown(*.percentile))]
     Percentile {
         /// Which.
         workload: String,

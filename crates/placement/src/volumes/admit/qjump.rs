@@ -5,6 +5,7 @@
 //! packet. Rates do not depend on how many there are.
 
 use leeward_calculus::TokenBucket;
+use leeward_fabric::input::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +54,11 @@ pub(super) const REGISTRATION: Registration = Registration {
             return Err(setting_error(NAME, "rates", "must be at least one, each finite and above 0"));
         }
         if !positive(burst) {
-            return Err(setting_error(NAME, "burst", &format!("{burst}: must be finite and above 0")));
+            return Err(setting_error(
+                NAME,
+                "burst",
+                &format!("{}: must be finite and above 0", shown(burst)),
+            ));
         }
         rates.sort_by(f64::total_cmp);
         rates.dedup();

@@ -7,6 +7,7 @@
 //! split equally over the stages, in and out; the thesis does not say how.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_fabric::input::shown;
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,11 @@ pub(super) const REGISTRATION: Registration = Registration {
         let settings: SiloSettings = settings(NAME, text)?;
         for (field, value) in [("burst", settings.burst), ("buffer", settings.buffer)] {
             if !(value.is_finite() && value > 0.0) {
-                return Err(setting_error(NAME, field, &format!("{value}: must be finite and above 0")));
+                return Err(setting_error(
+                    NAME,
+                    field,
+                    &format!("{}: must be finite and above 0", shown(value)),
+                ));
             }
         }
         Ok(Box::new(Silo { settings }))

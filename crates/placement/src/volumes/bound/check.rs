@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use leeward_fabric::input::shown;
 use leeward_traces::Stage;
 
 use crate::volumes::{Promise, System};
@@ -10,7 +11,7 @@ use crate::volumes::{Promise, System};
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
     /// A capacity that is none.
-    #[error("queue {queue}: capacity {capacity}: must be finite and above 0")]
+    #[error("queue {queue}: capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
         /// Which queue.
         queue: String,
@@ -48,7 +49,7 @@ pub enum SystemError {
         fault: String,
     },
     /// A number that is none.
-    #[error("workload {workload}: {what} {value}: must be {expected}")]
+    #[error("workload {workload}: {what} {}: must be {expected}", shown(*.value))]
     Number {
         /// Which workload.
         workload: String,
@@ -60,7 +61,7 @@ pub enum SystemError {
         expected: &'static str,
     },
     /// A setting that is none.
-    #[error("settings of bounds: {setting} {value}: must be finite and positive")]
+    #[error("settings of bounds: {setting} {}: must be finite and positive", shown(*.value))]
     Setting {
         /// Which.
         setting: &'static str,

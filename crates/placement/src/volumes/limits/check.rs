@@ -17,7 +17,7 @@
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
 };
-
+use leeward_fabric::input::shown;
 use leeward_traces::Stage;
 
 use super::super::system::{Promise, System};
@@ -58,7 +58,7 @@ pub struct Bound {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
     /// A capacity that is none.
-    #[error("queue `{queue}` of capacity {capacity}: must be finite and above 0")]
+    #[error("queue `{queue}` of capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
         /// The queue.
         queue: String,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{InputError, shown};
 
 use super::super::bound::attainable;
 use super::super::limits::{self, Limiting, with_margin};
@@ -337,7 +337,7 @@ impl Packing {
         let wrong = |why: String| Err(Why::Wrong(why));
         let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
         if !slo.latency.is_finite() || slo.latency <= 0.0 {
-            return wrong(format!("its SLO of {} s is not above 0", slo.latency));
+            return wrong(format!("its SLO of {} s is not above 0", shown(slo.latency)));
         }
         if workload.demands.is_empty() {
             return wrong("it demands nothing at any stage".to_owned());
@@ -346,7 +346,9 @@ impl Packing {
             let (stage, largest, burst) = (demand.stage, demand.largest, demand.arrivals.burst());
             if !(0.0..=burst).contains(&largest) {
                 return wrong(format!(
-                    "its largest request at {stage} is {largest}: expected 0 to its burst, {burst}"
+                    "its largest request at {stage} is {}: expected 0 to its burst, {}",
+                    shown(largest),
+                    shown(burst)
                 ));
             }
             if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {
