@@ -338,7 +338,7 @@ class Trace:
         *,
         prune: int | None = None,
         error: float | None = None,
-        margin: float = 1.0,
+        margin: float = 0.0,
         multiple: float = 1.5,
         deadline_s: float | None = None,
     ) -> dict[str, Any]:
@@ -348,7 +348,7 @@ class Trace:
             stage: `network-in`, `storage` (with a device) or `network-out`.
             prune: At most so many buckets.
             error: Or the fewest that are nowhere more than this share above the curve.
-            margin: Requests weigh so many times what they do.
+            margin: The share that each request weighs more, such as 0.1.
             multiple: Of the mean rate, for which the burst is given.
             deadline_s: For which the effective bandwidth is given.
 

@@ -181,3 +181,24 @@ def test_what_is_wrong_is_told_in_one_line_with_its_flag(
     shown = run("slo", *arguments)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.splitlines()[0].startswith(f"error: {message}")
+
+
+def test_a_margin_of_a_curve_is_a_share(run: Run) -> None:
+    trace = open_trace(MAIL)
+    plain, more = trace.curve("network-out", prune=3), trace.curve("network-out", prune=3, margin=0.1)
+    for one, other in zip(plain["buckets"], more["buckets"], strict=True):
+        assert other["rate"] == pytest.approx(1.1 * one["rate"])
+        assert other["burst"] == pytest.approx(1.1 * one["burst"])
+    arguments = ("slo", "curve", MAIL, "--stage", "network-out", "--prune", "3", "-o", "json")
+    assert json.loads(run(*arguments, "--margin", "10%").stdout)["curves"] == [more]
+    for margin, message in ((-0.1, "expected a share from 0"), (float("nan"), "expected a share from 0")):
+        with pytest.raises(InputError, match=message):
+            trace.curve("network-out", margin=margin)
+    with pytest.raises(InputError, match="1e308: it makes the work more than a number holds"):
+        trace.curve("network-out", margin=1e308)
+
+
+def test_what_is_beyond_numbers_is_said_in_a_few_digits(run: Run) -> None:
+    shown = run("slo", "curve", MAIL, "--stage", "network-out", "--multiple", "1e308")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: --multiple: 1e308 times the mean rate: must be finite")

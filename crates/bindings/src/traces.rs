@@ -146,7 +146,7 @@ impl Trace {
     }
 
     /// The r-b curve at a stage.
-    #[pyo3(signature = (stage, *, prune = None, error = None, margin = 1.0, multiple = 1.5, deadline_s = None))]
+    #[pyo3(signature = (stage, *, prune = None, error = None, margin = 0.0, multiple = 1.5, deadline_s = None))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
     fn curve(
         &self,
@@ -161,7 +161,13 @@ impl Trace {
         let stage = self.stage(stage)?;
         let refuse = |name, error| Refused(InputError::new(name, error));
         let curve = py.detach(|| self.rb_curve(stage))?;
-        let curve = curve.scaled(margin).map_err(|error| refuse("margin", error))?;
+        let wrong = |message: String| Refused(InputError::new("margin", message));
+        if margin.is_nan() || margin < 0.0 {
+            return Err(wrong(format!("{}: expected a share from 0, such as 0.1", shown(margin))).into());
+        }
+        let scaled = curve.scaled(1.0 + margin);
+        let curve = scaled
+            .map_err(|_| wrong(format!("{}: it makes the work more than a number holds", shown(margin))))?;
         let alpha = curve.arrival_curve();
         let pruned = match (prune, error) {
             (None, None) => None,

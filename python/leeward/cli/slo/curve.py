@@ -133,7 +133,7 @@ def curve(
     if prune is not None and error is not None:
         raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
     asked = stages(stage, device)
-    weight = 1 + share(margin, "--margin")
+    more = share(margin, "--margin")
     deadline = None if slo is None else time(slo, "--slo")
     source = opened(
         trace,
@@ -151,7 +151,7 @@ def curve(
     with patience(f"reading {trace}"), given_by(window_s="--window", deadline_s="--slo", **flags):
         described = source.statistics(window_s=time(window, "--window"), percentile=percentile)
         curves = [
-            source.curve(one, prune=prune, error=error, margin=weight, multiple=multiple, deadline_s=deadline)
+            source.curve(one, prune=prune, error=error, margin=more, multiple=multiple, deadline_s=deadline)
             for one in asked
         ]
     if output is CurveFormat.json:
