@@ -511,6 +511,14 @@ def study_links(seed: int, count: int, clients: int, servers: int) -> list[tuple
 def study_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
     """Arrivals and departures in order: which workload, and whether it comes."""
 
+def study_described() -> dict[str, dict[str, Any]]:
+    """The open-loop workloads of SLO table 3.1, by their letters.
+
+    Each has `storage_load` (a share of the disk; None where it was held in memory), `network_load` (a share
+    of the network) and `gap_c2` (C^2 of the gaps between requests). E's load of the disk is only said to be
+    above all that there is.
+    """
+
 def study_contend(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
     """How workloads that are drawn by load and burstiness fare under each scheduler that is asked for.
 

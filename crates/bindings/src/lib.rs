@@ -59,7 +59,7 @@ mod _native {
     #[pymodule_export]
     use crate::study::{Study, study_draws, study_links, study_visits};
     #[pymodule_export]
-    use crate::study_contend::study_contend;
+    use crate::study_contend::{study_contend, study_described};
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
     #[pymodule_export]

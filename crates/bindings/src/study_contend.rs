@@ -1,12 +1,14 @@
-//! `leeward._native.study_contend`: workloads that share machines under each scheduler, for `leeward.reproduce.slo`.
+//! Workloads that share machines under each scheduler, and those of the thesis that do, for `leeward.reproduce.slo`.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_simulator::study::{Contenders, Contest, Fared, Member, Scheduler};
 use leeward_traces::device::Device;
+use leeward_traces::synthetic::{Described, TABLE_3_1};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
@@ -54,6 +56,17 @@ pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAn
         schedulers.into_iter().map(run).collect()
     });
     as_python(py, &outcome?)
+}
+
+/// The open-loop workloads of the thesis, by their letters.
+#[pyfunction]
+pub fn study_described(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    let row = |of: &Described| {
+        let row =
+            json!({"storage_load": of.storage_load, "network_load": of.network_load, "gap_c2": of.gap_c2});
+        (of.letter, row)
+    };
+    as_python(py, &TABLE_3_1.iter().map(row).collect::<BTreeMap<char, Value>>())
 }
 
 #[derive(Serialize)]

@@ -10,22 +10,21 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward._native import study_contend
+from leeward._native import study_contend, study_described
 from leeward.reproduce.slo import world
 
-TABLE: dict[str, tuple[float, float]] = {
-    "A": (0.05, 1.3),
-    "B": (0.05, 14.0),
-    "C": (0.55, 2.2),
-    "D": (0.10, 23.0),
-    "F": (0.25, 1.0),
-    "G": (0.25, 20.0),
-    "H": (0.25, 40.0),
-}
+
+def _described(letters: str, load: str) -> dict[str, tuple[float, float]]:
+    """A load and C^2 of gaps of some workloads of table 3.1."""
+    rows = ((letter, study_described()[letter]) for letter in letters)
+    return {letter: (row[load], row["gap_c2"]) for letter, row in rows}
+
+
+TABLE = _described("ABCDFGH", "storage_load")
 """Load of the disk, and C^2 of gaps (table 3.1)."""
-FLOOD = (1.5, 145.0)
+FLOOD = (1.5, _described("E", "storage_load")["E"][1])
 """The same of E, which is D misbehaving; the thesis says of its load that it is above all that there is."""
-LINKS: dict[str, tuple[float, float]] = {"I": (0.20, 1.0), "J": (0.25, 1.0), "K": (0.35, 3.6)}
+LINKS = _described("IJK", "network_load")
 """Load of the network, and C^2 of gaps (table 3.1)."""
 SIZES = ((4096, 4.0), (16384, 3.0), (65536, 2.0))
 """Bytes of a request, and how often. Of I and J the table has two loads, which a request of 1 MiB has."""
