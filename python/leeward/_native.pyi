@@ -427,14 +427,14 @@ def check_device(name: str, text: str) -> None:
     """Checks the text of a device file; errors call it `name`.
 
     Raises:
-        InputError: It is none.
+        InputError: It is invalid.
     """
 
 def byte_count(text: str) -> int:
     """A size such as `64KiB`, in bytes.
 
     Raises:
-        InputError: It is none.
+        InputError: It is invalid.
     """
 
 @final
@@ -468,7 +468,7 @@ class Study:
             made: As for files.
 
         Raises:
-            InputError: What is asked for, or the device, is none.
+            InputError: What is asked for, or the device, is invalid.
         """
 
     def __len__(self) -> int: ...
@@ -523,5 +523,5 @@ def study_contend(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
     """How workloads that are drawn by load and burstiness fare under each scheduler that is asked for.
 
     Raises:
-        InputError: What is asked for is none.
+        InputError: What is asked for is invalid.
     """

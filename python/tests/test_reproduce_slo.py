@@ -237,7 +237,7 @@ def test_priorities_by_slo_put_the_tightest_first() -> None:
     assert [one["priorities"]["storage"] for one in fared] == [2, 0, 1]
 
 
-def test_a_contest_that_is_none_is_an_input_error() -> None:
+def test_an_invalid_contest_is_an_input_error() -> None:
     alone = contest.own_clients([contest.stored("A", 0.3)])
     with pytest.raises(InputError, match="`fifo`: expected one of ps, cake, edf, by-slo, pm"):
         contest.contend(1, alone, 60, [99.0], schedulers=("fifo",))

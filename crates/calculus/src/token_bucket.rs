@@ -9,7 +9,7 @@ pub struct TokenBucket {
     burst: f64,
 }
 
-/// A rate or burst that is none.
+/// An invalid rate or burst.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("token bucket of rate {} and burst {}: both must be finite and not negative", shown(*.rate), shown(*.burst))]
 pub struct BucketError {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_is_none_is_refused() {
+    fn an_invalid_bucket_is_refused() {
         for (rate, burst) in [(-1.0, 0.0), (0.0, -1.0), (f64::NAN, 0.0), (0.0, f64::INFINITY)] {
             assert!(TokenBucket::new(rate, burst).is_err());
         }

@@ -256,7 +256,7 @@ fn a_full_queue_has_a_bound_and_one_with_nothing_left_has_none() {
 }
 
 #[test]
-fn a_network_that_is_none_is_refused_by_what_is_wrong_with_it() {
+fn an_invalid_network_is_refused_by_what_is_wrong_with_it() {
     let flow = |path: &[usize], packet| Flow {
         arrivals: bucket(1.0, 2.0).into(),
         priority: 0,

@@ -207,7 +207,7 @@ fn times_since_1970_lose_nothing() {
 }
 
 #[test]
-fn a_trace_that_is_none_is_refused_by_what_is_wrong_with_it() {
+fn an_invalid_trace_is_refused_by_what_is_wrong_with_it() {
     let check = |rows: &[(f64, f64)], error: &str| {
         let found = RbCurve::from_arrivals(rows.iter().copied()).unwrap_err();
         assert_eq!(found.to_string(), error);

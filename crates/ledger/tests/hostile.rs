@@ -1,4 +1,4 @@
-//! Whatever is told to a ledger, it does not panic, says no number that is none, and leaves nothing negative to use.
+//! Whatever is told to a ledger, it does not panic, says no invalid number, and leaves nothing negative to use.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Hop, HostId, Load, Nanos, ResourceId};
@@ -173,7 +173,7 @@ fn check(ledger: &Ledger, now: Nanos, what_if: &Entry) {
 
 proptest! {
     #[test]
-    fn no_sequence_of_calls_panics_or_leaves_numbers_that_are_none(
+    fn no_sequence_of_calls_panics_or_leaves_invalid_numbers(
         settings in settings(),
         moves in moves(),
         what_if in entry(),

@@ -208,7 +208,7 @@ fn what_cannot_be_kept_is_named() {
 }
 
 #[test]
-fn systems_that_are_none_are_refused_by_name() {
+fn invalid_systems_are_refused_by_name() {
     let arrivals: ArrivalCurve = bucket(0.1, 0.1).into();
     let right = device(&[(1.0, arrivals)]);
     let broken = |change: fn(&mut System)| {

@@ -222,7 +222,7 @@ fn a_workload_that_changes_is_decided_on_anew_where_it_is() {
 }
 
 #[test]
-fn arrivals_and_systems_that_are_none_are_errors_and_settings_are_checked() {
+fn invalid_arrivals_and_systems_are_errors_and_settings_are_checked() {
     let sound = arrival("w", 1e6, 1e4, 0.1);
     for registration in REGISTRY {
         let policy = (registration.make)("").unwrap();

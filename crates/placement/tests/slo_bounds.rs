@@ -305,7 +305,7 @@ fn paths_in_a_circle_are_refused_by_name() {
 }
 
 #[test]
-fn a_system_that_is_none_is_refused_by_name_and_never_panics() {
+fn an_invalid_system_is_refused_by_name_and_never_panics() {
     let sound = one_queue(vec![simple("w", 0, &[(2.0, 6.0)], 1.0, 1.0)]);
     let of = |change: &dyn Fn(&mut System)| {
         let mut system = sound.clone();

@@ -260,7 +260,7 @@ fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
 }
 
 #[test]
-fn a_cache_that_is_none_and_a_window_that_is_none_are_refused() {
+fn an_invalid_cache_and_an_invalid_window_are_refused() {
     let shape = CacheShape::of(60.0);
     let wrong = [
         CacheShape { seconds: f64::NAN, ..shape.clone() },

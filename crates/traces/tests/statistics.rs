@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn no_trace_has_a_number_that_is_none(times in proptest::collection::vec(0..u64::MAX, 0..20)) {
+    fn no_trace_has_an_invalid_number(times in proptest::collection::vec(0..u64::MAX, 0..20)) {
         let mut times = times;
         times.sort_unstable();
         let found = summary(&reads(&times));

@@ -79,7 +79,7 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
         seed: Of the bootstrap.
 
     Raises:
-        InputError: The share is none such, or nothing was sent in the intervals after it.
+        InputError: The share is invalid, or nothing was sent in the intervals after it.
     """
     learnt = learnt_of(series, train)
     model, made = held_out(series, learnt)

@@ -31,7 +31,7 @@ def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
         values: For each path its values: YAML text, or anything that JSON knows. A text is one value.
 
     Raises:
-        InputError: A path or value is none, or stands there twice.
+        InputError: An invalid path or value, or one that stands there twice.
     """
     texts = {}
     for path, several in values.items():

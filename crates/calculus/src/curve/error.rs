@@ -8,7 +8,7 @@ pub enum TraceError {
     /// No arrival at all.
     #[error("the trace has no arrivals: an r-b curve needs at least one")]
     Empty,
-    /// A time that is none.
+    /// An invalid time.
     #[error("arrival {index} at {} seconds: times must be finite and not negative", shown(*.at))]
     Time {
         /// Which arrival, from 0.
@@ -26,7 +26,7 @@ pub enum TraceError {
         /// The time of the one before, in seconds.
         previous: f64,
     },
-    /// An amount of work that is none.
+    /// An invalid amount of work.
     #[error("arrival {index} of work {}: must be finite and not negative", shown(*.work))]
     Work {
         /// Which arrival, from 0.
@@ -45,7 +45,7 @@ pub enum TraceError {
 /// A question that a curve has no answer to.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum CurveError {
-    /// A rate that is none.
+    /// An invalid rate.
     #[error("rate {}: must be finite and not negative", shown(*.0))]
     Rate(f64),
     /// A burst that no rate goes with.
@@ -56,13 +56,13 @@ pub enum CurveError {
         /// The largest work at one moment.
         largest: f64,
     },
-    /// A factor, such as a margin, that is none, or that leads out of the range of numbers.
+    /// An invalid factor, such as a margin, or one that leads out of the range of numbers.
     #[error("factor {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
     Factor(f64),
-    /// A capacity that is none.
+    /// An invalid capacity.
     #[error("capacity {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
     Capacity(f64),
-    /// A deadline that is none.
+    /// An invalid deadline.
     #[error("deadline of {} seconds: must be finite and above 0", shown(*.0))]
     Deadline(f64),
     /// A multiple of the mean rate that is below it, or beyond numbers.
@@ -74,7 +74,7 @@ pub enum CurveError {
     /// A pruned curve of no buckets.
     #[error("0 buckets: a pruned curve has at least 1")]
     NoBuckets,
-    /// A tolerance that is none.
+    /// An invalid tolerance.
     #[error("relative error {}: must be finite and not negative", shown(*.0))]
     Tolerance(f64),
 }

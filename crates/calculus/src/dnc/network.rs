@@ -41,10 +41,10 @@ pub struct Network {
     pub(super) order: Vec<usize>,
 }
 
-/// A network that is none.
+/// An invalid network.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// A capacity that is none.
+    /// An invalid capacity.
     #[error("queue {queue} of capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
         /// Which queue.
@@ -74,7 +74,7 @@ pub enum NetworkError {
         /// A queue of the circle, or behind one.
         queue: usize,
     },
-    /// A packet that is none, or that its own bucket does not let pass.
+    /// An invalid packet, or one that its own bucket does not let pass.
     #[error("flow {flow} has packets of {}: must be from 0 to its burst, {}", shown(*.packet), shown(*.burst))]
     Packet {
         /// Which flow.

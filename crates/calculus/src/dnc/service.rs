@@ -7,7 +7,7 @@ pub struct RateLatency {
     latency: f64,
 }
 
-/// A rate or latency that is none.
+/// An invalid rate or latency.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error(
     "service of rate {rate} after {latency} seconds: the rate must be finite and above 0, the latency finite and not negative"
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_is_none_is_refused() {
+    fn an_invalid_piece_is_refused() {
         for (rate, latency) in [(0.0, 0.0), (-1.0, 0.0), (f64::NAN, 0.0), (1.0, -1.0), (1.0, f64::INFINITY)] {
             assert!(RateLatency::new(rate, latency).is_err());
         }

@@ -7,7 +7,7 @@ use crate::token_bucket::TokenBucket;
 /// A queue that has no bound.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum StageError {
-    /// A capacity that is none.
+    /// An invalid capacity.
     #[error("capacity {}: must be finite and above 0", shown(*.0))]
     Capacity(f64),
     /// More is promised than there is.
@@ -25,7 +25,7 @@ pub enum StageError {
 /// A request's work is part of its bucket. For several stages, each with buckets of its own, the bounds add up.
 ///
 /// # Errors
-/// A capacity that is none; rates up to and with `priority` that exceed it, or leave nothing.
+/// An invalid capacity; rates up to and with `priority` that exceed it, or leave nothing.
 pub fn stage_delay(
     capacity: f64,
     workloads: &[(u32, TokenBucket)],

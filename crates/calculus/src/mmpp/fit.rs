@@ -132,7 +132,7 @@ pub enum FitError {
     /// No request.
     #[error("a trace without a request: there is nothing to fit")]
     Empty,
-    /// A request that is none, or comes before the one before it.
+    /// An invalid request, or one before the one before it.
     #[error(
         "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", shown(*.at), shown(*.work)
     )]

@@ -117,7 +117,7 @@ pub struct Mmpp {
 /// Numbers that make no model.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A step that is none.
+    /// An invalid step.
     #[error("step of {} s: must be positive and finite", shown(*.0))]
     Step(f64),
     /// None, or more than [`MAX_STATES`].
@@ -133,7 +133,7 @@ pub enum ModelError {
         /// The length of the first row of the wrong length, or of the first.
         columns: usize,
     },
-    /// A probability that is none.
+    /// An invalid probability.
     #[error("transition from state {from} to {to} with probability {}: must be in [0, 1]", shown(*.value))]
     Probability {
         /// State left.
@@ -151,7 +151,7 @@ pub enum ModelError {
         /// What the row sums to.
         sum: f64,
     },
-    /// Requests of a state that are none.
+    /// Invalid requests of a state.
     #[error(
         "state {state}: {requests} requests a step: must be finite, not negative, and at most 1 if Bernoulli"
     )]
@@ -161,7 +161,7 @@ pub enum ModelError {
         /// What was given.
         requests: f64,
     },
-    /// Sizes of a state that are none.
+    /// Invalid sizes of a state.
     #[error("state {state}: {fault}")]
     Sizes {
         /// Which state.

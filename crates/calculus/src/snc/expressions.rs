@@ -70,7 +70,7 @@ struct Fact {
 /// Numbers that make no expression.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SncError {
-    /// A step that is none.
+    /// An invalid step.
     #[error("step of {} s: must be positive and finite", shown(*.0))]
     Step(f64),
     /// A model in other steps than the rest.
@@ -81,7 +81,7 @@ pub enum SncError {
         /// That of the arena.
         expected: f64,
     },
-    /// A server that is none.
+    /// An invalid server.
     #[error("server of {} work a second: must be positive and finite", shown(*.0))]
     Rate(f64),
     /// A group beyond those the arena was made for.
@@ -92,7 +92,7 @@ pub enum SncError {
         /// How many there are.
         groups: usize,
     },
-    /// A percentile that is none.
+    /// An invalid percentile.
     #[error("percentile {}: must be above 0 and below 100", shown(*.0))]
     Percentile(f64),
 }

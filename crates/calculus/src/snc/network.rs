@@ -78,7 +78,7 @@ pub enum NetworkError {
         /// What was given.
         rate: f64,
     },
-    /// A percentile that is none.
+    /// An invalid percentile.
     #[error("workload {workload}: percentile {}: must be above 0 and below 100", shown(*.percentile))]
     Percentile {
         /// Which.
@@ -92,7 +92,7 @@ pub enum NetworkError {
         /// Which.
         workload: String,
     },
-    /// A path that is none.
+    /// An invalid path.
     #[error("workload {workload}, stage {stage}: {queues} queues: must be one or more, and none twice")]
     Path {
         /// Which.

@@ -13,7 +13,7 @@ pub enum RequestsError {
         /// How many workloads.
         workloads: usize,
     },
-    /// A server that is none.
+    /// An invalid server.
     #[error("server {server}: {problem}")]
     Server {
         /// Its name.
@@ -21,7 +21,7 @@ pub enum RequestsError {
         /// What is wrong, and what was expected.
         problem: String,
     },
-    /// A workload that is none.
+    /// An invalid workload.
     #[error("workload {workload}: {problem}")]
     Workload {
         /// Its name.
@@ -47,7 +47,7 @@ pub enum RequestsError {
         /// What is wrong, and what was expected.
         problem: String,
     },
-    /// A request that is none.
+    /// An invalid request.
     #[error("workload {workload}, request {index}: {problem}")]
     Request {
         /// Its workload.

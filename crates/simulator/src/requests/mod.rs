@@ -52,7 +52,7 @@ pub use watch::{Of, Watch};
 /// Runs a setup on what its workloads send, a source for each in their order.
 ///
 /// # Errors
-/// What is wrong in the setup, before anything runs; and the first request that is none, when it comes.
+/// What is wrong in the setup, before anything runs; and the first invalid request, when it comes.
 pub fn run(setup: &Setup, sources: Vec<Source<'_>>) -> Result<Report, RequestsError> {
     run_watched(setup, sources, &mut ())
 }

@@ -41,10 +41,10 @@ pub struct Replay<'a> {
 /// A replay that cannot be.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The system is none.
+    /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// The setup, or a request, is none.
+    /// An invalid setup or request.
     #[error(transparent)]
     Requests(#[from] RequestsError),
 }
@@ -163,7 +163,7 @@ impl Replay<'_> {
     /// Bounds, and the replay.
     ///
     /// # Errors
-    /// A system that is none, or requests that are none.
+    /// An invalid system, or invalid requests.
     pub fn run(&self) -> Result<Replayed, ReplayError> {
         let mut promised = Bounds::new(self.system, self.bounds)?;
         let promised: Vec<_> =

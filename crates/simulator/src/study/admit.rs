@@ -25,7 +25,7 @@ pub struct Admitted {
 /// does not stay.
 ///
 /// # Errors
-/// A policy, settings, a shape, a draw or a link that is none.
+/// Invalid settings; an invalid policy, shape, draw or link.
 #[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
 pub fn admit(
     traces: &Traces,

@@ -62,7 +62,7 @@ pub fn links(
 /// comes) in order. Each comes at any time of a span of 1 and stays for an exponential time of mean `stay`.
 ///
 /// # Errors
-/// A stay that is none.
+/// An invalid stay.
 pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, StudyError> {
     if !stay.is_finite() || stay <= 0.0 {
         return Err(StudyError::draw("stay", format!("{stay}: expected a share above 0")));

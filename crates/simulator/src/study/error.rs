@@ -16,13 +16,13 @@ pub enum StudyError {
     /// A policy that there is not.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A site that is none.
+    /// An invalid site.
     #[error(transparent)]
     Site(#[from] SiteError),
-    /// A system that is none.
+    /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// A replay that is none.
+    /// An invalid replay.
     #[error(transparent)]
     Requests(#[from] RequestsError),
     /// A trace that no workload can be made of.
@@ -33,7 +33,7 @@ pub enum StudyError {
         /// What is wrong.
         problem: String,
     },
-    /// A draw, or a list of them, that is none.
+    /// An invalid draw, or list of them.
     #[error("{what}: {problem}")]
     Draw {
         /// Which.

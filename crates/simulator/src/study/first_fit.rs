@@ -17,7 +17,7 @@ use super::{Draw, Shape, StudyError};
 /// system that is returned has no promises: servers are systems of their own.
 ///
 /// # Errors
-/// A policy, settings, a shape, a margin or a draw that is none.
+/// Invalid settings; an invalid policy, shape, margin or draw.
 pub fn first_fit(
     traces: &Traces,
     part: Part,

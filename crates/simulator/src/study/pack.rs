@@ -29,7 +29,7 @@ pub struct Packed {
 /// and `way` are its settings.
 ///
 /// # Errors
-/// Settings, a shape, a draw or a step that are none.
+/// Invalid settings; an invalid shape, draw or step.
 pub fn pack(
     traces: &Traces,
     part: Part,

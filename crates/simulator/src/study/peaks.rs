@@ -22,7 +22,7 @@ pub struct Peak {
 /// The peaks of draws over windows of so long, and of all draws together.
 ///
 /// # Errors
-/// A draw of no trace, or a window that is none.
+/// A draw of no trace, or an invalid window.
 pub fn peaks(
     traces: &Traces,
     part: Part,

@@ -23,7 +23,7 @@ impl Shape {
     /// The site of that shape.
     ///
     /// # Errors
-    /// A link that is none, or nothing to put a volume on.
+    /// An invalid link, or nothing to put a volume on.
     pub fn site(&self) -> Result<Site, StudyError> {
         const MOST: usize = 100_000;
         let most = self.servers.saturating_mul(self.devices.max(1)).max(self.clients);

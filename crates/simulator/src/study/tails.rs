@@ -43,7 +43,7 @@ pub struct TailSettings {
 /// in priority.
 ///
 /// # Errors
-/// No draw, one of no trace, or settings that are none.
+/// No draw, one of no trace, or invalid settings.
 pub fn tails(
     traces: &Traces,
     part: Part,
@@ -114,7 +114,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
 /// The bound of every draw, each on its client and server with priorities by SLO, in seconds; None where there is none.
 ///
 /// # Errors
-/// A draw, a link, a shape or settings that are none.
+/// An invalid draw, link or shape, or invalid settings.
 #[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
 pub fn bounds_of_all(
     traces: &Traces,

@@ -21,7 +21,7 @@ pub struct Latency {
 /// What is wrong with measured latencies, or with a question about them.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum UnloadedError {
-    /// A row that is none.
+    /// An invalid row.
     #[error("{field} {}: expected {expected}", shown(*.number))]
     Row {
         /// Which row, from 0.
@@ -54,7 +54,7 @@ pub enum UnloadedError {
     /// Reads are known but writes are not, or the other way round.
     #[error("no latency of {0}s, but some of the other kind: expected both")]
     Kind(&'static str),
-    /// A percentile that was asked for and is none.
+    /// An invalid percentile that was asked for.
     #[error("percentile {}: expected one above 0 and below 100", shown(*.0))]
     Percentile(f64),
     /// A percentile beyond those that were measured.
@@ -119,7 +119,7 @@ impl Unloaded {
     /// Seconds that a request takes; None if nothing is known.
     ///
     /// # Errors
-    /// A percentile that is none, or beyond the largest that was measured.
+    /// An invalid percentile, or one beyond the largest that was measured.
     pub fn seconds(&self, kind: Kind, size: u64, percentile: f64) -> Result<Option<f64>, UnloadedError> {
         if !(percentile > 0.0 && percentile < 100.0) {
             return Err(UnloadedError::Percentile(percentile));

@@ -125,14 +125,14 @@ pub trait Admission: Send + Sync {
     /// policy: only those that the arrival may disturb are looked at.
     ///
     /// # Errors
-    /// A system, or an arrival, that is none.
+    /// An invalid system or arrival.
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError>;
 
     /// Decides anew on a promise whose workload changed, where it is. If it is refused, its volume should move to where it is
     /// admitted; until then it is best effort. It becomes the last promise; those disturbed are numbered without it.
     ///
     /// # Errors
-    /// A system, or a workload, that is none.
+    /// An invalid system or workload.
     ///
     /// # Panics
     /// If there is no such promise.

@@ -10,7 +10,7 @@ use crate::volumes::{Promise, System};
 /// A system that cannot be analysed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
-    /// A capacity that is none.
+    /// An invalid capacity.
     #[error("queue {queue}: capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
         /// Which queue.
@@ -38,7 +38,7 @@ pub enum SystemError {
         /// How many demands it has.
         demands: usize,
     },
-    /// A route that is none.
+    /// An invalid route.
     #[error("workload {workload}, {stage}: its route {fault}")]
     Route {
         /// Which workload.
@@ -48,7 +48,7 @@ pub enum SystemError {
         /// What is wrong with it.
         fault: String,
     },
-    /// A number that is none.
+    /// An invalid number.
     #[error("workload {workload}: {what} {}: must be {expected}", shown(*.value))]
     Number {
         /// Which workload.
@@ -60,7 +60,7 @@ pub enum SystemError {
         /// What may be given.
         expected: &'static str,
     },
-    /// A setting that is none.
+    /// An invalid setting.
     #[error("settings of bounds: {setting} {}: must be finite and positive", shown(*.value))]
     Setting {
         /// Which.

@@ -124,7 +124,7 @@ pub enum Unbounded {
         /// Which workload.
         workload: String,
     },
-    /// The system is none.
+    /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
 }

@@ -68,7 +68,7 @@ impl BoundSettings {
     }
 
     /// # Errors
-    /// A number that is none.
+    /// An invalid number.
     pub fn check(&self) -> Result<(), SystemError> {
         let fault = |setting, value| Err(SystemError::Setting { setting, value });
         match self {

@@ -54,10 +54,10 @@ pub struct Bound {
     pub stages: Vec<f64>,
 }
 
-/// A system that is none.
+/// An invalid system.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
-    /// A capacity that is none.
+    /// An invalid capacity.
     #[error("queue `{queue}` of capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
         /// The queue.
@@ -253,7 +253,7 @@ pub(crate) fn for_each_hop<T: Clone>(system: &System, value: &T) -> Hops<T> {
 /// What comes to a queue from one that is overloaded may come at any time, so nothing has a bound there, nor behind.
 ///
 /// # Errors
-/// A system that is none.
+/// An invalid system.
 pub fn bounds(system: &System, packets: Packets) -> Result<Vec<Result<Bound, Unmet>>, SystemError> {
     let delays = delays(system, packets)?;
     Ok(system.promises.iter().zip(&delays).map(|(promise, delays)| total(promise, delays)).collect())
@@ -262,7 +262,7 @@ pub fn bounds(system: &System, packets: Packets) -> Result<Vec<Result<Bound, Unm
 /// The delay of each hop of a system.
 ///
 /// # Errors
-/// A system that is none.
+/// An invalid system.
 pub(crate) fn delays(system: &System, packets: Packets) -> Result<Hops<Result<f64, Unmet>>, SystemError> {
     hops(system, packets, &for_each_hop(system, &Known::default()))
 }
@@ -270,7 +270,7 @@ pub(crate) fn delays(system: &System, packets: Packets) -> Result<Hops<Result<f6
 /// The delay of each hop, those that stand as they are known.
 ///
 /// # Errors
-/// A system that is none.
+/// An invalid system.
 pub(crate) fn hops(
     system: &System,
     packets: Packets,

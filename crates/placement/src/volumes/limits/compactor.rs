@@ -123,7 +123,7 @@ impl Compactor {
     /// The way with these settings.
     ///
     /// # Errors
-    /// A slack that is none.
+    /// An invalid slack.
     pub fn new(settings: CompactorSettings) -> Result<Compactor, InputError> {
         if (0.0..=0.5).contains(&settings.slack) {
             return Ok(Compactor { settings });

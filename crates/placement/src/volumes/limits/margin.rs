@@ -6,7 +6,7 @@ use leeward_fabric::input::shown;
 
 use super::super::workload::Workload;
 
-/// A margin that is none.
+/// An invalid margin.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum MarginError {
     /// The margin itself.
@@ -32,7 +32,7 @@ pub enum MarginError {
 /// are models.
 ///
 /// # Errors
-/// A margin that is none, or that makes the work more than a number holds.
+/// An invalid margin, or one that makes the work more than a number holds.
 pub fn with_margin(workload: &Workload, margin: f64) -> Result<Workload, MarginError> {
     if !margin.is_finite() || margin < 0.0 {
         return Err(MarginError::Margin(margin));

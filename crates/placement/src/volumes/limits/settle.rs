@@ -28,7 +28,7 @@ pub struct Settled {
 /// Why limits do not keep every SLO.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unsettled {
-    /// The system is none.
+    /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
     /// No limits were chosen.
@@ -66,7 +66,7 @@ pub enum Unsettled {
 /// (best effort has none). The limits that the free promises came with count for nothing.
 ///
 /// # Errors
-/// A system that is none; no limits; or limits with which some SLO may be missed.
+/// An invalid system; no limits; or limits with which some SLO may be missed.
 pub fn settle(
     system: &System,
     free: &[usize],

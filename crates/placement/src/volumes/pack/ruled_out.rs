@@ -43,7 +43,7 @@ impl Search<'_> {
             for &queue in path {
                 let (asked, capacity) = (packing.asked[queue], packing.site.queues()[queue].capacity);
                 let rate = demand.arrivals.rate();
-                // A capacity that is none has no room either.
+                // An invalid capacity has no room either.
                 if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {
                     return Some(Out::Rates { queue });
                 }

@@ -43,10 +43,10 @@ enum Paths {
     Fabric { fabric: Arc<Fabric>, clients: Vec<HostId>, servers: Vec<HostId> },
 }
 
-/// A site that is none.
+/// An invalid site.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SiteError {
-    /// A rate that is none.
+    /// An invalid rate.
     #[error("a link of {} bytes/s: must be finite and above 0", shown(*.0))]
     Link(f64),
     /// No server.
@@ -69,7 +69,7 @@ impl Site {
     /// in the released code's topologies. Each server has so many devices.
     ///
     /// # Errors
-    /// A link that is none, or no servers.
+    /// An invalid link, or no servers.
     pub fn star(clients: Vec<Client>, servers: Vec<(String, usize)>, bytes: f64) -> Result<Site, SiteError> {
         if !bytes.is_finite() || bytes <= 0.0 {
             return Err(SiteError::Link(bytes));
