@@ -3,10 +3,12 @@
 //! Requests are counted per interval; an interval belongs to the state whose rate fits its count; the chain moves as
 //! the intervals did; each state has the sizes of the requests that fell into it.
 
+use super::error::ModelError;
 use super::intervals::Intervals;
 use super::levels::Levels;
-use super::model::{Mmpp, ModelError, Requests, Sigma, State};
+use super::model::{Mmpp, Sigma};
 use super::sizes::Sizes;
+use super::state::{Requests, State};
 use crate::shown::shown;
 
 /// A trace is cut into at most this many intervals.

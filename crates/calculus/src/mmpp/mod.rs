@@ -8,6 +8,8 @@
 //! Where this departs from the thesis: table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`; and
 //! `sigma = 0` holds only for chains that are stochastically monotone ([`Sigma`]).
 
+mod chain;
+mod error;
 mod fit;
 mod intervals;
 mod known;
@@ -15,7 +17,10 @@ mod levels;
 mod model;
 mod perron;
 mod sizes;
+mod state;
 
+pub use error::{MAX_STATES, ModelError};
 pub use fit::{Chain, Fit, FitError, FitSettings, Misfit, Request, SizeModel, fit};
-pub use model::{Bound, MAX_STATES, Mmpp, ModelError, Requests, Sigma, State};
+pub use model::{Bound, Mmpp, Sigma};
 pub use sizes::Sizes;
+pub use state::{Requests, State};

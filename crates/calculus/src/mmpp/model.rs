@@ -1,76 +1,15 @@
-//! The model itself: its states, its chain, and the bound on its moment generating function.
+//! The model itself: the bound on its moment generating function.
 
+use super::chain::{check_rows, classes, monotone, reachable, reversible, stationary};
+use super::error::{MAX_STATES, ModelError};
 use super::known::{Known, around, beside, cubic, is_coarse};
 use super::perron::{Perron, perron};
-use super::sizes::Sizes;
-use crate::shown::shown;
-
-/// A chain has at most this many states; the fit of the thesis uses up to ten.
-pub const MAX_STATES: usize = 16;
-
-/// Rows of a transition matrix may miss 1 by this much.
-const ROW_TOLERANCE: f64 = 1e-9;
+use super::state::{State, check_states};
 
 /// By this share of itself, an eigenvalue that is nearly known is guessed to be larger, so that it is not guessed too low.
 const GUESS: f64 = 2e-5;
 /// The same of one that is known.
 const KNOWN: f64 = 1e-10;
-
-/// How many requests come in one step.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Requests {
-    /// One with this probability, else none (the released code's choice).
-    Bernoulli(f64),
-    /// A Poisson number with this mean.
-    Poisson(f64),
-}
-
-impl Requests {
-    /// Mean requests a step.
-    pub fn mean(self) -> f64 {
-        match self {
-            Requests::Bernoulli(mean) | Requests::Poisson(mean) => mean,
-        }
-    }
-}
-
-/// One state of the chain: what comes in a step spent in it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct State {
-    /// Requests in the step.
-    pub requests: Requests,
-    /// The work of each, independent of the others.
-    pub sizes: Sizes,
-}
-
-impl Requests {
-    /// The probability of a step with requests.
-    fn any(self) -> f64 {
-        match self {
-            Requests::Bernoulli(probability) => probability,
-            Requests::Poisson(rate) => -(-rate).exp_m1(),
-        }
-    }
-}
-
-impl State {
-    /// Mean work a step.
-    pub fn mean(&self) -> f64 {
-        self.requests.mean() * self.sizes.mean()
-    }
-
-    /// E exp(theta X) - 1 of the work X of a step, and its derivative.
-    fn growth(&self, theta: f64) -> (f64, f64) {
-        let (size, slope) = self.sizes.growth(theta);
-        match self.requests {
-            Requests::Bernoulli(probability) => (probability * size, probability * slope),
-            Requests::Poisson(rate) => {
-                let growth = (rate * size).exp_m1();
-                (growth, (growth + 1.0) * rate * slope)
-            }
-        }
-    }
-}
 
 /// What is taken for sigma.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,74 +51,6 @@ pub struct Mmpp {
     mean: f64,
     limit: f64,
     known: Known,
-}
-
-/// Numbers that make no model.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum ModelError {
-    /// An invalid step.
-    #[error("step of {} s: must be positive and finite", shown(*.0))]
-    Step(f64),
-    /// None, or more than [`MAX_STATES`].
-    #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
-    States(usize),
-    /// The matrix is not as wide and high as there are states.
-    #[error("{rows} rows of transitions for {states} states, the widest of {columns}: must be square")]
-    Shape {
-        /// States given.
-        states: usize,
-        /// Rows given.
-        rows: usize,
-        /// The length of the first row of the wrong length, or of the first.
-        columns: usize,
-    },
-    /// An invalid probability.
-    #[error("transition from state {from} to {to} with probability {}: must be in [0, 1]", shown(*.value))]
-    Probability {
-        /// State left.
-        from: usize,
-        /// State entered.
-        to: usize,
-        /// What was given.
-        value: f64,
-    },
-    /// A row that is no distribution.
-    #[error("transitions from state {from} sum to {}: must sum to 1", shown(*.sum))]
-    Row {
-        /// State left.
-        from: usize,
-        /// What the row sums to.
-        sum: f64,
-    },
-    /// Invalid requests of a state.
-    #[error(
-        "state {state}: {requests} requests a step: must be finite, not negative, and at most 1 if Bernoulli"
-    )]
-    Requests {
-        /// Which state.
-        state: usize,
-        /// What was given.
-        requests: f64,
-    },
-    /// Invalid sizes of a state.
-    #[error("state {state}: {fault}")]
-    Sizes {
-        /// Which state.
-        state: usize,
-        /// What is wrong.
-        fault: String,
-    },
-    /// A chain without one stationary law.
-    #[error(
-        "state {from} never leads to state {to}: sigma of a stationary start needs a chain whose states all reach \
-         one another"
-    )]
-    Reducible {
-        /// A state.
-        from: usize,
-        /// One it does not reach.
-        to: usize,
-    },
 }
 
 /// What a theta makes of the chain.
@@ -494,98 +365,10 @@ impl Mmpp {
     }
 }
 
-fn check_rows(transitions: &[Vec<f64>]) -> Result<(), ModelError> {
-    for (from, row) in transitions.iter().enumerate() {
-        if let Some((to, &value)) = row.iter().enumerate().find(|(_, p)| !(0.0..=1.0).contains(*p)) {
-            return Err(ModelError::Probability { from, to, value });
-        }
-        let sum: f64 = row.iter().sum();
-        if (sum - 1.0).abs() > ROW_TOLERANCE {
-            return Err(ModelError::Row { from, sum });
-        }
-    }
-    Ok(())
-}
-
-fn check_states(states: &[State]) -> Result<(), ModelError> {
-    for (at, state) in states.iter().enumerate() {
-        let requests = state.requests.mean();
-        let most = if matches!(state.requests, Requests::Bernoulli(_)) { 1.0 } else { f64::MAX };
-        if !(0.0..=most).contains(&requests) {
-            return Err(ModelError::Requests { state: at, requests });
-        }
-        if let Some(fault) = state.sizes.fault() {
-            return Err(ModelError::Sizes { state: at, fault });
-        }
-    }
-    Ok(())
-}
-
-/// Which state leads to which, in any number of steps.
-fn reachable(n: usize, transitions: &[f64]) -> Vec<bool> {
-    let mut reach: Vec<bool> =
-        transitions.iter().enumerate().map(|(at, &p)| p > 0.0 || at % (n + 1) == 0).collect();
-    for over in 0..n {
-        for from in 0..n {
-            for to in 0..n {
-                reach[from * n + to] |= reach[from * n + over] && reach[over * n + to];
-            }
-        }
-    }
-    reach
-}
-
-fn classes(n: usize, reach: &[bool]) -> Vec<Vec<usize>> {
-    let mut classes: Vec<Vec<usize>> = Vec::new();
-    for state in 0..n {
-        let same = |class: &&mut Vec<usize>| reach[class[0] * n + state] && reach[state * n + class[0]];
-        match classes.iter_mut().find(same) {
-            Some(class) => class.push(state),
-            None => classes.push(vec![state]),
-        }
-    }
-    classes
-}
-
-/// The stationary law within a class, by the elimination of Grassmann, Taksar and Heyman: no subtraction, so that
-/// rare transitions keep their digits.
-fn stationary(n: usize, transitions: &[f64], class: &[usize]) -> Vec<f64> {
-    let m = class.len();
-    let mut p: Vec<f64> = (0..m * m).map(|at| transitions[class[at / m] * n + class[at % m]]).collect();
-    for last in (1..m).rev() {
-        let out: f64 = (0..last).map(|to| p[last * m + to]).sum();
-        for from in 0..last {
-            p[from * m + last] /= out;
-            for to in 0..last {
-                p[from * m + to] += p[from * m + last] * p[last * m + to];
-            }
-        }
-    }
-    let mut law = vec![1.0; m];
-    for state in 1..m {
-        law[state] = (0..state).map(|from| law[from] * p[from * m + state]).sum();
-    }
-    let total: f64 = law.iter().sum();
-    law.iter_mut().for_each(|share| *share /= total);
-    law
-}
-
-/// Whether each transition is as frequent as that back, but for rounding.
-fn reversible(n: usize, transitions: &[f64], law: &[f64]) -> bool {
-    let flow = |from: usize, to: usize| law[from] * transitions[from * n + to];
-    let same = |(a, b): (f64, f64)| (a - b).abs() <= ROW_TOLERANCE * a.max(b);
-    !law.is_empty() && (0..n).all(|from| (0..from).all(|to| same((flow(from, to), flow(to, from)))))
-}
-
-/// Whether from a higher state the next is, in distribution, never lower.
-fn monotone(n: usize, transitions: &[f64]) -> bool {
-    let tail = |row: usize, from: usize| -> f64 { transitions[row * n + from..(row + 1) * n].iter().sum() };
-    (1..n).all(|row| (1..n).all(|from| tail(row - 1, from) <= tail(row, from)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mmpp::{Requests, Sizes};
 
     #[test]
     fn the_slope_is_that_of_the_bound() {

@@ -2,7 +2,7 @@
 //! with it, by Noda's inverse iteration: it converges quadratically, also when the matrix is close to diagonal (as
 //! those of slow chains in short steps are), and every step bounds the eigenvalue from above and from below.
 
-use super::model::MAX_STATES;
+use super::error::MAX_STATES;
 
 /// More than the iteration ever takes; each step about doubles the number of right digits.
 const MOST_ITERATIONS: usize = 64;

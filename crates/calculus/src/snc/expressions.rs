@@ -2,8 +2,10 @@
 
 use crate::mmpp::Mmpp;
 
-use super::evaluate::{Evaluator, Memo, Moments};
+use super::evaluate::Evaluator;
 use super::latency::Unstable;
+use super::memo::Memo;
+use super::operators::Moments;
 use crate::shown::shown;
 
 /// An arrival process of an arena. Only of use there.

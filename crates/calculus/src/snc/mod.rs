@@ -22,8 +22,10 @@ mod analysis;
 mod evaluate;
 mod expressions;
 mod latency;
+mod memo;
 mod minimise;
 mod network;
+mod operators;
 
 pub use analysis::Analysis;
 pub use expressions::{ArrivalId, Expressions, ModelId, ServiceId, SncError};

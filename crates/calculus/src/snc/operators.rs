@@ -1,0 +1,134 @@
+//! What operators make of the bounds of their operands, and the derivatives of that.
+
+use crate::mmpp::Bound;
+
+use super::expressions::Operator;
+
+/// A union over all moments of the past, taken in blocks of `block` steps: the logarithm of
+///
+/// ```text
+/// 1 + sum over j >= 1 of exp(gross (block - 1) - rate block j)
+/// ```
+///
+/// where each term is for the steps of one block together. What comes within less than the block comes within the block, and
+/// a service of so much a step at most (`gross`, times theta) has done so much less before the last of its steps. For blocks
+/// of one step this is -log(1 - exp(-rate)), as published.
+pub(super) struct Union {
+    pub(super) logarithm: f64,
+    /// Its derivatives.
+    pub(super) by_rate: f64,
+    pub(super) by_gross: f64,
+}
+
+impl Union {
+    #[inline]
+    pub(super) fn new(rate: f64, gross: f64, block: f64) -> Union {
+        let odds = (rate * block).exp_m1().recip();
+        let terms = (gross * (block - 1.0)).exp() * odds;
+        let share = 1.0 / (1.0 + terms.recip());
+        Union {
+            logarithm: terms.ln_1p(),
+            by_rate: -share * block * (1.0 + odds),
+            by_gross: share * (block - 1.0),
+        }
+    }
+}
+
+/// What a union over moments is taken over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moments {
+    /// Steps of a block, a whole number.
+    pub(super) block: f64,
+    /// The most that the service in question does in a step.
+    pub(super) gross: f64,
+}
+
+/// The bound of an operator's result; nothing where there is none.
+///
+/// A convolution at its best moment is the least of sums over all moments. Moments of a block are taken together: each service
+/// has the block as well as what is before or after, less what it can do in it.
+#[inline]
+pub(super) fn combine(
+    operator: Operator,
+    theta: f64,
+    (left, right): (Bound, Bound),
+    tau: f64,
+    Moments { block, gross }: Moments,
+) -> Option<Bound> {
+    let sigma = left.sigma + right.sigma;
+    match operator {
+        Operator::Aggregate | Operator::Leftover => Some(Bound { rho: left.rho + right.rho, sigma }),
+        Operator::Output => {
+            let w = theta * (left.rho + right.rho);
+            let past = Union::new(-w, theta * gross, block);
+            (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + past.logarithm / theta })
+        }
+        Operator::Convolution => {
+            // The slower service may be taken as slower still: the gap is at least tau / theta.
+            let (slow, fast) = (left.rho.max(right.rho), left.rho.min(right.rho));
+            let gap = (slow - fast).max(tau / theta);
+            let rho = fast + gap;
+            let logarithm = (-(-theta * gap * block).exp_m1()).ln();
+            let within = (gross + fast) * (block - 1.0);
+            (rho < 0.0 && gap > 0.0).then(|| Bound { rho, sigma: sigma + within - logarithm / theta })
+        }
+    }
+}
+
+/// Derivatives of rho and of sigma: by the rho of either operand, by theta itself, by tau. Sigma of the operands is
+/// simply added up.
+pub(super) struct Partials {
+    pub(super) left: (f64, f64),
+    pub(super) right: (f64, f64),
+    pub(super) theta: (f64, f64),
+    pub(super) slack: (f64, f64),
+}
+
+#[inline]
+pub(super) fn partials(
+    operator: Operator,
+    theta: f64,
+    (left, right): (Bound, Bound),
+    tau: f64,
+    Moments { block, gross }: Moments,
+) -> Partials {
+    let zero = (0.0, 0.0);
+    match operator {
+        Operator::Aggregate | Operator::Leftover => {
+            Partials { left: (1.0, 0.0), right: (1.0, 0.0), theta: zero, slack: zero }
+        }
+        Operator::Output => {
+            let sum = left.rho + right.rho;
+            let past = Union::new(-theta * sum, theta * gross, block);
+            let by_theta = past.by_gross * gross - past.by_rate * sum - past.logarithm / theta;
+            Partials {
+                left: (1.0, -past.by_rate),
+                right: (0.0, -past.by_rate),
+                theta: (0.0, by_theta / theta),
+                slack: zero,
+            }
+        }
+        Operator::Convolution => {
+            let own = (left.rho - right.rho).abs();
+            let first = left.rho >= right.rho;
+            let sides = |slow, fast| if first { (slow, fast) } else { (fast, slow) };
+            let within = block - 1.0;
+            if own >= tau / theta {
+                let odds = block * (theta * own * block).exp_m1().recip();
+                let logarithm = (-(-theta * own * block).exp_m1()).ln();
+                let (left, right) = sides((1.0, -odds), (0.0, within + odds));
+                let theta = (0.0, (logarithm / theta - odds * own) / theta);
+                Partials { left, right, theta, slack: zero }
+            } else {
+                let logarithm = (-(-tau * block).exp_m1()).ln();
+                let (left, right) = sides(zero, (1.0, within));
+                Partials {
+                    left,
+                    right,
+                    theta: (-tau / (theta * theta), logarithm / (theta * theta)),
+                    slack: (1.0 / theta, -block / (theta * (tau * block).exp_m1())),
+                }
+            }
+        }
+    }
+}
