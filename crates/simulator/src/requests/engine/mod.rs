@@ -1,0 +1,206 @@
+//! The run itself: what happens when, in whole nanoseconds.
+//!
+//! All that happens at one moment is taken in before anything is started at that moment, so that a server chooses among all who are
+//! there. Of what happens at one moment, servers come first, then devices' latencies, then limiters, then the controllers
+//! of weights, then arrivals, each by index.
+
+mod hops;
+mod senders;
+
+use leeward_fabric::Nanos;
+
+use self::senders::Sender;
+use super::arrival::Source;
+use super::clock::{Clock, NEVER};
+use super::error::{LATEST, RequestsError};
+use super::live::{NONE, Pool};
+use super::order::{Control, Order};
+use super::plan::Plan;
+use super::report::{Recorder, Report, ServerReport};
+use super::setup::Setup;
+use super::watch::Watch;
+
+/// What a slot of the clock is of.
+#[derive(Clone, Copy, Debug)]
+enum Happens {
+    /// A server ends a service.
+    Served(u32),
+    /// A read (0) or write (1) of a device is done.
+    Returned(u32, u8),
+    /// The first behind a limiter passes.
+    Passes(u32),
+    /// A controller acts.
+    Acts(u32),
+    /// A workload sends.
+    Sends(u32),
+}
+
+/// A run under way.
+pub(super) struct Engine<'a, W> {
+    setup: &'a Setup,
+    now: u64,
+    clock: Clock,
+    happens: Vec<Happens>,
+    plan: Plan,
+    senders: Vec<Sender<'a>>,
+    pool: Pool,
+    controls: Vec<Control>,
+    /// The controller that watches each workload, or [`NONE`].
+    controlled: Vec<u32>,
+    /// Servers at which something may begin.
+    dirty: Vec<u32>,
+    numbers: u64,
+    /// Requests under way, and the integral of that over time.
+    under_way: u64,
+    area: u128,
+    recorder: Recorder,
+    watch: &'a mut W,
+}
+
+impl<'a, W: Watch> Engine<'a, W> {
+    pub(super) fn new(
+        setup: &'a Setup,
+        sources: Vec<Source<'a>>,
+        watch: &'a mut W,
+    ) -> Result<Engine<'a, W>, RequestsError> {
+        if sources.len() != setup.workloads.len() {
+            let (sources, workloads) = (sources.len(), setup.workloads.len());
+            return Err(RequestsError::Sources { sources, workloads });
+        }
+        let plan = Plan::new(setup)?;
+        let mut engine = Engine {
+            now: 0,
+            clock: Clock::new(&[]),
+            happens: Vec::new(),
+            senders: Vec::with_capacity(sources.len()),
+            pool: Pool::default(),
+            controls: Vec::new(),
+            controlled: vec![NONE; sources.len()],
+            dirty: Vec::new(),
+            numbers: 0,
+            under_way: 0,
+            area: 0,
+            recorder: Recorder::new(setup),
+            watch,
+            plan,
+            setup,
+        };
+        engine.lay_out_slots();
+        for (workload, source) in sources.into_iter().enumerate() {
+            engine.add_sender(workload, source)?;
+        }
+        for control in &engine.controls {
+            engine.clock.set(control.slot, control.settings.interval.0.min(LATEST));
+        }
+        Ok(engine)
+    }
+
+    /// Gives every source of events its slot, in the order in which they come at one moment.
+    fn lay_out_slots(&mut self) {
+        let happens = &mut self.happens;
+        let mut slot = |what| {
+            happens.push(what);
+            (happens.len() - 1) as u32
+        };
+        for (index, server) in self.plan.servers.iter_mut().enumerate() {
+            server.slot = slot(Happens::Served(index as u32));
+        }
+        for (index, server) in self.plan.servers.iter_mut().enumerate() {
+            if let Some(device) = &mut server.device {
+                device.return_slots = [0, 1].map(|way| slot(Happens::Returned(index as u32, way)));
+            }
+        }
+        for (index, limiter) in self.plan.limiters.iter_mut().enumerate() {
+            limiter.slot = slot(Happens::Passes(index as u32));
+        }
+        for (index, server) in self.setup.servers.iter().enumerate() {
+            let Order::Cake(settings) = server.order else { continue };
+            let number = self.controls.len() as u32;
+            let mut objectives = vec![None; self.setup.workloads.len()];
+            for (workload, enforced) in self.setup.workloads.iter().enumerate() {
+                let comes_here = enforced.stages.iter().any(|limits| limits.route.contains(&index));
+                if comes_here && self.controlled[workload] == NONE {
+                    self.controlled[workload] = number;
+                    objectives[workload] = enforced.slo.map(|slo| (slo.percentile, slo.latency * 1e9));
+                }
+            }
+            let slot = slot(Happens::Acts(number));
+            self.controls.push(Control::new(settings, objectives, index as u32, slot));
+        }
+        for workload in 0..self.setup.workloads.len() {
+            slot(Happens::Sends(workload as u32));
+        }
+        // Servers with their latencies, limiters, and the rest: those that act by themselves.
+        let limiters = self.plan.limiters.len();
+        let is_served = |what: &&Happens| matches!(what, Happens::Served(_) | Happens::Returned(..));
+        let servers = self.happens.iter().filter(is_served).count();
+        self.clock = Clock::new(&[servers, limiters, self.happens.len() - servers - limiters]);
+    }
+
+    /// Runs to the end.
+    pub(super) fn run(mut self) -> Result<Report, RequestsError> {
+        loop {
+            let (now, _) = self.clock.first();
+            // Controllers act as long as anything else is left to happen.
+            if now == NEVER || (self.under_way == 0 && !self.anyone_sends()) {
+                break;
+            }
+            self.area += u128::from(self.under_way) * u128::from(now - self.now);
+            self.now = now;
+            self.recorder.until(now);
+            // The server that ended a service, if nothing else happens now: its slot is written when it begins the next.
+            let mut last = None;
+            loop {
+                let (time, slot) = self.clock.first();
+                if time != now {
+                    break;
+                }
+                let Some(server) = self.happens(slot)? else { continue };
+                if self.clock.is_alone(slot, now) {
+                    last = Some((server as usize, slot));
+                    break;
+                }
+                self.clock.set(slot, NEVER);
+            }
+            while let Some(server) = self.dirty.pop() {
+                self.begin(server as usize)?;
+            }
+            if let Some((_, slot)) = last.filter(|&(server, _)| self.plan.servers[server].serves == NONE) {
+                self.clock.set(slot, NEVER);
+            }
+        }
+        let servers = self.plan.servers.iter().zip(&self.setup.servers);
+        let servers = servers.map(|(server, setup)| ServerReport {
+            name: setup.name.clone(),
+            served: server.served,
+            busy: Nanos(server.busy),
+            starved: Nanos(server.starved),
+        });
+        Ok(self.recorder.finish(servers.collect(), Nanos(self.now), self.area))
+    }
+
+    /// Lets happen what a slot is of. The server, if it ended a service: its slot is still to be written.
+    fn happens(&mut self, slot: u32) -> Result<Option<u32>, RequestsError> {
+        match self.happens[slot as usize] {
+            Happens::Served(server) => {
+                self.served(server as usize)?;
+                return Ok(Some(server));
+            }
+            Happens::Returned(server, way) => self.returned(server as usize, way as usize)?,
+            Happens::Passes(limiter) => self.passes(limiter as usize)?,
+            Happens::Acts(control) => {
+                let control = &mut self.controls[control as usize];
+                if let Some(weights) = self.plan.servers[control.queue as usize].waiting.weights() {
+                    control.act(weights);
+                }
+                self.clock.set(control.slot, self.now + control.settings.interval.0.min(LATEST));
+            }
+            Happens::Sends(workload) => self.sends(workload as usize)?,
+        }
+        Ok(None)
+    }
+
+    fn too_long(&self, what: String) -> Result<(), RequestsError> {
+        Err(RequestsError::TooLong { what })
+    }
+}
