@@ -23,8 +23,10 @@ mod slo_check;
 mod slo_pack;
 mod study;
 mod study_contend;
+mod study_records;
 mod tables;
 mod tasks;
+mod trace_records;
 mod traces;
 
 /// Decisions allocate little and often. Python's own objects do not come from here.

@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use leeward_calculus::mmpp::FitSettings;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{Files, InputError, excerpt};
-use leeward_placement::volumes::bound::{BoundSettings, Method};
-use leeward_placement::volumes::pack::PackSettings;
 use leeward_simulator::study::{
-    self, CacheShape, Draw, Kept, Overrun, Part, Peak, ReplaySettings, Shape, StudyError, TailSettings,
-    TraceSettings, Traces,
+    self, CacheShape, Draw, Part, ReplaySettings, StudyError, TailSettings, Traces,
 };
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::Sizes;
 use pyo3::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
+use crate::study_records::{
+    Asked, AskedAdmission, AskedBounds, AskedCache, AskedFirstFit, AskedTails, Bounded, Made, Outcome,
+    Peaked, Peaks, Replayed,
+};
 
 /// A draw as Python has it: trace, where it begins, SLO in seconds.
 type Drawn = (usize, f64, f64);
@@ -27,144 +27,6 @@ type Drawn = (usize, f64, f64);
 #[pyclass(frozen, module = "leeward")]
 pub struct Study {
     traces: Traces,
-}
-
-/// What a packing is asked for.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Asked {
-    shape: Machines,
-    #[serde(default)]
-    settings: PackSettings,
-    #[serde(default)]
-    way: String,
-    #[serde(default = "whole")]
-    part: String,
-    replay: Option<String>,
-    #[serde(default)]
-    over: Over,
-}
-
-/// What is done in a replay about requests over a limit.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Over {
-    #[default]
-    Enforced,
-    Demoted,
-    Unlimited,
-}
-
-impl From<Over> for Overrun {
-    fn from(over: Over) -> Overrun {
-        match over {
-            Over::Enforced => Overrun::Enforced,
-            Over::Demoted => Overrun::Demoted,
-            Over::Unlimited => Overrun::Unlimited,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskedAdmission {
-    shape: Machines,
-    policy: String,
-    #[serde(default)]
-    settings: String,
-    stages: Vec<String>,
-    part: String,
-    replay: Option<String>,
-    #[serde(default)]
-    over: Over,
-    /// Of links in the replay, in bytes; requests are sent whole without.
-    packet: Option<f64>,
-    /// In place of that of the traces.
-    percentile: Option<f64>,
-}
-
-/// How traces become curves and models.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Made {
-    /// Whether models are fitted as released.
-    published: bool,
-}
-
-impl Made {
-    fn settings(text: &str) -> Result<TraceSettings, Refused> {
-        let Made { published } = if text.is_empty() { Made::default() } else { read(text)? };
-        let fit = if published { FitSettings::published() } else { FitSettings::default() };
-        Ok(TraceSettings { fit, ..TraceSettings::default() })
-    }
-}
-
-/// Traces of a cache that are drawn.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskedCache {
-    seed: u64,
-    count: u64,
-    seconds: f64,
-    /// Of every request of the first `small` traces, in bytes; other sizes are drawn.
-    #[serde(default)]
-    size: u64,
-    #[serde(default)]
-    small: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskedFirstFit {
-    shape: Machines,
-    policy: String,
-    settings: String,
-    margin: f64,
-    part: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskedTails {
-    part: String,
-    bytes_per_second: f64,
-    #[serde(default)]
-    dependent: usize,
-    excess: f64,
-    #[serde(default)]
-    bounds: BoundSettings,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskedBounds {
-    part: String,
-    shape: Machines,
-    stages: Vec<String>,
-    method: Method,
-    #[serde(default)]
-    bounds: BoundSettings,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Machines {
-    clients: usize,
-    slots: Option<u32>,
-    servers: usize,
-    devices: usize,
-    bytes_per_second: f64,
-}
-
-impl Machines {
-    pub(crate) fn shape(self) -> Shape {
-        let Machines { clients, slots, servers, devices, bytes_per_second } = self;
-        Shape { clients, slots, servers, devices, bytes: bytes_per_second }
-    }
-}
-
-fn whole() -> String {
-    "whole".to_owned()
 }
 
 #[pymethods]
@@ -367,43 +229,6 @@ impl Study {
     }
 }
 
-#[derive(Serialize)]
-struct Bounded {
-    dnc: Option<f64>,
-    priority_meister: Option<f64>,
-    bipartite: Option<f64>,
-    hop_by_hop: Option<f64>,
-    convolution: Option<f64>,
-}
-
-impl From<study::Tails> for Bounded {
-    fn from(tails: study::Tails) -> Bounded {
-        let study::Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution } = tails;
-        Bounded { dnc, priority_meister, bipartite, hop_by_hop, convolution }
-    }
-}
-
-#[derive(Serialize)]
-struct Peaks {
-    each: Vec<Peaked>,
-    all: Peaked,
-}
-
-#[derive(Serialize)]
-struct Peaked {
-    requests: f64,
-    mean_requests: f64,
-    bytes: f64,
-    mean_bytes: f64,
-}
-
-impl From<Peak> for Peaked {
-    fn from(peak: Peak) -> Peaked {
-        let Peak { requests, mean_requests, bytes, mean_bytes } = peak;
-        Peaked { requests, mean_requests, bytes, mean_bytes }
-    }
-}
-
 impl Study {
     fn replay(
         &self,
@@ -443,38 +268,11 @@ pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bo
     study::visits(seed, count, stay).map_err(refused)
 }
 
-#[derive(Serialize)]
-struct Outcome {
-    servers: Option<usize>,
-    most: Option<usize>,
-    refused: Vec<(usize, String)>,
-    placed: Vec<usize>,
-    replayed: Option<Vec<Replayed>>,
-}
-
-#[derive(Serialize)]
-struct Replayed {
-    slo_s: f64,
-    tail_s: f64,
-    largest_s: f64,
-    requests: u64,
-    late: u64,
-    windows: usize,
-    met: usize,
-}
-
-impl From<Kept> for Replayed {
-    fn from(kept: Kept) -> Replayed {
-        let Kept { slo, tail, largest, requests, late, windows, met } = kept;
-        Replayed { slo_s: slo, tail_s: tail, largest_s: largest, requests, late, windows, met }
-    }
-}
-
 fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {
     draws.into_iter().map(|(trace, start, slo)| Draw { trace, start, slo }).collect()
 }
 
-pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
     serde_json::from_str(text).map_err(|error| Refused(InputError::new("study", error)))
 }
 
@@ -496,7 +294,7 @@ fn stage(name: &str) -> Result<Stage, Refused> {
     Stage::named(name).ok_or_else(|| Refused(InputError::new("stages", unknown())))
 }
 
-pub(crate) fn refused(error: StudyError) -> Refused {
+pub fn refused(error: StudyError) -> Refused {
     match error {
         StudyError::Input(error) => Refused(error),
         error => Refused(InputError::new("study", error)),

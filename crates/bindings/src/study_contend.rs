@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
-use crate::study::{Machines, read, refused};
+use crate::study::{read, refused};
+use crate::study_records::Machines;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

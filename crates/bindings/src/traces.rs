@@ -5,20 +5,19 @@ use std::io::{self, BufReader, Read};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
+use leeward_calculus::RbCurve;
 use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
-use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_fabric::input::{Files, InputError, Text, shown};
 use leeward_fabric::{Bytes, Nanos};
-use leeward_placement::volumes::file::ModelRecord;
 use leeward_traces::device::{Device, Service};
 use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
 use leeward_traces::statistics::Statistics;
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 use pyo3::prelude::*;
-use serde::Serialize;
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
+use crate::trace_records::{Curve, Described, Model, OfStage, bucket, buckets, unit};
 
 /// Requests between two looks at whether the user wants to stop.
 const REQUESTS: u64 = 1 << 18;
@@ -401,103 +400,4 @@ impl Read for Rows {
 /// The first line of what an exception says.
 fn said(py: Python<'_>, error: &PyErr) -> String {
     error.value(py).to_string().lines().next().unwrap_or_default().to_owned()
-}
-
-fn unit(stage: Stage) -> &'static str {
-    if stage == Stage::Storage { "s" } else { "bytes" }
-}
-
-fn bucket(bucket: TokenBucket) -> Bucket {
-    Bucket { rate: bucket.rate(), burst: bucket.burst() }
-}
-
-fn buckets(curve: &ArrivalCurve) -> Vec<Bucket> {
-    curve.buckets().iter().copied().map(bucket).collect()
-}
-
-#[derive(Serialize)]
-struct Described {
-    file: String,
-    dialect: &'static str,
-    device: Option<String>,
-    requests: u64,
-    passed_over: u64,
-    seconds: f64,
-    requests_per_s: Option<f64>,
-    gap_c2: Option<f64>,
-    window_s: f64,
-    peak_over_mean: Option<f64>,
-    read_share: Option<f64>,
-    bytes: f64,
-    mean_size_bytes: Option<f64>,
-    largest_size_bytes: Option<u64>,
-    stages: Vec<OfStage>,
-    unloaded_s: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct OfStage {
-    stage: &'static str,
-    unit: &'static str,
-    total: f64,
-    rate: Option<f64>,
-    largest: f64,
-    peak_over_mean: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Bucket {
-    rate: f64,
-    burst: f64,
-}
-
-#[derive(Serialize)]
-struct Curve {
-    stage: &'static str,
-    unit: &'static str,
-    mean_rate: Option<f64>,
-    largest: f64,
-    total: f64,
-    vertices: usize,
-    buckets: Vec<Bucket>,
-    error: f64,
-    multiple: f64,
-    at_mean: Option<Bucket>,
-    knee: Option<Bucket>,
-    deadline_s: Option<f64>,
-    effective_bandwidth: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Model {
-    unit: &'static str,
-    interval_s: f64,
-    batch_s: f64,
-    mean_work_per_s: f64,
-    misfit: Misfit,
-    /// All that a file of workloads needs.
-    #[serde(flatten)]
-    record: ModelRecord,
-}
-
-#[derive(Serialize)]
-struct Misfit {
-    requests: f64,
-    work: f64,
-    peak: f64,
-}
-
-impl Model {
-    fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve) -> Model {
-        let (model, misfit) = (&fit.model, fit.misfit);
-        let record = ModelRecord::of(stage, model, settings.sigma);
-        Model {
-            unit: unit(stage),
-            interval_s: settings.interval,
-            batch_s: settings.batch,
-            mean_work_per_s: model.mean() / model.step(),
-            misfit: Misfit { requests: misfit.requests, work: misfit.work, peak: misfit.peak },
-            record: record.with_curve(&curve.arrival_curve(), curve.largest()),
-        }
-    }
 }

@@ -1,0 +1,212 @@
+//! What experiments are asked, and what they answer, for `leeward.reproduce.slo`.
+
+use leeward_calculus::mmpp::FitSettings;
+use leeward_placement::volumes::bound::{BoundSettings, Method};
+use leeward_placement::volumes::pack::PackSettings;
+use leeward_simulator::study::{self, Kept, Overrun, Peak, Shape, TraceSettings};
+use serde::{Deserialize, Serialize};
+
+use crate::errors::Refused;
+use crate::study::read;
+
+/// What a packing is asked for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    pub shape: Machines,
+    #[serde(default)]
+    pub settings: PackSettings,
+    #[serde(default)]
+    pub way: String,
+    #[serde(default = "whole")]
+    pub part: String,
+    pub replay: Option<String>,
+    #[serde(default)]
+    pub over: Over,
+}
+
+/// What is done in a replay about requests over a limit.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    #[default]
+    Enforced,
+    Demoted,
+    Unlimited,
+}
+
+impl From<Over> for Overrun {
+    fn from(over: Over) -> Overrun {
+        match over {
+            Over::Enforced => Overrun::Enforced,
+            Over::Demoted => Overrun::Demoted,
+            Over::Unlimited => Overrun::Unlimited,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedAdmission {
+    pub shape: Machines,
+    pub policy: String,
+    #[serde(default)]
+    pub settings: String,
+    pub stages: Vec<String>,
+    pub part: String,
+    pub replay: Option<String>,
+    #[serde(default)]
+    pub over: Over,
+    /// Of links in the replay, in bytes; requests are sent whole without.
+    pub packet: Option<f64>,
+    /// In place of that of the traces.
+    pub percentile: Option<f64>,
+}
+
+/// How traces become curves and models.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Made {
+    /// Whether models are fitted as released.
+    pub published: bool,
+}
+
+impl Made {
+    pub fn settings(text: &str) -> Result<TraceSettings, Refused> {
+        let Made { published } = if text.is_empty() { Made::default() } else { read(text)? };
+        let fit = if published { FitSettings::published() } else { FitSettings::default() };
+        Ok(TraceSettings { fit, ..TraceSettings::default() })
+    }
+}
+
+/// Traces of a cache that are drawn.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedCache {
+    pub seed: u64,
+    pub count: u64,
+    pub seconds: f64,
+    /// Of every request of the first `small` traces, in bytes; other sizes are drawn.
+    #[serde(default)]
+    pub size: u64,
+    #[serde(default)]
+    pub small: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedFirstFit {
+    pub shape: Machines,
+    pub policy: String,
+    pub settings: String,
+    pub margin: f64,
+    pub part: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedTails {
+    pub part: String,
+    pub bytes_per_second: f64,
+    #[serde(default)]
+    pub dependent: usize,
+    pub excess: f64,
+    #[serde(default)]
+    pub bounds: BoundSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedBounds {
+    pub part: String,
+    pub shape: Machines,
+    pub stages: Vec<String>,
+    pub method: Method,
+    #[serde(default)]
+    pub bounds: BoundSettings,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machines {
+    pub clients: usize,
+    pub slots: Option<u32>,
+    pub servers: usize,
+    pub devices: usize,
+    pub bytes_per_second: f64,
+}
+
+impl Machines {
+    pub fn shape(self) -> Shape {
+        let Machines { clients, slots, servers, devices, bytes_per_second } = self;
+        Shape { clients, slots, servers, devices, bytes: bytes_per_second }
+    }
+}
+
+pub fn whole() -> String {
+    "whole".to_owned()
+}
+
+#[derive(Serialize)]
+pub struct Bounded {
+    pub dnc: Option<f64>,
+    pub priority_meister: Option<f64>,
+    pub bipartite: Option<f64>,
+    pub hop_by_hop: Option<f64>,
+    pub convolution: Option<f64>,
+}
+
+impl From<study::Tails> for Bounded {
+    fn from(tails: study::Tails) -> Bounded {
+        let study::Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution } = tails;
+        Bounded { dnc, priority_meister, bipartite, hop_by_hop, convolution }
+    }
+}
+
+#[derive(Serialize)]
+pub struct Peaks {
+    pub each: Vec<Peaked>,
+    pub all: Peaked,
+}
+
+#[derive(Serialize)]
+pub struct Peaked {
+    pub requests: f64,
+    pub mean_requests: f64,
+    pub bytes: f64,
+    pub mean_bytes: f64,
+}
+
+impl From<Peak> for Peaked {
+    fn from(peak: Peak) -> Peaked {
+        let Peak { requests, mean_requests, bytes, mean_bytes } = peak;
+        Peaked { requests, mean_requests, bytes, mean_bytes }
+    }
+}
+
+#[derive(Serialize)]
+pub struct Outcome {
+    pub servers: Option<usize>,
+    pub most: Option<usize>,
+    pub refused: Vec<(usize, String)>,
+    pub placed: Vec<usize>,
+    pub replayed: Option<Vec<Replayed>>,
+}
+
+#[derive(Serialize)]
+pub struct Replayed {
+    pub slo_s: f64,
+    pub tail_s: f64,
+    pub largest_s: f64,
+    pub requests: u64,
+    pub late: u64,
+    pub windows: usize,
+    pub met: usize,
+}
+
+impl From<Kept> for Replayed {
+    fn from(kept: Kept) -> Replayed {
+        let Kept { slo, tail, largest, requests, late, windows, met } = kept;
+        Replayed { slo_s: slo, tail_s: tail, largest_s: largest, requests, late, windows, met }
+    }
+}

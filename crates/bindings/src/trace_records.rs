@@ -1,0 +1,106 @@
+//! What is said of a trace, its curves and its models.
+
+use leeward_calculus::mmpp::{self, FitSettings};
+use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
+use leeward_placement::volumes::file::ModelRecord;
+use leeward_traces::Stage;
+use serde::Serialize;
+
+pub fn unit(stage: Stage) -> &'static str {
+    if stage == Stage::Storage { "s" } else { "bytes" }
+}
+
+pub fn bucket(bucket: TokenBucket) -> Bucket {
+    Bucket { rate: bucket.rate(), burst: bucket.burst() }
+}
+
+pub fn buckets(curve: &ArrivalCurve) -> Vec<Bucket> {
+    curve.buckets().iter().copied().map(bucket).collect()
+}
+
+#[derive(Serialize)]
+pub struct Described {
+    pub file: String,
+    pub dialect: &'static str,
+    pub device: Option<String>,
+    pub requests: u64,
+    pub passed_over: u64,
+    pub seconds: f64,
+    pub requests_per_s: Option<f64>,
+    pub gap_c2: Option<f64>,
+    pub window_s: f64,
+    pub peak_over_mean: Option<f64>,
+    pub read_share: Option<f64>,
+    pub bytes: f64,
+    pub mean_size_bytes: Option<f64>,
+    pub largest_size_bytes: Option<u64>,
+    pub stages: Vec<OfStage>,
+    pub unloaded_s: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub struct OfStage {
+    pub stage: &'static str,
+    pub unit: &'static str,
+    pub total: f64,
+    pub rate: Option<f64>,
+    pub largest: f64,
+    pub peak_over_mean: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub struct Bucket {
+    pub rate: f64,
+    pub burst: f64,
+}
+
+#[derive(Serialize)]
+pub struct Curve {
+    pub stage: &'static str,
+    pub unit: &'static str,
+    pub mean_rate: Option<f64>,
+    pub largest: f64,
+    pub total: f64,
+    pub vertices: usize,
+    pub buckets: Vec<Bucket>,
+    pub error: f64,
+    pub multiple: f64,
+    pub at_mean: Option<Bucket>,
+    pub knee: Option<Bucket>,
+    pub deadline_s: Option<f64>,
+    pub effective_bandwidth: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub struct Model {
+    pub unit: &'static str,
+    pub interval_s: f64,
+    pub batch_s: f64,
+    pub mean_work_per_s: f64,
+    pub misfit: Misfit,
+    /// All that a file of workloads needs.
+    #[serde(flatten)]
+    pub record: ModelRecord,
+}
+
+#[derive(Serialize)]
+pub struct Misfit {
+    pub requests: f64,
+    pub work: f64,
+    pub peak: f64,
+}
+
+impl Model {
+    pub fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve) -> Model {
+        let (model, misfit) = (&fit.model, fit.misfit);
+        let record = ModelRecord::of(stage, model, settings.sigma);
+        Model {
+            unit: unit(stage),
+            interval_s: settings.interval,
+            batch_s: settings.batch,
+            mean_work_per_s: model.mean() / model.step(),
+            misfit: Misfit { requests: misfit.requests, work: misfit.work, peak: misfit.peak },
+            record: record.with_curve(&curve.arrival_curve(), curve.largest()),
+        }
+    }
+}
