@@ -27,7 +27,7 @@ MethodOption = Annotated[
     ),
 ]
 _WORDS = (
-    ("bound", "no later are requests: what limits, queues and the device without queueing take together"),
+    ("bound", "requests are no later: what limits, queues and the device without queueing take together"),
     ("limits", "the bucket of the lowest rate that is enforced, and how many hold at once"),
 )
 
@@ -40,7 +40,8 @@ def bound(
 ) -> None:
     """Bound the tail latency of workloads on a cluster.
 
-    Each stage of a request's way has queues, and what passes them in the worst case, or all but never.
+    At each stage of its way a request waits in queues. By curves no request is later than the bound, by
+    models no more than the SLO's percentile leaves.
     """
     workloads = loaded(file, cluster)
     with patience("bounding latencies"), given_by(method="--method"):

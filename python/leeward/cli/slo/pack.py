@@ -3,14 +3,15 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from leeward.cli.cluster import read
-from leeward.cli.options import advised, given_by, place, whole
-from leeward.cli.output import Format, print_json, print_table, print_words
+from leeward.cli.options import advised, given_by, one_of, place, whole
+from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.slo.options import amount, duration, rate, share
 from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective, print_notes
@@ -30,6 +31,14 @@ _WORDS = (
 )
 _SHOWN = 8
 """Queues in the summary."""
+
+
+class PackFormat(StrEnum):
+    """What a packing is printed as."""
+
+    table = "table"
+    json = "json"
+    yaml = "yaml"
 
 
 def pack(
@@ -71,15 +80,20 @@ def pack(
         ),
     ] = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FORMAT", help="table, json, or yaml: the filled file.")
-    ] = "table",
+        PackFormat,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="|".join(PackFormat),
+            parser=one_of(PackFormat),
+            help="What it is printed as; yaml is the file with what was chosen.",
+        ),
+    ] = PackFormat.table,
 ) -> None:
     """Pack volumes onto few servers that keep every SLO.
 
     First fit, in the order of the file: rate limits are chosen for all workloads of a server together.
     """
-    if output not in ("table", "json", "yaml"):
-        raise typer.BadParameter(f"`{output}`: expected one of table, json, yaml")
     from leeward.files import check_file, whole_file
     from leeward.slo import pack as packed
     from leeward.slo import written
@@ -105,15 +119,15 @@ def pack(
         text = written(record, write.parent)
         with whole_file(write) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    if output == Format.json:
+    if output is PackFormat.json:
         print_json(record)
-    elif output == "table":
+    elif output is PackFormat.table:
         _print(record)
     elif record["workloads"]:
         print(written(record), end="")
     if record["workloads"] and write is not None:
         print(f"wrote {write}", file=sys.stderr)
-    elif not record["workloads"] and (write is not None or output == "yaml"):
+    elif not record["workloads"] and (write is not None or output is PackFormat.yaml):
         print("wrote nothing: no workload has a place", file=sys.stderr)
     failed = _failures(record)
     for line in failed:

@@ -37,7 +37,7 @@ def prioritize(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(metavar="METHOD", help="The bound that is gone by: dnc, priority-meister, snc, best."),
+        typer.Option(metavar="METHOD", help="The bound that counts: dnc, priority-meister, snc or best."),
     ] = "dnc",
     output: FormatOption = Format.table,
 ) -> None:
