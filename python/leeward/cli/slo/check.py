@@ -162,10 +162,10 @@ def _print(record: dict[str, Any]) -> None:
     )
     print_words(_WORDS)
     print(file=sys.stderr)
-    once = "a request" if record["bounds"]["outstanding"] == 1 else "requests"
+    outstanding = record["bounds"]["outstanding"]
+    once = "one request" if outstanding == 1 else f"{outstanding} requests"
     print(
-        f"replay: over a limit {record['over']}, order {record['order']}, devices are handed"
-        f" {record['bounds']['outstanding']} {once} at once",
+        f"replay: over a limit {record['over']}, order {record['order']}, devices are handed {once} at once",
         file=sys.stderr,
     )
     if record["tails_seed"] is not None:
