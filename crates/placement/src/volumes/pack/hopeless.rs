@@ -65,8 +65,10 @@ mod tests {
         let seat = |level, budget| Seat { level, arrivals: &curve, budget };
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.2)]), None);
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.19)]), Some(1));
-        // Behind two of a priority before, nothing is left of the rate where their bursts are small.
+        // Behind one of a priority before: 0.2 + 0.5 D of the device, which D must be.
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(1, 0.5)]), None);
-        assert_eq!(hopeless(1.0, &[seat(1, 0.3), seat(0, 0.2), seat(0, 0.2)]), Some(0));
+        assert_eq!(hopeless(1.0, &[seat(1, 0.39), seat(0, 0.2)]), Some(0));
+        // The rate of a third leaves the first two too little, whatever that one asks for.
+        assert_eq!(hopeless(1.0, &[seat(1, 0.3), seat(0, 0.2), seat(0, 0.2)]), Some(1));
     }
 }
