@@ -221,7 +221,7 @@ def test_one_that_is_there_and_refused_is_told_beside_those_that_arrive(run: Run
     assert decided[0] == ["mail0", "was", "there", "no"]
     assert decided[6] == ["mail6", "arrives", "no", "mail6:"]
     assert len(decided) == 8
-    assert "note: silo++ bounds packets that are paced at its rates, and not requests" in shown.stderr
+    assert "note: silo++ bounds frames paced at its rates, of those that it admits" in shown.stderr
 
     shown = run(*arriving, "--method", "none")
     assert shown.returncode == 0
@@ -272,7 +272,7 @@ def test_those_that_pace_show_the_bounds_that_they_promise_and_none_of_best_effo
     (tmp_path / "new").mkdir()
     new = file(tmp_path / "new", mail("b", "r0h1", "10ms") + mail("c", "r0h2", "1us"))
     arriving = ("slo", "admit", there, "--cluster", CLUSTER, "--arriving", new, "--method")
-    for policy in ("silo++", "qjump++"):
+    for policy in ("silo++", "qjump++:rates=[6250000]"):
         shown = run(*arriving, policy, "-o", "json")
         record = json.loads(shown.stdout)
         a, b, c = record["workloads"]
