@@ -20,7 +20,7 @@ mod token_bucket;
 
 pub use curve::{ArrivalCurve, CurveError, Interval, Pruned, RbCurve, TraceError};
 pub use dnc::{
-    Flow, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve, ServiceError, StageError,
-    Unbounded, queue_order, stage_delay,
+    Crossing, Flow, InOrder, Network, NetworkError, Overload, Packets, RateLatency, Server, ServiceCurve,
+    ServiceError, StageError, Tandem, Unbounded, queue_order, stage_delay,
 };
 pub use token_bucket::{BucketError, TokenBucket, arrivals};

@@ -1,8 +1,8 @@
 //! Operators against their definitions, and what must hold of every analysis.
 
 use leeward_calculus::{
-    ArrivalCurve, Flow, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve, StageError,
-    TokenBucket, Unbounded, stage_delay,
+    ArrivalCurve, Flow, InOrder, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve,
+    StageError, TokenBucket, Unbounded, stage_delay,
 };
 use proptest::prelude::*;
 
@@ -98,6 +98,30 @@ proptest! {
     }
 
     #[test]
+    fn what_is_left_in_order_is_a_service_less_later_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
+        match (beta.delay(&alpha), beta.leftover_in_order(&alpha)) {
+            (Ok(theta), Ok(left)) => {
+                // As large as it may be, but that it neither falls nor jumps, and never more.
+                prop_assert!(near(left.work(theta), 0.0));
+                for t in turns(&beta).into_iter().chain(bends(&alpha).into_iter().map(|t| t + theta)).chain([t]) {
+                    let most = if t > theta { beta.work(t) - alpha.arrivals(t - theta) } else { 0.0 };
+                    let blind = beta.leftover(&alpha).map_or(0.0, |left| left.work(t));
+                    prop_assert!(left.work(t) <= most.max(0.0) + 1e-7 * (1.0 + most.abs()), "at {}: {} {}", t, left.work(t), most);
+                    prop_assert!(left.work(t) >= blind - 1e-7 * (1.0 + blind), "at {}: {} {}", t, left.work(t), blind);
+                }
+            }
+            (_, left) => prop_assert!(left.is_err() && alpha.rate() >= beta.rate()),
+        }
+    }
+
+    #[test]
+    fn arrivals_that_are_late_are_those_of_a_longer_time(alpha in arrivals(), other in arrivals(), late in 0.0..5.0f64, t in 0.0..20.0f64) {
+        let later = alpha.later(late).unwrap();
+        prop_assert!(near(later.arrivals(t), alpha.arrivals(t + late)));
+        prop_assert!(near(alpha.within(&other).arrivals(t), alpha.arrivals(t).min(other.arrivals(t))));
+    }
+
+    #[test]
     fn one_service_after_another_is_their_convolution(a in services(), b in services(), t in 0.0..40.0f64) {
         let both = a.then(&b).unwrap();
         for t in turns(&both).into_iter().chain([t]) {
@@ -189,12 +213,36 @@ proptest! {
     }
 
     #[test]
+    fn in_order_a_burst_is_paid_for_once_and_links_count(flows in bipartite()) {
+        // One priority: what it has at each queue is not what is left of it.
+        let flows: Vec<Flow> = flows.into_iter().map(|flow| Flow { priority: 0, ..flow }).collect();
+        for packets in [Packets::Fluid, Packets::Whole] {
+            let in_order = InOrder::new(network(&flows, packets));
+            let hops = network(&flows, packets).hop_by_hop();
+            for (flow, hops) in flows.iter().zip(hops) {
+                let mut tandem = in_order.tandem(&flow.path, 0).unwrap();
+                let total = tandem.total_flow().unwrap();
+                prop_assert!(total.iter().sum::<f64>() <= hops.unwrap() * (1.0 + 1e-9));
+                tandem.links.clear();
+                tandem.crossings.iter_mut().for_each(|of| of.link = None);
+                tandem.servers.iter_mut().for_each(|of| of.link = None);
+                let unlimited = tandem.total_flow().unwrap();
+                prop_assert!(total.iter().zip(unlimited).all(|(with, without)| *with <= without * (1.0 + 1e-9)));
+            }
+        }
+    }
+
+    #[test]
     fn at_one_queue_the_analysis_is_the_closed_form(flows in bipartite()) {
         let one: Vec<Flow> = flows.into_iter().map(|flow| Flow { path: vec![0], ..flow }).collect();
         let workloads: Vec<(u32, TokenBucket)> =
             one.iter().map(|flow| (flow.priority, flow.arrivals.buckets()[0])).collect();
+        let in_order = InOrder::new(network(&one, Packets::Fluid));
         for (flow, bound) in one.iter().zip(&bounds(&one, Packets::Fluid)[0]) {
             prop_assert!(near(*bound, stage_delay(10.0, &workloads, flow.priority).unwrap()));
+            let tandem = in_order.tandem(&[0], flow.priority).unwrap();
+            prop_assert!(near(*bound, tandem.total_flow().unwrap()[0]));
+            prop_assert!(near(*bound, tandem.separated_flow()[0].unwrap()));
         }
     }
 }
@@ -233,6 +281,12 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
     let flows = vec![flow(4.0, 0, &[0, 1]), flow(5.0, 1, &[1]), flow(2.0, 2, &[0, 1]), flow(1.0, 3, &[0])];
     let network = Network::new(vec![20.0, 10.0], flows, Packets::Fluid).unwrap();
     let unbounded = Unbounded { queue: 1, overload: Overload { asked: 11.0, served: 10.0 } };
+    let in_order = InOrder::new(network.clone());
+    assert!([0, 1].iter().all(|&priority| in_order.tandem(&[0, 1], priority).unwrap().total_flow().is_ok()));
+    assert_eq!(in_order.tandem(&[0, 1], 2).unwrap().total_flow().unwrap_err().0, 1);
+    assert_eq!(in_order.overloaded(1, 2), unbounded);
+    // What is behind has no bound either, and what meets it there.
+    assert_eq!(in_order.tandem(&[1], 3), Err(unbounded));
     for bounds in [network.aggregate(), network.hop_by_hop()] {
         assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);
         assert_eq!(bounds[2], Err(unbounded));
@@ -307,6 +361,12 @@ fn numbers_at_the_edge_give_a_number_or_an_overload() {
             let network = Network::new(vec![capacity; 2], flows, packets).unwrap();
             for bound in network.aggregate().into_iter().chain(network.hop_by_hop()) {
                 assert!(bound.is_err() || bound.is_ok_and(f64::is_finite));
+            }
+            let in_order = InOrder::new(network);
+            for tandem in (0..2).filter_map(|priority| in_order.tandem(&[0, 1], priority).ok()) {
+                let delays = tandem.total_flow();
+                assert!(delays.is_err() || delays.is_ok_and(|of| of.into_iter().all(f64::is_finite)));
+                assert!(tandem.separated_flow().into_iter().flatten().all(f64::is_finite));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Bounds against a replay: what conforms to its buckets is never delayed by more than the bound.
 
-use leeward_calculus::{Flow, Network, Packets, TokenBucket, arrivals, stage_delay};
+use leeward_calculus::{Flow, InOrder, Network, Packets, TokenBucket, arrivals, stage_delay};
 use proptest::prelude::*;
 
 /// A packet at a queue.
@@ -127,6 +127,19 @@ fn within(case: &Case, packets: Packets, preempts: bool) -> Result<(), TestCaseE
             let bound = bound.unwrap();
             prop_assert!(*delay <= bound * (1.0 + 1e-9), "delay {} above the bound {}", delay, bound);
         }
+    }
+    let in_order = InOrder::new(network);
+    for (flow, delay) in case.flows.iter().zip(delays) {
+        let tandem = in_order.tandem(&flow.path, flow.priority).unwrap();
+        let total: f64 = tandem.total_flow().unwrap().iter().sum();
+        let separated = tandem.separated_flow()[0].unwrap();
+        prop_assert!(
+            delay <= total.min(separated) * (1.0 + 1e-9),
+            "delay {} above {} or {}",
+            delay,
+            total,
+            separated
+        );
     }
     Ok(())
 }

@@ -105,6 +105,18 @@ impl ArrivalCurve {
         }
     }
 
+    /// What may pass on of these arrivals where none is later than `seconds`: alpha(t + seconds). None if a burst is then
+    /// more than a number holds.
+    pub fn later(&self, seconds: f64) -> Option<ArrivalCurve> {
+        let later = |of: &TokenBucket| TokenBucket::new(of.rate(), of.arrivals(seconds)).ok();
+        ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
+    }
+
+    /// What keeps within both.
+    pub fn within(&self, other: &ArrivalCurve) -> ArrivalCurve {
+        ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
+    }
+
     fn last(&self) -> TokenBucket {
         self.buckets[self.buckets.len() - 1]
     }

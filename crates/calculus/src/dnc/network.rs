@@ -5,6 +5,7 @@ use super::order::queue_order;
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
 use crate::shown::shown;
+use crate::token_bucket::TokenBucket;
 
 /// Arrivals of one priority that cross queues one after another.
 #[derive(Clone, PartialEq, Debug)]
@@ -144,6 +145,15 @@ impl Network {
         };
         let latency = (late / capacity).min(f64::MAX);
         RateLatency::new(capacity, latency).expect("a capacity is finite and above 0").into()
+    }
+
+    /// What the link behind a queue lets pass of some of its flows together, whatever came: its rate, and the packet that just ended.
+    pub(super) fn link(&self, queue: usize, flows: impl Iterator<Item = usize>) -> TokenBucket {
+        let packet = match self.packets {
+            Packets::Fluid => 0.0,
+            Packets::Whole => flows.map(|flow| self.flows[flow].packet).fold(0.0, f64::max),
+        };
+        TokenBucket::raw(self.capacities[queue], packet)
     }
 
     /// Work that the flows of `priority` and those before bring to a queue in a second, in the long run.

@@ -67,6 +67,25 @@ impl ServiceCurve {
         ServiceCurve::new(&pieces).ok_or(self.overload(arrivals))
     }
 
+    /// What is left for one flow of a queue that serves this to all of its flows, in order of arrival, when the others of them
+    /// are `arrivals` (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1): for any theta, the service less
+    /// `arrivals` of theta before, and nothing until theta. Here theta is their delay by themselves; for one bucket and one piece
+    /// that is their burst over the rate, after the latency.
+    ///
+    /// # Errors
+    /// Nothing is left.
+    pub fn leftover_in_order(&self, arrivals: &ArrivalCurve) -> Result<ServiceCurve, Overload> {
+        let theta = self.delay(arrivals)?;
+        let pairs = self.pieces().iter().flat_map(|piece| {
+            arrivals.buckets().iter().filter_map(move |bucket| {
+                let rate = piece.rate() - bucket.rate();
+                let late = piece.rate() * piece.latency() + bucket.burst() - bucket.rate() * theta;
+                RateLatency::new(rate, (late / rate).max(theta)).ok()
+            })
+        });
+        ServiceCurve::new(&pairs.collect::<Vec<_>>()).ok_or(self.overload(arrivals))
+    }
+
     /// What leaves: the arrivals that a queue with this service passes on, the min-plus deconvolution of one by the other.
     ///
     /// # Errors
