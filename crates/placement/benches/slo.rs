@@ -56,11 +56,13 @@ fn main() {
         let mut bound = |system: &System, at: usize| Bounds::new(system, settings)?.bound(at, Method::Dnc);
         small.promises.len() - priority_meister(&small, LEVELS, &mut bound).missed.len()
     });
+    fifty(unit);
     for (count, name, given) in [
         (35, "snc", ""),
         (180, "snc", ""),
         (35, "dnc", ""),
         (35, "dnc", "method: priority-meister"),
+        (35, "dnc", "method: plp"),
         (180, "dnc", "search: false"),
         (35, "best", ""),
         (180, "silo++", ""),
@@ -81,6 +83,30 @@ fn main() {
             }
             admitted
         });
+    }
+}
+
+/// Deterministic bounds of 50: how long they take, and how much lower the program for order of arrival is.
+fn fifty(unit: f64) {
+    for (what, one) in [("", false), (" of one priority", true)] {
+        let mut system = system(50);
+        if one {
+            system.promises.iter_mut().for_each(|promise| promise.priorities.fill(0));
+        }
+        let of = |method| -> Vec<f64> {
+            let found = leeward_placement::volumes::bound::bounds(&system, method, BoundSettings::default());
+            found.into_iter().map(|bound| bound.map_or(f64::INFINITY, |bound| bound.seconds)).collect()
+        };
+        let plp = of(Method::Plp);
+        for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
+            let name = method.name();
+            time(&format!("bounds of 50{what}, {name}"), unit, || bounds(&system, method));
+            let mut ratios: Vec<f64> = plp.iter().zip(of(method)).map(|(plp, other)| plp / other).collect();
+            ratios.sort_by(f64::total_cmp);
+            let (least, median, most) = (ratios[0], ratios[ratios.len() / 2], ratios[ratios.len() - 1]);
+            println!("    plp is {median:.3} times {name} in the median, {least:.3} to {most:.3}");
+        }
+        time(&format!("bounds of 50{what}, best"), unit, || bounds(&system, Method::Best));
     }
 }
 

@@ -109,7 +109,7 @@ proptest! {
         let (system, requests) = device(&draws, &sends, together, places);
         let priorities: Vec<u32> = system.promises.iter().map(|promise| promise.priorities[0]).collect();
         let longest = serve(requests, &priorities, places);
-        for method in [Method::Dnc, Method::PriorityMeister] {
+        for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             for (bound, &longest) in bounds(&system, method, BoundSettings::default()).into_iter().zip(&longest) {
                 let bound = bound.unwrap().seconds;
                 prop_assert!(longest <= bound * (1.0 + 1e-9), "{} above {}", longest, bound);

@@ -123,8 +123,83 @@ fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     (System { queues: names.iter().map(queue).collect(), promises }, sent)
 }
 
+/// Paths of a line, and of a diamond that parts and meets again.
+const LINE: [&[usize]; 6] = [&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];
+const DIAMOND: [&[usize]; 6] = [&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3], &[0, 1]];
+
+/// One stage over several links, at most nine tenths loaded; and what is sent, as early as curves let it.
+fn links(draws: &[Draw], paths: &[&[usize]], priorities: u32) -> (System, Vec<Option<Arc<[Arrival]>>>) {
+    let queue = |at: usize| Queue {
+        name: format!("l{at}"),
+        capacity: [1.0, 0.9, 0.95, 1.1][at] * CAPACITY,
+        resource: None,
+    };
+    let share = 0.9 * 0.9 * CAPACITY / draws.len() as f64;
+    let (mut promises, mut sent) = (Vec::new(), Vec::new());
+    for (at, draw) in draws.iter().enumerate() {
+        let bucket = |rate: f64, burst: f64| TokenBucket::new(rate * share, burst * 0.1 * CAPACITY).unwrap();
+        let first = bucket(draw.rate, draw.burst);
+        let second = draw.second.map(|(faster, less)| bucket(draw.rate * faster, draw.burst * less));
+        let arrivals =
+            ArrivalCurve::new(&[Some(first), second].into_iter().flatten().collect::<Vec<_>>()).unwrap();
+        let largest = draw.largest * arrivals.burst();
+        let sizes: Vec<(f64, f64)> =
+            draw.requests.iter().map(|&(size, pause)| (size * largest, pause)).collect();
+        let arrival = |(at, work): (Nanos, f64)| Arrival {
+            at,
+            kind: Kind::Read,
+            size: 4096,
+            offset: None,
+            work: [work, 0.0, 0.0],
+        };
+        let requests = requests_support::greedy(&arrivals, draw.start, &sizes);
+        sent.push(Some(requests.into_iter().map(arrival).collect()));
+        let demand = Demand {
+            stage: Stage::NetworkIn,
+            arrivals: arrivals.clone(),
+            largest,
+            model: None,
+            unloaded: 0.0,
+        };
+        let workload = Workload {
+            name: format!("w{at}"),
+            slo: Some(Slo { percentile: 99.0, latency: 1.0 }),
+            demands: vec![demand],
+            dependencies: Vec::new(),
+        };
+        promises.push(Promise {
+            workload: Arc::new(workload),
+            route: vec![
+                paths[(draw.client + 2 * draw.server + 4 * draw.priorities[1] as usize) % paths.len()]
+                    .to_vec(),
+            ],
+            priorities: vec![draw.priorities[0] % priorities],
+            limits: vec![arrivals],
+        });
+    }
+    (System { queues: (0..4).map(queue).collect(), promises }, sent)
+}
+
 proptest! {
     #![proptest_config(cases(1500))]
+
+    #[test]
+    fn no_request_over_several_links_is_later_than_its_deterministic_bound(
+        draws in draws(),
+        line in any::<bool>(),
+        priorities in 1u32..4,
+    ) {
+        let (system, sent) = links(&draws, if line { &LINE } else { &DIAMOND }, priorities);
+        for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
+            let bounds = BoundSettings::default();
+            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
+            for (held, sent) in replay.run().unwrap().workloads.iter().zip(&sent) {
+                prop_assert_eq!(held.seen.unwrap().requests, sent.as_ref().unwrap().len() as u64);
+                prop_assert!(held.bound.is_ok(), "{:?}: {:?}", method, held.bound);
+                prop_assert!(held.broken.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.seen, held.bound, held.broken);
+            }
+        }
+    }
 
     #[test]
     fn no_replayed_request_is_later_than_its_deterministic_bound(
@@ -132,7 +207,7 @@ proptest! {
         outstanding in prop_oneof![2 => Just(1u32), 1 => 2u32..9],
     ) {
         let (system, sent) = world(&draws);
-        for method in [Method::Dnc, Method::PriorityMeister] {
+        for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
             let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();

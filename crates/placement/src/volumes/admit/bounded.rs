@@ -19,7 +19,7 @@ pub struct BoundedSettings {
     pub bounds: BoundSettings,
     /// Priorities that networks tell apart; more are merged with their neighbours. Default 7.
     pub levels: u32,
-    /// Of `dnc`: which bound, `dnc` or `priority-meister`. Default `dnc`, by curves.
+    /// Of `dnc`: which bound, `dnc`, `priority-meister` or `plp`. Default `dnc`, by curves.
     pub method: Method,
     /// Of `dnc`: whether PriorityMeister searches for priorities where those by SLO do not do. Up to n bounds for each of n workloads.
     /// Default true.
@@ -62,8 +62,8 @@ pub(super) const DNC: Registration = Registration {
     schema: || schemars::schema_for!(BoundedSettings).to_value(),
     make: |text| {
         let settings: BoundedSettings = settings("dnc", text)?;
-        if !matches!(settings.method, Method::Dnc | Method::PriorityMeister) {
-            return Err(setting_error("dnc", "method", "must be dnc or priority-meister"));
+        if !matches!(settings.method, Method::Dnc | Method::PriorityMeister | Method::Plp) {
+            return Err(setting_error("dnc", "method", "must be dnc, priority-meister or plp"));
         }
         Ok(Box::new(Bounded::new("dnc", Some(settings.method), settings)?))
     },

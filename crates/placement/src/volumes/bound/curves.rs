@@ -70,36 +70,10 @@ fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, 
 
 /// Several queues: the lesser of two analyses, for each part.
 fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Result<f64, Fault>> {
-    let here = &parts.components[component];
-    let local = |queue: &usize| queues.binary_search(queue).expect("a queue of a part is of its component");
-    let mut ranks: Vec<u32> = here.iter().map(|&part| parts.parts[part].priority).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let mut flows: Vec<Flow> = (here.iter())
-        .map(|&part| {
-            let of = &parts.parts[part];
-            Flow {
-                arrivals: parts.limits(part),
-                priority: ranks.partition_point(|&rank| rank < of.priority) as u32,
-                path: of.route.iter().map(local).collect(),
-                packet: parts.packet(part),
-            }
-        })
-        .collect();
-    // What a device is busy with is waited for as a packet of a priority after all others would be.
-    for (at, &queue) in queues.iter().enumerate() {
-        let packet = parts.in_service(component, queue);
-        if packet > 0.0 {
-            let arrivals = TokenBucket::new(0.0, packet).expect("a packet is finite and not negative").into();
-            flows.push(Flow { arrivals, priority: ranks.len() as u32, path: vec![at], packet });
-        }
-    }
-    let packets = if parts.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
-    let capacities = queues.iter().map(|&queue| parts.system.queues[queue].capacity).collect();
-    let network = match Network::new(capacities, flows, packets) {
+    let count = parts.components[component].len();
+    let network = match network(parts, component, queues, flows(parts, component, queues)) {
         Ok(network) => network,
-        Err(NetworkError::Circle { queue }) => return vec![Err(Fault::Circle(queues[queue])); here.len()],
-        Err(error) => unreachable!("a checked system: {error}"),
+        Err(fault) => return vec![Err(fault); count],
     };
     let both = network.aggregate().into_iter().zip(network.hop_by_hop());
     let least = both.map(|bounds| match bounds {
@@ -107,5 +81,61 @@ fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Re
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
         (Err(fault), Err(_)) => Err(Fault::Overload(queues[fault.queue], fault.overload)),
     });
-    least.take(here.len()).collect()
+    least.take(count).collect()
+}
+
+/// The parts of a component as flows over its queues, in order.
+pub(super) fn flows(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Flow> {
+    let ranks = ranks(parts, component);
+    let flow = |&part: &usize| Flow {
+        arrivals: parts.limits(part),
+        priority: rank(&ranks, parts.parts[part].priority),
+        path: local(parts.parts[part].route, queues),
+        packet: parts.packet(part),
+    };
+    parts.components[component].iter().map(flow).collect()
+}
+
+/// A component as a network of some flows, those that it was given first.
+pub(super) fn network(
+    parts: &Parts<'_>,
+    component: usize,
+    queues: &[usize],
+    mut flows: Vec<Flow>,
+) -> Result<Network, Fault> {
+    // What a device is busy with is waited for as a packet of a priority after all others would be.
+    let last = flows.iter().map(|flow| flow.priority + 1).max().unwrap_or(0);
+    for (at, &queue) in queues.iter().enumerate() {
+        let packet = parts.in_service(component, queue);
+        if packet > 0.0 {
+            let arrivals = TokenBucket::new(0.0, packet).expect("a packet is finite and not negative").into();
+            flows.push(Flow { arrivals, priority: last, path: vec![at], packet });
+        }
+    }
+    let packets = if parts.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
+    let capacities = queues.iter().map(|&queue| parts.system.queues[queue].capacity).collect();
+    Network::new(capacities, flows, packets).map_err(|error| match error {
+        NetworkError::Circle { queue } => Fault::Circle(queues[queue]),
+        error => unreachable!("a checked system: {error}"),
+    })
+}
+
+/// A route by the places of its queues among those of its component.
+pub(super) fn local(route: &[usize], queues: &[usize]) -> Vec<usize> {
+    let place = |queue| queues.binary_search(queue).expect("a queue of a part is of its component");
+    route.iter().map(place).collect()
+}
+
+/// The priorities of a component, in order.
+pub(super) fn ranks(parts: &Parts<'_>, component: usize) -> Vec<u32> {
+    let mut ranks: Vec<u32> =
+        parts.components[component].iter().map(|&part| parts.parts[part].priority).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+/// Which of them a priority is, as flows have it.
+pub(super) fn rank(ranks: &[u32], priority: u32) -> u32 {
+    ranks.partition_point(|&rank| rank < priority) as u32
 }

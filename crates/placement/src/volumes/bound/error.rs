@@ -64,6 +64,16 @@ pub enum Unbounded {
         /// What it says.
         error: SolverError,
     },
+    /// What is known only of requests in order of arrival was asked for, and they may be in another.
+    #[error(
+        "{workload}, {stage}: requests of one priority may overtake one another there, and `plp` is for those in order of arrival"
+    )]
+    Order {
+        /// Which workload.
+        workload: String,
+        /// At which stage.
+        stage: Stage,
+    },
     /// There is no percentile to bound.
     #[error("{workload}: best effort has no percentile, so no stochastic bound")]
     NoSlo {

@@ -3,8 +3,9 @@
 //! ```text
 //! System --check--> parts (one for each stage of each promise) --> components (queues that share traffic)
 //!                     \--> dnc                curves: whatever conforms to its limits
-//!                      \-> priority-meister   the linear program of SLO section 3.2.3, on the same limits
-//!                       \> snc                models: a percentile of requests (SLO section 4.2)
+//!                      |-> priority-meister   the linear program of SLO section 3.2.3, on the same limits
+//!                      |-> plp                the linear program of Bouillard (2022) for order of arrival, on the same limits
+//!                      \-> snc                models: a percentile of requests (SLO section 4.2)
 //! ```
 //!
 //! A stage's bound is what its limiter may hold back, and what its queues may, and the time that a request takes unloaded.
@@ -20,6 +21,7 @@ mod error;
 mod meister;
 mod overloads;
 mod parts;
+mod plp;
 mod settings;
 mod stochastic;
 
@@ -45,6 +47,9 @@ pub enum Method {
     /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths that do not lead in a circle. Holds for every
     /// request that conforms to its limits.
     PriorityMeister,
+    /// The linear program PLP++ for requests of one priority in order of arrival (Bouillard, Performance Evaluation 2022), over any
+    /// paths that do not lead in a circle. Holds for every request that conforms to its limits.
+    Plp,
     /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as models go. There is
     /// none where the curves bring more in the long run than a queue has, whatever the models say.
     Snc,
@@ -54,13 +59,15 @@ pub enum Method {
 
 impl Method {
     /// Every one.
-    pub const ALL: [Method; 4] = [Method::Dnc, Method::PriorityMeister, Method::Snc, Method::Best];
+    pub const ALL: [Method; 5] =
+        [Method::Dnc, Method::PriorityMeister, Method::Plp, Method::Snc, Method::Best];
 
     /// What users call it.
     pub fn name(self) -> &'static str {
         match self {
             Method::Dnc => "dnc",
             Method::PriorityMeister => "priority-meister",
+            Method::Plp => "plp",
             Method::Snc => "snc",
             Method::Best => "best",
         }
@@ -97,6 +104,7 @@ pub struct Bounds<'s> {
     /// For each component, once asked for: the delay in its queues of each of its parts.
     curves: Vec<Option<Vec<Result<f64, curves::Fault>>>>,
     networks: Vec<Option<stochastic::Component>>,
+    orders: Vec<Option<plp::Component<'s>>>,
     overloads: Vec<Option<Overloads>>,
 }
 
@@ -111,8 +119,9 @@ impl<'s> Bounds<'s> {
         let parts = Parts::new(system, settings);
         let components = parts.components.len();
         let networks = (0..components).map(|_| None).collect();
+        let orders = (0..components).map(|_| None).collect();
         let overloads = (0..components).map(|_| None).collect();
-        Ok(Bounds { parts, settings, curves: vec![None; components], networks, overloads })
+        Ok(Bounds { parts, settings, curves: vec![None; components], networks, orders, overloads })
     }
 
     /// The bound of a promise, by index.
@@ -126,7 +135,7 @@ impl<'s> Bounds<'s> {
         let stages = match method {
             Method::Best => return self.best(promise),
             Method::Snc => self.stochastic(promise, false)?,
-            Method::Dnc | Method::PriorityMeister => self.deterministic(promise, method)?,
+            Method::Dnc | Method::PriorityMeister | Method::Plp => self.deterministic(promise, method)?,
         };
         self.sum(promise, &stages, method)
     }
@@ -204,6 +213,7 @@ impl<'s> Bounds<'s> {
             let held = self.parts.held(part)?;
             let queues = match method {
                 Method::PriorityMeister => meister::delay(&self.parts, part, self.settings)?,
+                Method::Plp => self.order_delay(part)?,
                 _ => self.curve_delay(part)?,
             };
             stages.push(held + queues);
@@ -217,6 +227,14 @@ impl<'s> Bounds<'s> {
         let known = self.curves[component].get_or_insert_with(|| curves::delays(parts, component));
         let at = parts.components[component].binary_search(&part).expect("a part is of its component");
         known[at].map_err(|fault| fault.of(parts, part))
+    }
+
+    fn order_delay(&mut self, part: usize) -> Result<f64, Unbounded> {
+        let component = self.parts.parts[part].component;
+        let (parts, settings) = (&self.parts, self.settings);
+        let known =
+            self.orders[component].get_or_insert_with(|| plp::Component::new(parts, component, settings));
+        known.delay(parts, part, settings)
     }
 
     fn stochastic(&mut self, promise: usize, coarse: bool) -> Result<Vec<f64>, Unbounded> {
@@ -255,7 +273,7 @@ impl<'s> Bounds<'s> {
 }
 
 /// Those that [`Method::Best`] chooses from, the quickest first.
-const SINGLE: [Method; 3] = [Method::Dnc, Method::Snc, Method::PriorityMeister];
+const SINGLE: [Method; 4] = [Method::Dnc, Method::Plp, Method::Snc, Method::PriorityMeister];
 
 /// The least bound; of none, why the first has none.
 fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {

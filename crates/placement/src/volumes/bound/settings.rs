@@ -29,7 +29,7 @@ pub struct BoundSettings {
     /// Bytes of a frame, where frames are served whole. Default 1538: Ethernet with 1500 bytes of payload.
     pub frame: f64,
     /// Whether requests of one priority are known to be served in order of arrival. Where not, `priority-meister` takes
-    /// equal priorities in any order, as published; the curves of `dnc` know it. Default true.
+    /// equal priorities in any order, as published, and `plp` has no bound; the curves of `dnc` know it. Default true.
     pub fifo: bool,
     /// Buckets of a curve in the linear program at most; fewer are faster, and never lower a bound. Default 32.
     pub buckets: usize,

@@ -1,0 +1,236 @@
+//! The linear program of PLP (Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks",
+//! Performance Evaluation 153, 2022, section 4), for servers one after another.
+//!
+//! Look at a bit of the first crossing as it leaves the last server. It came to each server at some moment; the server has had a backlog
+//! since some moment before; what then was there last had come to the server before at a moment of its own, and so on. So with n servers
+//! there is one moment at the end, two at the last server, and up to n + 1 at the first. Moment k of a server is when what leaves it at
+//! moment k of the next had come; the last moment of each is where its service began.
+//!
+//! ```text
+//! variables   t(j, k)   moment k of server j, k = 0 .. n - j, as seconds before the end; t(n, 0) = 0
+//!             A(i, k)   what crossing i brought to its first server from moment k until moment 0. In order of arrival, what left a
+//!                       server between two moments of the next had come between the same two of its own, so it is the same
+//!                       at all servers
+//! time        t(j, k) <= t(j, k + 1),  t(j + 1, k) <= t(j, k),  A(i, k) <= A(i, k + 1)
+//! arrivals    A(i, v) - A(i, u) <= r (t(j, v) - t(j, u)) + b       for u < v, its first server j and each of its buckets
+//! service     sum of A(i, n - j) - A(i, n - j - 1) >= R (t(j, n - j) - t(j + 1, n - j - 1) - T)   over the crossings of j, for
+//!                                                                  each piece of its service
+//! links       sum of A(i, v) - A(i, u) <= C (t(j, v) - t(j, u)) + L   for u < v, over what comes to j by one link
+//! delays      t(j, k) - t(j + 1, k) <= that of server j            by total flow analysis
+//!             t(first, k) - t(last + 1, k) <= that of crossing i   by separated flow analysis
+//!
+//! maximise    t(0, 0)
+//! ```
+//!
+//! The last two lines are what PLP++ adds; with them the result is above neither analysis. Values are those of a solver, to about a
+//! millionth.
+
+use leeward_calculus::{Tandem, TokenBucket};
+use leeward_solver::{Limits, Program, SolverError, Variable};
+
+/// Rows for arrivals at most: with more, curves are of fewer buckets.
+const MOST_ROWS: usize = 50_000;
+
+/// Delays that are known, in seconds.
+pub(super) struct Delays {
+    /// At each server.
+    pub servers: Vec<f64>,
+    /// Of each crossing over all of its servers.
+    pub crossings: Vec<Option<f64>>,
+}
+
+/// The longest delay of the first crossing, in seconds. `unit`: the seconds that count as 1 to the solver, above 0.
+pub(super) fn longest(
+    tandem: &Tandem,
+    delays: Option<&Delays>,
+    buckets: usize,
+    unit: f64,
+) -> Result<f64, SolverError> {
+    let solution = Moments::new(tandem, unit).program(delays, buckets).minimise(Limits::default(), None)?;
+    Ok((-solution.objective * unit).max(0.0))
+}
+
+/// A program in the making.
+struct Moments<'t> {
+    tandem: &'t Tandem,
+    program: Program,
+    /// For each server, and the end after them: seconds before the end of each moment. None is 0.
+    times: Vec<Vec<Option<Variable>>>,
+    /// For each crossing: what it brought since each moment. None is 0.
+    brought: Vec<Vec<Option<Variable>>>,
+    /// What counts as 1: work a second, and seconds.
+    rate: f64,
+    unit: f64,
+}
+
+type Terms = Vec<(Variable, f64)>;
+
+/// A multiple of a variable, or of 0.
+fn term(of: Option<Variable>, times: f64) -> Option<(Variable, f64)> {
+    of.map(|of| (of, times))
+}
+
+impl<'t> Moments<'t> {
+    fn new(tandem: &'t Tandem, unit: f64) -> Moments<'t> {
+        let count = tandem.servers.len();
+        let mut program = Program::new();
+        let times = (0..=count)
+            .map(|server| {
+                let moments = 0..=count - server;
+                let cost = |moment| if server == 0 && moment == 0 { -1.0 } else { 0.0 };
+                moments
+                    .map(|moment| (server < count).then(|| program.add(cost(moment), 0.0..=f64::INFINITY)))
+                    .collect()
+            })
+            .collect();
+        let brought = (tandem.crossings.iter())
+            .map(|crossing| {
+                let moments = 0..=count - crossing.first;
+                moments.map(|moment| (moment > 0).then(|| program.add(0.0, 0.0..=f64::INFINITY))).collect()
+            })
+            .collect();
+        let rate = tandem.servers.iter().map(|server| server.ends.rate()).fold(0.0, f64::max);
+        Moments { tandem, program, times, brought, rate, unit }
+    }
+
+    fn program(mut self, delays: Option<&Delays>, buckets: usize) -> Program {
+        self.order();
+        self.arrivals(buckets);
+        self.links();
+        self.service();
+        if let Some(delays) = delays {
+            self.delays(delays);
+        }
+        self.program
+    }
+
+    /// The moments of a server, or of the end.
+    fn moments(&self, server: usize) -> usize {
+        self.times[server].len()
+    }
+
+    /// `later` is not before `earlier`, or work not less.
+    fn not_below(&mut self, more: Option<Variable>, less: Option<Variable>) {
+        let terms: Terms = term(more, 1.0).into_iter().chain(term(less, -1.0)).collect();
+        self.program.constrain(0.0..=f64::INFINITY, &terms);
+    }
+
+    fn order(&mut self) {
+        for server in 0..self.tandem.servers.len() {
+            for moment in 1..self.moments(server) {
+                self.not_below(self.times[server][moment], self.times[server][moment - 1]);
+                self.not_below(self.times[server][moment - 1], self.times[server + 1][moment - 1]);
+            }
+        }
+        for of in 0..self.brought.len() {
+            for moment in 1..self.brought[of].len() {
+                self.not_below(self.brought[of][moment], self.brought[of][moment - 1]);
+            }
+        }
+    }
+
+    /// What some crossings bring to a server between two of its moments is within a bucket.
+    fn within(
+        &mut self,
+        crossings: &[usize],
+        server: usize,
+        (from, to): (usize, usize),
+        bucket: TokenBucket,
+    ) {
+        let rate = bucket.rate() / self.rate;
+        let mut terms: Terms = Vec::with_capacity(2 * crossings.len() + 2);
+        for &of in crossings {
+            terms.extend(term(self.brought[of][from], 1.0));
+            terms.extend(term(self.brought[of][to], -1.0));
+        }
+        terms.extend(term(self.times[server][from], -rate));
+        terms.extend(term(self.times[server][to], rate));
+        let burst = bucket.burst() / (self.rate * self.unit);
+        self.program.constrain(f64::NEG_INFINITY..=burst, &terms);
+    }
+
+    /// All pairs of moments of a server, the earlier first.
+    fn pairs(&self, server: usize) -> Vec<(usize, usize)> {
+        (0..self.moments(server)).flat_map(|from| (0..from).map(move |to| (from, to))).collect()
+    }
+
+    fn arrivals(&mut self, buckets: usize) {
+        let tandem = self.tandem;
+        let pairs: usize = tandem.crossings.iter().map(|of| self.pairs(of.first).len()).sum();
+        let most = buckets.min(MOST_ROWS / pairs.max(1)).max(1);
+        for (at, of) in tandem.crossings.iter().enumerate() {
+            let pruned = of.arrivals.pruned_to(most).map(|pruned| pruned.curve);
+            let curve = pruned.as_ref().unwrap_or(&of.arrivals);
+            for pair in self.pairs(of.first) {
+                for &bucket in curve.buckets() {
+                    self.within(&[at], of.first, pair, bucket);
+                }
+            }
+        }
+    }
+
+    fn links(&mut self) {
+        let tandem = self.tandem;
+        let crossings = |keep: &dyn Fn(&leeward_calculus::Crossing) -> bool| -> Vec<usize> {
+            (0..tandem.crossings.len()).filter(|&of| keep(&tandem.crossings[of])).collect()
+        };
+        for (link, &bucket) in tandem.links.iter().enumerate() {
+            let by = crossings(&|of| of.link == Some(link));
+            if let Some(&of) = by.first() {
+                let server = tandem.crossings[of].first;
+                for pair in self.pairs(server) {
+                    self.within(&by, server, pair, bucket);
+                }
+            }
+        }
+        for (server, before) in (1..).zip(&tandem.servers[..tandem.servers.len() - 1]) {
+            let by = crossings(&|of| of.is_at(server - 1) && of.is_at(server));
+            for pair in self.pairs(server) {
+                if let Some(link) = before.link {
+                    self.within(&by, server, pair, link);
+                }
+            }
+        }
+    }
+
+    fn service(&mut self) {
+        let tandem = self.tandem;
+        for (at, server) in tandem.servers.iter().enumerate() {
+            let last = self.moments(at) - 1;
+            let service = if at + 1 == tandem.servers.len() { &server.ends } else { &server.passes_on };
+            let mut served: Terms = Vec::new();
+            for (of, _) in tandem.crossings.iter().enumerate().filter(|(_, of)| of.is_at(at)) {
+                served.extend(term(self.brought[of][last], 1.0));
+                served.extend(term(self.brought[of][last - 1], -1.0));
+            }
+            for piece in service.pieces() {
+                let rate = piece.rate() / self.rate;
+                let mut terms = served.clone();
+                terms.extend(term(self.times[at][last], -rate));
+                terms.extend(term(self.times[at + 1][last - 1], rate));
+                self.program.constrain(-rate * piece.latency() / self.unit..=f64::INFINITY, &terms);
+            }
+        }
+    }
+
+    /// From each moment of a server to that of one after it, or of the end, is at most so long.
+    fn at_most(&mut self, server: usize, after: usize, seconds: f64) {
+        for moment in 0..self.moments(after) {
+            let terms = term(self.times[server][moment], 1.0).into_iter();
+            let terms: Terms = terms.chain(term(self.times[after][moment], -1.0)).collect();
+            self.program.constrain(f64::NEG_INFINITY..=seconds / self.unit, &terms);
+        }
+    }
+
+    fn delays(&mut self, delays: &Delays) {
+        for (server, &seconds) in delays.servers.iter().enumerate() {
+            self.at_most(server, server + 1, seconds);
+        }
+        let tandem = self.tandem;
+        for (of, seconds) in tandem.crossings.iter().zip(&delays.crossings) {
+            if let &Some(seconds) = seconds {
+                self.at_most(of.first, of.last + 1, seconds);
+            }
+        }
+    }
+}
