@@ -234,6 +234,9 @@ impl<'s> Bounds<'s> {
         let (parts, settings) = (&self.parts, self.settings);
         let known =
             self.orders[component].get_or_insert_with(|| plp::Component::new(parts, component, settings));
+        if known.is_one_queue() {
+            return self.curve_delay(part);
+        }
         known.delay(parts, part, settings)
     }
 
@@ -273,7 +276,7 @@ impl<'s> Bounds<'s> {
 }
 
 /// Those that [`Method::Best`] chooses from, the quickest first.
-const SINGLE: [Method; 4] = [Method::Dnc, Method::Plp, Method::Snc, Method::PriorityMeister];
+const SINGLE: [Method; 4] = [Method::Dnc, Method::Snc, Method::Plp, Method::PriorityMeister];
 
 /// The least bound; of none, why the first has none.
 fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {

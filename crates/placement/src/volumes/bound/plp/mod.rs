@@ -11,7 +11,7 @@
 //! workload's own path are in the program; what joins on the way comes within its arrivals there, and within the rate of the link it
 //! came by. So where most of what is met comes before the workload and along its whole way, [`super::Method::Dnc`] may be below.
 //!
-//! One queue needs no program: it is the largest horizontal distance, and for one bucket a workload SLO equation 5.1.
+//! One queue needs no program: it is the largest horizontal distance, as [`super::Method::Dnc`] has it.
 
 mod program;
 #[cfg(test)]
@@ -62,6 +62,11 @@ impl<'s> Component<'s> {
             Err(Why::Order)
         };
         Component { queues, ranks: curves::ranks(parts, component), network, known: BTreeMap::new() }
+    }
+
+    /// Whether it is one queue in order of arrival, for which the curves of [`super::Method::Dnc`] are the bound.
+    pub fn is_one_queue(&self) -> bool {
+        self.queues.len() == 1 && self.network.is_ok()
     }
 
     /// The delay of a part in its queues.
