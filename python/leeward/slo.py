@@ -19,7 +19,7 @@ from leeward._native import Cluster, SloWorkloads, check_slo, pack_slo
 from leeward.data import found
 from leeward.errors import MOST_SEED, InputError, whole_number
 
-METHODS = ("dnc", "priority-meister", "snc", "best")
+METHODS = ("dnc", "priority-meister", "plp", "snc", "best")
 """Ways to bound latencies; `best` is the least of the others that apply."""
 
 LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")

@@ -14,6 +14,7 @@ EXAMPLES = """\b
 Examples:
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method dnc
+  leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method plp
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method snc -o json
 
 The code is 1 if an SLO is not kept for sure.
@@ -22,8 +23,9 @@ MethodOption = Annotated[
     str,
     typer.Option(
         metavar="METHOD",
-        help="dnc (curves) and priority-meister (a linear program) hold for every request that keeps to its"
-        " limits; snc (models) for the SLO's percentile; best is the least of them.",
+        help="dnc (curves), priority-meister and plp (linear programs, plp for equal priorities in order of"
+        " arrival) hold for every request that keeps to its limits; snc (models) for the SLO's percentile;"
+        " best is the least of them.",
     ),
 ]
 _WORDS = (

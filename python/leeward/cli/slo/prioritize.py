@@ -37,7 +37,9 @@ def prioritize(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(metavar="METHOD", help="The bound that counts: dnc, priority-meister, snc or best."),
+        typer.Option(
+            metavar="METHOD", help="The bound that counts: dnc, priority-meister, plp, snc or best."
+        ),
     ] = "dnc",
     output: FormatOption = Format.table,
 ) -> None:
