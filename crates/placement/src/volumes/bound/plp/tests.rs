@@ -6,6 +6,7 @@ mod shared;
 
 use leeward_calculus::{ArrivalCurve, Crossing, RateLatency, Server, ServiceCurve, Tandem, TokenBucket};
 use leeward_solver::SolverError;
+use proptest::prelude::*;
 use serde_json::Value;
 use shared::{each, number};
 
@@ -76,6 +77,55 @@ fn tandems_are_as_the_author_of_the_program_has_them() {
     }
     println!("{compared} values");
     assert!(compared >= 80);
+}
+
+/// Up to four servers, at most nine tenths loaded, with crossings of one bucket or two; some come over links, some servers have one behind them.
+fn tandems() -> impl Strategy<Value = Tandem> {
+    let crossing =
+        (0.05..1.0f64, 0.1..4.0f64, prop::option::of((1.5..6.0f64, 0.1..0.9f64)), 0usize..4, 0usize..4);
+    let crossings = prop::collection::vec(crossing, 1..6);
+    let servers = prop::collection::vec((5.0..10.0f64, 0.0..0.5f64, any::<bool>()), 1..=4);
+    (servers, crossings, any::<bool>()).prop_map(|(servers, drawn, over_links)| {
+        let last = servers.len() - 1;
+        let share = 0.9 * 5.0 / drawn.len() as f64;
+        let links: Vec<TokenBucket> = (0..=last).map(|_| TokenBucket::new(9.0, 0.2).unwrap()).collect();
+        let crossings = drawn.into_iter().enumerate().map(|(at, (rate, burst, second, from, to))| {
+            let mut buckets = vec![TokenBucket::new(rate * share, burst).unwrap()];
+            if let Some((faster, smaller)) = second {
+                buckets.push(TokenBucket::new(rate * share * faster, burst * smaller).unwrap());
+            }
+            let (from, to) = (from.min(last), to.min(last));
+            let (first, last) = if at == 0 { (0, last) } else { (from.min(to), from.max(to)) };
+            let link = (at > 0 && over_links && from >= to).then_some(first);
+            Crossing { arrivals: ArrivalCurve::new(&buckets).unwrap(), first, last, link }
+        });
+        let crossings = crossings.collect();
+        let servers = servers.into_iter().map(|(rate, latency, link)| {
+            server(rate, latency, link.then(|| TokenBucket::new(rate, 0.1).unwrap()))
+        });
+        Tandem { servers: servers.collect(), links, crossings }
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_program_is_above_neither_analysis_and_what_is_known_never_raises_it(tandem in tandems()) {
+        let [total, separated, plain, tighter] = analyses(&tandem);
+        let at_most = |a: f64, b: f64| a <= b * (1.0 + 1e-6);
+        prop_assert!(at_most(tighter, total.min(separated)) && at_most(tighter, plain), "{} {} {} {}", total, separated, plain, tighter);
+        // The first bit after a pause may wait for all latencies.
+        let alone = tandem.servers.iter().map(|server| server.ends.latency()).sum::<f64>();
+        prop_assert!(at_most(alone, tighter), "{} {}", alone, tighter);
+        let fewer = longest(&tandem, None, 1, total).unwrap();
+        let mut free = tandem.clone();
+        free.crossings.iter_mut().for_each(|of| of.link = None);
+        free.servers.iter_mut().for_each(|of| of.link = None);
+        let free = longest(&free, None, 32, total).unwrap();
+        prop_assert!(at_most(plain, fewer) && at_most(plain, free), "{} {} {}", plain, fewer, free);
+        if tandem.servers.len() == 1 {
+            prop_assert!((tighter - total).abs() <= 1e-6 * total, "{} {}", tighter, total);
+        }
+    }
 }
 
 #[test]
