@@ -5,9 +5,11 @@ carried in a span of time. `windows` makes utilizations in intervals of them, of
 (Hotspots, section 3.1). What cannot be used is counted by reason in `Discards`.
 """
 
+from leeward.engines import EngineName
 from leeward.telemetry.discards import Discards
-from leeward.telemetry.engine import Engine, EngineName
+from leeward.telemetry.engine import Engine
+from leeward.telemetry.intake import read
 from leeward.telemetry.samples import Samples
 from leeward.telemetry.windows import Windows, windows
 
-__all__ = ["Discards", "Engine", "EngineName", "Samples", "Windows", "windows"]
+__all__ = ["Discards", "Engine", "EngineName", "Samples", "Windows", "read", "windows"]

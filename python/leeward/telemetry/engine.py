@@ -7,21 +7,14 @@ integers, ratios are of integers below 2^53, and every table that is shown is so
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import ibis
 import pyarrow
 
+from leeward.engines import EngineName
 from leeward.errors import InputError
-
-
-class EngineName(StrEnum):
-    """An engine by name."""
-
-    DUCKDB = "duckdb"
-    SPARK = "spark"
 
 
 @dataclass(frozen=True)
