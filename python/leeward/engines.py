@@ -1,4 +1,4 @@
-"""Names of the engines that analyses of telemetry run on, for whom the engines themselves would load too slowly."""
+"""Names of the engines that analyses of telemetry run on, apart from the engines, which take long to load."""
 
 from enum import StrEnum
 

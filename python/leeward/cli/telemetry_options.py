@@ -81,7 +81,7 @@ HttpOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=place,
-        help="How to reach Prometheus: password, token, headers, certificates; as promtool's --http.config.file.",
+        help="How to reach Prometheus: password, token, headers, certificates; written as for promtool.",
         show_default=False,
     ),
 ]

@@ -80,6 +80,20 @@ class Engine:
         tables = [self.connection.read_parquet(name) for name in names]
         return ibis.union(*tables) if len(tables) > 1 else tables[0]
 
+    def csv(
+        self, paths: Sequence[str | os.PathLike[str]], delimiter: str, columns: Sequence[str]
+    ) -> ibis.Table:
+        """CSV files with the same header, plain or gzip, as one table of texts; nothing is read yet."""
+        names = [str(Path(path)) for path in paths]
+        options: dict[str, Any]
+        if self.name is EngineName.DUCKDB:
+            types = dict.fromkeys(columns, "VARCHAR")
+            options = {"delim": delimiter, "quote": '"', "escape": '"', "columns": types}
+            return self.connection.read_csv(names, header=True, auto_detect=False, **options)
+        options = {"header": True, "inferSchema": False, "sep": delimiter, "quote": '"', "escape": '"'}
+        tables = [self.connection.read_csv(name, **options) for name in names]
+        return ibis.union(*tables) if len(tables) > 1 else tables[0]
+
     def keep(self, table: ibis.Table) -> ibis.Table:
         """The same table, computed once, however often it is read afterwards."""
         if self.name is EngineName.DUCKDB:

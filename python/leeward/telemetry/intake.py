@@ -1,19 +1,27 @@
 """Telemetry from files or from Prometheus, as samples: the one function that commands read it with."""
 
+import time
 from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
-import ibis
-
-from leeward import _native
 from leeward.errors import InputError
+from leeward.telemetry.counters import GAP, Counter, counters
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
+from leeward.telemetry.files import Readings, readings
+from leeward.telemetry.links import of_links
+from leeward.telemetry.mapping import Map, read_map
+from leeward.telemetry.rates import rates
 from leeward.telemetry.samples import Samples
+from leeward.telemetry.series import Period, series
+from leeward.telemetry.times import length_ms, moment
 
 if TYPE_CHECKING:
     from leeward import Cluster
+
+DAY_MS = 86_400_000
+"""What Prometheus is asked for unless it is said otherwise."""
 
 
 def read(
@@ -23,11 +31,12 @@ def read(
     prometheus: str | None = None,
     since: str | None = None,
     until: str | None = None,
-    map: str | PathLike[str] | None = None,  # noqa: A002 - the flag's name
+    map: Map | str | PathLike[str] | None = None,  # noqa: A002 - the flag's name
     engine: Engine | None = None,
     cadence: str | None = None,
     http: str | PathLike[str] | None = None,
     keep: str | PathLike[str] | None = None,
+    now_ms: int | None = None,
 ) -> Samples:
     """What the links of a cluster were seen to carry.
 
@@ -35,31 +44,54 @@ def read(
         cluster: Whose links they are.
         paths: Files or folders of them, CSV or Parquet; or none, with `prometheus`.
         prometheus: The address of a Prometheus server, such as `http://prom:9090`.
-        since: From when on: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`).
+        since: From when on: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`). Of
+            files, all counts unless it is said; Prometheus is asked for a day.
         until: Up to when: likewise, before now.
-        map: A file that says which labels are which links; by default a column `link` names them.
+        map: A map file, or one that was read: which labels are which links. By default a column `link` names
+            them.
         engine: Where it is worked on; by default DuckDB in this process.
         cadence: The usual time from a sample to its next, such as `30s`; by default what is most frequent.
         http: A file that says how to reach Prometheus: who asks, with which certificates.
-        keep: A folder for what Prometheus answered, so that it need not be asked twice.
+        keep: A folder for what Prometheus answered, so that it need not be asked twice; by default one in the
+            user's cache.
+        now_ms: What time it is; by default the clock's.
+
+    Returns:
+        Samples, in no order, without duplicates or overlaps. What was left out or mended is counted.
 
     Raises:
         InputError: Something given is not right, cannot be read or reached, or holds nothing of these links.
     """
+    if bool(paths) == bool(prometheus):
+        raise InputError("telemetry", None, None, None, "expected either files or a Prometheus server")
+    now = round(time.time() * 1000) if now_ms is None else now_ms
+    last = now if until is None else moment("until", until, now)
+    first = None if since is None else moment("since", since, last)
+    if first is not None and first >= last:
+        raise InputError("since", None, None, None, f"`{since}`: not before the end")
+    spacing = None if cadence is None else length_ms("cadence", cadence)
+    known = map if isinstance(map, Map) else Map() if map is None else read_map(map)
     engine = engine or Engine.duckdb()
-    links, discards = cluster.links(), Discards()
-    if not paths:
-        raise InputError("telemetry", None, None, None, "expected files or Prometheus")
-    every = engine.parquet(paths)
-    period = 30_000 if cadence is None else round(1000 * _native.seconds(cadence))
-    names = engine.table(links.select(["link", "name", "capacity_bps"]))
-    rows = every.rename(name="link").join(names, "name")
-    bits = rows.load_bps.cast("float64") * float(period) / 1000.0
-    table = rows.select(
-        link=rows.link,
-        t_ms=(rows.t_s * 1000).cast("int64"),
-        span_ms=ibis.literal(period, "int64"),
-        bits=bits.floor().cast("int64"),
-        capacity_bps=rows.capacity_bps,
-    )
-    return Samples(engine, table, links, cluster.rack_table(), period, discards)
+    discards = Discards()
+    given: Readings
+    if prometheus:
+        from leeward.telemetry.fetch import fetched
+
+        begin = last - DAY_MS if first is None else first
+        given = fetched(engine, prometheus, known, begin, last, http, keep)
+        period = Period(begin, last, now)
+    else:
+        given = readings(engine, paths, known.columns)
+        # Without an end, what is ahead of our clock is told from what was not asked for.
+        ahead = 2**62 if until is None else last
+        period = Period(-(2**62) if first is None else first, ahead, now)
+    links = cluster.links()
+    found = series(engine, given, links, known, period, spacing, discards)
+    if given.counter:
+        counter = Counter(given.unit, given.width, GAP * found.cadence_ms)
+        made = counters(engine, found, counter, discards, given.name)
+    else:
+        made = rates(engine, found, discards, given.name)
+    table = of_links(engine, made, found, given.speeds, discards, given.name)
+    steady = not (given.counter or given.speeds or found.bundled or "duplicate" in discards.counts)
+    return Samples(engine, table, links, cluster.rack_table(), found.cadence_ms, discards, steady)

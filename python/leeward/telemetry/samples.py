@@ -27,6 +27,8 @@ class Samples:
         racks: The cluster's racks as `Cluster.rack_table()` has them.
         cadence_ms: The usual time from a sample of a link to its next.
         discards: What was left out, by reason.
+        steady: Whether each sample covers one cadence and each link has one capacity throughout, which lets
+            sums over samples be counts.
     """
 
     engine: Engine
@@ -35,3 +37,4 @@ class Samples:
     racks: pyarrow.Table
     cadence_ms: int
     discards: Discards = field(default_factory=Discards)
+    steady: bool = False

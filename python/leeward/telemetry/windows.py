@@ -10,6 +10,7 @@ judged.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import ibis
 
@@ -51,17 +52,41 @@ def windows(samples: Samples, interval_ms: int = INTERVAL_MS, coverage: float = 
     """
     sample = samples.table
     last = sample.t_ms - 1
-    possible = sample.capacity_bps.cast("float64") * sample.span_ms.cast("float64") / 1000.0
-    grouped = (
-        sample.mutate(start_ms=last - last % interval_ms, possible=possible.floor().cast("int64"))
-        .group_by("link", "start_ms")
-        .agg(
-            bits=lambda t: t.bits.sum().cast("int64"),
-            capacity_bits=lambda t: t.possible.sum().cast("int64"),
-            covered_ms=lambda t: t.span_ms.sum().cast("int64"),
+    start = last - last % interval_ms
+    if samples.steady:
+        counted = (
+            sample.select("link", "bits", "capacity_bps", start_ms=start)
+            .group_by("link", "start_ms")
+            .agg(
+                bits=lambda t: t.bits.sum().cast("int64"),
+                number=lambda t: t.count(),
+                capacity_bps=lambda t: t.capacity_bps.max(),
+            )
         )
-    )
+        grouped = counted.select(
+            "link",
+            "start_ms",
+            "bits",
+            capacity_bits=counted.number * _possible(counted.capacity_bps, samples.cadence_ms),
+            covered_ms=counted.number * samples.cadence_ms,
+        )
+    else:
+        grouped = (
+            sample.mutate(start_ms=start, possible=_possible(sample.capacity_bps, sample.span_ms))
+            .group_by("link", "start_ms")
+            .agg(
+                bits=lambda t: t.bits.sum().cast("int64"),
+                capacity_bits=lambda t: t.possible.sum().cast("int64"),
+                covered_ms=lambda t: t.span_ms.sum().cast("int64"),
+            )
+        )
     share = grouped.bits.cast("float64") * MILLION / grouped.capacity_bits.cast("float64")
     every = samples.engine.keep(grouped.mutate(ppm=share.floor().cast("int64")))
     enough = every.covered_ms >= int(interval_ms * coverage)
     return Windows(samples, every.filter(enough), interval_ms, every.filter(~enough))
+
+
+def _possible(capacity_bps: Any, span_ms: Any) -> Any:
+    """Bits that a link can carry in a time."""
+    span = span_ms.cast("float64") if hasattr(span_ms, "cast") else float(span_ms)
+    return (capacity_bps.cast("float64") * span / 1000.0).floor().cast("int64")

@@ -1,0 +1,136 @@
+"""Raw counters to samples: what a counter grew by, and what else may have happened to it.
+
+Readings of a series are put in order of time. From one to the next::
+
+    grew = value - value before
+    bits = grew x bits of one
+
+A counter that went back was restarted, unless it has 32 bits and went over the top: then it grew by 2^32 more.
+How often it went over the top cannot be seen; the least number of times is taken that the speed allows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import pyarrow
+
+from leeward.telemetry.discards import Discards
+from leeward.telemetry.engine import Engine
+from leeward.telemetry.files import reading
+from leeward.telemetry.series import Series
+
+TOP = 2**32
+"""What a counter of 32 bits counts to."""
+TOO_FAST = 1.05
+"""Times its capacity that a port is not believed to have carried."""
+USUAL = 0.1
+"""The share of a series above which readings that are too fast are its speed's fault, and kept."""
+GAP = 3
+"""Cadences that a sample may cover."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """What is known of counters.
+
+    Attributes:
+        unit: Bits of one.
+        width: Bits of the counter itself, 32 or 64; 0 where it is not known.
+        gap_ms: The longest time between two readings of which the growth counts.
+    """
+
+    unit: int
+    width: int
+    gap_ms: int
+
+
+def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, name: str) -> ibis.Table:
+    """Samples of counters: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
+
+    The first reading of a series is where it starts, and no sample.
+
+    Args:
+        engine: Where they are.
+        of: Their series.
+        counter: What is known of them.
+        discards: Counts duplicates, restarts, wraps, gaps and jumps.
+        name: What to call them in errors.
+    """
+    every = of.table
+    window = {"group_by": every.series, "order_by": [every.t_ms, every.value]}
+    marked = every.mutate(again=(every.t_ms == every.t_ms.lag().over(**window)).fill_null(False))
+    once = marked.filter(~marked.again)
+    window = {"group_by": once.series, "order_by": once.t_ms}
+    before = {
+        "span_ms": once.t_ms - once.t_ms.lag().over(**window),
+        "grew": once.value - once.value.lag().over(**window),
+    }
+    stepped = once.mutate(**before)
+    stepped = stepped.filter(stepped.span_ms.notnull())
+    if counter.width == 0:
+        most = every.group_by("series").agg(narrow=every.value.max() < TOP)
+        stepped = stepped.join(most, "series")
+    else:
+        stepped = stepped.mutate(narrow=ibis.literal(counter.width == 32))
+    capacity = _positive(stepped.speed).fill_null(stepped.share_bps.cast("float64"))
+    stepped = stepped.mutate(possible=capacity * TOO_FAST * stepped.span_ms.cast("float64") / 1000.0)
+    back = stepped.grew < 0
+    wrapped = stepped.grew + TOP
+    fits = wrapped.cast("float64") * counter.unit <= stepped.possible
+    over = back & stepped.narrow & fits
+    stepped = stepped.mutate(wrap=over, grew=over.ifelse(wrapped, stepped.grew))
+    # More than an int64 of bits is beyond any link, too.
+    counted = stepped.grew.cast("float64") * counter.unit
+    jump = counted > stepped.possible
+    fate = ibis.cases((stepped.grew < 0, 1), (stepped.span_ms > counter.gap_ms, 2), (jump, 3), else_=0).cast(
+        "int8"
+    )
+    judged = stepped.mutate(
+        fate=fate, twice=stepped.narrow & (stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST)
+    )
+    kept = engine.keep(judged.drop("value", "again", "narrow", "possible"))
+    with reading(name):
+        tally = engine.arrow(
+            kept.group_by("series", "fate", "wrap", "twice")
+            .agg(number=kept.count(), first=kept.t_ms.min())
+            .order_by("series", "fate", "wrap", "twice")
+        ).to_pylist()
+        again = marked.filter(marked.again)
+        number = engine.arrow(again.agg(number=again.count()))["number"][0].as_py()
+    discards.count("duplicate", number)
+    fast = _count(tally, of.known, discards)
+    good = kept.fate == 0
+    if fast:
+        good = good | ((kept.fate == 3) & kept.series.isin(fast) & (kept.grew < 2**62 // counter.unit))
+    chosen = kept.filter(good)
+    return chosen.select(
+        "link", "share_bps", "members", "t_ms", "span_ms", "speed", bits=chosen.grew * counter.unit
+    )
+
+
+def _count(tally: list[dict[str, Any]], known: pyarrow.Table, discards: Discards) -> list[int]:
+    """Counts what happened; gives the series in which too much is too fast to be a jump."""
+    names = dict(zip(known["series"].to_pylist(), known["key"].to_pylist(), strict=True))
+    totals: dict[int, int] = {}
+    jumps: dict[int, int] = {}
+    for row in tally:
+        totals[row["series"]] = totals.get(row["series"], 0) + row["number"]
+        if row["fate"] == 3:
+            jumps[row["series"]] = jumps.get(row["series"], 0) + row["number"]
+    fast = [series for series, number in jumps.items() if number > USUAL * totals[series]]
+    for row in tally:
+        said = f"{names[row['series']].replace(chr(31), ' ')}, first at {row['first']} ms"
+        reason = {1: "reset", 2: "gap", 3: "too-fast"}.get(row["fate"])
+        if reason and not (reason == "too-fast" and row["series"] in fast):
+            discards.count(reason, row["number"], said)
+        elif row["wrap"]:
+            discards.count("wrap-32", row["number"], said)
+        elif row["twice"]:
+            discards.count("ambiguous-32", row["number"], said)
+    return fast
+
+
+def _positive(speed: Any) -> Any:
+    """A speed, where it is one."""
+    return ((speed > 0) & ~speed.isnan()).ifelse(speed, ibis.null("float64"))

@@ -1,0 +1,242 @@
+"""What the columns of a telemetry file mean, by their names or as a map file says.
+
+Files are *long*, a row for each reading of a link or port, or *wide*, a row for each time and a column for each
+link. Readings are rates, or counters that only grow.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from leeward.errors import InputError
+from leeward.telemetry.units import COUNTERS, RATES, TIMES
+
+_LINK = ("link", "link_name")
+_DEVICE = ("device", "instance", "source", "producer", "node", "hostname", "switch", "target", "agent")
+_PORT = ("interface", "interface_name", "ifname", "ifdescr", "port", "nic")
+_TIME = {
+    "s": ("t_s", "unix_s", "time_s", "timestamp_s", "epoch", "epoch_s", "unix"),
+    "ms": ("t_ms", "unix_ms", "time_ms", "timestamp_ms", "epoch_ms"),
+    "us": ("t_us", "unix_us", "time_us", "timestamp_us"),
+    "ns": ("t_ns", "unix_ns", "time_ns", "timestamp_ns"),
+    "": ("time", "timestamp", "ts", "t", "datetime", "date", "_time"),
+}
+_WAYS = {
+    "in": r"in|rx|recv|receive|received|input|ingress",
+    "out": r"out|tx|send|sent|transmit|transmitted|output|egress",
+    "load": r"load|rate|traffic|throughput|utilized|used",
+}
+_RATE = {
+    r"bps|bits_per_second|bits_per_sec|bits_per_s|bits_s": "bps",
+    r"kbps": "kbps",
+    r"mbps": "Mbps",
+    r"gbps": "Gbps",
+    r"bytes_per_second|bytes_per_sec|bytes_per_s|bytes_s|octets_per_second|octets_per_s": "B/s",
+}
+_SPEED = {
+    "capacity_bps": "bps",
+    "speed_bps": "bps",
+    "bandwidth_bps": "bps",
+    "ifspeed": "bps",
+    "bandwidth_kbps": "kbps",
+    "capacity_kbps": "kbps",
+    "speed_kbps": "kbps",
+    "ifhighspeed": "Mbps",
+    "speed_mbps": "Mbps",
+    "capacity_mbps": "Mbps",
+    "bandwidth_mbps": "Mbps",
+    "capacity_gbps": "Gbps",
+    "speed_gbps": "Gbps",
+    "bandwidth_gbps": "Gbps",
+    "speed_bytes": "B/s",
+    "node_network_speed_bytes": "B/s",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, and the unit of its numbers; of a time, an empty one is told by the values."""
+
+    name: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a map file says of columns; what it does not say is told by their names."""
+
+    time: Column | None = None
+    labels: tuple[str, ...] = ()
+    values: dict[str, Column] = field(default_factory=dict)
+    speed: Column | None = None
+    wide: str | None = None
+    counter_bits: int | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of a file mean.
+
+    Attributes:
+        time: When it was read.
+        labels: Columns whose texts say of which link or port. Empty in wide files.
+        values: The readings by the way that they count: `load` of a link, or `in` and `out` of a port. In
+            wide files, by the names of links.
+        wide: Whether each column is a link.
+        counter: Whether readings are counters.
+        width: Bits of a counter, 32 or 64; 0 where it is not known.
+        speed: What the link or port can carry, if the file says it.
+    """
+
+    time: Column
+    labels: tuple[str, ...]
+    values: dict[str, Column]
+    wide: bool
+    counter: bool
+    width: int
+    speed: Column | None
+
+
+def layout(file: str, columns: Sequence[str], said: Said | None = None) -> Layout:
+    """What columns mean.
+
+    Args:
+        file: Whose columns they are, for errors.
+        columns: Their names.
+        said: What is said of them.
+
+    Raises:
+        InputError: There is no time, no reading, or nothing that says of which link; or one is there twice.
+    """
+    said = said or Said()
+    plain = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in columns}
+    # As it is spelled, `_time` has nothing but its letters in common with `time`.
+    for name in [
+        *said.labels,
+        *(column.name for column in (said.time, said.speed, *said.values.values()) if column),
+    ]:
+        if name not in columns:
+            raise _wrong(file, name, f"there is no such column; there are: {_few(columns)}")
+    time = said.time or _time(file, plain)
+    labels = said.labels or _labels(plain)
+    speed = said.speed or _first(plain, _SPEED)
+    found = said.values or _values(file, {name: text for name, text in plain.items() if name != time.name})
+    if said.wide or not (labels or found):
+        if labels and not said.wide:
+            raise _wrong(file, None, f"no readings; there are: {_few(columns)}")
+        # A unit of a map is that of all links.
+        unit = said.wide or "bps"
+        links = [name for name in columns if name != time.name and name not in said.labels]
+        if not links:
+            raise _wrong(file, None, "no column but the time; expected one for each link")
+        found, labels, speed = {name: Column(name, unit) for name in links}, (), None
+        wide = True
+    else:
+        wide = False
+        if not found:
+            raise _wrong(file, None, f"no readings, such as `load_bps`; there are: {_few(columns)}")
+        if not labels:
+            raise _wrong(file, None, f"no `link`, or `device` and `interface`; there are: {_few(columns)}")
+    units = {column.unit for column in found.values()}
+    counter = units <= set(COUNTERS)
+    if not counter and not units <= set(RATES):
+        raise _wrong(file, None, f"rates and counters in one file: {', '.join(sorted(units))}")
+    narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(one.name, "")) for one in found.values())
+    return Layout(time, labels, found, wide, counter, said.counter_bits or (32 if narrow else 0), speed)
+
+
+def _time(file: str, plain: dict[str, str]) -> Column:
+    for unit, known in _TIME.items():
+        for name in known:
+            for column, text in plain.items():
+                if column == name or text == name:
+                    return Column(column, unit)
+    raise _wrong(file, None, f"no column of times, such as `t_s`; there are: {_few(list(plain))}")
+
+
+def _labels(plain: dict[str, str]) -> tuple[str, ...]:
+    for column, text in plain.items():
+        if text in _LINK:
+            return (column,)
+    return tuple(column for column, text in plain.items() if text in (*_DEVICE, *_PORT))
+
+
+def _first(plain: dict[str, str], known: dict[str, str]) -> Column | None:
+    for column, text in plain.items():
+        if text in known:
+            return Column(column, known[text])
+    return None
+
+
+def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
+    """Columns of readings by the way that they count."""
+    rates: dict[str, Column] = {}
+    counters: dict[str, Column] = {}
+    for column, text in plain.items():
+        way, unit, counter = _reading(text)
+        if not way:
+            continue
+        found = counters if counter else rates
+        if way in found:
+            raise _wrong(
+                file, column, f"`{found[way].name}` is a reading of the same: say in a map which counts"
+            )
+        found[way] = Column(column, unit)
+    # Where a file has both, its counters hold what its rates were made of.
+    chosen = counters or rates
+    return {"load": chosen["load"]} if "load" in chosen else chosen
+
+
+def _reading(text: str) -> tuple[str, str, bool]:
+    """The way, the unit and whether it is a counter, of a column's plain name."""
+    text = text.removesuffix("_total").removeprefix("node_network_")
+    found = re.fullmatch(r"if(?:hc)?(in|out)octets", text)
+    if found:
+        return found[1], "octets", True
+    if text == "bps":
+        return "load", "bps", False
+    if text in ("counter_octets", "octets", "counter_bits"):
+        return "load", "bits" if text.endswith("bits") else "octets", True
+    for way, words in _WAYS.items():
+        for units, unit in _RATE.items():
+            if re.fullmatch(rf"(?:{words})_(?:{units})", text):
+                return way, unit, False
+        if way != "load" and re.fullmatch(
+            rf"(?:{words})_(?:bytes|octets)|(?:bytes|octets)_(?:{words})", text
+        ):
+            return way, "octets", True
+        if way != "load" and re.fullmatch(rf"(?:{words})_bits|bits_(?:{words})", text):
+            return way, "bits", True
+    return "", "", False
+
+
+def check_unit(file: str, line: int | None, where: str, unit: str) -> str:
+    """A unit of a reading, if it is one.
+
+    Raises:
+        InputError: It is none.
+    """
+    if unit not in RATES and unit not in COUNTERS:
+        expected = ", ".join([*RATES, *COUNTERS])
+        raise InputError(file, line, None, where, f"`{unit}`: expected one of {expected}")
+    return unit
+
+
+def check_time_unit(file: str, line: int | None, where: str, unit: str) -> str:
+    """A unit of times, if it is one.
+
+    Raises:
+        InputError: It is none.
+    """
+    if unit not in TIMES:
+        raise InputError(file, line, None, where, f"`{unit}`: expected one of {', '.join(TIMES)}")
+    return unit
+
+
+def _few(columns: Sequence[str]) -> str:
+    shown = ", ".join(columns[:12])
+    return f"{shown} and {len(columns) - 12:,} others" if len(columns) > 12 else shown
+
+
+def _wrong(file: str, column: str | None, message: str) -> InputError:
+    return InputError(file, None, None, column, message)

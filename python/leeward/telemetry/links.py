@@ -1,0 +1,70 @@
+"""Samples of series to samples of links: capacities, and links that are several ports.
+
+What a link of several ports carries is the sum over its ports, and so is what it can carry: if half of them are
+down or not seen, its capacity is half. Their readings are seldom of the same moment, so those within a cadence
+are taken together.
+"""
+
+import ibis
+
+from leeward.telemetry.discards import Discards
+from leeward.telemetry.engine import Engine
+from leeward.telemetry.files import reading
+from leeward.telemetry.series import Series
+
+
+def of_links(
+    engine: Engine, joined: ibis.Table, of: Series, speeds: bool, discards: Discards, name: str
+) -> ibis.Table:
+    """Samples by link: the columns of `samples.COLUMNS`.
+
+    Where a port's speed is not known, it is the cluster's, a port's part of it each. A port whose speed is 0 is
+    down: it has no capacity.
+
+    Args:
+        engine: Where they are.
+        joined: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
+        of: Their series.
+        speeds: Whether any has a speed.
+        discards: Counts samples without a speed, and those of links that are down.
+        name: What to call them in errors.
+    """
+    if not speeds:
+        joined = joined.mutate(capacity=joined.share_bps)
+    else:
+        missing = joined.speed.isnull() | joined.speed.isnan() | (joined.speed < 0)
+        counted = joined.agg(
+            missing=missing.cast("int64").sum(),
+            down=((joined.speed == 0) & (joined.members == 1)).cast("int64").sum(),
+        )
+        with reading(name):
+            row = engine.arrow(counted).to_pylist()[0]
+        discards.count("no-speed", int(row["missing"] or 0), "the cluster's capacity is taken instead")
+        discards.count("no-capacity", int(row["down"] or 0), "a speed of 0")
+        # Below 1 bit/s is nothing.
+        joined = joined.mutate(capacity=missing.ifelse(joined.share_bps, joined.speed.floor().cast("int64")))
+    single = joined
+    if of.bundled:
+        single = joined.filter(joined.members == 1)
+    if speeds:
+        single = single.filter(single.capacity > 0)
+    made = single.select("link", "t_ms", "span_ms", "bits", capacity_bps=single.capacity)
+    if not of.bundled:
+        return made
+    return ibis.union(made, _bundles(joined.filter(joined.members > 1), of.cadence_ms))
+
+
+def _bundles(joined: ibis.Table, cadence: int) -> ibis.Table:
+    """The ports of a link together, a sample for each cadence."""
+    place = ((joined.t_ms + cadence // 2) // cadence).cast("int64")
+    work = joined.capacity.cast("float64") * joined.span_ms.cast("float64")
+    placed = joined.mutate(place=place, work=work.floor().cast("int64"))
+    grouped = placed.group_by("link", "place").agg(
+        t_ms=placed.t_ms.max(),
+        span_ms=placed.span_ms.max(),
+        bits=placed.bits.sum().cast("int64"),
+        work=placed.work.cast("decimal(38, 0)").sum().cast("float64"),
+    )
+    capacity = (grouped.work / grouped.span_ms.cast("float64")).floor().cast("int64")
+    whole = grouped.mutate(capacity_bps=capacity)
+    return whole.filter(whole.capacity_bps > 0).select("link", "t_ms", "span_ms", "bits", "capacity_bps")

@@ -1,0 +1,291 @@
+"""Map files: which labels of ports are which links, which metrics to ask for, and what columns mean.
+
+A port of a switch sees a link from its own end: of a ToR's port to the spine, what comes in is the rack's
+downlink and what goes out its uplink. Rules say so, once for all ports whose labels match. Several ports may be
+one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward.errors import InputError
+from leeward.telemetry.layout import Column, Said, check_time_unit, check_unit
+from leeward.telemetry.units import COUNTERS, RATES
+
+WAYS = ("in", "out", "load")
+"""Ways in which a reading counts: into a port, out of it, or of a link that is named itself."""
+MOST_BYTES = 1_000_000
+"""Of a map file."""
+_FIELD = re.compile(r"\{(\w+)(?:([+-])(\d{1,6}))?\}")
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What to ask Prometheus for.
+
+    Attributes:
+        queries: For `in`, `out` or `load` the selector of a counter, such as `ifHCInOctets{job="snmp"}`.
+        unit: Of the counters: `octets` or `bits`.
+        speed: The selector of what a port can carry, if there is one.
+        speed_unit: Its unit.
+        width: Bits of the counters, 32 or 64.
+    """
+
+    queries: dict[str, str]
+    unit: str = "octets"
+    speed: str | None = None
+    speed_unit: str = "Mbps"
+    width: int = 64
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Ports whose labels all match, and the links that they are.
+
+    Attributes:
+        match: For each label a pattern of all of its text.
+        links: For each way the name of the link: `{rack}` stands for a group of a pattern or for a label,
+            `{port-1}` for its number less 1.
+    """
+
+    match: dict[str, re.Pattern[str]]
+    links: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map file.
+
+    Attributes:
+        name: Of the file.
+        metrics: What to ask Prometheus for, if it is said.
+        columns: What is said of columns of files.
+        rules: The first that matches a port counts.
+        ignore: Ports that are no links of the cluster, and known not to be.
+    """
+
+    name: str = "map"
+    metrics: Metrics | None = None
+    columns: Said = field(default_factory=Said)
+    rules: tuple[Rule, ...] = ()
+    ignore: tuple[dict[str, re.Pattern[str]], ...] = ()
+
+    def link(self, labels: Mapping[str, str], way: str) -> str | None:
+        """The name of the link that a reading is of; none, if no rule says it; empty, if it is ignored.
+
+        Without rules, the label `link` is the name, or the only label there is.
+
+        Raises:
+            InputError: A rule matches, but its name cannot be made of these labels.
+        """
+        if not self.rules:
+            if self._ignored(labels):
+                return ""
+            return labels.get("link") or (next(iter(labels.values())) if len(labels) == 1 else None)
+        if self._ignored(labels):
+            return ""
+        for number, rule in enumerate(self.rules):
+            groups = _groups(rule.match, labels)
+            if groups is not None:
+                template = rule.links.get(way)
+                # A rule that says nothing of a way leaves it out on purpose.
+                return "" if template is None else self._named(number, template, {**labels, **groups})
+        return None
+
+    def _ignored(self, labels: Mapping[str, str]) -> bool:
+        return any(_groups(one, labels) is not None for one in self.ignore)
+
+    def _named(self, number: int, template: str, known: Mapping[str, str]) -> str:
+        def put(found: re.Match[str]) -> str:
+            text = known.get(found[1])
+            if text is None:
+                message = f"`{{{found[1]}}}`: no such label or group; there are: {', '.join(sorted(known))}"
+                raise InputError(self.name, None, None, f"links[{number}]", message)
+            if not found[2]:
+                return text
+            if not (text.isascii() and text.isdecimal() and len(text) < 10):
+                message = f"`{{{found[0][1:-1]}}}`: `{text[:40]}` is no number"
+                raise InputError(self.name, None, None, f"links[{number}]", message)
+            return str(int(text) + int(found[2] + found[3]))
+
+        return _FIELD.sub(put, template)
+
+
+def nearest(name: str, known: Iterable[str], number: int = 3) -> list[str]:
+    """The names that are most like one."""
+    return difflib.get_close_matches(name, list(known), number, cutoff=0.4)
+
+
+def _groups(match: Mapping[str, re.Pattern[str]], labels: Mapping[str, str]) -> dict[str, str] | None:
+    """What the groups of patterns hold, if each matches all of its label."""
+    groups: dict[str, str] = {}
+    for label, pattern in match.items():
+        found = pattern.fullmatch(labels.get(label, ""))
+        if found is None:
+            return None
+        groups.update({name: text for name, text in found.groupdict().items() if text is not None})
+    return groups
+
+
+def read_map(path: str | PathLike[str]) -> Map:
+    """Reads a map file.
+
+    Raises:
+        InputError: It cannot be read, or a field of it is not right.
+    """
+    name = str(path)
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        why = "no such file" if isinstance(error, FileNotFoundError) else (error.strerror or str(error))
+        raise InputError(name, None, None, None, why) from None
+    if len(text) > MOST_BYTES:
+        raise InputError(name, None, None, None, f"longer than {MOST_BYTES:,} bytes")
+    try:
+        root = yaml.compose(text.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+    except UnicodeDecodeError:
+        raise InputError(name, None, None, None, "not text in UTF-8") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or "not readable as YAML"
+        raise InputError(name, mark and mark.line + 1, mark and mark.column + 1, None, why) from None
+    return _Reader(name).map(root)
+
+
+class _Reader:
+    """Reads the nodes of a map file, which know their lines."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def map(self, root: Any) -> Map:
+        top = self.fields(root, "", ("prometheus", "columns", "links", "ignore"))
+        rules = [
+            self.rule(node, f"links[{number}]")
+            for number, node in enumerate(self.items(top.get("links"), "links"))
+        ]
+        ignore = [
+            self.patterns(node, f"ignore[{number}]")
+            for number, node in enumerate(self.items(top.get("ignore"), "ignore"))
+        ]
+        metrics = self.metrics(top["prometheus"]) if "prometheus" in top else None
+        columns = self.columns(top["columns"]) if "columns" in top else Said()
+        return Map(self.name, metrics, columns, tuple(rules), tuple(ignore))
+
+    def metrics(self, node: Any) -> Metrics:
+        at = "prometheus"
+        fields = self.fields(node, at, (*WAYS, "unit", "speed", "speed_unit", "counter_bits"))
+        queries = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
+        if not queries:
+            raise self.wrong(node, at, "expected `in` and `out`, or `load`: the counters to ask for")
+        unit = self.choice(fields.get("unit"), f"{at}.unit", COUNTERS, "octets")
+        speed_unit = self.choice(fields.get("speed_unit"), f"{at}.speed_unit", RATES, "Mbps")
+        speed = self.text(fields["speed"], f"{at}.speed") if "speed" in fields else None
+        return Metrics(queries, unit, speed, speed_unit, self.width(fields, at) or 64)
+
+    def columns(self, node: Any) -> Said:
+        at = "columns"
+        fields = self.fields(node, at, ("time", "labels", *WAYS, "speed", "wide", "counter_bits"))
+        time = self.column(fields["time"], f"{at}.time", check_time_unit) if "time" in fields else None
+        speed = None
+        if "speed" in fields:
+            speed = self.column(fields["speed"], f"{at}.speed", check_unit)
+            if speed.unit not in RATES:
+                raise self.wrong(fields["speed"], f"{at}.speed.unit", f"`{speed.unit}`: expected a rate")
+        labels = [
+            self.text(one, f"{at}.labels[{number}]")
+            for number, one in enumerate(self.items(fields.get("labels"), f"{at}.labels"))
+        ]
+        values = {way: self.column(fields[way], f"{at}.{way}", check_unit) for way in WAYS if way in fields}
+        wide = None
+        if "wide" in fields:
+            wide = self.choice(fields["wide"], f"{at}.wide", {**RATES, **COUNTERS}, "bps")
+        return Said(time, tuple(labels), values, speed, wide, self.width(fields, at))
+
+    def column(self, node: Any, at: str, check: Any) -> Column:
+        fields = self.fields(node, at, ("column", "unit"))
+        if "column" not in fields:
+            raise self.wrong(node, f"{at}.column", "missing")
+        unit = self.text(fields["unit"], f"{at}.unit") if "unit" in fields else ""
+        if unit or check is check_unit:
+            check(self.name, node.start_mark.line + 1, f"{at}.unit", unit)
+        return Column(self.text(fields["column"], f"{at}.column"), unit)
+
+    def rule(self, node: Any, at: str) -> Rule:
+        fields = self.fields(node, at, ("match", *WAYS))
+        if "match" not in fields:
+            raise self.wrong(node, f"{at}.match", "missing")
+        links = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
+        if not links:
+            raise self.wrong(node, at, "expected `in`, `out` or `load`: the name of a link")
+        for way, template in links.items():
+            rest = _FIELD.sub("", template)
+            if "{" in rest or "}" in rest:
+                raise self.wrong(
+                    fields[way], f"{at}.{way}", f"`{template}`: expected `{{name}}` or `{{name+1}}`"
+                )
+        return Rule(self.patterns(fields["match"], f"{at}.match"), links)
+
+    def patterns(self, node: Any, at: str) -> dict[str, re.Pattern[str]]:
+        found = {}
+        for label, value in self.fields(node, at, None).items():
+            text = self.text(value, f"{at}.{label}")
+            try:
+                found[label] = re.compile(text)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise self.wrong(value, f"{at}.{label}", f"`{text[:80]}`: no pattern: {error}") from None
+        if not found:
+            raise self.wrong(node, at, "expected labels with patterns")
+        return found
+
+    def width(self, fields: dict[str, Any], at: str) -> int | None:
+        if "counter_bits" not in fields:
+            return None
+        return int(self.choice(fields["counter_bits"], f"{at}.counter_bits", ("32", "64"), "64"))
+
+    def choice(self, node: Any, at: str, known: Iterable[str], default: str) -> str:
+        if node is None:
+            return default
+        text = self.text(node, at)
+        if text not in known:
+            raise self.wrong(node, at, f"`{text[:80]}`: expected one of {', '.join(known)}")
+        return text
+
+    def fields(self, node: Any, at: str, known: tuple[str, ...] | None) -> dict[str, Any]:
+        if not isinstance(node, yaml.MappingNode):
+            raise self.wrong(node, at or None, "expected fields with values")
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            name = self.text(key, at)
+            if known is not None and name not in known:
+                raise self.wrong(
+                    key, f"{at}.{name}".strip("."), f"no such field; expected {', '.join(known)}"
+                )
+            if name in found:
+                raise self.wrong(key, f"{at}.{name}".strip("."), "given twice")
+            found[name] = value
+        return found
+
+    def items(self, node: Any, at: str) -> list[Any]:
+        if node is None:
+            return []
+        if not isinstance(node, yaml.SequenceNode):
+            raise self.wrong(node, at, "expected a list")
+        return list(node.value)
+
+    def text(self, node: Any, at: str) -> str:
+        if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
+            raise self.wrong(node, at, "expected a text")
+        return str(node.value)
+
+    def wrong(self, node: Any, at: str | None, message: str) -> InputError:
+        mark = getattr(node, "start_mark", None)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        return InputError(self.name, line, column, at, message)

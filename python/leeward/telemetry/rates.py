@@ -1,0 +1,67 @@
+"""Rates to samples: each rate stands for the time since the reading before, which is the cadence.
+
+Whether any reading is there twice is told in one pass without a sort. Time has a place for each cadence
+or somewhat less, and 32 of them are the bits of a number. If no two readings of a series share a place, the sum of
+their bits is no more than their union. Only where it is more are readings put in order and looked at one by one.
+"""
+
+from typing import Any
+
+import ibis
+
+from leeward.telemetry.discards import Discards
+from leeward.telemetry.engine import Engine
+from leeward.telemetry.files import reading
+from leeward.telemetry.series import Series
+
+
+def rates(engine: Engine, of: Series, discards: Discards, name: str) -> ibis.Table:
+    """Samples of rates: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
+
+    Args:
+        engine: Where they are.
+        of: Their series.
+        discards: Counts duplicates.
+        name: What to call them in errors.
+    """
+    cadence, every = of.cadence_ms, of.table
+    # A power of two needs no division. It is from half a cadence up to one.
+    shift = cadence.bit_length() - 1
+    place = of.times.t_ms >> shift
+    bit = ibis.literal(1, "int64") << (place & 31)
+    placed = of.times.select(*of.by, block=place >> 5, bit=bit, weight=bit.cast("float64"))
+    grouped = placed.group_by([*of.by, "block"]).agg(union=placed.bit.bit_or(), sum=placed.weight.sum())
+    # Powers of two have their union as their sum if all are different, and more otherwise.
+    twice = grouped.filter(grouped["sum"] > grouped["union"].cast("float64"))
+    known = engine.table(of.known.select([*of.by, "series"]))
+    twice = twice.join(known, of.by).select("series", "block")
+    with reading(name):
+        suspicious = engine.arrow(twice.order_by("series", "block"))
+    if not suspicious.num_rows:
+        return _samples(every, ibis.literal(cadence, "int64"))
+    table = engine.table(suspicious)
+    blocked = every.mutate(block=every.t_ms >> (shift + 5))
+    unique = blocked.anti_join(table, ["series", "block"]).drop("block")
+    rest = blocked.semi_join(table, ["series", "block"]).drop("block")
+    window = {"group_by": rest.series, "order_by": [rest.t_ms, rest.value]}
+    ordered = rest.mutate(since=rest.t_ms - rest.t_ms.lag().over(**window))
+    with reading(name):
+        again = ordered.filter(ordered.since == 0)
+        number = engine.arrow(again.agg(number=again.count()))["number"][0].as_py()
+    discards.count("duplicate", number)
+    once = ordered.filter(ordered.since.isnull() | (ordered.since > 0))
+    span = ibis.least(once.since.fill_null(cadence), ibis.literal(cadence, "int64"))
+    return ibis.union(_samples(unique, ibis.literal(cadence, "int64")), _samples(once, span))
+
+
+def _samples(table: ibis.Table, span: Any) -> ibis.Table:
+    bits = table.value * span.cast("float64") / 1000.0
+    return table.select(
+        "link",
+        "share_bps",
+        "members",
+        "t_ms",
+        "speed",
+        span_ms=span.cast("int64"),
+        bits=bits.floor().cast("int64"),
+    )

@@ -1,0 +1,294 @@
+"""Series: the readings of one port one way. What does not count is told, and which links they are looked up."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy
+import pyarrow
+
+from leeward.errors import InputError
+from leeward.telemetry.discards import Discards
+from leeward.telemetry.engine import Engine
+from leeward.telemetry.files import SEPARATOR, Readings, reading
+from leeward.telemetry.mapping import Map, nearest
+from leeward.telemetry.samples import MOST_CAPACITY
+
+LATE_MS = 60_000
+"""How far ahead of ours a device's clock may be."""
+REASONS = ("", "no-time", "outside", "future", "not-a-number", "negative", "too-fast")
+"""Why a reading does not count, by number; those outside of what was asked for are no loss."""
+MOST_CADENCE_MS = 3_600_000
+"""How far apart readings may be."""
+MOST_RATE = 1e15
+"""Bits per second that no link carries."""
+_PROBED = 8
+"""Series whose spacings are looked at."""
+_HINT = "a map file says which labels are which links: --map FILE"
+
+
+@dataclass(frozen=True)
+class Period:
+    """Times that count, in milliseconds since 1970.
+
+    Attributes:
+        since_ms: From this on.
+        until_ms: Up to this one, with it.
+        now_ms: What time it is.
+    """
+
+    since_ms: int
+    until_ms: int
+    now_ms: int
+
+
+@dataclass(frozen=True)
+class Series:
+    """Readings that count, and whose they are.
+
+    Attributes:
+        table: `series`, `link`, `share_bps` and `members` as in `known`; `t_ms`, `value`, `speed`.
+        times: `t_ms` of the same, and of series that are no links, by the columns `by`.
+        by: `key`, or `key` and `way`.
+        known: For each series its `key` and `way`, `series` and `link` (int32), `share_bps` (int64: the
+            cluster's capacity, by its part of the link) and `members` (int32: how many series are this link).
+        cadence_ms: The most frequent spacing.
+    """
+
+    table: ibis.Table
+    times: ibis.Table
+    by: list[str]
+    known: pyarrow.Table
+    cadence_ms: int
+
+    @property
+    def bundled(self) -> bool:
+        """Whether any link has several ports."""
+        return bool(self.known.num_rows) and self.known["members"].to_numpy().max() > 1
+
+
+def series(
+    engine: Engine,
+    given: Readings,
+    links: pyarrow.Table,
+    map_file: Map,
+    period: Period,
+    cadence_ms: int | None,
+    discards: Discards,
+) -> Series:
+    """Readings of the links of a cluster.
+
+    Args:
+        engine: Where they are.
+        given: The readings.
+        links: The cluster's links.
+        map_file: Which labels are which links.
+        period: Which times count.
+        cadence_ms: The usual spacing, if it is known.
+        discards: Counts what is left out.
+
+    Raises:
+        InputError: None is of a link.
+    """
+    rows, clean = _judged(engine, given, period)
+    if not rows:
+        raise InputError(given.name, None, None, None, "no readings")
+    for row in rows:
+        most = row["most"]
+        if most is not None and MOST_CAPACITY < most < math.inf:
+            said = f"{_said(given, row)}: a speed of {most:g} bps: more than {MOST_CAPACITY:g}; is its unit right?"
+            raise InputError(given.name, None, None, None, said)
+        reason = REASONS[row["reason"]]
+        if reason and reason != "outside":
+            discards.count(reason, row["number"], _said(given, row))
+    good = [row for row in rows if row["reason"] == 0]
+    if not good:
+        outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
+        raise _nothing(given, discards, outside)
+    known = _known(given, good, links, map_file, discards)
+    if cadence_ms is None:
+        cadence_ms = _cadence(engine, clean, given, known)
+    if cadence_ms > MOST_CADENCE_MS:
+        message = f"readings are {cadence_ms / 3.6e6:.3g} h apart; expected at most 1 h"
+        raise InputError(given.name, None, None, None, message)
+    joined = clean.join(engine.table(known), given.by)
+    table = joined.select("series", "link", "share_bps", "members", "t_ms", "value", "speed")
+    return Series(table, clean.select(*given.by, "t_ms"), given.by, known, cadence_ms)
+
+
+def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[str, Any]], ibis.Table]:
+    """How many readings of each series count or do not, and a table of those that do."""
+    table = given.table
+    summary = table.group_by(given.by).agg(
+        number=table.count(),
+        times=table.t_ms.count(),
+        values=table.value.count(),
+        first=table.t_ms.min(),
+        last=table.t_ms.max(),
+        low=table.value.min(),
+        high=table.value.max(),
+        **({"most": table.speed.max()} if given.speeds else {}),
+    )
+    last = min(period.until_ms, period.now_ms + LATE_MS)
+    highest = 2**63 - 1 if given.counter else MOST_RATE
+    with reading(given.name):
+        rows = engine.arrow(summary.order_by(given.by)).to_pylist()
+    # Mostly nothing is wrong, which the sums tell. What is no number counts as the highest.
+    if all(
+        row["number"] == row["times"] == row["values"]
+        and period.since_ms < row["first"] <= row["last"] <= last
+        and 0 <= row["low"] <= row["high"] <= highest
+        for row in rows
+    ):
+        return [_whole(given, row) | {"reason": 0} for row in rows], table
+    judged = table.mutate(reason=_reason(given, period))
+    grouped = judged.group_by([*given.by, "reason"]).agg(number=judged.count(), most=judged.speed.max())
+    with reading(given.name):
+        rows = engine.arrow(grouped.order_by([*given.by, "reason"])).to_pylist()
+    return [_whole(given, row) for row in rows], judged.filter(judged.reason == 0)
+
+
+def _whole(given: Readings, row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a summary with the way, where there is but one."""
+    return {"way": given.ways[0], "most": None} | row
+
+
+def _reason(given: Readings, period: Period) -> Any:
+    """Why a reading does not count, as its number in `REASONS`."""
+    table = given.table
+    t, value = table.t_ms, table.value
+    none = value.isnull() if given.counter else value.isnull() | value.isnan() | value.isinf()
+    cases = [
+        (t.isnull(), 1),
+        (t > period.now_ms + LATE_MS, 3),
+        ((t <= period.since_ms) | (t > period.until_ms), 2),
+        (none, 4),
+        (value < 0, 5),
+    ]
+    if not given.counter:
+        cases.append((value > MOST_RATE, 6))
+    return ibis.cases(*cases, else_=0).cast("int8")
+
+
+def _labels(given: Readings, key: str | None) -> dict[str, str]:
+    if key is None:
+        return {}
+    if given.labels == ("labels",):
+        # What Prometheus' labels are kept as.
+        import json
+
+        return {name: str(text) for name, text in json.loads(key).items()}
+    return dict(zip(given.labels, key.split(SEPARATOR), strict=False))
+
+
+def _said(given: Readings, row: dict[str, Any]) -> str:
+    labels = _labels(given, row["key"])
+    text = ", ".join(f"{name}={value}" for name, value in labels.items())
+    return text if row["way"] == "load" else f"{text}, {row['way']}"
+
+
+def _known(
+    given: Readings,
+    found: list[dict[str, Any]],
+    links: pyarrow.Table,
+    map_file: Map,
+    discards: Discards,
+) -> pyarrow.Table:
+    """Which series are which links.
+
+    Raises:
+        InputError: None is one.
+    """
+    numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
+    capacities = dict(zip(links["link"].to_pylist(), links["capacity_bps"].to_pylist(), strict=True))
+    rows: list[tuple[str, str, int]] = []
+    strangers: list[str] = []
+    for row in found:
+        labels = _labels(given, row["key"])
+        name = map_file.link(labels, row["way"])
+        if name in numbers:
+            rows.append((row["key"], row["way"], numbers[name]))
+            continue
+        if name == "":
+            discards.count("ignored", row["number"], _said(given, row))
+            continue
+        wanted = name if name is not None else ":".join(labels.values())
+        said = _said(given, row) if name is None else f"{_said(given, row)}: `{name}`"
+        # Looking for names that are alike takes long among many.
+        if len(strangers) < 3:
+            near = nearest(wanted, numbers)
+            strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
+        discards.count("no-link", row["number"], *strangers[-1:])
+    if not rows:
+        message = f"none of {len(found):,} series is a link of the cluster: {'; '.join(strangers)}"
+        error = InputError(given.name, None, None, None, message)
+        error.add_note(
+            _HINT if not map_file.rules else f"{map_file.name}: no rule in `links` gives these a link"
+        )
+        raise error
+    of = numpy.array([link for *_, link in rows])
+    _, place, members = numpy.unique(of, return_inverse=True, return_counts=True)
+    every = members[place]
+    shares = [
+        max(1, capacities[link] // int(several)) for link, several in zip(of.tolist(), every, strict=True)
+    ]
+    return pyarrow.table(
+        {
+            "key": pyarrow.array([key for key, *_ in rows], pyarrow.string()),
+            "way": pyarrow.array([way for _, way, _ in rows], pyarrow.string()),
+            "series": pyarrow.array(range(len(rows)), pyarrow.int32()),
+            "link": pyarrow.array(of, pyarrow.int32()),
+            "share_bps": pyarrow.array(shares, pyarrow.int64()),
+            "members": pyarrow.array(every, pyarrow.int32()),
+        }
+    )
+
+
+def _cadence(engine: Engine, clean: ibis.Table, given: Readings, known: pyarrow.Table) -> int:
+    """The most frequent spacing of readings of some series."""
+    step = max(1, known.num_rows // _PROBED)
+    some = known.take(list(range(0, known.num_rows, step))[:_PROBED])
+    probed = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*given.by, "t_ms")
+    before = probed.t_ms.lag().over(group_by=given.by, order_by=probed.t_ms)
+    spaced = probed.mutate(spacing=probed.t_ms - before)
+    spaced = spaced.filter(spaced.spacing > 0)
+    counted = spaced.group_by("spacing").agg(number=spaced.count()).order_by("spacing")
+    with reading(given.name):
+        rows = engine.arrow(counted)
+    if not rows.num_rows:
+        error = InputError(
+            given.name, None, None, None, "no series has two readings: how far apart are they?"
+        )
+        error.add_note("say it: --cadence 30s")
+        raise error
+    return most_frequent(rows["spacing"].to_pylist(), rows["number"].to_pylist())
+
+
+def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
+    """The most frequent spacing, where clocks are not exact.
+
+    Spacings within a twentieth of one are taken for the same; of the most frequent ones it is the median.
+
+    Args:
+        spacings: All different, in order, above 0.
+        counts: How often each is there.
+    """
+    values = numpy.fromiter(spacings, numpy.int64)
+    numbers = numpy.fromiter(counts, numpy.int64)
+    sums = numpy.concatenate([[0], numpy.cumsum(numbers)])
+    low = numpy.searchsorted(values, values * 0.95, "left")
+    high = numpy.searchsorted(values, values * 1.05, "right")
+    best = int(numpy.argmax(sums[high] - sums[low]))
+    middle = (sums[low[best]] + sums[high[best]] + 1) // 2
+    return int(values[numpy.searchsorted(sums[1:], middle, "left")])
+
+
+def _nothing(given: Readings, discards: Discards, outside: int) -> InputError:
+    if outside:
+        return InputError(
+            given.name, None, None, None, f"all {outside:,} readings are outside of the times asked for"
+        )
+    said = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
+    return InputError(given.name, None, None, None, f"no reading can be used ({said})")

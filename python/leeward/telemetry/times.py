@@ -1,0 +1,56 @@
+"""Times as options give them: so long before another, or a date."""
+
+import re
+from datetime import UTC, datetime
+
+from leeward import _native
+from leeward.errors import InputError
+
+
+def moment(argument: str, text: str, before_ms: int) -> int:
+    """A time in milliseconds since 1970.
+
+    Args:
+        argument: What gives it, for errors.
+        text: How long before `before_ms` (`30d`, `6h`), or a date, with a time or without, in UTC unless it
+            says otherwise.
+        before_ms: What the first is before.
+
+    Raises:
+        InputError: It is neither.
+    """
+    given = text.strip()
+    if re.match(r"\d{4}-\d", given, re.ASCII):
+        try:
+            at = datetime.fromisoformat(given)
+            at = at if at.tzinfo else at.replace(tzinfo=UTC)
+            return round(at.timestamp() * 1000)
+        except (ValueError, OverflowError):
+            raise _wrong(argument, text) from None
+    try:
+        length = _native.seconds(given)
+    except InputError:
+        raise _wrong(argument, text) from None
+    if not 0 <= length * 1000 <= before_ms:
+        raise InputError(argument, None, None, None, f"`{text}`: before 1970")
+    return before_ms - round(length * 1000)
+
+
+def length_ms(argument: str, text: str) -> int:
+    """A length of time in milliseconds, from 1.
+
+    Raises:
+        InputError: It is none.
+    """
+    try:
+        made = round(_native.seconds(text) * 1000)
+    except InputError as error:
+        raise InputError(argument, None, None, None, error.message) from None
+    if not 1 <= made <= 86_400_000:
+        raise InputError(argument, None, None, None, f"`{text}`: expected from 1ms to 1d")
+    return made
+
+
+def _wrong(argument: str, text: str) -> InputError:
+    expected = "expected a time with a unit (30d, 6h) or a date (2026-01-31, 2026-01-31T12:00Z)"
+    return InputError(argument, None, None, None, f"`{text}`: {expected}")
