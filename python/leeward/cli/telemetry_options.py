@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.cli.options import given_by, one_of, place
-from leeward.cli.progress import patience
+from leeward.cli.progress import patience, progress
 from leeward.engines import EngineName
 
 if TYPE_CHECKING:
@@ -140,4 +140,5 @@ def gather(
             cadence=cadence,
             http=http,
             keep=keep,
+            progress=progress,
         )

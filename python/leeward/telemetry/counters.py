@@ -5,8 +5,8 @@ Readings of a series are put in order of time. From one to the next::
     grew = value - value before
     bits = grew x bits of one
 
-A counter that went back was restarted, unless it has 32 bits and went over the top: then it grew by 2^32 more.
-How often it went over the top cannot be seen; the least number of times is taken that the speed allows.
+A counter that went back was restarted, unless it has 32 bits and went over the top: then it grew by 2^32
+more. How often it went over the top cannot be seen; the least number of times is taken that the speed allows.
 """
 
 from dataclasses import dataclass

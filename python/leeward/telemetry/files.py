@@ -42,8 +42,8 @@ class Readings:
     """Readings as they stand in files, in one shape.
 
     Attributes:
-        table: `key` (the texts of its labels), `way` (`in` or `out`, where there are several), `t_ms` (null if
-            it is no time), `value` (bits per second, or what a counter counted; null if it is no number),
+        table: `key` (the texts of its labels), `way` (`in` or `out`, where there are several), `t_ms` (null
+            if it is no time), `value` (bits per second, or what a counter counted; null if it is no number),
             `speed` (bits per second that it can carry, or null).
         ways: The ways that are there: `in` and `out`, or `load`.
         labels: The names of the labels of keys.
@@ -158,6 +158,10 @@ def _files(paths: Sequence[str | PathLike[str]]) -> list[Path]:
     return files
 
 
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
 def _head(path: Path) -> _Head:
     """Reads the beginning of a file.
 
@@ -170,8 +174,7 @@ def _head(path: Path) -> _Head:
         if magic == b"PAR1":
             return _parquet_head(path)
         compressed = magic[:2] == b"\x1f\x8b"
-        opened = cast("IO[bytes]", gzip.open(path) if compressed else path.open("rb"))
-        with opened:
+        with cast("IO[bytes]", (gzip.open if compressed else open)(path, "rb")) as opened:
             text = opened.read(_LONGEST)
         lines = text.decode("utf-8-sig", errors="strict" if len(text) < _LONGEST else "ignore").splitlines()
     except OSError as error:
@@ -258,10 +261,10 @@ def _part(engine: Engine, files: list[Path], head: _Head, found: Layout) -> Read
             for way, column in found.values.items()
         ]
         every = ibis.union(*ways) if several else ways[0]
-        unit = max(COUNTERS.get(column.unit, 1) for column in found.values.values())
+        of = max(COUNTERS.get(column.unit, 1) for column in found.values.values())
         speeds = found.speed is not None
         return Readings(
-            every, tuple(found.values), found.labels, found.counter, found.width, unit, speeds, name
+            every, tuple(found.values), found.labels, found.counter, found.width, of, speeds, name
         )
 
 
@@ -279,17 +282,17 @@ def _number(column: Any, kind: str) -> Any:
         if kind == "float64":
             return text.try_cast("float64")
         # A counter that is written with a point or an exponent is a number too.
-        return text.try_cast("int64").fill_null(_whole(text.try_cast("float64")))
+        return text.try_cast("int64").fill_null(whole(text.try_cast("float64")))
     if not of.is_numeric():
         raise ValueError(f"a column of {of}; expected numbers")
     if kind == "float64":
         return column.cast("float64")
-    if of.is_integer() and not of == ibis.dtype("uint64"):
+    if of.is_integer() and of != ibis.dtype("uint64"):
         return column.cast("int64")
-    return _whole(column.cast("float64"))
+    return whole(column.cast("float64"))
 
 
-def _whole(number: Any) -> Any:
+def whole(number: Any) -> Any:
     """Numbers without their fraction; null where they are none, or beyond what a counter may be."""
     within = (number >= -9e18) & (number <= 9e18) & ~number.isnan()
     return within.ifelse(number, ibis.null("float64")).floor().cast("int64")
@@ -310,7 +313,7 @@ def _milliseconds(table: ibis.Table, head: _Head, found: Layout) -> Any:
     if of.is_integer() and unit in ("s", "ms"):
         return column.cast("int64") * (1000 if unit == "s" else 1)
     number = _number(column, "float64") * ibis.literal(TIMES[unit], "float64")
-    return _whole(number + 0.5)
+    return whole(number + 0.5)
 
 
 def _time_unit(head: _Head, column: str) -> str:

@@ -19,6 +19,7 @@ from leeward.telemetry.times import length_ms, moment
 
 if TYPE_CHECKING:
     from leeward import Cluster
+    from leeward.telemetry.prometheus import Progress
 
 DAY_MS = 86_400_000
 """What Prometheus is asked for unless it is said otherwise."""
@@ -37,6 +38,7 @@ def read(
     http: str | PathLike[str] | None = None,
     keep: str | PathLike[str] | None = None,
     now_ms: int | None = None,
+    progress: "Progress | None" = None,
 ) -> Samples:
     """What the links of a cluster were seen to carry.
 
@@ -55,6 +57,7 @@ def read(
         keep: A folder for what Prometheus answered, so that it need not be asked twice; by default one in the
             user's cache.
         now_ms: What time it is; by default the clock's.
+        progress: Shows how far asking Prometheus is.
 
     Returns:
         Samples, in no order, without duplicates or overlaps. What was left out or mended is counted.
@@ -75,10 +78,10 @@ def read(
     discards = Discards()
     given: Readings
     if prometheus:
-        from leeward.telemetry.fetch import fetched
+        from leeward.telemetry.prometheus import fetched
 
         begin = last - DAY_MS if first is None else first
-        given = fetched(engine, prometheus, known, begin, last, http, keep)
+        given = fetched(engine, prometheus, known, (begin, last, now), http, keep, progress)
         period = Period(begin, last, now)
     else:
         given = readings(engine, paths, known.columns)

@@ -1,7 +1,7 @@
 """What the columns of a telemetry file mean, by their names or as a map file says.
 
-Files are *long*, a row for each reading of a link or port, or *wide*, a row for each time and a column for each
-link. Readings are rates, or counters that only grow.
+Files are *long*, a row for each reading of a link or port, or *wide*, a row for each time and a column for
+each link. Readings are rates, or counters that only grow.
 """
 
 import re
@@ -50,6 +50,15 @@ _SPEED = {
     "bandwidth_gbps": "Gbps",
     "speed_bytes": "B/s",
     "node_network_speed_bytes": "B/s",
+}
+
+
+_ONE = {
+    "bps": ("load", "bps", False),
+    "octets": ("load", "octets", True),
+    "counter_octets": ("load", "octets", True),
+    "counter_bits": ("load", "bits", True),
+    **{f"if{hc}{way}octets": (way, "octets", True) for hc in ("", "hc") for way in ("in", "out")},
 }
 
 
@@ -110,7 +119,6 @@ def layout(file: str, columns: Sequence[str], said: Said | None = None) -> Layou
     """
     said = said or Said()
     plain = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in columns}
-    # As it is spelled, `_time` has nothing but its letters in common with `time`.
     for name in [
         *said.labels,
         *(column.name for column in (said.time, said.speed, *said.values.values()) if column),
@@ -149,7 +157,7 @@ def _time(file: str, plain: dict[str, str]) -> Column:
     for unit, known in _TIME.items():
         for name in known:
             for column, text in plain.items():
-                if column == name or text == name:
+                if name in (column, text):
                     return Column(column, unit)
     raise _wrong(file, None, f"no column of times, such as `t_s`; there are: {_few(list(plain))}")
 
@@ -190,23 +198,16 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
 def _reading(text: str) -> tuple[str, str, bool]:
     """The way, the unit and whether it is a counter, of a column's plain name."""
     text = text.removesuffix("_total").removeprefix("node_network_")
-    found = re.fullmatch(r"if(?:hc)?(in|out)octets", text)
-    if found:
-        return found[1], "octets", True
-    if text == "bps":
-        return "load", "bps", False
-    if text in ("counter_octets", "octets", "counter_bits"):
-        return "load", "bits" if text.endswith("bits") else "octets", True
+    if text in _ONE:
+        return _ONE[text]
     for way, words in _WAYS.items():
         for units, unit in _RATE.items():
             if re.fullmatch(rf"(?:{words})_(?:{units})", text):
                 return way, unit, False
-        if way != "load" and re.fullmatch(
-            rf"(?:{words})_(?:bytes|octets)|(?:bytes|octets)_(?:{words})", text
-        ):
-            return way, "octets", True
-        if way != "load" and re.fullmatch(rf"(?:{words})_bits|bits_(?:{words})", text):
-            return way, "bits", True
+        for units, unit in (("bytes|octets", "octets"), ("bits", "bits")):
+            # `load` is a rate.
+            if way != "load" and re.fullmatch(rf"(?:{words})_(?:{units})|(?:{units})_(?:{words})", text):
+                return way, unit, True
     return "", "", False
 
 

@@ -1,8 +1,8 @@
 """Samples of series to samples of links: capacities, and links that are several ports.
 
-What a link of several ports carries is the sum over its ports, and so is what it can carry: if half of them are
-down or not seen, its capacity is half. Their readings are seldom of the same moment, so those within a cadence
-are taken together.
+What a link of several ports carries is the sum over its ports, and so is what it can carry: if half of them
+are down or not seen, its capacity is half. Their readings are seldom of the same moment, so those within a
+cadence are taken together.
 """
 
 import ibis
@@ -18,8 +18,8 @@ def of_links(
 ) -> ibis.Table:
     """Samples by link: the columns of `samples.COLUMNS`.
 
-    Where a port's speed is not known, it is the cluster's, a port's part of it each. A port whose speed is 0 is
-    down: it has no capacity.
+    Where a port's speed is not known, it is the cluster's, a port's part of it each. A port whose speed is 0
+    is down: it has no capacity.
 
     Args:
         engine: Where they are.

@@ -1,8 +1,8 @@
 """Map files: which labels of ports are which links, which metrics to ask for, and what columns mean.
 
 A port of a switch sees a link from its own end: of a ToR's port to the spine, what comes in is the rack's
-downlink and what goes out its uplink. Rules say so, once for all ports whose labels match. Several ports may be
-one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
+downlink and what goes out its uplink. Rules say so, once for all ports whose labels match. Several ports may
+be one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
 """
 
 import difflib

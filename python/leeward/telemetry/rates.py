@@ -1,8 +1,9 @@
 """Rates to samples: each rate stands for the time since the reading before, which is the cadence.
 
 Whether any reading is there twice is told in one pass without a sort. Time has a place for each cadence
-or somewhat less, and 32 of them are the bits of a number. If no two readings of a series share a place, the sum of
-their bits is no more than their union. Only where it is more are readings put in order and looked at one by one.
+or somewhat less, and 32 of them are the bits of a number. If no two readings of a series share a place, the
+sum of their bits is no more than their union. Only where it is more are they put in order and looked at one
+by one.
 """
 
 from typing import Any

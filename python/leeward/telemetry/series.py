@@ -1,4 +1,4 @@
-"""Series: the readings of one port one way. What does not count is told, and which links they are looked up."""
+"""Series: the readings of one port one way. What does not count is told, and of which links they are."""
 
 import math
 from collections.abc import Iterable
@@ -98,8 +98,8 @@ def series(
     for row in rows:
         most = row["most"]
         if most is not None and MOST_CAPACITY < most < math.inf:
-            said = f"{_said(given, row)}: a speed of {most:g} bps: more than {MOST_CAPACITY:g}; is its unit right?"
-            raise InputError(given.name, None, None, None, said)
+            message = f"{_said(given, row)}: a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: its unit?"
+            raise InputError(given.name, None, None, None, message)
         reason = REASONS[row["reason"]]
         if reason and reason != "outside":
             discards.count(reason, row["number"], _said(given, row))

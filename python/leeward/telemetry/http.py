@@ -1,0 +1,304 @@
+"""Questions to Prometheus' HTTP API, one at a time, asked again while the server is busy.
+
+https://prometheus.io/docs/prometheus/latest/querying/api/
+"""
+
+import base64
+import http.client
+import json
+import math
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward.errors import InputError
+
+TIMEOUT_S = 120.0
+"""How long one answer may take to begin."""
+PATIENCE_S = 300.0
+"""How long a server that is busy is asked again."""
+FIRST_WAIT_S = 1.0
+"""Before a question is asked again; doubled each time."""
+LONGEST_WAIT_S = 60.0
+MOST_BYTES = 512 * 2**20
+"""Of an answer."""
+_BUSY = (408, 429, 502, 503, 504)
+_FIELDS = ("basic_auth", "authorization", "http_headers", "tls_config")
+
+
+class TooMuchError(Exception):
+    """A server refuses a question since its answer would be too large."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach a server.
+
+    Attributes:
+        headers: Sent with each question.
+        tls: How its certificate is checked.
+    """
+
+    headers: dict[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Prometheus server.
+
+    Attributes:
+        url: Its address, to which `/api/v1/...` is added.
+        access: How to reach it.
+        sleep: Waits so many seconds.
+        clock: Seconds from any origin.
+    """
+
+    url: str
+    access: Access = field(default_factory=Access)
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def ask(self, path: str, **question: str | list[str]) -> Any:
+        """The `data` of an answer.
+
+        Args:
+            path: Below `/api/v1/`, such as `query`.
+            question: Parameters.
+
+        Raises:
+            InputError: The server cannot be reached, refuses, or does not answer as Prometheus would.
+            TooMuchError: It would be too much.
+        """
+        body = urllib.parse.urlencode(question, doseq=True).encode()
+        url = f"{self.url}/api/v1/{path}"
+        # Selectors are longer than an address may be; names of labels are asked for by GET alone.
+        if path.startswith("label/"):
+            request = urllib.request.Request(f"{url}?{body.decode()}", headers=self.access.headers)
+        else:
+            request = urllib.request.Request(url, data=body, headers=self.access.headers)
+        start, wait = self.clock(), FIRST_WAIT_S
+        while True:
+            why, asked = "", 0.0
+            try:
+                return self._answer(request)
+            except urllib.error.HTTPError as error:
+                status, text = error.code, _beginning(error)
+                if status not in _BUSY:
+                    self._refused(status, text)
+                why, asked = f"it answers {status}: {text}".strip(": "), _retry_after(error)
+            except ssl.SSLCertVerificationError as error:
+                raise self._unsafe(error) from None
+            except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+                reason = getattr(error, "reason", error)
+                if isinstance(reason, ssl.SSLCertVerificationError):
+                    raise self._unsafe(reason) from None
+                if isinstance(reason, ConnectionRefusedError) or "Name or service" in str(reason):
+                    # Nobody is there, or nobody of this name: waiting would not help.
+                    raise self._unreachable(reason) from None
+                why = str(reason) or type(reason).__name__
+            pause = min(max(wait, asked), LONGEST_WAIT_S)
+            if self.clock() - start + pause > PATIENCE_S:
+                raise self._unreachable(f"for {self.clock() - start:.0f} s, {why}")
+            self.sleep(pause)
+            wait *= 2
+
+    def _answer(self, request: urllib.request.Request) -> Any:
+        opener = urllib.request.build_opener(
+            _NoRedirect, urllib.request.HTTPSHandler(context=self.access.tls)
+        )
+        with opener.open(request, timeout=TIMEOUT_S) as response:
+            text = response.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise TooMuchError
+        try:
+            answer = json.loads(text)
+        except (ValueError, RecursionError):
+            raise self.strange(text[:80].decode(errors="replace")) from None
+        if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
+            raise self.strange(text[:80].decode(errors="replace"))
+        return answer["data"]
+
+    def _refused(self, status: int, text: str) -> None:
+        if status in (400, 422) and any(
+            word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
+        ):
+            raise TooMuchError
+        error = InputError(self.url, None, None, None, f"the server answers {status}: {text}".rstrip(": "))
+        if status in (401, 403):
+            error.add_note("say who asks: --http FILE, with basic_auth or authorization")
+        elif status in (301, 302, 307, 308, 404):
+            error.add_note("expected the address of a Prometheus server, with its path if it has one")
+        raise error
+
+    def _unreachable(self, reason: object) -> InputError:
+        error = InputError(self.url, None, None, None, f"cannot be reached: {reason}")
+        error.add_note(f"curl {self.url}/api/v1/query?query=up")
+        return error
+
+    def _unsafe(self, reason: ssl.SSLCertVerificationError) -> InputError:
+        message = f"its certificate cannot be trusted: {reason.verify_message}"
+        error = InputError(self.url, None, None, None, message)
+        error.add_note("say who signs it: --http FILE, with tls_config and ca_file")
+        return error
+
+    def strange(self, text: str) -> InputError:
+        """The error about an answer that Prometheus would not give."""
+        message = f"it does not answer as Prometheus would: `{' '.join(text.split())}`"
+        error = InputError(self.url, None, None, None, message)
+        error.add_note("expected the address of a Prometheus server, with its path if it has one")
+        return error
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A password must not go where an answer points."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
+    """A server by its address.
+
+    Raises:
+        InputError: It is none, or the file that says how to reach it is not right.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url.strip())
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or any(letter in url.strip() for letter in " \t\r\n") or parts.query or parts.fragment:
+        raise InputError("prometheus", None, None, None, f"`{url}`: expected an address: http://prom:9090")
+    if parts.username is not None:
+        error = InputError(
+            "prometheus", None, None, None, "a password in an address is seen by everyone here"
+        )
+        error.add_note("put it in a file: --http FILE, with basic_auth")
+        raise error
+    return Server(url.strip().rstrip("/"), Access() if http_file is None else read_access(http_file))
+
+
+def read_access(path: str | PathLike[str]) -> Access:
+    """Reads how to reach a server, as promtool's `--http.config.file` says it.
+
+    Fields: `basic_auth` (`username`, and `password` or `password_file`), `authorization` (`type`, and
+    `credentials` or `credentials_file`), `http_headers` (for each name its value, or a list of one),
+    `tls_config` (`ca_file`, `cert_file`, `key_file`, `insecure_skip_verify`). Files are beside it unless
+    their paths are whole.
+
+    Raises:
+        InputError: It cannot be read, or a field of it is not right.
+    """
+    name, folder = str(path), Path(path).parent
+    try:
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(name, None, None, None, getattr(error, "strerror", None) or "not text") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or "not readable as YAML"
+        raise InputError(name, mark and mark.line + 1, None, None, why) from None
+    fields = _fields(name, "", given, _FIELDS)
+    headers: dict[str, str] = {}
+    for header, value in _fields(name, "http_headers", fields.get("http_headers", {}), None).items():
+        one = value[0] if isinstance(value, list) and len(value) == 1 else value
+        headers[header] = _text(name, f"http_headers.{header}", one)
+    if "basic_auth" in fields:
+        at = "basic_auth"
+        basic = _fields(name, at, fields[at], ("username", "password", "password_file"))
+        who = _text(name, f"{at}.username", basic.get("username"))
+        pair = f"{who}:{_secret(name, folder, at, basic, 'password')}".encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    if "authorization" in fields:
+        at = "authorization"
+        given = _fields(name, at, fields[at], ("type", "credentials", "credentials_file"))
+        kind = _text(name, f"{at}.type", given.get("type", "Bearer"))
+        headers["Authorization"] = f"{kind} {_secret(name, folder, at, given, 'credentials')}"
+    for header, text in headers.items():
+        if not (header + text).isascii() or any(ord(letter) < 32 for letter in header + text):
+            raise InputError(name, None, None, header, "a header has a letter that it may not have")
+    return Access(headers, _tls(name, folder, fields.get("tls_config")))
+
+
+def _tls(name: str, folder: Path, given: Any) -> ssl.SSLContext | None:
+    if given is None:
+        return None
+    at = "tls_config"
+    fields = _fields(name, at, given, ("ca_file", "cert_file", "key_file", "insecure_skip_verify"))
+    try:
+        ca = fields.get("ca_file")
+        context = ssl.create_default_context(cafile=None if ca is None else str(folder / str(ca)))
+        if "cert_file" in fields:
+            key = fields.get("key_file")
+            context.load_cert_chain(
+                folder / str(fields["cert_file"]), None if key is None else folder / str(key)
+            )
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError(name, None, None, at, f"a certificate cannot be read: {why}") from None
+    skip = fields.get("insecure_skip_verify", False)
+    if not isinstance(skip, bool):
+        raise InputError(name, None, None, f"{at}.insecure_skip_verify", "expected true or false")
+    if skip:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _fields(name: str, at: str, given: Any, known: tuple[str, ...] | None) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise InputError(name, None, None, at or None, "expected fields with values")
+    for one in given:
+        if known is not None and one not in known:
+            field_name = f"{at}.{one}".strip(".")
+            raise InputError(name, None, None, field_name, f"no such field; expected {', '.join(known)}")
+    return {str(one): value for one, value in given.items()}
+
+
+def _text(name: str, at: str, value: Any) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
+        raise InputError(name, None, None, at, "expected a text")
+    return str(value)
+
+
+def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], what: str) -> str:
+    """A secret, or what a file of it holds."""
+    if f"{what}_file" not in fields:
+        return _text(name, f"{at}.{what}", fields.get(what))
+    file = folder / _text(name, f"{at}.{what}_file", fields[f"{what}_file"])
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not text"
+        raise InputError(name, None, None, f"{at}.{what}_file", f"{file}: {why}") from None
+
+
+def _beginning(error: urllib.error.HTTPError) -> str:
+    """What a server says of an error, in short."""
+    try:
+        text = error.read(100_000).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return ""
+    try:
+        return str(json.loads(text)["error"])[:300]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return " ".join(text.split())[:120]
+
+
+def _retry_after(error: urllib.error.HTTPError) -> float:
+    """Seconds that a server asks to wait; a date counts as nothing said."""
+    try:
+        seconds = float(error.headers.get("Retry-After", "0"))
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

@@ -1,0 +1,341 @@
+"""Counters from Prometheus, in pieces that are kept, so that a second run asks for what is missing alone.
+
+Counters are asked for by range selectors (`ifHCInOctets[6h]`), which give every reading as it was scraped, at
+its own time. `query_range` would repeat a reading at each step until the next or for five minutes, at the time
+of the step: rates made of that are off by the distance of the scrape from the step, and restarts between steps
+are not seen. It is used for speeds, which seldom change.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow
+from pyarrow import parquet
+
+from leeward.data.folder import folder as user_folder
+from leeward.errors import InputError
+from leeward.files import check_folder, whole_file
+from leeward.telemetry.engine import Engine
+from leeward.telemetry.files import Readings, reading, whole
+from leeward.telemetry.http import Server, TooMuchError, server
+from leeward.telemetry.mapping import Map, nearest
+from leeward.telemetry.units import COUNTERS, RATES
+
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+"""Shows how far something is: what it is, and its number of steps."""
+
+POINTS = 1_000_000
+"""In one answer, or thereabouts."""
+LENGTHS_MS = tuple(60_000 * minutes for minutes in (1440, 360, 120, 30, 10))
+"""Of pieces."""
+LEAST_MS = 300_000
+"""A piece that is still too large is split by label, and no longer by time."""
+SPEED_STEP_MS = 300_000
+"""How often speeds are looked at."""
+LATE_MS = 600_000
+"""What is younger may not be all there yet, and is asked for again."""
+LABEL = "instance"
+"""By which pieces are split."""
+SCHEMA = pyarrow.schema(
+    [
+        ("labels", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
+        ("t_ms", pyarrow.int64()),
+        ("value", pyarrow.float64()),
+    ]
+)
+"""Of a piece: labels as JSON, sorted by name."""
+_TAIL = "tail.parquet"
+
+
+def fetched(
+    engine: Engine,
+    url: str,
+    known: Map,
+    period: tuple[int, int, int],
+    http: str | PathLike[str] | None = None,
+    keep: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Readings:
+    """Readings from a Prometheus server.
+
+    Args:
+        engine: What will read them.
+        url: The server's address.
+        known: Says what to ask for.
+        period: From when on, up to when, and what time it is, in milliseconds since 1970.
+        http: A file that says how to reach it.
+        keep: A folder for its answers; by default in the user's cache.
+        progress: Shows how far it is.
+
+    Raises:
+        InputError: The server cannot be reached or has nothing of the kind, or an argument is not right.
+    """
+    asked = server(url, http)
+    if known.metrics is None:
+        error = InputError("map", None, None, None, "it does not say which counters to ask Prometheus for")
+        error.add_note("--map examples/telemetry/snmp_exporter.yaml, say: its field `prometheus`")
+        raise error
+    place = Path(keep) if keep is not None else user_folder() / "prometheus"
+    place = place / hashlib.sha256(asked.url.encode()).hexdigest()[:12]
+    check_folder(place, "keep")
+    wanted = [(way, query, False) for way, query in known.metrics.queries.items()]
+    if known.metrics.speed is not None:
+        wanted.append(("speed", known.metrics.speed, True))
+    begin, last, _ = period
+    jobs = []
+    for way, query, steps in wanted:
+        # A speed that is missing is taken from the cluster, and counted.
+        if not _there(asked, query, begin, last) and not steps:
+            raise _absent(asked, query, begin, last)
+        folder = place / hashlib.sha256(f"{steps} {query}".encode()).hexdigest()[:16]
+        jobs.append((way, query, steps, folder, _missing(asked, query, steps, folder, begin, last)))
+    total = sum(len(pieces) for *_, pieces in jobs)
+    show = nullcontext(lambda _: None) if progress is None or not total else progress(f"asking {url}", total)
+    with show as advance:
+        for _, query, steps, folder, pieces in jobs:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / _TAIL).unlink(missing_ok=True)
+            for start, end in pieces:
+                # What changes while it is read would be missed for good.
+                name = _TAIL if end > period[2] - LATE_MS else f"{start}-{end}.parquet"
+                _store(folder / name, asked, query, steps, start, end)
+                advance(1)
+    tables = {way: _table(engine, folder) for way, _, _, folder, _ in jobs}
+    return _readings(engine, asked, known, tables)
+
+
+def _readings(engine: Engine, asked: Server, known: Map, tables: dict[str, ibis.Table]) -> Readings:
+    """Pieces as readings, each with the speed of its port at the time."""
+    metrics = known.metrics
+    assert metrics is not None
+    ways = [
+        table.select(
+            key=table.labels,
+            **({"way": ibis.literal(way)} if len(metrics.queries) > 1 else {}),
+            t_ms=table.t_ms,
+            value=whole(table.value),
+        )
+        for way, table in tables.items()
+        if way != "speed"
+    ]
+    every = ibis.union(*ways) if len(ways) > 1 else ways[0]
+    if "speed" in tables:
+        speeds = tables["speed"]
+        speed = speeds.value * RATES[metrics.speed_unit]
+        window = {"group_by": speeds.labels, "order_by": speeds.t_ms}
+        before = speeds.value.lag().over(**window)
+        marked = speeds.mutate(speed=speed, before=before)
+        changes = marked.filter(marked.before.isnull() | (marked.before != marked.value))
+        window = {"group_by": changes.labels, "order_by": changes.t_ms}
+        beginning = changes.t_ms.lag().over(**window).isnull()
+        spans = changes.select(
+            labels=changes.labels,
+            speed=changes.speed,
+            # What a port can carry before it is first seen is what it is seen to carry then.
+            since=beginning.ifelse(-(2**62), changes.t_ms),
+            until=changes.t_ms.lead().over(**window).fill_null(2**62),
+        )
+        with reading(asked.url):
+            spans = engine.keep(spans)
+        within = [every.key == spans.labels, every.t_ms >= spans.since, every.t_ms < spans.until]
+        every = every.left_join(spans, within).select(*every.columns, "speed")
+    else:
+        every = every.mutate(speed=ibis.null("float64"))
+    return Readings(
+        every,
+        tuple(metrics.queries),
+        ("labels",),
+        True,
+        metrics.width,
+        COUNTERS[metrics.unit],
+        "speed" in tables,
+        asked.url,
+    )
+
+
+def _table(engine: Engine, folder: Path) -> ibis.Table:
+    files = sorted(one for one in folder.glob("*.parquet") if not one.name.startswith("."))
+    if not files:
+        return engine.table(SCHEMA.empty_table().cast(_plain()))
+    table = engine.parquet(files)
+    return table.select(labels=table.labels.cast("string"), t_ms=table.t_ms, value=table.value)
+
+
+def _plain() -> pyarrow.Schema:
+    return pyarrow.schema(
+        [("labels", pyarrow.string()), ("t_ms", pyarrow.int64()), ("value", pyarrow.float64())]
+    )
+
+
+def _there(asked: Server, query: str, begin: int, last: int) -> bool:
+    """Whether a server has any series of a selector."""
+    question = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
+    return bool(_texts(asked, asked.ask("label/__name__/values", **question)))
+
+
+def _absent(asked: Server, query: str, begin: int, last: int) -> InputError:
+    """Says what a server has instead."""
+    question = {"start": _seconds(begin), "end": _seconds(last)}
+    names = _texts(asked, asked.ask("label/__name__/values", **question))
+    wanted = re.split(r"[{\s]", query)[0]
+    if wanted in names:
+        message = f"`{query}`: it has `{wanted}`, but not with these labels in these times"
+    elif not names:
+        message = f"`{query}`: it has no metric at all in these times"
+    else:
+        words = [name for name in names if re.search("octets|bytes|receive|transmit", name, re.IGNORECASE)]
+        near = [*nearest(wanted, names, 5), *sorted(words)]
+        shown = list(dict.fromkeys(near or sorted(names)))[:8]
+        message = f"`{query}`: there is no such metric among {len(names):,}; there are: {', '.join(shown)}"
+    error = InputError(asked.url, None, None, None, message)
+    error.add_note("the field `prometheus` of a map file says what to ask for")
+    return error
+
+
+def _missing(
+    asked: Server, query: str, steps: bool, folder: Path, begin: int, last: int
+) -> list[tuple[int, int]]:
+    """Pieces of time that are not kept yet."""
+    gaps, at = [], begin
+    for start, end in sorted(_kept(folder)):
+        if start > at:
+            gaps.append((at, min(start, last)))
+        at = max(at, end)
+        if at >= last:
+            break
+    if at < last:
+        gaps.append((at, last))
+    length = _length(asked, query, steps, begin, last) if gaps else LENGTHS_MS[0]
+    pieces = []
+    for gap_start, gap_end in gaps:
+        start = gap_start
+        while start < gap_end:
+            # Whole multiples, so that runs for other times ask for the same pieces.
+            end = min(gap_end, start - start % length + length)
+            if end > start:
+                pieces.append((start, end))
+            start = end
+    return pieces
+
+
+def _kept(folder: Path) -> Iterator[tuple[int, int]]:
+    for file in folder.glob("*.parquet"):
+        found = re.fullmatch(r"(\d{1,15})-(\d{1,15})\.parquet", file.name, re.ASCII)
+        if found:
+            yield int(found[1]), int(found[2])
+
+
+def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> int:
+    """How long pieces may be for answers of about `POINTS`."""
+    if steps:
+        counted, most = f"count({query}) * {3_600_000 // SPEED_STEP_MS}", 0.0
+    else:
+        counted, most = f"sum(count_over_time({query}[1h]))", 0.0
+    for at in (last, (begin + last) // 2):
+        for one in _results(asked, asked.ask("query", query=counted, time=_seconds(at)), "vector"):
+            try:
+                most = max(most, float(one["value"][1]))
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise asked.strange(str(one)[:80]) from None
+    return next((length for length in LENGTHS_MS if most * length <= POINTS * 3.6e6), LENGTHS_MS[-1])
+
+
+def _store(path: Path, asked: Server, query: str, steps: bool, start: int, end: int) -> None:
+    """Keeps a piece, whole or not."""
+    with whole_file(path) as temporary, parquet.ParquetWriter(temporary, SCHEMA) as writer:
+        for table in _pieces(asked, query, steps, start, end):
+            writer.write_table(table)
+
+
+def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Iterator[pyarrow.Table]:
+    """Readings after `start` up to `end`, split until no answer is too large."""
+    try:
+        if steps:
+            question = {
+                "start": _seconds(start + 1),
+                "end": _seconds(end),
+                "step": f"{SPEED_STEP_MS / 1000:g}",
+            }
+            answer = asked.ask("query_range", query=query, **question)
+        else:
+            answer = asked.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))
+    except TooMuchError:
+        if end - start > LEAST_MS:
+            middle = (start + end) // 2
+            yield from _pieces(asked, query, steps, start, middle)
+            yield from _pieces(asked, query, steps, middle, end)
+            return
+        for part in _parts(asked, query, start, end):
+            yield from _pieces(asked, part, steps, start, end)
+        return
+    yield _as_table(asked, _results(asked, answer, "matrix"), start, end)
+
+
+def _parts(asked: Server, query: str, start: int, end: int) -> Iterator[str]:
+    """A selector in two halves by a label."""
+    question = {"match[]": query, "start": _seconds(start), "end": _seconds(end)}
+    values = sorted(_texts(asked, asked.ask(f"label/{LABEL}/values", **question)))
+    if len(values) < 2:
+        message = f"`{query}`: five minutes of it are too much for one answer"
+        raise InputError(asked.url, None, None, None, message)
+    half = len(values) // 2
+    for some in (values[:half], values[half:]):
+        pattern = "|".join(re.escape(value) for value in some)
+        matcher = f"{LABEL}=~{json.dumps(pattern)}"
+        text = query.strip()
+        if text.endswith("}"):
+            inside = text[:-1].rstrip().removesuffix(",")
+            yield f"{inside}{'' if inside.endswith('{') else ','}{matcher}}}"
+        else:
+            yield f"{text}{{{matcher}}}"
+
+
+def _as_table(asked: Server, results: list[dict[str, Any]], start: int, end: int) -> pyarrow.Table:
+    """Readings of an answer after `start` up to `end`."""
+    parts = []
+    for result in results:
+        try:
+            labels = {str(name): str(text) for name, text in result["metric"].items() if name != "__name__"}
+            times = [round(float(at) * 1000) for at, _ in result["values"]]
+            values = [float(value) for _, value in result["values"]]
+            within = [number for number, at in enumerate(times) if start < at <= end]
+            said = json.dumps(labels, sort_keys=True, ensure_ascii=False)
+            columns = {
+                "labels": pyarrow.DictionaryArray.from_arrays(
+                    pyarrow.array([0] * len(within), pyarrow.int32()), pyarrow.array([said])
+                ),
+                "t_ms": pyarrow.array([times[number] for number in within], pyarrow.int64()),
+                "value": pyarrow.array([values[number] for number in within], pyarrow.float64()),
+            }
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, pyarrow.ArrowException):
+            raise asked.strange(str(result)[:80]) from None
+        parts.append(pyarrow.table(columns, SCHEMA))
+    return pyarrow.concat_tables(parts).unify_dictionaries() if parts else SCHEMA.empty_table()
+
+
+def _results(asked: Server, answer: Any, kind: str) -> list[dict[str, Any]]:
+    if not isinstance(answer, dict) or answer.get("resultType") != kind:
+        raise asked.strange(str(answer)[:80])
+    results = answer.get("result")
+    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+        raise asked.strange(str(answer)[:80])
+    return results
+
+
+def _texts(asked: Server, answer: Any) -> list[str]:
+    if answer is None:
+        return []
+    if not isinstance(answer, list) or not all(isinstance(one, str) for one in answer):
+        raise asked.strange(str(answer)[:80])
+    return answer
+
+
+def _seconds(at_ms: int) -> str:
+    return f"{at_ms // 1000}.{at_ms % 1000:03d}"
