@@ -89,13 +89,17 @@ clean: ## Remove what was built and installed here
 prerequisites:
 	@scripts/prerequisites
 
+.PHONY: servers
+servers:
+	@scripts/servers
+
 .PHONY: test-rust
 test-rust: build
 	@mkdir -p target
 	$(CARGO_TEST) -- --show-output 2>&1 | tee target/test-rust.log
 
 .PHONY: test-python
-test-python: build
+test-python: build servers
 	@mkdir -p target
 	$(BIN)/pytest 2>&1 | tee target/test-python.log
 

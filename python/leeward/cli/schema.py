@@ -5,16 +5,18 @@ from typing import Annotated
 import typer
 
 from leeward import _native
+from leeward.cli.output import print_json
 
 EXAMPLES = """\b
 Examples:
   leeward schema cluster > cluster.schema.json
   leeward schema scenario
+  leeward schema telemetry-map
 """
 
-Kind = Annotated[
-    str, typer.Argument(metavar="KIND", help=f"One of: {', '.join(_native.schemas())}.", show_default=False)
-]
+MAP = "telemetry-map"
+KINDS = [*_native.schemas(), MAP]
+Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of: {', '.join(KINDS)}.", show_default=False)]
 
 
 def schema(kind: Kind) -> None:
@@ -22,6 +24,11 @@ def schema(kind: Kind) -> None:
 
     An editor that checks YAML completes fields with it and marks mistakes.
     """
-    if kind not in _native.schemas():
-        raise typer.BadParameter(f"`{kind}`: expected one of {', '.join(_native.schemas())}")
-    print(_native.schema(kind))
+    if kind not in KINDS:
+        raise typer.BadParameter(f"`{kind}`: expected one of {', '.join(KINDS)}")
+    if kind == MAP:
+        from leeward.telemetry.schema import schema as of_maps
+
+        print_json(of_maps())
+    else:
+        print(_native.schema(kind))

@@ -87,7 +87,7 @@ def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, n
         "int8"
     )
     judged = stepped.mutate(
-        fate=fate, twice=stepped.narrow & (stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST)
+        fate=fate, twice=ibis.literal(counter.width == 32) & (stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST)
     )
     kept = engine.keep(judged.drop("value", "again", "narrow", "possible"))
     with reading(name):

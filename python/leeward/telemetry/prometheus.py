@@ -1,9 +1,9 @@
 """Counters from Prometheus, in pieces that are kept, so that a second run asks for what is missing alone.
 
-Counters are asked for by range selectors (`ifHCInOctets[6h]`), which give every reading as it was scraped, at
-its own time. `query_range` would repeat a reading at each step until the next or for five minutes, at the time
-of the step: rates made of that are off by the distance of the scrape from the step, and restarts between steps
-are not seen. It is used for speeds, which seldom change.
+Counters are asked for by range selectors (`ifHCInOctets[6h]`), which give every reading as it was scraped,
+at its own time. `query_range` would repeat a reading at each step until the next or for five minutes, at the
+time of the step: rates made of that are off by the distance of the scrape from the step, and restarts between
+steps are not seen. It is used for speeds, which seldom change.
 """
 
 import hashlib

@@ -185,7 +185,7 @@ def _labels(given: Readings, key: str | None) -> dict[str, str]:
 
 def _said(given: Readings, row: dict[str, Any]) -> str:
     labels = _labels(given, row["key"])
-    text = ", ".join(f"{name}={value}" for name, value in labels.items())
+    text = ", ".join(f"{name}={value}" for name, value in labels.items()) or "no name"
     return text if row["way"] == "load" else f"{text}, {row['way']}"
 
 

@@ -1,0 +1,82 @@
+"""The JSON schema of map files, which `leeward schema telemetry-map` prints."""
+
+from typing import Any
+
+from leeward.telemetry.units import COUNTERS, RATES, TIMES
+
+
+def schema() -> dict[str, Any]:
+    """The schema of a map file (see `mapping`)."""
+    patterns = {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"type": "string"},
+        "description": "For each label a pattern (Python's) that must match all of its text.",
+    }
+
+    def one_of(words: Any, says: str) -> dict[str, Any]:
+        return {"enum": list(words), "description": says}
+
+    def column(units: Any) -> dict[str, Any]:
+        return _record({"column": _text("Its name."), "unit": one_of(units, "Its unit.")}, ["column"])
+
+    ways = {
+        "in": "what comes into a port",
+        "out": "what goes out of a port",
+        "load": "what a link carries",
+    }
+    width = {"enum": [32, 64], "description": "Bits of the counters."}
+    reading = {way: column([*RATES, *COUNTERS]) for way in ways}
+    properties = {
+        "prometheus": _record(
+            {
+                **{way: _text(f"The selector of a counter of {says}.") for way, says in ways.items()},
+                "unit": one_of(COUNTERS, "Of the counters; octets unless it is said."),
+                "speed": _text("The selector of what a port can carry."),
+                "speed_unit": one_of(RATES, "Of the speed; Mbps unless it is said."),
+                "counter_bits": width,
+            },
+            [],
+        ),
+        "columns": _record(
+            {
+                "time": column(TIMES),
+                "labels": {"type": "array", "items": _text("A column of labels.")},
+                **reading,
+                "speed": column(RATES),
+                "wide": one_of([*RATES, *COUNTERS], "Each column is a link; the unit of all of them."),
+                "counter_bits": width,
+            },
+            [],
+        ),
+        "links": {
+            "type": "array",
+            "description": "The first rule whose labels all match counts.",
+            "items": _record(
+                {
+                    "match": patterns,
+                    **{
+                        way: _text(f"The link that carries {says}: {{label}}, {{group}}, {{group-1}}.")
+                        for way, says in ways.items()
+                    },
+                },
+                ["match"],
+            ),
+        },
+        "ignore": {"type": "array", "items": patterns, "description": "Ports that are no links."},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Telemetry map",
+        "description": "Which labels are which links, and what to ask Prometheus for.",
+        **_record(properties, []),
+    }
+
+
+def _record(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    made = {"type": "object", "properties": properties, "additionalProperties": False}
+    return made | ({"required": required} if required else {})
+
+
+def _text(says: str) -> dict[str, Any]:
+    return {"type": "string", "minLength": 1, "description": says}

@@ -1,0 +1,194 @@
+"""Raw counters to samples: what was planted comes back, whatever happened to the counters."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from leeward import Cluster
+from leeward.telemetry import Engine, Samples, read, windows
+
+T = 1_700_000_000_000
+CLUSTER = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "10Gbps"})
+STEP = 10_000
+MOST = 10**9
+"""Octets in a step that 10 Gbit/s allows, less a quarter."""
+
+Steps = list[tuple[int, str]]
+"""What a link carries in each step, in octets, and what happens to its reading at the end of it."""
+steps = st.lists(
+    st.tuples(st.integers(0, MOST), st.sampled_from(["", "", "", "", "lost", "twice", "restart", "order"])),
+    min_size=4,
+    max_size=40,
+)
+
+
+class Planted:
+    """A counter's readings, and the bits that must come back."""
+
+    def __init__(self, drawn: Steps, start: int, top: int) -> None:
+        self.rows = [(T, start)]
+        self.bits = self.resets = self.twice = self.wraps = 0
+        value, seen, carried, restarted, lost = start, start, 0, False, 0
+        for number, (octets, fate) in enumerate(drawn, 1):
+            if fate == "restart":
+                value, restarted = 0, True
+            else:
+                value += octets
+                carried += octets
+            # Two steps at most without a reading: more is a gap.
+            if fate == "lost" and lost < 2 and not restarted:
+                lost += 1
+                continue
+            lost = 0
+            shown = value % top
+            self.rows.append((T + STEP * number, shown))
+            if fate == "twice":
+                self.rows.append(self.rows[-1])
+                self.twice += 1
+            if restarted and shown < seen:
+                self.resets += 1
+            elif restarted:
+                # Nobody can see that it restarted: it grew.
+                self.bits += 8 * (shown - seen)
+            else:
+                self.bits += 8 * carried
+                self.wraps += shown < seen
+            seen, carried, restarted = shown, 0, False
+        if any(fate == "order" for _, fate in drawn):
+            self.rows.reverse()
+
+
+def taken(engine: Engine, folder: Any, planted: list[Planted], width: int | None = None) -> Samples:
+    links = ["r0:uplink", "r1:downlink"]
+    name = "ifInOctets" if width == 32 else "rx_octets"
+    rows = [(link, *row) for link, one in zip(links, planted, strict=False) for row in one.rows]
+    columns = {
+        "link": [row[0] for row in rows],
+        "t_ms": [row[1] for row in rows],
+        name: [row[2] for row in rows],
+    }
+    parquet.write_table(pyarrow.table(columns), folder / "a.parquet")
+    (folder / "map.yaml").write_text("links:\n  - {match: {link: (?P<name>.*)}, in: '{name}'}\n")
+    return read(CLUSTER, [folder / "a.parquet"], map=folder / "map.yaml", engine=engine, cadence="10s")
+
+
+def every(samples: Samples) -> list[dict[str, int]]:
+    return samples.engine.arrow(samples.table.order_by("link", "t_ms")).to_pylist()
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=60)
+@given(drawn=st.lists(steps, min_size=1, max_size=2), start=st.integers(5 * 10**9, 2**60))
+def test_bits_are_what_was_carried_through_restarts_losses_repeats_and_any_order(
+    tmp_path_factory: Any, drawn: list[Steps], start: int
+) -> None:
+    planted = [Planted(one, start, 2**63) for one in drawn]
+    samples = taken(Engine.duckdb(threads=1), tmp_path_factory.mktemp("counters"), planted)
+    found = every(samples)
+    assert sum(row["bits"] for row in found) == sum(one.bits for one in planted)
+    counts = samples.discards.counts
+    assert counts.get("reset", 0) == sum(one.resets for one in planted)
+    assert counts.get("duplicate", 0) == sum(one.twice for one in planted)
+    assert set(counts) <= {"reset", "duplicate"}
+    ends: dict[int, int] = {}
+    for row in found:
+        assert row["t_ms"] - row["span_ms"] >= ends.get(row["link"], 0), "samples overlap"
+        ends[row["link"]] = row["t_ms"]
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=60)
+@given(drawn=steps, start=st.integers(0, 2**32 - 1))
+def test_counters_of_32_bits_go_over_the_top_and_lose_nothing(
+    tmp_path_factory: Any, drawn: Steps, start: int
+) -> None:
+    # At half the speed a restart is seldom taken for going over the top; here there are none.
+    once = [(octets, "" if fate == "restart" else fate) for octets, fate in drawn]
+    planted = Planted(once, start, 2**32)
+    samples = taken(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32)
+    assert sum(row["bits"] for row in every(samples)) == planted.bits
+    assert samples.discards.counts.get("wrap-32", 0) == planted.wraps
+
+
+def test_a_restart_of_32_bits_is_told_by_what_the_speed_allows(tmp_path: Any) -> None:
+    planted = Planted([(10, ""), (10, "restart"), (10, ""), (10, "")], 10**6, 2**32)
+    samples = taken(Engine.duckdb(threads=1), tmp_path, [planted], 32)
+    assert samples.discards.counts == {"reset": 1}
+
+
+def test_a_gap_is_no_sample_and_a_jump_is_none(tmp_path: Any) -> None:
+    rows = [(T + STEP * step, 10**6 * step) for step in range(30) if not 10 < step < 20]
+    planted = Planted([], 0, 2**63)
+    planted.rows = [
+        *rows,
+        (T + STEP * 30, 10**15),
+        *((T + STEP * step, 10**15 + step) for step in range(31, 40)),
+    ]
+    samples = taken(Engine.duckdb(threads=1), tmp_path, [planted])
+    assert samples.discards.counts == {"gap": 1, "too-fast": 1}
+    assert len(every(samples)) == 19 - 1 + 9
+
+
+def test_a_series_that_is_always_too_fast_has_a_wrong_unit_and_is_kept_to_be_told(tmp_path: Any) -> None:
+    planted = Planted([], 0, 2**63)
+    planted.rows = [(T + STEP * step, 10**11 * step) for step in range(40)]
+    samples = taken(Engine.duckdb(threads=1), tmp_path, [planted])
+    assert not samples.discards.counts
+    ppm = samples.engine.arrow(windows(samples).table)["ppm"].to_pylist()
+    assert set(ppm) == {8_000_000}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Engine]:
+    if shutil.which("java") is None:
+        pytest.skip("no java: nothing for Spark to run on")
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield Engine.spark()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_both_engines_take_the_same_from_the_same(spark: Engine, tmp_path: Any) -> None:
+    fates = ["", "twice", "", "lost", "", "restart", "order"]
+    planted = [
+        Planted(
+            [(number * 7919 % MOST, fates[(number * seed) % 7]) for number in range(1, 60)], 10**10, 2**63
+        )
+        for seed in (1, 3)
+    ]
+    narrow = Planted([(number * 10**7 % MOST, "") for number in range(1, 60)], 2**32 - 5, 2**32)
+    for given_planted, width in ((planted, None), ([narrow], 32)):
+        ours, theirs = (
+            taken(engine, tmp_path, given_planted, width) for engine in (Engine.duckdb(threads=1), spark)
+        )
+        assert every(ours) == every(theirs)
+        assert ours.discards.counts == theirs.discards.counts
+        tables = [
+            one.samples.engine.arrow(one.table.order_by("link", "start_ms")).to_pylist()
+            for one in (windows(ours), windows(theirs))
+        ]
+        assert tables[0] == tables[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_both_engines_take_the_same_from_csv(spark: Engine, tmp_path: Any) -> None:
+    lines = [f"r{step % 2}:uplink,{step * 1e6},{T // 1000 + 15 * (step // 2)}" for step in range(200)]
+    lines += [
+        "r0:uplink,x,1700000000",
+        "r0:uplink,1,never",
+        "r9:uplink,1,1700000000",
+        "r1:uplink,-1,1700000000",
+    ]
+    lines += [lines[7], lines[8]]
+    (tmp_path / "a.csv").write_text("\n".join(["link,load_bps,t_s", *lines]) + "\n")
+    ours, theirs = (read(CLUSTER, [tmp_path / "a.csv"], engine=one) for one in (Engine.duckdb(), spark))
+    assert every(ours) == every(theirs)
+    assert ours.discards.counts == theirs.discards.counts
