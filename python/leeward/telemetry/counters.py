@@ -86,9 +86,8 @@ def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, n
     fate = ibis.cases((stepped.grew < 0, 1), (stepped.span_ms > counter.gap_ms, 2), (jump, 3), else_=0).cast(
         "int8"
     )
-    judged = stepped.mutate(
-        fate=fate, twice=ibis.literal(counter.width == 32) & (stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST)
-    )
+    often = stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST
+    judged = stepped.mutate(fate=fate, twice=ibis.literal(counter.width == 32) & often)
     kept = engine.keep(judged.drop("value", "again", "narrow", "possible"))
     with reading(name):
         tally = engine.arrow(

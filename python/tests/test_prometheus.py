@@ -1,0 +1,343 @@
+"""Telemetry from a Prometheus server: a real one with a month of it, and ones that misbehave."""
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leeward import Cluster, InputError
+from leeward.telemetry import Samples, read
+from leeward.telemetry.http import Server, TooMuchError, read_access, server
+
+DAY = 86_400
+END = 1_763_800_000
+SCRAPE = 300
+RACKS, PORTS = 3, 2
+MAP = """
+prometheus: {in: 'ifHCInOctets{job="snmp"}', out: 'ifHCOutOctets{job="snmp"}', speed: ifHighSpeed}
+links:
+  - {match: {instance: 'tor-(?P<rack>r\\d+)'}, in: '{rack}:downlink', out: '{rack}:uplink'}
+"""
+CLUSTER = Cluster({"racks": RACKS, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "40Gbps"})
+
+
+def octets(rack: int, port: int, way: str, step: int) -> int:
+    """What a port carried in a step: made up, and stated here."""
+    return (1 + rack + 2 * port + (way == "Out")) * 10**8 * (5 if step % 288 in range(100, 112) else 1)
+
+
+def openmetrics() -> Iterator[str]:
+    """A month of a small fabric. A port restarts its counters at half time, and another loses its speed."""
+    steps = range(30 * DAY // SCRAPE)
+    for way in ("In", "Out"):
+        yield f"# TYPE ifHC{way}Octets gauge"
+        for rack in range(RACKS):
+            for port in range(PORTS):
+                value = 0
+                for step in steps:
+                    value = 0 if (rack, port, step) == (0, 0, len(steps) // 2) else value
+                    value += octets(rack, port, way, step)
+                    at = END - 30 * DAY + SCRAPE * step + rack
+                    labels = f'job="snmp",instance="tor-r{rack}",ifName="Ethernet{port}"'
+                    yield f"ifHC{way}Octets{{{labels}}} {value} {at}"
+    yield "# TYPE ifHighSpeed gauge"
+    for rack in range(RACKS):
+        for port in range(PORTS):
+            for step in steps:
+                at = END - 30 * DAY + SCRAPE * step + rack
+                speed = 0 if (rack, port) == (2, 1) and step >= len(steps) // 2 else 20_000
+                yield f'ifHighSpeed{{job="snmp",instance="tor-r{rack}",ifName="Ethernet{port}"}} {speed} {at}'
+    yield "# EOF"
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: Any) -> Iterator[str]:
+    """The address of a Prometheus that runs here."""
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        pytest.skip("no prometheus or promtool: as root, apt-get install prometheus")
+    place = tmp_path_factory.mktemp("prometheus")
+    (place / "month.om").write_text("\n".join(openmetrics()) + "\n")
+    blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
+    subprocess.run([*blocks, place / "month.om", place / "data"], check=True, capture_output=True)
+    (place / "prometheus.yml").write_text("global: {}\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = subprocess.Popen(
+        [
+            "prometheus",
+            f"--config.file={place}/prometheus.yml",
+            f"--storage.tsdb.path={place}/data",
+            "--storage.tsdb.retention.time=100y",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--log.level=error",
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"{url}/-/ready"):
+                    break
+            except OSError:
+                time.sleep(0.1)
+        else:
+            pytest.fail("prometheus did not become ready")
+        yield url
+    finally:
+        running.terminate()
+        running.wait()
+
+
+def month(url: str, folder: Path, **given: Any) -> Samples:
+    (folder / "map.yaml").write_text(given.pop("text", MAP))
+    given = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
+    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **given)
+
+
+def by_link(samples: Samples) -> dict[str, int]:
+    names = samples.links["name"].to_pylist()
+    summed = samples.table.group_by("link").agg(bits=lambda table: table.bits.sum()).order_by("link")
+    return {names[row["link"]]: int(row["bits"]) for row in samples.engine.arrow(summed).to_pylist()}
+
+
+def test_a_month_of_a_fabric_comes_back_bit_by_bit(prometheus: str, tmp_path: Path) -> None:
+    samples = month(prometheus, tmp_path)
+    steps = 30 * DAY // SCRAPE
+    # The first reading of rack 0 is at the beginning, and not after it: the second is where it starts.
+    wanted = {
+        f"r{rack}:{link}": 8
+        * sum(
+            octets(rack, port, way, step)
+            for port in range(PORTS)
+            for step in range(2 if rack == 0 else 1, steps)
+            if (rack, port, step) != (0, 0, steps // 2)
+        )
+        for rack in range(RACKS)
+        for link, way in (("downlink", "In"), ("uplink", "Out"))
+    }
+    assert by_link(samples) == wanted
+    assert (samples.cadence_ms, samples.discards.counts) == (1000 * SCRAPE, {"reset": 2})
+
+
+def test_a_port_without_speed_halves_the_links_capacity(prometheus: str, tmp_path: Path) -> None:
+    samples = month(prometheus, tmp_path)
+    number = samples.links["name"].to_pylist().index("r2:uplink")
+    table = samples.table.filter(samples.table.link == number).order_by("t_ms")
+    capacities = samples.engine.arrow(table)["capacity_bps"].to_pylist()
+    half = len(capacities) // 2
+    assert (set(capacities[: half - 2]), set(capacities[half + 2 :])) == ({40 * 10**9}, {20 * 10**9})
+
+
+def test_a_second_run_asks_for_what_is_missing_alone(prometheus: str, tmp_path: Path) -> None:
+    pieces: list[int] = []
+
+    def counted(_: str, total: int) -> Any:
+        from contextlib import nullcontext
+
+        pieces.append(total)
+        return nullcontext(lambda _: None)
+
+    first = month(prometheus, tmp_path, progress=counted)
+    kept = sorted((tmp_path / "kept").rglob("*-*.parquet"))
+    kept[3].unlink()
+    again = month(prometheus, tmp_path, progress=counted)
+    assert pieces[0] > 30
+    # What is missing, and the last minutes, which may not have been all there.
+    assert pieces[1] <= 1 + 3
+    assert by_link(first) == by_link(again)
+
+
+def test_a_metric_that_is_not_there_is_told_with_those_that_are(prometheus: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there are: ifHCInOctets, ifHCOutOctets"):
+        month(prometheus, tmp_path, text=MAP.replace("ifHCInOctets", "ifInOctetts"))
+    with pytest.raises(InputError, match="not with these labels"):
+        month(prometheus, tmp_path, text=MAP.replace("snmp", "snmq"))
+    with pytest.raises(InputError, match="nearest: r0:uplink"):
+        month(
+            prometheus,
+            tmp_path,
+            text=MAP.replace("{rack}:uplink", "{rack}-uplink").replace("{rack}:down", "x"),
+        )
+
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@pytest.fixture
+def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
+    """Starts servers that answer the n-th question as told."""
+    started = []
+
+    def start(answer: Callable[[int, str], Answer]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            asked = 0
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                status, headers, text = answer(Handler.asked, f"{self.path} {body} {dict(self.headers)}")
+                Handler.asked += 1
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST  # noqa: N815 - likewise
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        made = HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        started.append(made)
+        return f"http://127.0.0.1:{made.server_port}"
+
+    yield start
+    for made in started:
+        made.shutdown()
+        made.server_close()
+
+
+def good(data: Any) -> Answer:
+    return 200, {}, json.dumps({"status": "success", "data": data}).encode()
+
+
+def test_a_busy_server_is_asked_again_as_late_as_it_says(fake: Any) -> None:
+    url = fake(lambda asked, _: (503, {"Retry-After": "7"}, b"busy") if asked < 2 else good([1]))
+    waits: list[float] = []
+    assert Server(url, sleep=waits.append).ask("query", query="up") == [1]
+    assert waits == [7.0, 7.0]
+
+
+def test_waits_grow_and_end_with_a_clear_error(fake: Any) -> None:
+    url = fake(lambda *_: (429, {}, b"slow down"))
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    with pytest.raises(InputError, match="for 243 s, it answers 429: slow down"):
+        Server(url, sleep=sleep, clock=lambda: now[0]).ask("query", query="up")
+
+
+def test_nobody_there_is_told_at_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(InputError, match="cannot be reached"):
+            Server(f"http://127.0.0.1:{free.getsockname()[1]}", sleep=pytest.fail).ask("query", query="up")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"<html>", b"[" * 100_000, b'{"status": "success"}', b'{"status": "error", "data": 1}', b"\xff"],
+)
+def test_an_answer_that_is_none_of_prometheus_is_told(fake: Any, text: bytes) -> None:
+    url = fake(lambda *_: (200, {}, text))
+    with pytest.raises(InputError, match="does not answer as Prometheus would"):
+        Server(url).ask("query", query="up")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        3,
+        [3],
+        [{}],
+        [{"metric": {}, "values": [[1]]}],
+        [{"metric": {}, "values": [["x", "1"]]}],
+        [{"metric": {}, "values": [[1e300, "1"]]}],
+        [{"metric": {}, "values": [[1, None]]}],
+        [{"metric": [], "values": []}],
+    ],
+)
+def test_hostile_answers_are_told_and_nothing_of_them_is_kept(fake: Any, tmp_path: Path, result: Any) -> None:
+    def answer(_: int, question: str) -> Answer:
+        if "__name__" in question:
+            return good(["ifHCInOctets"])
+        if "count" in question:
+            return good({"resultType": "vector", "result": []})
+        return good({"resultType": "matrix", "result": result})
+
+    with pytest.raises(InputError, match="does not answer as Prometheus would"):
+        month(fake(answer), tmp_path)
+    assert not list((tmp_path / "kept").rglob("*.parquet"))
+
+
+def test_what_is_too_much_is_split_by_time_and_then_by_label(fake: Any, tmp_path: Path) -> None:
+    def answer(_: int, question: str) -> Answer:
+        if "__name__" in question:
+            return good(["ifHCInOctets"])
+        if "label%2Finstance" in question or "label/instance" in question:
+            return good(["tor-r0", "tor-r1"])
+        if "count" in question:
+            return good({"resultType": "vector", "result": []})
+        if "instance%3D~" not in question:
+            return 422, {}, b'{"status":"error","error":"query processing would load too many samples"}'
+        rack = "r0" if "r0" in question else "r1"
+        values = [[END - 30 * step, str(10**6 * (100 - step))] for step in range(20, 0, -1)]
+        labels = {"__name__": "x", "instance": f"tor-{rack}", "ifName": "Ethernet0"}
+        return good({"resultType": "matrix", "result": [{"metric": labels, "values": values}]})
+
+    text = MAP.replace(", speed: ifHighSpeed", "").replace(""", out: 'ifHCOutOctets{job="snmp"}'""", "")
+    samples = month(fake(answer), tmp_path, since="10min", text=text)
+    assert by_link(samples) == {"r0:downlink": 8 * 18 * 10**6, "r1:downlink": 8 * 18 * 10**6}
+
+
+def test_refusals_say_what_to_do(fake: Any) -> None:
+    for status, hint in ((401, "--http"), (404, "address"), (302, "address")):
+        url = fake(lambda *_, status=status: (status, {"Location": "http://elsewhere"}, b""))
+        with pytest.raises(InputError) as error:
+            Server(url).ask("query", query="up")
+        assert hint in error.value.__notes__[0]
+    with pytest.raises(TooMuchError):
+        Server(fake(lambda *_: (422, {}, b'{"error": "too many samples"}'))).ask("query", query="up")
+
+
+def test_who_asks_is_said_in_a_file(fake: Any, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("secret\n")
+    (tmp_path / "http.yaml").write_text(
+        "basic_auth: {username: me, password_file: password}\nhttp_headers: {X-Scope-OrgID: [team]}\n"
+    )
+    seen: list[str] = []
+    url = fake(lambda _, question: seen.append(question) or good([]))
+    server(url, tmp_path / "http.yaml").ask("query", query="up")
+    assert "Basic bWU6c2VjcmV0" in seen[0]
+    assert "team" in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("basic_auth: {username: me}", "basic_auth.password: expected a text"),
+        ("authorization: {credentials_file: nowhere}", "authorization.credentials_file"),
+        ('authorization: {credentials: "a\\nb"}', "letter that it may not have"),
+        ("tls_config: {ca_file: nowhere}", "tls_config: a certificate cannot be read"),
+        ("basic: {}", "basic: no such field"),
+        ("[", "expected the node content"),
+    ],
+)
+def test_a_bad_file_of_access_says_where(tmp_path: Path, text: str, wrong: str) -> None:
+    (tmp_path / "http.yaml").write_text(text)
+    with pytest.raises(InputError) as error:
+        read_access(tmp_path / "http.yaml")
+    assert wrong in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "prom", "ftp://prom", "http://", "http://me:pw@prom", "http://prom:x", "http://a?b"]
+)
+def test_what_is_no_address_is_told(url: str) -> None:
+    with pytest.raises(InputError):
+        server(url)
