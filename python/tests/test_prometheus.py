@@ -101,8 +101,8 @@ def prometheus(tmp_path_factory: Any) -> Iterator[str]:
 
 def month(url: str, folder: Path, **given: Any) -> Samples:
     (folder / "map.yaml").write_text(given.pop("text", MAP))
-    given = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
-    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **given)
+    asked: dict[str, Any] = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
+    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **asked)
 
 
 def by_link(samples: Samples) -> dict[str, int]:
@@ -233,10 +233,13 @@ def test_waits_grow_and_end_with_a_clear_error(fake: Any) -> None:
 
 
 def test_nobody_there_is_told_at_once() -> None:
+    def never(_: float) -> None:
+        pytest.fail("it waits for nobody")
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         with pytest.raises(InputError, match="cannot be reached"):
-            Server(f"http://127.0.0.1:{free.getsockname()[1]}", sleep=pytest.fail).ask("query", query="up")
+            Server(f"http://127.0.0.1:{free.getsockname()[1]}", sleep=never).ask("query", query="up")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +314,12 @@ def test_who_asks_is_said_in_a_file(fake: Any, tmp_path: Path) -> None:
         "basic_auth: {username: me, password_file: password}\nhttp_headers: {X-Scope-OrgID: [team]}\n"
     )
     seen: list[str] = []
-    url = fake(lambda _, question: seen.append(question) or good([]))
+
+    def answer(_: int, question: str) -> Answer:
+        seen.append(question)
+        return good([])
+
+    url = fake(answer)
     server(url, tmp_path / "http.yaml").ask("query", query="up")
     assert "Basic bWU6c2VjcmV0" in seen[0]
     assert "team" in seen[0]

@@ -47,7 +47,9 @@ class Engine:
         }
         given = {name: value for name, value in settings.items() if value is not None}
         # Order is asked for where it matters; keeping that of the input would cost memory.
-        return Engine(EngineName.DUCKDB, ibis.duckdb.connect(**given, preserve_insertion_order=False))
+        connection = ibis.duckdb.connect(**given, preserve_insertion_order=False)
+        connection.raw_sql("SET TimeZone = 'UTC'")
+        return Engine(EngineName.DUCKDB, connection)
 
     @staticmethod
     def spark(session: Any = None) -> "Engine":

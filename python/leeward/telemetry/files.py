@@ -308,7 +308,7 @@ def _milliseconds(table: ibis.Table, head: _Head, found: Layout) -> Any:
     if not unit:
         unit = _time_unit(head, found.time.name)
     if unit == "iso":
-        stamp = column.strip().try_cast("timestamp('UTC')")
+        stamp = column.strip().try_cast("timestamp('UTC')").cast("timestamp")
         return stamp.epoch_seconds().cast("int64") * 1000 + stamp.millisecond().cast("int64")
     if of.is_integer() and unit in ("s", "ms"):
         return column.cast("int64") * (1000 if unit == "s" else 1)
