@@ -1,0 +1,253 @@
+"""All that is said of hotspots, from one set of samples."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import ibis
+import pyarrow
+
+from leeward.errors import InputError
+from leeward.hotspots import durations, hot
+from leeward.hotspots.causes import Causes, Tables, causes
+from leeward.hotspots.forecast import Forecast, forecast
+from leeward.hotspots.imbalance import Imbalance, imbalance
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import Discards, Windows, windows
+from leeward.telemetry.samples import Samples
+
+EXACT = 2**53
+"""Up to here a double holds every whole number."""
+CELLS = 168
+"""Columns of the heat map: the hours of a week."""
+STEPS = 6
+"""Of `analyze`, for who shows progress."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What was looked at.
+
+    Attributes:
+        first_ms: The start of the first interval; None if there is none.
+        end_ms: The end of the last.
+        interval_ms: The length of an interval.
+        cadence_ms: The usual time from a sample of a link to its next.
+        links: Links of the cluster.
+        seen: Links with an interval that is judged.
+        intervals: Link-intervals that are judged.
+        thin: Link-intervals that were seen for too short a time.
+        hot: Link-intervals that are hot.
+    """
+
+    first_ms: int | None
+    end_ms: int | None
+    interval_ms: int
+    cadence_ms: int
+    links: int
+    seen: int
+    intervals: int
+    thin: int
+    hot: int
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Hotspots of a fleet. Tables are sorted; the modules that make them say what their columns are.
+
+    Attributes:
+        settings: What words mean in it.
+        extent: What was looked at.
+        cross_sections: `hot.by_cross_section`.
+        kinds: `hot.by_kind`.
+        links: `hot.by_link`.
+        units: `hot.unit_errors`.
+        utilization: `hot.utilization`.
+        heat: `hot.heat`.
+        runs: `durations.named`.
+        durations: `durations.distribution`.
+        classes: `durations.by_class`.
+        causes: `causes.causes`.
+        imbalance: `imbalance.imbalance`.
+        forecast: `forecast.forecast`.
+        discards: What was left out.
+    """
+
+    settings: Settings
+    extent: Extent
+    cross_sections: pyarrow.Table
+    kinds: pyarrow.Table
+    links: pyarrow.Table
+    units: pyarrow.Table
+    utilization: pyarrow.Table
+    heat: pyarrow.Table
+    runs: pyarrow.Table
+    durations: pyarrow.Table
+    classes: pyarrow.Table
+    causes: Causes
+    imbalance: Imbalance
+    forecast: Forecast
+    discards: Discards
+
+    def tables(self) -> Mapping[str, pyarrow.Table]:
+        """All tables by name, as they are written to a folder and to JSON."""
+        made = {
+            "cross_sections": self.cross_sections,
+            "kinds": self.kinds,
+            "links": self.links,
+            "unit_errors": self.units,
+            "utilization": self.utilization,
+            "heat": self.heat,
+            "runs": self.runs,
+            "durations": self.durations,
+            "classes": self.classes,
+            "changes": self.causes.runs,
+            "causes": self.causes.by_cause,
+            "findings": self.causes.findings,
+            "split": self.causes.split,
+            "provision": self.causes.provision.racks,
+            "unevenness": self.imbalance.unevenness,
+            "cv": self.imbalance.cv,
+            "longer": self.imbalance.longer,
+            "stability": self.imbalance.stability,
+            "forecast": self.forecast.now,
+            "scores": _scores(self.forecast),
+        }
+        if self.causes.tasks is not None:
+            made |= {
+                "jobs": self.causes.tasks.jobs,
+                "racks": self.causes.tasks.racks,
+                "concentration": self.causes.tasks.concentrated,
+            }
+        if self.causes.served is not None:
+            made["served"] = self.causes.served
+        return made
+
+    def summary(self) -> dict[str, Any]:
+        """What is not a table: settings, extent, how forecasts did, discards."""
+        looked = self.causes.tasks
+        fleet = self.causes.provision
+        names = ("ahead_ms", "learnt", "scored", "base_rate", "used")
+        return {
+            "settings": asdict(self.settings),
+            "extent": asdict(self.extent),
+            "imbalance_interval_ms": self.imbalance.interval_ms,
+            "forecast": {name: getattr(self.forecast, name) for name in names},
+            "guideline": {"cpu_bps": fleet.cpu_bps, "disk_bps_per_tb": fleet.disk_bps_per_tb},
+            "correlation": None if looked is None or looked.correlation is None else list(looked.correlation),
+            "discards": [
+                {"reason": reason, "count": count, "examples": examples}
+                for reason, count, examples in self.discards
+            ],
+        }
+
+
+def analyze(
+    samples: Samples,
+    settings: Settings | None = None,
+    tables: Tables | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Analysis:
+    """Finds hotspots, how long they last, and why.
+
+    Args:
+        samples: Of the links of a cluster.
+        settings: Thresholds; the papers' by default.
+        tables: What else is known of the fleet.
+        advance: Called after each of `STEPS` steps.
+
+    Raises:
+        InputError: Nothing was seen, or a link carries more in an interval than can be counted exactly.
+    """
+    settings, tables = settings or Settings(), tables or Tables()
+    every = windows(samples, settings.interval_ms, settings.coverage)
+    advance()
+    bins = hot.histogram(every, settings)
+    extent = _extent(every, bins)
+    marked = durations.marked(every, settings)
+    runs = durations.runs(every, marked)
+    links = hot.by_link(every, bins, runs)
+    advance()
+    sections, kinds = hot.by_cross_section(every, bins), hot.by_kind(every, bins)
+    shown = hot.utilization(every, bins), hot.heat(every, CELLS)
+    advance()
+    found = causes(every, links, marked, runs, tables, settings)
+    advance()
+    uneven = imbalance(every, settings)
+    advance()
+    ahead = forecast(every, marked, settings)
+    advance()
+    return Analysis(
+        settings,
+        extent,
+        sections,
+        kinds,
+        links,
+        hot.unit_errors(links),
+        *shown,
+        durations.named(every, runs, settings),
+        durations.distribution(every, runs),
+        durations.by_class(every, runs, settings),
+        found,
+        uneven,
+        ahead,
+        samples.discards,
+    )
+
+
+def _extent(every: Windows, bins: ibis.Table) -> Extent:
+    engine, samples = every.samples.engine, every.samples
+    row = engine.arrow(
+        bins.agg(
+            first=bins.first_ms.min(),
+            last=bins.last_ms.max(),
+            seen=bins.link.nunique(),
+            intervals=bins.intervals.sum().cast("int64"),
+            hot=bins.hot.sum().cast("int64"),
+        )
+    ).to_pylist()[0]
+    most = engine.arrow(
+        every.table.agg(most=ibis.greatest(every.table.bits, every.table.capacity_bits).max())
+    )
+    thin = engine.arrow(every.thin.agg(n=every.thin.count()))["n"][0].as_py()
+    if row["first"] is None:
+        message = f"no link was seen for long enough in any of {thin:,} intervals"
+        error = InputError("telemetry", None, None, None, message)
+        error.add_note(
+            "--coverage says which share of an interval must be seen, --cadence how long a sample is"
+        )
+        raise error
+    if most["most"][0].as_py() >= EXACT:
+        message = f"a link could carry {most['most'][0].as_py():.1e} bits in an interval; at most 2^53"
+        error = InputError("telemetry", None, None, None, message)
+        error.add_note("shorten --interval")
+        raise error
+    return Extent(
+        row["first"],
+        row["last"] + every.interval_ms,
+        every.interval_ms,
+        samples.cadence_ms,
+        samples.links.num_rows,
+        row["seen"],
+        row["intervals"],
+        thin,
+        row["hot"],
+    )
+
+
+def _scores(made: Forecast) -> pyarrow.Table:
+    names = ("skill", "over_base")
+    rows = []
+    for score in made.scores:
+        row: dict[str, Any] = {"predictor": score.predictor, "brier": score.brier}
+        row |= {"precision": score.precision, "recall": score.recall}
+        for name in names:
+            value, low, high = getattr(score, name) or (None, None, None)
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        rows.append(row)
+    numbers = ["brier", "precision", "recall"]
+    numbers += [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
+    schema = pyarrow.schema(
+        [("predictor", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
+    )
+    return pyarrow.Table.from_pylist(rows, schema)

@@ -1,0 +1,206 @@
+"""Why links are hot, each cause with the numbers that speak for it (Hotspots, sections 3.2 to 3.4 and 4.3).
+
+What telemetry alone tells is in `changes`: whether a link's capacity fell or its load grew. The other causes
+need to know more of the fleet: what racks store and compute (`split`), which tasks they run (`tasks`), who
+asks them for what (`uplinks`). Where that is not given, or does not tell, the cause is `unknown`; nothing is
+guessed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import pyarrow
+
+from leeward.hotspots.causes import changes, split, tasks, uplinks
+from leeward.hotspots.causes.provision import CLASSES, Provision, provision
+from leeward.hotspots.causes.tasks import Tasks
+from leeward.hotspots.hot import TOR
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import Windows
+
+__all__ = ["Causes", "Provision", "Tables", "Tasks", "causes"]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What is known of a fleet besides its links; see `tables`. None: not known."""
+
+    split: ibis.Table | None = None
+    tasks: ibis.Table | None = None
+    requests: ibis.Table | None = None
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Causes of hotspots.
+
+    Attributes:
+        runs: Every run with its change, from `changes.named`.
+        by_cause: From `changes.by_cause`.
+        split: From `split.attribution`.
+        provision: What uplinks are provisioned for, and classes of racks by it.
+        tasks: What tasks tell; None if they are not known.
+        served: From `uplinks.served`; None if requests are not known.
+        findings: `subject` (a link, rack or job), `cause`, `hot` (hot intervals that it accounts for; null
+            where that cannot be said), `evidence`. Those with the most hot intervals first.
+    """
+
+    runs: pyarrow.Table
+    by_cause: pyarrow.Table
+    split: pyarrow.Table
+    provision: Provision
+    tasks: Tasks | None
+    served: pyarrow.Table | None
+    findings: pyarrow.Table
+
+
+def causes(
+    windows: Windows,
+    links: pyarrow.Table,
+    hot: ibis.Table,
+    runs: ibis.Table,
+    tables: Tables,
+    settings: Settings,
+) -> Causes:
+    """Looks for causes.
+
+    Args:
+        windows: Of all links.
+        links: From `hot.by_link`.
+        hot: Hot intervals, from `durations.marked`.
+        runs: From `durations.runs`.
+        tables: What else is known.
+        settings: Thresholds.
+    """
+    fleet = provision(windows.samples, settings)
+    changed = changes.changes(windows, runs, settings)
+    owned = split.attribution(windows, hot, tables.split, fleet, settings)
+    looked = None if tables.tasks is None else tasks.tasks(windows, links, tables.tasks, fleet, settings)
+    served = None if tables.requests is None else uplinks.served(windows, tables.requests, fleet)
+    of_runs = changes.named(windows, changed)
+    rows = [*_of_changes(of_runs), *_of_uplinks(links, fleet), *_of_split(owned)]
+    if looked is not None:
+        rows += _of_tasks(looked, links)
+    rows.sort(key=lambda row: (-(row["hot"] or 0), row["subject"], row["cause"]))
+    return Causes(
+        of_runs,
+        changes.by_cause(windows, changed),
+        owned,
+        fleet,
+        looked,
+        served,
+        pyarrow.Table.from_pylist(rows, _FINDINGS),
+    )
+
+
+def _of_changes(runs: pyarrow.Table) -> list[dict[str, Any]]:
+    """For each link and cause, of how many runs, with the numbers of the longest."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in runs.to_pylist():
+        found.setdefault((run["name"], run["cause"]), []).append(run)
+    made = []
+    for (name, cause), several in found.items():
+        longest = max(several, key=lambda run: (run["intervals"], -run["start_ms"]))
+        count = f"{len(several):,} runs, in the longest " if len(several) > 1 else ""
+        hot = sum(run["intervals"] for run in several)
+        made.append({"subject": name, "cause": cause, "hot": hot, "evidence": count + _changed(longest)})
+    return made
+
+
+def _changed(run: dict[str, Any]) -> str:
+    capacity, load = run["capacity_bps"], run["load_bps"]
+    if run["capacity_before_bps"] is None:
+        return f"{_gbps(load)} on {_gbps(capacity)}; nothing was seen of it before that hour"
+    before, most = run["capacity_before_bps"], run["load_before_bps"]
+    times = f", {load / most:.2f} times" if most else ""
+    return (
+        f"capacity {_gbps(capacity)}, {100 * capacity / before:.0f} % of the {_gbps(before)} before;"
+        f" load {_gbps(load)}{times} the most before ({_gbps(most)})"
+    )
+
+
+def _of_uplinks(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
+    """Hot racks whose uplink is too small for their disks."""
+    hot = _hot_by_rack(links)
+    return [
+        {
+            "subject": rack["rack"],
+            "cause": "low-uplink",
+            "hot": hot[rack["rack"]],
+            "evidence": f"{_gbps(rack['disk_bps_per_tb'])} of uplink per terabyte of disks,"
+            f" {100 * rack['normalized']:.0f} % of the guideline of {_gbps(fleet.disk_bps_per_tb or 0)}",
+        }
+        for rack in fleet.racks.to_pylist()
+        if rack["class"] == CLASSES[2] and hot.get(rack["rack"])
+    ]
+
+
+def _of_split(owned: pyarrow.Table) -> list[dict[str, Any]]:
+    made = []
+    for row in owned.to_pylist():
+        for owner in ("storage", "compute", "both"):
+            if not row[owner]:
+                continue
+            every = sum(row[name] for name in split.OWNERS)
+            both = row["storage_kbits"] + row["compute_kbits"]
+            share = (
+                f"; storage carried {100 * row['storage_kbits'] / both:.0f} % of their bits" if both else ""
+            )
+            evidence = (
+                f"{row[owner]:,} of {every:,} hot intervals {row['direction']}, of a capacity that is"
+                f" provisioned to {100 * row['storage_share']:.0f} % for storage{share}"
+            )
+            cause = {"both": "storage-and-compute"}.get(owner, owner)
+            made.append({"subject": row["rack"], "cause": cause, "hot": row[owner], "evidence": evidence})
+    return made
+
+
+def _of_tasks(looked: Tasks, links: pyarrow.Table) -> list[dict[str, Any]]:
+    hot = _hot_by_rack(links)
+    racks = looked.racks.to_pylist()
+    crowds = sorted(row["per_gbps"] for row in racks)
+    median = crowds[len(crowds) // 2] if crowds else 0.0
+    made = [
+        {
+            "subject": row["rack"],
+            "cause": "network-intensive-tasks",
+            "hot": hot[row["rack"]],
+            "evidence": f"{row['intensive_tasks']:.1f} network-intensive tasks, {row['per_gbps']:.2f} per"
+            f" Gb/s of uplink; {median:.2f} on the median rack",
+        }
+        for row in racks
+        if hot.get(row["rack"]) and row["per_gbps"] > 2 * median
+    ]
+    for row in looked.concentrated.to_pylist():
+        if row["concentrated"]:
+            evidence = (
+                f"{100 * row['share']:.0f} % of its tasks on {row['kind']} racks are on the"
+                f" {row['hot_racks']} hot ones, which have {100 * row['expected']:.0f} % of the hosts; it is"
+                f" {100 * row['traffic']:.0f} % of their traffic; {row['idle_without']} of"
+                f" {row['idle_racks']} idle racks of that kind hold none of it"
+            )
+            made.append({"subject": row["job"], "cause": "concentration", "hot": None, "evidence": evidence})
+    return made
+
+
+def _hot_by_rack(links: pyarrow.Table) -> dict[str, int]:
+    hot: dict[str, int] = {}
+    for link in links.select(["rack", "cross_section", "hot"]).to_pylist():
+        if link["cross_section"] == TOR:
+            hot[link["rack"]] = hot.get(link["rack"], 0) + link["hot"]
+    return hot
+
+
+def _gbps(rate: float) -> str:
+    return f"{rate / 1e9:,.3g} Gb/s"
+
+
+_FINDINGS = pyarrow.schema(
+    [
+        ("subject", pyarrow.string()),
+        ("cause", pyarrow.string()),
+        ("hot", pyarrow.int64()),
+        ("evidence", pyarrow.string()),
+    ]
+)

@@ -1,0 +1,119 @@
+"""What changed when a run of hot intervals began: the link's capacity, its load, or nothing (Hotspots, 3.4).
+
+A rollout that takes half of a rack's uplinks makes it hot although nobody sends more; a new application makes
+it hot at the capacity that it had. Of each run, its own mean capacity and load are held against the most that
+was seen of the link in any interval before the hour in which the run began:
+
+=================== ==================================================================================
+cause               when
+=================== ==================================================================================
+`capacity-loss`     capacity below 90 % of before, load not above 110 % of before, and with the capacity
+                    of before the link would not be hot
+`demand-growth`     capacity as before, load above 110 % of before
+`both`              capacity below 90 % and load above 110 % of before; or it is below, and the link
+                    would have been hot all the same
+`demand`            neither: the link is too small for what it carried before as well
+`unknown`           nothing was seen before
+=================== ==================================================================================
+
+Intervals above 105 % count for nothing here: their units are in doubt.
+"""
+
+import ibis
+import pyarrow
+
+from leeward.hotspots.settings import HOUR_MS, UNIT_PPM, Settings
+from leeward.telemetry import Windows
+
+CAUSES = ("capacity-loss", "demand-growth", "both", "demand", "unknown")
+
+
+def changes(windows: Windows, runs: ibis.Table, settings: Settings) -> ibis.Table:
+    """The cause of each run.
+
+    Args:
+        windows: All intervals.
+        runs: From `durations.runs`.
+        settings: Thresholds.
+
+    Returns:
+        `link`, `start_ms`, `end_ms`, `intervals`, `cause`, `capacity_bps` and `load_bps` (means over the
+        run's hot intervals), `capacity_before_bps` and `load_before_bps` (the most before it; null if nothing
+        was seen).
+    """
+    period = max(HOUR_MS, windows.interval_ms)
+    seen = windows.table.semi_join(runs.select("link"), "link")
+    seen = seen.filter(seen.ppm <= UNIT_PPM)
+    rated = seen.select(
+        "link",
+        hour=seen.start_ms // period,
+        capacity=_rate(seen.capacity_bits, seen.covered_ms),
+        load=_rate(seen.bits, seen.covered_ms),
+    )
+    hours = rated.group_by("link", "hour").agg(capacity=rated.capacity.max(), load=rated.load.max())
+    # Hours that a run began in may be in doubt themselves; then they have nothing of their own to add.
+    begun = runs.select("link", hour=runs.start_ms // period).distinct()
+    begun = begun.mutate(capacity=ibis.null("int64"), load=ibis.null("int64"))
+    every = hours.union(begun)
+    merged = every.group_by("link", "hour").agg(capacity=every.capacity.max(), load=every.load.max())
+    earlier = ibis.window(group_by="link", order_by="hour", preceding=(None, 1), following=None)
+    before = merged.select(
+        of="link",
+        hour="hour",
+        capacity_before_bps=merged.capacity.max().over(earlier),
+        load_before_bps=merged.load.max().over(earlier),
+    )
+    during = runs.mutate(
+        hour=runs.start_ms // period,
+        capacity_bps=_rate(runs.capacity_kbits, runs.covered_ms, 1e6),
+        load_bps=_rate(runs.kbits, runs.covered_ms, 1e6),
+    )
+    joined = during.left_join(before, [("link", "of"), ("hour", "hour")])
+    made = joined.mutate(cause=_cause(joined, settings))
+    return windows.samples.engine.keep(
+        made.select(
+            *("link", "start_ms", "end_ms", "intervals", "cause", "capacity_bps", "load_bps"),
+            *("capacity_before_bps", "load_before_bps"),
+        )
+    )
+
+
+def named(windows: Windows, table: ibis.Table) -> pyarrow.Table:
+    """Runs with the names of their links, in the order of links and time."""
+    engine = windows.samples.engine
+    places = engine.table(windows.samples.links).select("link", "name", "cross_section", "direction", "rack")
+    return engine.arrow(table.join(places, "link").order_by("link", "start_ms").drop("link"))
+
+
+def by_cause(windows: Windows, table: ibis.Table) -> pyarrow.Table:
+    """How much of each cross-section's hot time has which cause.
+
+    Returns:
+        `cross_section`, `cause`, `links`, `runs`, `intervals`, `share` (of the cross-section's hot
+        intervals).
+    """
+    engine = windows.samples.engine
+    placed = table.join(engine.table(windows.samples.links).select("link", "cross_section"), "link")
+    grouped = placed.group_by("cross_section", "cause").agg(
+        links=placed.link.nunique(), runs=placed.count(), intervals=placed.intervals.sum().cast("int64")
+    )
+    every = grouped.intervals.sum().over(ibis.window(group_by="cross_section")).cast("float64")
+    made = grouped.mutate(share=grouped.intervals.cast("float64") / every)
+    return engine.arrow(made.order_by("cross_section", ibis.desc("intervals"), "cause"))
+
+
+def _rate(bits: ibis.Value, covered_ms: ibis.Value, scale: float = 1000.0) -> ibis.Value:
+    """Bits per second, rounded down."""
+    return (bits.cast("float64") * scale / covered_ms.cast("float64")).floor().cast("int64")
+
+
+def _cause(run: ibis.Table, settings: Settings) -> ibis.Value:
+    lost = run.capacity_bps.cast("float64") < run.capacity_before_bps.cast("float64") * settings.fell
+    grown = run.load_bps.cast("float64") > run.load_before_bps.cast("float64") * settings.grew
+    hot_anyway = (
+        run.load_bps.cast("float64") * 1e6 > run.capacity_before_bps.cast("float64") * settings.hot_ppm
+    )
+    loss, growth, both, demand, unknown = CAUSES
+    when_lost = ibis.ifelse(grown | hot_anyway, both, loss)
+    known = ibis.ifelse(lost, when_lost, ibis.ifelse(grown, growth, demand))
+    return ibis.ifelse(run.capacity_before_bps.isnull(), unknown, known)

@@ -1,0 +1,105 @@
+"""What uplinks are provisioned for: a bandwidth for each processor, and one for each byte of disks.
+
+Hotspots, section 3.3: compute racks get a bandwidth per compute unit, storage racks one by the capacity of
+their disks. Where the guideline is not stated it is read off the fleet: the median compute rack's uplink per
+processor, the median disk rack's uplink per terabyte.
+"""
+
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow
+
+from leeward.hotspots.hot import TOR
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import Samples
+
+TERABYTE = 10**12
+CLASSES = ("High-Uplink", "Medium-Uplink", "Low-Uplink")
+
+
+@dataclass(frozen=True)
+class Provision:
+    """The guideline, and what it makes of each rack.
+
+    Attributes:
+        cpu_bps: Bits per second for a processor; None: not stated, and no compute rack to read it off.
+        disk_bps_per_tb: Bits per second for a terabyte of disks; None likewise.
+        racks: `rack`, `kind`, `uplink_bps`, `storage_bytes`, `disk_bps_per_tb` (its own; null without
+            disks), `normalized` (over the guideline), `class` (null where it is not known),
+            `storage_share` (of its uplink that is provisioned for disks; null where it is not known).
+    """
+
+    cpu_bps: float | None
+    disk_bps_per_tb: float | None
+    racks: pyarrow.Table
+
+
+def provision(samples: Samples, settings: Settings) -> Provision:
+    """Reads the guideline off a cluster, and classifies racks by it (section 4.3, figure 9).
+
+    A rack is Medium-Uplink within a share of the guideline, a tenth unless it is set otherwise, which the
+    paper leaves open. The share of a mixed rack that is provisioned for storage is what its disks would get
+    by the guideline, over that and what its processors would get (section 3.2).
+    """
+    uplinks: dict[str, int] = {}
+    for link in samples.links.select(["rack", "cross_section", "capacity_bps"]).to_pylist():
+        if link["cross_section"] == TOR:
+            # Of two directions the lesser.
+            uplinks[link["rack"]] = min(uplinks.get(link["rack"], link["capacity_bps"]), link["capacity_bps"])
+    racks = [row for row in samples.racks.to_pylist() if row["rack"] in uplinks]
+    cpu = settings.cpu_bps or _median(
+        [uplinks[row["rack"]] / row["cpus"] for row in racks if row["kind"] == "compute" and row["cpus"]]
+    )
+    disk = settings.disk_bps_per_tb or _median(
+        [
+            uplinks[row["rack"]] * TERABYTE / row["storage_bytes"]
+            for row in racks
+            if row["kind"] == "disk" and row["storage_bytes"]
+        ]
+    )
+    made = [_rack(row, uplinks[row["rack"]], cpu, disk, settings) for row in racks]
+    return Provision(cpu, disk, pyarrow.Table.from_pylist(made, _SCHEMA))
+
+
+def _rack(row: dict[str, Any], uplink: int, cpu: float | None, disk: float | None, settings: Settings) -> Any:
+    stored, cpus = row["storage_bytes"], row["cpus"]
+    own = uplink * TERABYTE / stored if stored and row["kind"] != "compute" else None
+    normalized = own / disk if own and disk else None
+    name = None
+    if normalized is not None:
+        low, high = 1 - settings.matches, 1 + settings.matches
+        name = CLASSES[0] if normalized > high else CLASSES[2] if normalized < low else CLASSES[1]
+    share = None
+    if row["kind"] == "mixed" and cpu and disk and cpus is not None and stored is not None:
+        for_disks, for_cpus = disk * stored / TERABYTE, cpu * cpus
+        share = for_disks / (for_disks + for_cpus) if for_disks + for_cpus else None
+    return {
+        "rack": row["rack"],
+        "kind": row["kind"],
+        "uplink_bps": uplink,
+        "storage_bytes": stored,
+        "disk_bps_per_tb": own,
+        "normalized": normalized,
+        "class": name,
+        "storage_share": share,
+    }
+
+
+def _median(values: list[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+_SCHEMA = pyarrow.schema(
+    [
+        ("rack", pyarrow.string()),
+        ("kind", pyarrow.string()),
+        ("uplink_bps", pyarrow.int64()),
+        ("storage_bytes", pyarrow.int64()),
+        ("disk_bps_per_tb", pyarrow.float64()),
+        ("normalized", pyarrow.float64()),
+        ("class", pyarrow.string()),
+        ("storage_share", pyarrow.float64()),
+    ]
+)

@@ -1,0 +1,243 @@
+"""Which jobs make racks hot: bandwidth per compute unit, and where they run (Hotspots, section 3.3).
+
+* *Bandwidth per compute unit* of a job: what its tasks send and receive, over their processors (figure 7,
+  normalized to the median job's). Above twice the median, a job is called network-intensive; the paper names
+  its own instead.
+* *Network-intensive tasks per unit of bandwidth* of a rack: their mean number over the times of the table,
+  over the rack's uplink in Gb/s, against the rack's mean utilization (the busier direction), with Pearson's
+  correlation over racks (figure 8).
+* *Concentration* (the second incident of section 3.4): a constraint keeps a job off most machines and packs
+  it on the rest. A job is concentrated if, among racks of one kind, the hot ones hold at least twice the
+  share of its tasks that they are of all hosts, at least a tenth of their traffic is its, and racks of the
+  same kind that idle hold none of it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy
+import pyarrow
+
+from leeward.hotspots.causes.provision import Provision
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import Engine, Windows
+
+GIGA = 1e9
+LEAST_RACKS = 4
+"""For an interval of a correlation."""
+NORMAL_95 = 1.959964
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What tasks tell.
+
+    Attributes:
+        jobs: `job`, `bps_per_cpu`, `normalized` (over the median job's), `intensive`, the most first. Jobs
+            without processors have null, and are not intensive.
+        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `mean_ppm`, `hot_rate`.
+        correlation: Of `per_gbps` and `mean_ppm` over racks: Pearson's r and its 95 % interval (Fisher); None
+            where one of them does not vary.
+        concentrated: `job`, `kind`, `share` (of its tasks that is on hot racks), `expected` (the share of
+            hosts that these are), `traffic` (of the hot racks, its share), `hot_racks`, `idle_racks`,
+            `idle_without` (idle racks that hold none of it), `concentrated`.
+    """
+
+    jobs: pyarrow.Table
+    racks: pyarrow.Table
+    correlation: tuple[float, float, float] | None
+    concentrated: pyarrow.Table
+
+
+def tasks(
+    windows: Windows, links: pyarrow.Table, table: ibis.Table, fleet: Provision, settings: Settings
+) -> Tasks:
+    """Looks at tasks.
+
+    Args:
+        windows: Of all links.
+        links: From `hot.by_link`.
+        table: As `tables.TASKS`.
+        fleet: What uplinks are provisioned for.
+        settings: Thresholds.
+    """
+    engine = windows.samples.engine
+    times = engine.arrow(table.agg(n=table.t_ms.nunique()))["n"][0].as_py()
+    placed = engine.keep(_placed(table))
+    jobs = _jobs(engine, placed, settings)
+    racks = _racks(windows, links, fleet)
+    intensive = jobs.filter(jobs["intensive"])["job"].to_pylist()
+    crowded = (
+        placed.filter(placed.job.isin(intensive)).group_by("rack").agg(n=ibis._.tasks.sum().cast("int64"))
+    )
+    counts = {row["rack"]: row["n"] / 1000 / max(times, 1) for row in engine.arrow(crowded).to_pylist()}
+    for row in racks:
+        row["intensive_tasks"] = counts.get(row["rack"], 0.0)
+        row["per_gbps"] = row["intensive_tasks"] / (row["uplink_bps"] / GIGA)
+    seen = [row for row in racks if row["mean_ppm"] is not None]
+    return Tasks(
+        jobs,
+        pyarrow.Table.from_pylist(racks, _RACKS),
+        correlation([row["per_gbps"] for row in seen], [row["mean_ppm"] for row in seen]),
+        _concentrated(engine, placed, racks, max(times, 1), settings),
+    )
+
+
+def correlation(xs: list[float], ys: list[float]) -> tuple[float, float, float] | None:
+    """Pearson's r and its 95 % interval by Fisher's transformation; None where it does not exist."""
+    if len(xs) < LEAST_RACKS or len(set(xs)) < 2 or len(set(ys)) < 2:
+        return None
+    r = max(-1.0, min(1.0, float(numpy.corrcoef(xs, ys)[0, 1])))
+    if abs(r) > 1 - 1e-12:
+        return r, r, r
+    z, half = math.atanh(r), NORMAL_95 / math.sqrt(len(xs) - 3)
+    return r, math.tanh(z - half), math.tanh(z + half)
+
+
+def _placed(table: ibis.Table) -> ibis.Table:
+    """Sums for each job and rack over all times: thousandths of tasks and processors, bits per second."""
+    whole = table.select(
+        *("job", "rack"),
+        tasks=(table.tasks * 1000.0).round().cast("int64"),
+        cpus=(table.cpus * 1000.0).round().cast("int64"),
+        bps=(table.tx_bps.floor() + table.rx_bps.floor()).cast("int64"),
+    )
+    return whole.group_by("job", "rack").agg(
+        tasks=whole.tasks.sum().cast("int64"),
+        cpus=whole.cpus.sum().cast("int64"),
+        bps=whole.bps.sum().cast("int64"),
+    )
+
+
+def _jobs(engine: Engine, placed: ibis.Table, settings: Settings) -> pyarrow.Table:
+    summed = placed.group_by("job").agg(
+        cpus=placed.cpus.sum().cast("int64"), bps=placed.bps.sum().cast("int64")
+    )
+    rows = engine.arrow(summed.order_by("job")).to_pylist()
+    each = [row["bps"] * 1000 / row["cpus"] for row in rows if row["cpus"]]
+    median = float(numpy.median(each)) if each else 0.0
+    made = []
+    for row in rows:
+        own = row["bps"] * 1000 / row["cpus"] if row["cpus"] else None
+        normalized = own / median if own is not None and median else None
+        intensive = normalized is not None and normalized > settings.intensive
+        made.append({"job": row["job"], "bps_per_cpu": own, "normalized": normalized, "intensive": intensive})
+    made.sort(key=lambda row: (-(row["bps_per_cpu"] or 0.0), row["job"]))
+    return pyarrow.Table.from_pylist(made, _JOBS)
+
+
+def _racks(windows: Windows, links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
+    """Each rack with how busy its busier direction is on the mean, and how often it is hot."""
+    hosts = {row["rack"]: row["hosts"] for row in windows.samples.racks.to_pylist()}
+    busy: dict[str, list[dict[str, Any]]] = {}
+    for link in links.to_pylist():
+        if link["cross_section"] == "ToR-pod":
+            busy.setdefault(link["rack"], []).append(link)
+    made = []
+    for rack in fleet.racks.to_pylist():
+        ways = busy.get(rack["rack"], [])
+        made.append(
+            {
+                "rack": rack["rack"],
+                "kind": rack["kind"],
+                "uplink_bps": rack["uplink_bps"],
+                "hosts": hosts[rack["rack"]],
+                "mean_ppm": max((way["mean_ppm"] for way in ways), default=None),
+                "hot_rate": max((way["rate"] for way in ways), default=None),
+                "load_bps": sum(way["mean_ppm"] for way in ways) * rack["uplink_bps"] / 1e6,
+            }
+        )
+    return made
+
+
+def _concentrated(
+    engine: Engine, placed: ibis.Table, racks: list[dict[str, Any]], times: int, settings: Settings
+) -> pyarrow.Table:
+    hot = {row["rack"] for row in racks if (row["hot_rate"] or 0) >= settings.persistent}
+    idle = {
+        row["rack"]
+        for row in racks
+        if row["mean_ppm"] is not None and row["mean_ppm"] < settings.idle_ppm and row["rack"] not in hot
+    }
+    flags = [
+        {"of": row["rack"], "kind": row["kind"], "hot": row["rack"] in hot, "idle": row["rack"] in idle}
+        for row in racks
+    ]
+    schema = pyarrow.schema(
+        [
+            ("of", pyarrow.string()),
+            ("kind", pyarrow.string()),
+            ("hot", pyarrow.bool_()),
+            ("idle", pyarrow.bool_()),
+        ]
+    )
+    joined = placed.join(engine.table(pyarrow.Table.from_pylist(flags, schema)), [("rack", "of")])
+    some = joined.filter(joined.tasks > 0)
+    grouped = some.group_by("job", "kind").agg(
+        tasks=some.tasks.sum().cast("int64"),
+        on_hot=some.hot.ifelse(some.tasks, 0).sum().cast("int64"),
+        bps=some.hot.ifelse(some.bps, 0).sum().cast("int64"),
+        idle_with=some.idle.ifelse(1, 0).sum().cast("int64"),
+    )
+    made = []
+    for row in engine.arrow(grouped.order_by("job", "kind")).to_pylist():
+        alike = [rack for rack in racks if rack["kind"] == row["kind"]]
+        warm = [rack for rack in alike if rack["rack"] in hot]
+        if not warm or not row["on_hot"]:
+            continue
+        expected = sum(rack["hosts"] for rack in warm) / sum(rack["hosts"] for rack in alike)
+        carried = sum(rack["load_bps"] for rack in warm)
+        idling = sum(rack["rack"] in idle for rack in alike)
+        found = {
+            "job": row["job"],
+            "kind": row["kind"],
+            "share": row["on_hot"] / row["tasks"],
+            "expected": expected,
+            "traffic": row["bps"] / times / carried if carried else 0.0,
+            "hot_racks": len(warm),
+            "idle_racks": idling,
+            "idle_without": idling - row["idle_with"],
+        }
+        found["concentrated"] = (
+            found["share"] >= settings.crowded * expected
+            and found["traffic"] >= settings.part
+            and found["idle_without"] > 0
+        )
+        made.append(found)
+    made.sort(key=lambda row: (not row["concentrated"], -row["traffic"], row["job"], row["kind"]))
+    return pyarrow.Table.from_pylist(made, _CONCENTRATED)
+
+
+_JOBS = pyarrow.schema(
+    [
+        ("job", pyarrow.string()),
+        ("bps_per_cpu", pyarrow.float64()),
+        ("normalized", pyarrow.float64()),
+        ("intensive", pyarrow.bool_()),
+    ]
+)
+_RACKS = pyarrow.schema(
+    [
+        ("rack", pyarrow.string()),
+        ("kind", pyarrow.string()),
+        ("intensive_tasks", pyarrow.float64()),
+        ("per_gbps", pyarrow.float64()),
+        ("mean_ppm", pyarrow.int64()),
+        ("hot_rate", pyarrow.float64()),
+    ]
+)
+_CONCENTRATED = pyarrow.schema(
+    [
+        ("job", pyarrow.string()),
+        ("kind", pyarrow.string()),
+        ("share", pyarrow.float64()),
+        ("expected", pyarrow.float64()),
+        ("traffic", pyarrow.float64()),
+        ("hot_racks", pyarrow.int64()),
+        ("idle_racks", pyarrow.int64()),
+        ("idle_without", pyarrow.int64()),
+        ("concentrated", pyarrow.bool_()),
+    ]
+)

@@ -1,0 +1,216 @@
+"""How long links stay hot, and which remedy fits.
+
+A run is a row of consecutive hot intervals of a link direction, and its duration their total length
+(Hotspots, section 3.2 and figure 4). An interval that was not seen, or for too short a time, ends a run,
+unless a setting lets so many of them pass; an interval that was seen and not hot always does. A run that
+begins or ends where the link was not seen is *open*: it lasted that long at least.
+
+====== ====================== ==========================================================
+class  duration               remedy (section 3.2)
+====== ====================== ==========================================================
+minutes less than an hour     migrate: move tasks away when it happens
+hours   an hour to a day      place: put data and long-running jobs elsewhere beforehand
+days    a day or more         provision: plan capacity, or upgrade the rack
+====== ====================== ==========================================================
+"""
+
+from typing import NamedTuple
+
+import ibis
+import pyarrow
+
+from leeward.hotspots.hot import CROSS_SECTIONS
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import Windows
+
+
+class Remedy(NamedTuple):
+    """What is done about hotspots of a persistence class."""
+
+    name: str
+    remedy: str
+
+
+CLASSES = (Remedy("minutes", "migrate"), Remedy("hours", "place"), Remedy("days", "provision"))
+
+
+def marked(windows: Windows, settings: Settings) -> ibis.Table:
+    """Every hot interval, with the run that it belongs to.
+
+    Returns:
+        The columns of windows, `run` (its number among the link's, from 1), `run_ms` (the start of the run),
+        `elapsed` (how many intervals the run has lasted with it, from 1).
+    """
+    length = windows.interval_ms
+    order = ibis.window(group_by="link", order_by="start_ms")
+    seen = windows.table
+    if settings.bridge:
+        # Intervals between two hot ones that were seen were not hot: then their numbers are not consecutive.
+        seen = seen.mutate(number=ibis.row_number().over(order))
+    hot = seen.filter(seen.ppm > settings.hot_ppm)
+    missing = (hot.start_ms - hot.start_ms.lag().over(order)) // length - 1
+    first = missing.isnull() | (missing > settings.bridge)
+    if settings.bridge:
+        first = first | (hot.number - hot.number.lag().over(order) != 1)
+    numbered = hot.mutate(first=first.ifelse(1, 0))
+    until = ibis.cumulative_window(group_by="link", order_by="start_ms")
+    counted = numbered.mutate(run=numbered.first.sum().over(until).cast("int64"))
+    began = counted.start_ms.min().over(ibis.window(group_by=["link", "run"]))
+    made = counted.mutate(run_ms=began).mutate(elapsed=(ibis._.start_ms - ibis._.run_ms) // length + 1)
+    return windows.samples.engine.keep(made.drop("first", *(["number"] if settings.bridge else [])))
+
+
+def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
+    """Runs of hot intervals.
+
+    Args:
+        windows: All intervals.
+        hot: The hot ones, from `marked`.
+
+    Returns:
+        `link`, `start_ms`, `end_ms`, `intervals` (hot ones), `kbits` (thousands of bits), `covered_ms`,
+        `capacity_kbits`, `most_ppm`, `open` (the interval before it or after it was not seen).
+    """
+    length = windows.interval_ms
+    table = hot.group_by("link", "run").agg(
+        start_ms=hot.start_ms.min(),
+        end_ms=hot.start_ms.max() + length,
+        intervals=hot.count(),
+        kbits=(hot.bits // 1000).sum().cast("int64"),
+        covered_ms=hot.covered_ms.sum().cast("int64"),
+        capacity_kbits=(hot.capacity_bits // 1000).sum().cast("int64"),
+        most_ppm=hot.ppm.max(),
+    )
+    table = windows.samples.engine.keep(table.drop("run"))
+    seen = windows.table.select("link", "start_ms")
+    edges = table.select("link", run_ms="start_ms", edge=table.start_ms - length).union(
+        table.select("link", run_ms="start_ms", edge=table.end_ms)
+    )
+    # Intervals are unique, so this has at most two rows a run.
+    found = (
+        edges.join(seen, ["link", ("edge", "start_ms")]).group_by("link", "run_ms").agg(sides=ibis._.count())
+    )
+    found = found.rename(of="link")
+    joined = table.left_join(found, [("link", "of"), ("start_ms", "run_ms")])
+    closed = ibis.coalesce(joined.sides, 0) == 2
+    return windows.samples.engine.keep(
+        joined.select(
+            *("link", "start_ms", "end_ms", "intervals", "kbits", "covered_ms", "capacity_kbits", "most_ppm"),
+            open=~closed,
+        )
+    )
+
+
+def persistence(start_ms: ibis.Value, end_ms: ibis.Value, settings: Settings) -> ibis.Value:
+    """The persistence class of a run, as its place in `CLASSES`."""
+    lasted = end_ms - start_ms
+    return ibis.ifelse(lasted < settings.hours_ms, 0, ibis.ifelse(lasted < settings.days_ms, 1, 2))
+
+
+def by_class(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow.Table:
+    """Runs of each persistence class, by cross-section.
+
+    Returns:
+        `cross_section`, `class`, `remedy`, `runs`, `share` (of the cross-section's runs), `hot_ms` (their
+        durations together), `hot_share`, `open`.
+    """
+    placed = _placed(windows, table)
+    classed = placed.mutate(at=persistence(placed.start_ms, placed.end_ms, settings))
+    grouped = classed.group_by("cross_section", "at").agg(
+        runs=classed.count(),
+        hot_ms=(classed.end_ms - classed.start_ms).sum().cast("int64"),
+        open=classed.open.ifelse(1, 0).sum().cast("int64"),
+    )
+    found = {
+        (row["cross_section"], row["at"]): row for row in windows.samples.engine.arrow(grouped).to_pylist()
+    }
+    rows = []
+    for section in CROSS_SECTIONS:
+        of_section = [found.get((section, at)) for at in range(len(CLASSES))]
+        every = sum(row["runs"] for row in of_section if row)
+        time = sum(row["hot_ms"] for row in of_section if row)
+        for one, row in zip(CLASSES, of_section, strict=True):
+            if not every:
+                continue
+            counts = row or {"runs": 0, "hot_ms": 0, "open": 0}
+            rows.append(
+                {
+                    "cross_section": section,
+                    "class": one.name,
+                    "remedy": one.remedy,
+                    "runs": counts["runs"],
+                    "share": counts["runs"] / every,
+                    "hot_ms": counts["hot_ms"],
+                    "hot_share": counts["hot_ms"] / time,
+                    "open": counts["open"],
+                }
+            )
+    return pyarrow.Table.from_pylist(rows, _CLASS_SCHEMA)
+
+
+def distribution(windows: Windows, table: ibis.Table) -> pyarrow.Table:
+    """The distribution of durations (figure 4).
+
+    Returns:
+        `cross_section`, `duration_ms`, `runs`, `up_to` (the share of runs that last no longer), `time_up_to`
+        (the share of the hot time that is in them).
+    """
+    placed = _placed(windows, table)
+    placed = placed.mutate(duration_ms=placed.end_ms - placed.start_ms)
+    grouped = placed.group_by("cross_section", "duration_ms").agg(runs=placed.count())
+    grouped = grouped.mutate(time=(grouped.runs * grouped.duration_ms).cast("int64"))
+    until = ibis.cumulative_window(group_by="cross_section", order_by="duration_ms")
+    every = ibis.window(group_by="cross_section")
+    made = grouped.select(
+        *("cross_section", "duration_ms", "runs"),
+        up_to=_share(grouped.runs.sum().over(until), grouped.runs.sum().over(every)),
+        time_up_to=_share(grouped.time.sum().over(until), grouped.time.sum().over(every)),
+    )
+    return windows.samples.engine.arrow(made.order_by("cross_section", "duration_ms"))
+
+
+def named(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow.Table:
+    """Every run with the name of its link, the longest first.
+
+    Returns:
+        `name`, `cross_section`, `direction`, `rack`, `start_ms`, `end_ms`, `intervals`, `class`,
+        `mean_ppm`, `most_ppm`, `open`.
+    """
+    engine = windows.samples.engine
+    places = engine.table(windows.samples.links).select("link", "name", "cross_section", "direction", "rack")
+    joined = table.join(places, "link")
+    at = persistence(joined.start_ms, joined.end_ms, settings)
+    words = [one.name for one in CLASSES]
+    mean = joined.kbits.cast("float64") * 1e6 / ibis.greatest(joined.capacity_kbits, 1).cast("float64")
+    made = joined.select(
+        *("link", "name", "cross_section", "direction", "rack", "start_ms", "end_ms", "intervals"),
+        **{"class": ibis.ifelse(at == 0, words[0], ibis.ifelse(at == 1, words[1], words[2]))},
+        mean_ppm=mean.floor().cast("int64"),
+        most_ppm=joined.most_ppm,
+        open=joined.open,
+    )
+    ordered = made.order_by(ibis.desc(made.end_ms - made.start_ms), "start_ms", "link")
+    return engine.arrow(ordered.drop("link"))
+
+
+_CLASS_SCHEMA = pyarrow.schema(
+    [
+        ("cross_section", pyarrow.string()),
+        ("class", pyarrow.string()),
+        ("remedy", pyarrow.string()),
+        ("runs", pyarrow.int64()),
+        ("share", pyarrow.float64()),
+        ("hot_ms", pyarrow.int64()),
+        ("hot_share", pyarrow.float64()),
+        ("open", pyarrow.int64()),
+    ]
+)
+
+
+def _placed(windows: Windows, table: ibis.Table) -> ibis.Table:
+    places = windows.samples.engine.table(windows.samples.links).select("link", "cross_section", "direction")
+    return table.join(places, "link")
+
+
+def _share(part: ibis.Value, whole: ibis.Value) -> ibis.Value:
+    return part.cast("float64") / whole.cast("float64")

@@ -1,0 +1,257 @@
+"""Will a link that is hot now still be hot in so many minutes?
+
+What placement wants to know before it waits for a hotspot to pass, or moves work away from it. Two simple
+answers stand as baselines:
+
+* *persistence*: yes;
+* *base rate*: the share of all hot intervals of the past that were followed by a hot one that much later.
+
+The *hazard* table refines the base rate by what is known of a hot link: how long its run has lasted (1, 2,
+3-4, 5-8, ... intervals), how far above the threshold it is (in steps of 5 %) and the time of day (six blocks,
+UTC). The chance of a cell is the share of its past that stayed hot, drawn towards its parent's (the cell
+without the last feature) with the weight of `PULL` observations::
+
+    chance(cell) = (stayed + PULL x chance(parent)) / (seen + PULL)
+
+It learns from the first part of the time and is scored on the rest: Brier score (mean squared error of the
+chance), skill against each baseline (1 - its Brier score / theirs), precision and recall of "still hot" at a
+chance of one half. The intervals of skills are of a bootstrap over links. What is forecast from is the hazard
+table only if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never
+claims more than was measured. An hour ahead that was not seen scores nothing.
+"""
+
+from dataclasses import dataclass
+
+import ibis
+import numpy
+import pyarrow
+
+from leeward.arrays import Floats
+from leeward.hotspots.settings import HOUR_MS, Settings
+from leeward.telemetry import Windows
+
+PULL = 20.0
+"""Observations that a parent's chance is worth."""
+LEAST = 30
+"""Hot intervals to learn from, and to score, at least."""
+LENGTHS = 10
+"""Classes of how long a run has lasted: up to 2^9 intervals and more."""
+LEVELS, LEVEL_PPM = 6, 50_000
+BLOCKS = 6
+"""Of a day."""
+RESAMPLES = 1000
+PREDICTORS = ("persistence", "base rate", "hazard")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a way to answer was on held-out time.
+
+    Attributes:
+        predictor: `persistence`, `base rate` or `hazard`.
+        brier: Mean squared error of its chance.
+        precision: Of those it called still hot, the share that was; None if it called none so.
+        recall: Of those still hot, the share it called so; None if none was.
+        skill: 1 - its Brier score / persistence's, and its 95 % interval; None if persistence never errs.
+        over_base: The same against the base rate.
+    """
+
+    predictor: str
+    brier: float
+    precision: float | None
+    recall: float | None
+    skill: tuple[float, float, float] | None
+    over_base: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What was learnt, how it scored, and what it says of links that are hot at the end.
+
+    Attributes:
+        ahead_ms: How far ahead.
+        learnt: Hot intervals that were learnt from.
+        scored: Hot intervals of later time that were scored.
+        base_rate: The share of the former that stayed hot.
+        scores: Of each predictor; empty if there was too little to learn or score.
+        used: The predictor that forecasts are from; None if there was too little.
+        now: Links that are hot in the last interval: `name`, `since_ms`, `ppm`, `chance` (of still being hot
+            then), `like_it` (how many hot intervals of the past it is based on). Longest first.
+    """
+
+    ahead_ms: int
+    learnt: int
+    scored: int
+    base_rate: float | None
+    scores: tuple[Score, ...]
+    used: str | None
+    now: pyarrow.Table
+
+
+def forecast(windows: Windows, hot: ibis.Table, settings: Settings) -> Forecast:
+    """Learns, scores and forecasts.
+
+    Args:
+        windows: All intervals.
+        hot: The hot ones, from `durations.marked`.
+        settings: Thresholds, how far ahead, and where time is cut.
+    """
+    engine, ahead = windows.samples.engine, settings.ahead_ms
+    ends = engine.arrow(
+        windows.table.agg(first=windows.table.start_ms.min(), last=windows.table.start_ms.max())
+    )
+    first, last = (ends[name][0].as_py() or 0 for name in ("first", "last"))
+    cut = first + int((last + windows.interval_ms - first) * settings.train)
+    cells = _cells(windows, hot, settings, cut, cut - ahead - windows.interval_ms)
+    train, test = cells["later"] == 0, cells["later"] == 1
+    learnt, scored = (int(cells["n"][part].sum()) for part in (train, test))
+    at = numpy.stack([cells["length"], cells["level"], cells["block"]], axis=1)
+    enough = learnt >= LEAST and scored >= LEAST
+    counts = _counts(at[train], cells["n"][train], cells["stayed"][train])
+    rate = float(cells["stayed"][train].sum() / learnt) if learnt else None
+    scores: tuple[Score, ...] = ()
+    if enough and rate is not None:
+        held = {name: cells[name][test] for name in ("link", "n", "stayed")}
+        scores = _scores(held, _chances(counts, rate)[tuple(at[test].T)], rate, settings.seed)
+    used = _used(scores) if scores else None
+    now = _now(windows, hot, last, settings, counts, rate, used)
+    return Forecast(ahead, learnt, scored, rate, scores, used, now)
+
+
+def _features(table: ibis.Table, settings: Settings) -> ibis.Table:
+    """A hot interval's run length class, level and block of the day."""
+    length = ibis.literal(0)
+    for power in range(1, LENGTHS):
+        length = length + (table.elapsed > 2 ** (power - 1)).ifelse(1, 0)
+    level = ibis.least((table.ppm - settings.hot_ppm) // LEVEL_PPM, LEVELS - 1)
+    hour = table.start_ms // HOUR_MS % 24
+    return table.mutate(
+        length=length.cast("int64"), level=level.cast("int64"), block=(hour // (24 // BLOCKS)).cast("int64")
+    )
+
+
+def _cells(
+    windows: Windows, hot: ibis.Table, settings: Settings, cut: int, learn_to: int
+) -> dict[str, numpy.ndarray]:
+    """Counts of hot intervals whose later interval was seen: by link, cell and part of the time."""
+    featured = _features(hot, settings)
+    now = featured.select(
+        "link", "length", "level", "block", at_ms="start_ms", then=featured.start_ms + settings.ahead_ms
+    )
+    later = windows.table.select("link", "start_ms", "ppm")
+    pairs = now.join(later, [("link", "link"), ("then", "start_ms")])
+    part = ibis.ifelse(pairs.at_ms <= learn_to, 0, ibis.ifelse(pairs.at_ms >= cut, 1, 2))
+    parted = pairs.mutate(later=part, stays=(pairs.ppm > settings.hot_ppm).ifelse(1, 0))
+    keys = ("later", "link", "length", "level", "block")
+    grouped = parted.group_by(*keys).agg(n=parted.count(), stayed=parted.stays.sum().cast("int64"))
+    table = windows.samples.engine.arrow(grouped.order_by(*keys))
+    return {name: table[name].to_numpy() for name in (*keys, "n", "stayed")}
+
+
+def _counts(at: numpy.ndarray, n: numpy.ndarray, stayed: numpy.ndarray) -> Floats:
+    """Seen and stayed of each cell, shape (2, lengths, levels, blocks)."""
+    counts = numpy.zeros((2, LENGTHS, LEVELS, BLOCKS))
+    for which, values in enumerate((n, stayed)):
+        numpy.add.at(counts[which], tuple(at.T), values)
+    return counts
+
+
+def _chances(counts: Floats, rate: float) -> Floats:
+    """The chance of each cell, drawn towards its parents': shape (lengths, levels, blocks)."""
+    parent: Floats = numpy.full((LENGTHS, 1, 1), rate)
+    for axes in ((2, 3), (3,), ()):
+        seen, stayed = counts.sum(axis=axes, keepdims=True) if axes else counts
+        parent = (stayed + PULL * parent) / (seen + PULL)
+    return parent
+
+
+def _scores(held: dict[str, numpy.ndarray], hazard: Floats, rate: float, seed: int) -> tuple[Score, ...]:
+    n, stayed = held["n"].astype(float), held["stayed"].astype(float)
+    chances = (numpy.ones(len(n)), numpy.full(len(n), rate), hazard)
+    errors = [stayed * (1 - p) ** 2 + (n - stayed) * p**2 for p in chances]
+    _, link = numpy.unique(held["link"], return_inverse=True)
+    by_link: Floats = numpy.stack([numpy.bincount(link, error) for error in errors], axis=1)
+    drawn = _resampled(by_link, seed)
+    made = []
+    for at, (name, chance) in enumerate(zip(PREDICTORS, chances, strict=True)):
+        called = chance >= 0.5
+        right = float(stayed[called].sum())
+        made.append(
+            Score(
+                name,
+                float(errors[at].sum() / n.sum()),
+                right / float(n[called].sum()) if called.any() else None,
+                right / float(stayed.sum()) if stayed.any() else None,
+                *(_skill(by_link.sum(axis=0), drawn, at, other) for other in (0, 1)),
+            )
+        )
+    return tuple(made)
+
+
+def _resampled(by_link: Floats, seed: int) -> Floats:
+    """Sums over links drawn with replacement, shape (resamples, predictors)."""
+    random, links = numpy.random.default_rng(seed), len(by_link)
+    draws = (numpy.bincount(random.integers(0, links, links), minlength=links) for _ in range(RESAMPLES))
+    return numpy.stack([draw @ by_link for draw in draws])
+
+
+def _skill(error: Floats, drawn: Floats, at: int, other: int) -> tuple[float, float, float] | None:
+    """1 - error / other's, and where 95 % of resamples are; None where the other makes no error."""
+    if not error[other]:
+        return None
+    some = drawn[drawn[:, other] > 0]
+    low, high = numpy.quantile(1 - some[:, at] / some[:, other], [0.025, 0.975])
+    return float(1 - error[at] / error[other]), float(low), float(high)
+
+
+def _used(scores: tuple[Score, ...]) -> str:
+    """The hazard table if it is surely better than both baselines, else the better of those."""
+    persistence, base, hazard = scores
+    if all(skill and skill[1] > 0 for skill in (hazard.skill, hazard.over_base)):
+        return hazard.predictor
+    return base.predictor if base.brier < persistence.brier else persistence.predictor
+
+
+def _now(
+    windows: Windows,
+    hot: ibis.Table,
+    last: int,
+    settings: Settings,
+    counts: Floats,
+    rate: float | None,
+    used: str | None,
+) -> pyarrow.Table:
+    engine = windows.samples.engine
+    places = engine.table(windows.samples.links.select(["link", "name"]))
+    featured = _features(hot.filter(hot.start_ms == last), settings).join(places, "link")
+    rows = engine.arrow(featured.order_by("run_ms", "link")).to_pylist()
+    hazard = _chances(counts, rate) if rate is not None else None
+    made = []
+    for row in rows:
+        cell = (row["length"], row["level"], row["block"])
+        chance: float | None = None
+        if used == "hazard" and hazard is not None:
+            chance = float(hazard[cell])
+        elif used is not None:
+            chance = rate if used == "base rate" else 1.0
+        made.append(
+            {
+                "name": row["name"],
+                "since_ms": row["run_ms"],
+                "ppm": row["ppm"],
+                "chance": chance,
+                "like_it": int(counts[0][cell]) if used == "hazard" else int(counts[0].sum()),
+            }
+        )
+    return pyarrow.Table.from_pylist(made, _NOW_SCHEMA)
+
+
+_NOW_SCHEMA = pyarrow.schema(
+    [
+        ("name", pyarrow.string()),
+        ("since_ms", pyarrow.int64()),
+        ("ppm", pyarrow.int64()),
+        ("chance", pyarrow.float64()),
+        ("like_it", pyarrow.int64()),
+    ]
+)

@@ -1,0 +1,266 @@
+"""How often links are hot: by cross-section and direction, by kind of rack, and link by link.
+
+A link is hot in an interval if its mean utilization there is above 75 %; each direction counts by itself
+(Hotspots, section 3.1). Of any set of links::
+
+    hotspot rate = hot link-intervals / all link-intervals that were seen      (figure 3)
+
+By kind of rack, only links between ToRs and what is above them count, as in figure 5. Percentiles are of
+histograms with bins of 1 %: the lower edge of the bin that holds the value of that rank (nearest rank), so a
+true percentile is at most 1 % above what is shown.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import pyarrow
+
+from leeward.hotspots.settings import BIN_PPM, UNIT_PPM, Settings
+from leeward.telemetry import Windows
+
+CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
+"""From the hosts up; `pair` is of a mesh of measured pairs."""
+TOR = "ToR-pod"
+"""The cross-section that "hotspot" means without further words (section 3.2)."""
+PERCENTILES = (50, 95, 98)
+FACTORS = ((8.0, "bytes were taken for bits, or the reverse"), (1000.0, "a prefix is wrong by 1000"))
+"""By which units are wrong, and how that comes about."""
+
+
+def histogram(windows: Windows, settings: Settings) -> ibis.Table:
+    """How many intervals of each link are in each bin of utilization.
+
+    Returns:
+        `link`, `bin` (utilization in whole percent, rounded down), `intervals`, `hot`, `over` (how many are
+        above 105 %), `most_ppm`, `kbits` and `capacity_kbits` (thousands of bits), `first_ms`, `last_ms`
+        (starts of the first and last interval), `first_hot_ms`.
+    """
+    seen = windows.table.mutate(bin=windows.table.ppm // BIN_PPM)
+    is_hot = seen.ppm > settings.hot_ppm
+    grouped = seen.group_by("link", "bin")
+    return windows.samples.engine.keep(
+        grouped.agg(
+            intervals=seen.count(),
+            hot=is_hot.ifelse(1, 0).sum().cast("int64"),
+            over=(seen.ppm > UNIT_PPM).ifelse(1, 0).sum().cast("int64"),
+            most_ppm=seen.ppm.max(),
+            # In thousands, so that the sums of years fit.
+            kbits=(seen.bits // 1000).sum().cast("int64"),
+            capacity_kbits=(seen.capacity_bits // 1000).sum().cast("int64"),
+            first_ms=seen.start_ms.min(),
+            last_ms=seen.start_ms.max(),
+            first_hot_ms=is_hot.ifelse(seen.start_ms, None).min().cast("int64"),
+        )
+    )
+
+
+def percentiles(bins: ibis.Table, by: Sequence[str], ranks: Sequence[int] = PERCENTILES) -> ibis.Table:
+    """Percentiles of utilization, from a histogram.
+
+    Args:
+        bins: Has `bin` and `intervals`, and the columns `by`.
+        by: Of what they are.
+        ranks: Which, in percent.
+
+    Returns:
+        `by`, and for each rank `p95_ppm` and the like.
+    """
+    counted = bins.group_by(*by, "bin").agg(n=bins.intervals.sum().cast("int64"))
+    up_to = ibis.cumulative_window(group_by=list(by), order_by="bin")
+    ranked = counted.mutate(
+        below=counted.n.sum().over(up_to).cast("int64"),
+        all=counted.n.sum().over(ibis.window(group_by=list(by))).cast("int64"),
+    )
+    found: Any = {
+        f"p{rank}_ppm": ranked.bin.min(where=ranked.below * 100 >= ranked["all"] * rank).cast("int64")
+        * BIN_PPM
+        for rank in ranks
+    }
+    return ranked.group_by(*by).agg(**found)
+
+
+def by_cross_section(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
+    """The hotspot rate of each cross-section in each direction (figure 3).
+
+    Returns:
+        `cross_section`, `direction`, `links` (that were seen), `hot_links` (ever), `intervals`, `hot`,
+        `rate`, percentiles and the most of utilization.
+    """
+    keys = ("cross_section", "direction")
+    placed = _placed(windows, bins)
+    return _rates(windows, placed, keys, _rank("cross_section", CROSS_SECTIONS))
+
+
+def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
+    """The hotspots of each kind of rack (figure 5): its share of all, and its own rate.
+
+    Returns:
+        `kind`, and the columns of `by_cross_section`, and `share` (of all hot intervals of ToRs).
+    """
+    engine = windows.samples.engine
+    racks = engine.table(windows.samples.racks.select(["rack", "kind"]))
+    placed = _placed(windows, bins).filter(ibis._.cross_section == TOR).join(racks, "rack")
+    table = _rates(windows, placed, ("kind",), {})
+    hot = table["hot"].to_pylist()
+    shares = [one / sum(hot) if sum(hot) else None for one in hot]
+    return table.append_column("share", pyarrow.array(shares, pyarrow.float64()))
+
+
+def by_link(windows: Windows, bins: ibis.Table, runs: ibis.Table) -> pyarrow.Table:
+    """Each link that was seen: how often and how long it was hot. Those that were hot most come first.
+
+    Args:
+        windows: Of all links.
+        bins: Their histogram.
+        runs: Of hot intervals, from `durations.runs`.
+
+    Returns:
+        `name`, `cross_section`, `direction`, `rack`, `pod`, `kind`, `intervals`, `hot`, `rate`,
+        `mean_ppm`, percentiles, `most_ppm`, `hot_since_ms` (its first hot interval), `last_hot_ms` (the end
+        of its last), `runs`, `longest_ms`.
+    """
+    engine = windows.samples.engine
+    counted = _sums(bins.group_by("link"), bins).join(percentiles(bins, ["link"]), "link")
+    longest = runs.group_by(of="link").agg(
+        runs=runs.count(), longest_ms=(runs.end_ms - runs.start_ms).max(), last_hot_ms=runs.end_ms.max()
+    )
+    racks = engine.table(windows.samples.racks.select(["rack", "kind"])).rename(in_rack="rack")
+    places = engine.table(windows.samples.links).select(
+        "link", "name", "cross_section", "direction", "rack", "pod"
+    )
+    joined = counted.join(places, "link").left_join(longest, [("link", "of")])
+    joined = joined.left_join(racks, [("rack", "in_rack")])
+    made = joined.select(
+        *("link", "name", "cross_section", "direction", "rack", "pod", "kind", "intervals", "hot"),
+        rate=joined.hot.cast("float64") / joined.intervals.cast("float64"),
+        mean_ppm=_mean(joined),
+        **{f"p{rank}_ppm": joined[f"p{rank}_ppm"] for rank in PERCENTILES},
+        most_ppm=joined.most_ppm,
+        over=joined.over,
+        hot_since_ms=joined.first_hot_ms,
+        last_hot_ms=joined.last_hot_ms,
+        runs=ibis.coalesce(joined.runs, 0).cast("int64"),
+        longest_ms=ibis.coalesce(joined.longest_ms, 0).cast("int64"),
+    )
+    ordered = made.order_by(ibis.desc("hot"), ibis.desc("p98_ppm"), "link").drop("link")
+    return engine.arrow(ordered)
+
+
+def unit_errors(links: pyarrow.Table) -> pyarrow.Table:
+    """Links that carried more than 105 % of what they can, and the factor that explains it best.
+
+    Args:
+        links: From `by_link`.
+
+    Returns:
+        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null if none is near),
+        `why`. Nothing else in the analysis is cut or scaled for it.
+    """
+    columns = ("name", "over", "intervals", "most_ppm", "p98_ppm")
+    rows = [row for row in links.select(columns).to_pylist() if row["over"]]
+    for row in rows:
+        row["factor"], row["why"] = _factor(row["p98_ppm"] / 1e6)
+    rows.sort(key=lambda row: (-row["most_ppm"], row["name"]))
+    schema = pyarrow.schema(
+        [links.schema.field(name) for name in columns]
+        + [pyarrow.field("factor", pyarrow.float64()), pyarrow.field("why", pyarrow.string())]
+    )
+    return pyarrow.Table.from_pylist(rows, schema).drop_columns(["p98_ppm"])
+
+
+def utilization(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
+    """The histogram of each cross-section in each direction.
+
+    Returns:
+        `cross_section`, `direction`, `percent` (the lower edge of a bin, 1 % wide), `intervals`.
+    """
+    placed = _placed(windows, bins)
+    grouped = placed.group_by("cross_section", "direction", percent="bin").agg(
+        intervals=placed.intervals.sum().cast("int64")
+    )
+    return windows.samples.engine.arrow(grouped.order_by("cross_section", "direction", "percent"))
+
+
+def heat(windows: Windows, cells: int) -> pyarrow.Table:
+    """Utilization of racks over time: the most of a rack's links, of either direction, in each cell of time.
+
+    Args:
+        windows: Of all links.
+        cells: How many cells of equal length time is cut into, at most.
+
+    Returns:
+        `rack`, `start_ms`, `length_ms` (of the cell), `ppm`.
+    """
+    engine, length = windows.samples.engine, windows.interval_ms
+    places = engine.table(windows.samples.links).filter(ibis._.cross_section == TOR).select("link", "rack")
+    ends = engine.arrow(
+        windows.table.agg(first=windows.table.start_ms.min(), last=windows.table.start_ms.max())
+    )
+    first, last = (ends[name][0].as_py() for name in ("first", "last"))
+    if first is not None:
+        count = (last - first) // length + 1
+        length *= -(-count // cells)
+    seen = windows.table.join(places, "link")
+    start = seen.start_ms - (seen.start_ms - (first or 0)) % length
+    celled = seen.select("rack", "ppm", cell=start)
+    made = celled.group_by("rack", start_ms="cell").agg(ppm=celled.ppm.max())
+    made = made.mutate(length_ms=ibis.literal(length, "int64"))
+    return engine.arrow(made.order_by("rack", "start_ms"))
+
+
+def _placed(windows: Windows, bins: ibis.Table) -> ibis.Table:
+    """A histogram, with where each link is."""
+    places = windows.samples.engine.table(windows.samples.links)
+    return bins.join(places.select("link", "cross_section", "direction", "rack"), "link")
+
+
+def _sums(grouped: Any, bins: ibis.Table) -> ibis.Table:
+    return grouped.agg(
+        links=bins.link.nunique(),
+        hot_links=(bins.hot > 0).ifelse(bins.link, None).nunique(),
+        intervals=bins.intervals.sum().cast("int64"),
+        hot=bins.hot.sum().cast("int64"),
+        over=bins.over.sum().cast("int64"),
+        most_ppm=bins.most_ppm.max(),
+        kbits=bins.kbits.sum().cast("int64"),
+        capacity_kbits=bins.capacity_kbits.sum().cast("int64"),
+        first_hot_ms=bins.first_hot_ms.min(),
+    )
+
+
+def _mean(table: ibis.Table) -> Any:
+    share = table.kbits.cast("float64") * 1e6 / ibis.greatest(table.capacity_kbits, 1).cast("float64")
+    return share.floor().cast("int64")
+
+
+def _rates(
+    windows: Windows, placed: ibis.Table, by: Sequence[str], order: dict[str, dict[str, int]]
+) -> pyarrow.Table:
+    """The rates of groups of links, sorted by their names or an order of them."""
+    joined = _sums(placed.group_by(*by), placed).join(percentiles(placed, by), list(by))
+    made = joined.select(
+        *(*by, "links", "hot_links", "intervals", "hot"),
+        rate=joined.hot.cast("float64") / joined.intervals.cast("float64"),
+        **{f"p{rank}_ppm": joined[f"p{rank}_ppm"] for rank in PERCENTILES},
+        most_ppm=joined.most_ppm,
+    )
+    table = windows.samples.engine.arrow(made.order_by(*by))
+    rows = table.to_pylist()
+    rows.sort(key=lambda row: [order.get(name, {}).get(row[name], 0) for name in by])
+    return pyarrow.Table.from_pylist(rows, table.schema)
+
+
+def _rank(column: str, values: Sequence[str]) -> dict[str, dict[str, int]]:
+    return {column: {value: at for at, value in enumerate(values)}}
+
+
+def _factor(utilization: float) -> tuple[float | None, str]:
+    """The wrong factor that makes most sense of a busy interval's utilization.
+
+    The quotient must be a utilization that a link can have, at most 105 %, and the least factor is taken.
+    """
+    for factor, why in FACTORS:
+        if 1.05 < utilization <= 1.05 * factor:
+            return factor, why
+    return None, "no usual factor explains it: is the capacity right?"

@@ -1,0 +1,242 @@
+"""How unevenly links are loaded, how steady each is, and whether it evens out (Sinbad, section 4.3).
+
+* *Unevenness*: in each interval the coefficient of variation over the links of a cross-section and direction,
+  ``Cv = standard deviation / mean`` of their utilizations (figure 5); 0 is even. Intervals of ten seconds
+  there, and here where samples come as often; else the intervals of the analysis, which hides what evens out
+  within them. An interval in which no link carried anything has no Cv.
+* *Evenness in the long run*: the median of Cv when utilization is averaged over longer times. It falls where
+  the imbalance is of short term.
+* *Busiest links*: the share of intervals in which the 95th percentile over links is above the threshold
+  (nearest rank; "25 % of the time" there).
+* *Stability*: from a sample's utilization U(t) on, the chance that the mean over the next T seconds is within
+  5 % of it, ``|mean U over (t, t+T] - U(t)| <= 5 % x U(t)``, for T = 5, 10, 20, 40 s. Only for links above
+  the hosts, where samples come every T seconds or a whole part of that, without a gap; else it is not known.
+
+Intervals with more than 105 % are left out of all of these and counted: their units are in doubt.
+"""
+
+from dataclasses import dataclass
+
+import ibis
+import pyarrow
+
+from leeward.hotspots.hot import CROSS_SECTIONS
+from leeward.hotspots.settings import DAY_MS, HOUR_MS, UNIT_PPM, Settings
+from leeward.telemetry import Windows, windows
+
+SHORT_MS = 10_000
+"""The intervals of figure 5."""
+STABLE_MS = (5_000, 10_000, 20_000, 40_000)
+LONGER_MS = (HOUR_MS, 6 * HOUR_MS, DAY_MS)
+UNIT = 100
+"""Cv is worked out from utilizations in this many millionths, so that squares can be added up."""
+CV_BINS = 1000
+"""Of a Cv of 1."""
+
+
+@dataclass(frozen=True)
+class Imbalance:
+    """What is said of imbalance.
+
+    Attributes:
+        interval_ms: The intervals of `unevenness`.
+        unevenness: `cross_section`, `direction`, `intervals`, `links` (at most, in one), `cv_p25`, `cv_p50`,
+            `cv_p75`, `cv_p95`, `above_one` (share of intervals with Cv > 1), `busy` (share with the 95th
+            percentile over links above the threshold), `idle` (intervals without any load), `doubtful` (link
+            intervals left out).
+        cv: `cross_section`, `direction`, `permille` (of Cv, rounded down), `intervals`.
+        longer: `cross_section`, `direction`, `average_ms` (0: all the time), `averages`, `cv_p50`.
+        stability: `horizon_ms`, `links`, `pairs`, `worst` (the least predictable link's chance),
+            `worst_link`, `all` (the chance over all links). Without rows where the cadence does not tell.
+    """
+
+    interval_ms: int
+    unevenness: pyarrow.Table
+    cv: pyarrow.Table
+    longer: pyarrow.Table
+    stability: pyarrow.Table
+
+
+def imbalance(every: Windows, settings: Settings) -> Imbalance:
+    """Imbalance of all cross-sections.
+
+    Args:
+        every: The intervals of the analysis.
+        settings: Thresholds.
+    """
+    short = every
+    if every.samples.cadence_ms <= SHORT_MS < every.interval_ms:
+        short = windows(every.samples, SHORT_MS, settings.coverage)
+    spread = _spread(short, settings)
+    return Imbalance(
+        short.interval_ms,
+        _unevenness(short, spread),
+        _histogram(short, spread),
+        _longer(every, settings),
+        _stability(every, settings),
+    )
+
+
+def _spread(of: Windows, settings: Settings) -> ibis.Table:
+    """For each interval and set of links: how many links, how busy, and their Cv in thousandths."""
+    places = of.samples.engine.table(of.samples.links).select("link", "cross_section", "direction")
+    seen = of.table.join(places, "link")
+    seen = seen.mutate(x=seen.ppm // UNIT, sure=seen.ppm <= UNIT_PPM)
+    grouped = seen.group_by("cross_section", "direction", "start_ms").agg(
+        links=seen.sure.ifelse(1, 0).sum().cast("int64"),
+        doubtful=seen.sure.ifelse(0, 1).sum().cast("int64"),
+        hot=(seen.sure & (seen.ppm > settings.hot_ppm)).ifelse(1, 0).sum().cast("int64"),
+        s=seen.sure.ifelse(seen.x, 0).sum().cast("int64"),
+        q=seen.sure.ifelse(seen.x * seen.x, 0).sum().cast("int64"),
+    )
+    return of.samples.engine.keep(grouped.mutate(permille=_cv(grouped.links, grouped.s, grouped.q)))
+
+
+def _cv(n: ibis.Value, s: ibis.Value, q: ibis.Value) -> ibis.Value:
+    """Cv in thousandths, from a count, a sum and a sum of squares; null where the sum is 0."""
+    n, s, q = (value.cast("float64") for value in (n, s, q))
+    variance = ibis.greatest(n * q - s * s, 0.0)
+    return (s > 0).ifelse((variance.sqrt() * float(CV_BINS) / s).floor(), None).cast("int64")
+
+
+def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
+    keys = ["cross_section", "direction"]
+    # The value of rank ceil(0.95 n) is above the threshold if fewer values than that are not.
+    judged = spread.links > 0
+    rank = (spread.links * 95 + 99) // 100
+    busy = judged & (spread.links - spread.hot < rank)
+    counted = spread.group_by(*keys).agg(
+        intervals=spread.permille.count(),
+        links=spread.links.max(),
+        above=(spread.permille > CV_BINS).ifelse(1, 0).sum().cast("int64"),
+        busy=busy.ifelse(1, 0).sum().cast("int64"),
+        judged=judged.ifelse(1, 0).sum().cast("int64"),
+        idle=(judged & spread.permille.isnull()).ifelse(1, 0).sum().cast("int64"),
+        doubtful=spread.doubtful.sum().cast("int64"),
+    )
+    ranked = _ranked(spread, keys, (25, 50, 75, 95))
+    joined = counted.left_join(
+        ranked.rename(of="cross_section", way="direction"), [("cross_section", "of"), ("direction", "way")]
+    )
+    made = joined.select(
+        *(*keys, "intervals", "links", "cv_p25", "cv_p50", "cv_p75", "cv_p95"),
+        above_one=joined.above.cast("float64") / joined.intervals.nullif(0).cast("float64"),
+        busy=joined.busy.cast("float64") / joined.judged.nullif(0).cast("float64"),
+        idle=joined.idle,
+        doubtful=joined.doubtful,
+    )
+    return _upwards(of.samples.engine.arrow(made.order_by(*keys)))
+
+
+def _histogram(of: Windows, spread: ibis.Table) -> pyarrow.Table:
+    some = spread.filter(spread.permille.notnull())
+    keys = ("cross_section", "direction", "permille")
+    return of.samples.engine.arrow(some.group_by(*keys).agg(intervals=some.count()).order_by(*keys))
+
+
+def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis.Table:
+    """Percentiles of Cv by nearest rank, from its histogram."""
+    some = spread.filter(spread.permille.notnull())
+    counted = some.group_by(*keys, "permille").agg(n=some.count())
+    until = ibis.cumulative_window(group_by=keys, order_by="permille")
+    table = counted.mutate(
+        below=counted.n.sum().over(until), every=counted.n.sum().over(ibis.window(group_by=keys))
+    )
+    found = {
+        f"cv_p{rank}": table.permille.min(where=table.below * 100 >= table.every * rank).cast("float64")
+        / float(CV_BINS)
+        for rank in ranks
+    }
+    return table.group_by(*keys).agg(**found)
+
+
+def _longer(every: Windows, settings: Settings) -> pyarrow.Table:
+    """The median of Cv when utilization is averaged over longer and longer times."""
+    engine = every.samples.engine
+    places = engine.table(every.samples.links).select("link", "cross_section", "direction")
+    sure = every.table.filter(every.table.ppm <= UNIT_PPM)
+    lengths = (every.interval_ms, *(length for length in LONGER_MS if length > every.interval_ms), 0)
+    tables = []
+    for length in lengths:
+        start = sure.start_ms - sure.start_ms % length if length else sure.start_ms * 0
+        placed = sure.select("link", "bits", "capacity_bits", start=start)
+        summed = placed.group_by("link", "start").agg(
+            kbits=(placed.bits // 1000).sum().cast("int64"),
+            capacity_kbits=(placed.capacity_bits // 1000).sum().cast("int64"),
+        )
+        share = summed.kbits.cast("float64") * 1e6 / ibis.greatest(summed.capacity_kbits, 1).cast("float64")
+        scaled = summed.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(places, "link")
+        grouped = scaled.group_by("cross_section", "direction", "start").agg(
+            n=scaled.count(), s=scaled.x.sum().cast("int64"), q=(scaled.x * scaled.x).sum().cast("int64")
+        )
+        spread = grouped.mutate(permille=_cv(grouped.n, grouped.s, grouped.q))
+        keys = ["cross_section", "direction"]
+        counted = spread.group_by(*keys).agg(averages=spread.permille.count())
+        ranked = _ranked(spread, keys, (50,))
+        made = counted.join(ranked, keys).mutate(average_ms=ibis.literal(length, "int64"))
+        tables.append(engine.arrow(made.order_by(*keys)))
+    names = ["cross_section", "direction", "average_ms", "averages", "cv_p50"]
+    return _upwards(pyarrow.concat_tables([table.select(names) for table in tables]))
+
+
+def _stability(every: Windows, settings: Settings) -> pyarrow.Table:
+    cadence = every.samples.cadence_ms
+    horizons = [horizon for horizon in STABLE_MS if horizon % cadence == 0]
+    if not horizons:
+        return pyarrow.Table.from_pylist([], _STABILITY_SCHEMA)
+    engine, sample = every.samples.engine, every.samples.table
+    places = engine.table(every.samples.links)
+    above = places.filter(places.cross_section != CROSS_SECTIONS[0]).select("link", "name")
+    whole = sample.filter(sample.span_ms == cadence).join(above, "link")
+    possible = whole.capacity_bps.cast("float64") * float(cadence) / 1000.0
+    share = (whole.bits.cast("float64") * 1e6 / possible).floor().cast("int64")
+    kept = whole.select("name", "t_ms", ppm=share)
+    kept = engine.keep(kept.filter(kept.ppm <= UNIT_PPM))
+    rows = [_stable(engine.arrow, kept, cadence, horizon, settings) for horizon in horizons]
+    return pyarrow.Table.from_pylist(rows, _STABILITY_SCHEMA)
+
+
+def _stable(
+    arrow: object, kept: ibis.Table, cadence: int, horizon: int, settings: Settings
+) -> dict[str, object]:
+    """The chance to be stable over a horizon: of all links together, and of the least predictable one."""
+    steps = horizon // cadence
+    next_ones = ibis.window(group_by="name", order_by="t_ms", preceding=-1, following=steps)
+    ahead = kept.mutate(
+        then=kept.ppm.sum().over(next_ones).cast("int64"),
+        last=kept.t_ms.lead(steps).over(ibis.window(group_by="name", order_by="t_ms")),
+    )
+    gapless = ahead.filter(ahead["last"] == ahead.t_ms + horizon)
+    moved = (gapless.then - gapless.ppm * steps).abs() * 100
+    judged = gapless.mutate(stays=(moved <= gapless.ppm * (steps * settings.stable_percent)).ifelse(1, 0))
+    by_link = judged.group_by("name").agg(pairs=judged.count(), stayed=judged.stays.sum().cast("int64"))
+    found = arrow(by_link.order_by("name")).to_pylist()  # type: ignore[operator]
+    worst = min(found, key=lambda row: (row["stayed"] / row["pairs"], row["name"]), default=None)
+    pairs = sum(row["pairs"] for row in found)
+    return {
+        "horizon_ms": horizon,
+        "links": len(found),
+        "pairs": pairs,
+        "worst": worst["stayed"] / worst["pairs"] if worst else None,
+        "worst_link": worst["name"] if worst else None,
+        "all": sum(row["stayed"] for row in found) / pairs if pairs else None,
+    }
+
+
+def _upwards(table: pyarrow.Table) -> pyarrow.Table:
+    """Rows in the order of cross-sections from the hosts up."""
+    order = {name: at for at, name in enumerate(CROSS_SECTIONS)}
+    rows = sorted(table.to_pylist(), key=lambda row: order[row["cross_section"]])
+    return pyarrow.Table.from_pylist(rows, table.schema)
+
+
+_STABILITY_SCHEMA = pyarrow.schema(
+    [
+        ("horizon_ms", pyarrow.int64()),
+        ("links", pyarrow.int64()),
+        ("pairs", pyarrow.int64()),
+        ("worst", pyarrow.float64()),
+        ("worst_link", pyarrow.string()),
+        ("all", pyarrow.float64()),
+    ]
+)

@@ -1,0 +1,102 @@
+"""What the words of the analysis mean, where the papers leave a choice or a user may want another."""
+
+from dataclasses import dataclass
+
+from leeward.errors import InputError
+from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+UNIT_PPM = 1_050_000
+"""Above this utilization a unit is probably wrong: no link carries 5 % more than it can."""
+BIN_PPM = 10_000
+"""Width of the bins of histograms of utilization: 1 %."""
+MOST_BRIDGE = 1000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Thresholds of the analysis.
+
+    Attributes:
+        hot_ppm: A link is hot in an interval if its utilization, in millionths, is above this
+            (Hotspots, section 3.1: 75 %).
+        interval_ms: The length of an interval (5 minutes there).
+        coverage: The least share of an interval that must be seen for it to be judged.
+        bridge: How many intervals in a row may be unseen without ending a run of hot ones.
+        hours_ms: Runs shorter than this last minutes (section 3.2: a third are below an hour).
+        days_ms: Runs of this length or more last days; those between last hours.
+        ahead_ms: How far ahead it is asked whether a hot link will still be hot.
+        train: The first share of the time that forecasts learn from; the rest scores them.
+        fell: Capacity below this share of the most seen before has fallen.
+        grew: A load above this multiple of the most seen before has grown.
+        matches: A rack's uplink for its disks is Medium within this share of the guideline.
+        split: A share of a rack's capacity is overrun above this utilization (section 3.2: 75 %).
+        intensive: A job is network-intensive if its bandwidth per compute unit is above this multiple of the
+            median job's.
+        crowded: A job is concentrated if the share of its tasks on hot racks is this multiple of the share
+            that those racks are of all racks like them.
+        part: A job makes hot racks hot if at least this share of their traffic is its.
+        persistent: A rack is hot, for questions of where tasks are, if this share of its intervals is.
+        idle_ppm: A rack idles if its mean utilization is below this.
+        cpu_bps: The bandwidth that is provisioned for a processor; None: as on the median compute rack.
+        disk_bps_per_tb: The bandwidth that is provisioned for a terabyte (10^12 bytes) of disks; None: as on
+            the median disk rack.
+        stable_percent: How far a link's utilization may move and count as stable (Sinbad, section 4.3: 5 %).
+        seed: Of the bootstrap.
+    """
+
+    hot_ppm: int = 750_000
+    interval_ms: int = INTERVAL_MS
+    coverage: float = COVERAGE
+    bridge: int = 0
+    hours_ms: int = HOUR_MS
+    days_ms: int = DAY_MS
+    ahead_ms: int = 15 * 60_000
+    train: float = 0.7
+    fell: float = 0.9
+    grew: float = 1.1
+    matches: float = 0.1
+    split: float = 0.75
+    intensive: float = 2.0
+    crowded: float = 2.0
+    part: float = 0.1
+    persistent: float = 0.1
+    idle_ppm: int = 500_000
+    cpu_bps: float | None = None
+    disk_bps_per_tb: float | None = None
+    stable_percent: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Checks each.
+
+        Raises:
+            InputError: One of them makes no sense.
+        """
+        if not 0 < self.hot_ppm < UNIT_PPM:
+            raise _wrong("hot", f"`{self.hot_ppm / 10_000:g}%`: expected more than 0 % and less than 105 %")
+        if not 1000 <= self.interval_ms <= DAY_MS:
+            raise _wrong("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+        if not 0 <= self.coverage <= 1:
+            raise _wrong("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
+        if not 0 <= self.bridge <= MOST_BRIDGE:
+            raise _wrong("bridge", f"`{self.bridge}`: expected a whole number from 0 to {MOST_BRIDGE}")
+        if not 0 < self.hours_ms < self.days_ms:
+            raise _wrong("days", "runs of days must be longer than those of hours, and those above 0")
+        if self.ahead_ms <= 0 or self.ahead_ms % self.interval_ms:
+            raise _wrong(
+                "ahead",
+                f"`{self.ahead_ms / 1000:g} s`: expected a whole number of intervals of"
+                f" {self.interval_ms / 1000:g} s",
+            )
+        if not 0 < self.train < 1:
+            raise _wrong("train", f"`{self.train:g}`: expected a share between 0 and 1")
+        for name in ("cpu_bps", "disk_bps_per_tb"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise _wrong(name, f"`{value}`: expected a rate above 0")
+
+
+def _wrong(argument: str, message: str) -> InputError:
+    return InputError(argument, None, None, None, message)
