@@ -18,6 +18,7 @@ from leeward.cli import (
     data,
     demo,
     device,
+    hotspots,
     matrix,
     migrate,
     place,
@@ -52,6 +53,9 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(device.app, name="device")
+app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Say which links are hot, and why.")(
+    hotspots.hotspots
+)
 app.add_typer(matrix.app, name="matrix")
 app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")

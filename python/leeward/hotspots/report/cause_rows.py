@@ -1,0 +1,176 @@
+"""Why: the tables of `causes`."""
+
+from typing import Any
+
+from leeward.hotspots.analysis import Analysis
+from leeward.hotspots.causes.split import OWNERS
+from leeward.hotspots.report.section import Section, percent, rest
+from leeward.report.rows import NONE
+
+_PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
+"""Rates of jobs, and what they are shown in."""
+
+
+def causes(made: Analysis) -> Section | None:
+    """What changed when links became hot."""
+    rows = made.causes.by_cause.to_pylist()
+    if not rows:
+        return None
+    set_to = made.settings
+    return Section(
+        "Did the capacity fall, or the load grow?",
+        ("CROSS-SECTION", "CAUSE", "LINKS", "RUNS", "HOT", "SHARE"),
+        "<<>>>>",
+        [
+            (
+                *(row["cross_section"], row["cause"], f"{row['links']:,}", f"{row['runs']:,}"),
+                *(f"{row['intervals']:,}", percent(row["share"])),
+            )
+            for row in rows
+        ],
+        words=(
+            (
+                "capacity-loss",
+                f"capacity below {percent(set_to.fell)} of the most before, load no more than it was",
+            ),
+            ("demand-growth", f"capacity as before, load above {percent(set_to.grew)} of the most before"),
+            ("both", "capacity below and load above; or hot even with the capacity of before"),
+            (
+                "demand",
+                "as much was carried before at this capacity: the link is too small for its usual load",
+            ),
+            ("unknown", "nothing was seen of the link before the hour in which it became hot"),
+        ),
+    )
+
+
+def findings(made: Analysis, top: int) -> Section | None:
+    """Causes with their evidence; those of jobs first, then those with the most hot intervals."""
+    rows = made.causes.findings.to_pylist()
+    if not rows:
+        return None
+    shown = [row for row in rows if row["hot"] is None] + [row for row in rows if row["hot"] is not None]
+    return Section(
+        "Why?",
+        ("WHERE", "CAUSE", "HOT", "EVIDENCE"),
+        "<<><",
+        [
+            (row["subject"], row["cause"], NONE if row["hot"] is None else f"{row['hot']:,}", row["evidence"])
+            for row in shown[:top]
+        ],
+        [*rest(len(rows) - top, "findings"), *_unasked(made)],
+    )
+
+
+def _unasked(made: Analysis) -> list[str]:
+    """What was not given, and so not looked at."""
+    missing = []
+    mixed = sum(sum(row[name] for name in OWNERS) for row in made.causes.split.to_pylist())
+    unknown = sum(row["unknown"] for row in made.causes.split.to_pylist())
+    if mixed and unknown == mixed:
+        missing.append(
+            f"whose {mixed:,} hot intervals of mixed racks are is unknown: it takes --split, and a guideline"
+            " for disks and processors"
+        )
+    if made.causes.tasks is None:
+        missing.append("tasks are not known (--tasks): nothing is said of jobs and where they run")
+    return missing
+
+
+def split(made: Analysis) -> Section | None:
+    """Whose the hotspots of mixed racks are; None if nothing is known of that."""
+    rows = [row for row in made.causes.split.to_pylist() if any(row[name] for name in OWNERS[:4])]
+    if not rows:
+        return None
+    sums = {name: sum(row[name] for row in rows) for name in OWNERS}
+    every = sum(sums.values())
+    storage, compute = (sum(row[f"{name}_kbits"] for row in rows) for name in ("storage", "compute"))
+    more = []
+    if storage + compute:
+        more.append(f"{percent(storage / (storage + compute))} of what they carried then was storage's")
+    return Section(
+        "Whose are the hotspots of mixed racks?",
+        ("WHOSE", "HOT", "SHARE"),
+        "<>>",
+        [(name, f"{count:,}", percent(count / every)) for name, count in sums.items()],
+        more,
+        words=(
+            (
+                "storage, compute",
+                f"throughput above {percent(made.settings.split)} of what is provisioned for it (figure 6)",
+            ),
+        ),
+    )
+
+
+def jobs(made: Analysis, top: int) -> Section | None:
+    """Bandwidth per processor of jobs, and where network-intensive tasks are; None if tasks are not known."""
+    looked = made.causes.tasks
+    if looked is None:
+        return None
+    rows = looked.jobs.to_pylist()
+    more = list(rest(len(rows) - top, "jobs"))
+    if looked.correlation is None:
+        more.append("correlation of network-intensive tasks per Gb/s with utilization over racks: unknown")
+    else:
+        r, low, high = looked.correlation
+        more.append(
+            "correlation of network-intensive tasks per Gb/s with utilization over racks (figure 8):"
+            f" {r:.2f} ({low:.2f} to {high:.2f})"
+        )
+    return Section(
+        "Which jobs need bandwidth?",
+        ("JOB", "MB/S PER CPU", "OVER MEDIAN", "NETWORK-INTENSIVE"),
+        "<>>>",
+        [
+            (
+                row["job"],
+                *(NONE if row[name] is None else f"{row[name] / by:,.3g}" for name, by in _PER_CPU),
+                "yes" if row["intensive"] else "no",
+            )
+            for row in rows[:top]
+        ],
+        more,
+        words=(
+            (
+                "network-intensive",
+                f"more than {made.settings.intensive:g} times the bandwidth per processor of the median job",
+            ),
+            ("in brackets", "95 % confidence interval"),
+        ),
+    )
+
+
+def served(made: Analysis) -> Section | None:
+    """The share of requests that each class of racks serves; None if they are not known."""
+    if made.causes.served is None:
+        return None
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in made.causes.served.to_pylist():
+        found.setdefault((row["operation"], row["percent"]), {})[row["class"]] = row
+    classes = sorted({kind for row in found.values() for kind in row}, key=_class_order)
+    return Section(
+        "Who serves requests at which utilization?",
+        ("OPERATION", "UTILIZATION", "REQUESTS", *(kind.upper() for kind in classes)),
+        "<>>" + len(classes) * ">",
+        [
+            (
+                operation,
+                "not seen" if percent < 0 else f"{percent} to {percent + 5} %",
+                f"{sum(row['requests'] for row in of.values()):,}",
+                *(percent(of[kind]["share"]) if kind in of else percent(0.0) for kind in classes),
+            )
+            for (operation, percent), of in found.items()
+        ],
+        words=(
+            (
+                "high-, medium-, low-uplink",
+                "uplink over disk capacity above, at (to a tenth) or below the guideline (figure 14)",
+            ),
+        ),
+    )
+
+
+def _class_order(kind: str) -> tuple[int, str]:
+    names = ("High-Uplink", "Medium-Uplink", "Low-Uplink")
+    return (names.index(kind) if kind in names else len(names), kind)

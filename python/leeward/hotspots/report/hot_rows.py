@@ -1,0 +1,133 @@
+"""Do I have hotspots, where, since when, and how long: the tables of `hot` and `durations`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from leeward.hotspots.analysis import Analysis
+from leeward.hotspots.hot import TOR
+from leeward.hotspots.report.section import Section, lasting, percent, rest, stamp, utilization
+from leeward.hotspots.settings import BIN_PPM, UNIT_PPM
+from leeward.report.rows import NONE
+
+
+def cross_sections(made: Analysis) -> Section:
+    """Hotspot rates of cross-sections."""
+    return Section(
+        "How often are links hot?",
+        (
+            "CROSS-SECTION",
+            "DIRECTION",
+            "LINKS",
+            "EVER HOT",
+            "INTERVALS",
+            "HOT",
+            "RATE",
+            "P50",
+            "P95",
+            "P98",
+            "MOST",
+        ),
+        "<<" + 9 * ">",
+        [
+            (row["cross_section"], row["direction"], *_counts(row), *_utilizations(row))
+            for row in made.cross_sections.to_pylist()
+        ],
+        words=(
+            ("rate", "hot link intervals over all that were seen (Hotspots, figure 3)"),
+            (
+                "p50, p95, p98",
+                f"of utilization over link intervals, in bins of {utilization(BIN_PPM)}: lower edges",
+            ),
+        ),
+    )
+
+
+def kinds(made: Analysis) -> Section | None:
+    """Hotspots by kind of rack; None where there are no racks."""
+    rows = made.kinds.to_pylist()
+    if not rows:
+        return None
+    return Section(
+        "Which racks?",
+        ("KIND", "LINKS", "EVER HOT", "INTERVALS", "HOT", "RATE", "SHARE OF HOT", "P95"),
+        "<" + 7 * ">",
+        [(row["kind"], *_counts(row), percent(row["share"]), utilization(row["p95_ppm"])) for row in rows],
+        words=(("share of hot", f"of all hot intervals of {TOR} links, both directions (figure 5)"),),
+    )
+
+
+def links(made: Analysis, top: int) -> Section | None:
+    """The links that were hot most; None if none was."""
+    hot = [row for row in made.links.to_pylist() if row["hot"]]
+    if not hot:
+        return None
+    return Section(
+        "Which links?",
+        ("LINK", "KIND", "HOT", "RATE", "SINCE", "UNTIL", "RUNS", "LONGEST", "P50", "P95", "P98", "MOST"),
+        "<<>><<" + 6 * ">",
+        [
+            (
+                *(row["name"], row["kind"] or NONE, f"{row['hot']:,}", percent(row["rate"])),
+                *(stamp(row["hot_since_ms"]), stamp(row["last_hot_ms"])),
+                *(f"{row['runs']:,}", lasting(row["longest_ms"]), *_utilizations(row)),
+            )
+            for row in hot[:top]
+        ],
+        rest(len(hot) - top, "links that were hot"),
+        words=(("since, until", "the start of its first hot interval, the end of its last"),),
+    )
+
+
+def classes(made: Analysis) -> Section | None:
+    """Runs by persistence class; None if there are none."""
+    rows = made.classes.to_pylist()
+    if not rows:
+        return None
+    set_to = made.settings
+    return Section(
+        "How long do they last, and what helps?",
+        ("CROSS-SECTION", "LAST", "REMEDY", "RUNS", "SHARE", "HOT TIME", "SHARE OF TIME", "OPEN"),
+        "<<<" + 5 * ">",
+        [
+            (
+                *(row["cross_section"], row["class"], row["remedy"], f"{row['runs']:,}"),
+                *(percent(row["share"]), lasting(row["hot_ms"]), percent(row["hot_share"])),
+                f"{row['open']:,}",
+            )
+            for row in rows
+        ],
+        words=(
+            ("minutes", f"less than {lasting(set_to.hours_ms)}: move tasks away when it happens"),
+            ("hours", f"less than {lasting(set_to.days_ms)}: place data and long-running jobs elsewhere"),
+            ("days", "more than that: plan capacity, or upgrade the rack (section 3.2)"),
+            ("open", "begins or ends where the link was not seen, and may have lasted longer"),
+        ),
+    )
+
+
+def units(made: Analysis, top: int) -> Section | None:
+    """Links whose units are in doubt; None if there are none."""
+    rows = made.units.to_pylist()
+    if not rows:
+        return None
+    return Section(
+        f"Are units wrong? Links above {utilization(UNIT_PPM)}",
+        ("LINK", "ABOVE", "OF INTERVALS", "MOST", "LIKELY FACTOR", "WHY"),
+        "<>>>><",
+        [
+            (
+                *(row["name"], f"{row['over']:,}", f"{row['intervals']:,}", utilization(row["most_ppm"])),
+                *(NONE if row["factor"] is None else f"{row['factor']:g}", row["why"]),
+            )
+            for row in rows[:top]
+        ],
+        [*rest(len(rows) - top, "links"), "they count as they are in all that is said of hot links"],
+    )
+
+
+def _counts(row: dict[str, Any]) -> Iterable[str]:
+    return (*(f"{row[name]:,}" for name in ("links", "hot_links", "intervals", "hot")), percent(row["rate"]))
+
+
+def _utilizations(row: dict[str, Any]) -> Iterable[str]:
+    return (utilization(row[name]) for name in ("p50_ppm", "p95_ppm", "p98_ppm", "most_ppm"))

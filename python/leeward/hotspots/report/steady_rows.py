@@ -1,0 +1,138 @@
+"""How uneven it is, and whether it stays: the tables of `imbalance` and `forecast`."""
+
+from leeward.hotspots.analysis import Analysis
+from leeward.hotspots.report.section import (
+    Section,
+    lasting,
+    number,
+    percent,
+    rest,
+    stamp,
+    utilization,
+    within,
+)
+from leeward.hotspots.settings import UNIT_PPM
+from leeward.report.rows import NONE
+
+
+def unevenness(made: Analysis) -> Section:
+    """Cv of cross-sections, in intervals and over longer times."""
+    uneven = made.imbalance
+    longer = {
+        (row["cross_section"], row["direction"], row["average_ms"]): row for row in uneven.longer.to_pylist()
+    }
+    lengths = sorted({row["average_ms"] for row in uneven.longer.to_pylist()} - {0, made.extent.interval_ms})
+    averages = [*lengths, 0]
+    doubtful = sum(row["doubtful"] for row in uneven.unevenness.to_pylist())
+    more = [f"{doubtful:,} link intervals above {utilization(UNIT_PPM)} are left out"] if doubtful else []
+    return Section(
+        "How uneven is the load?",
+        (
+            *("CROSS-SECTION", "DIRECTION", "INTERVALS", "CV P50", "CV P95", "CV > 1", "P95 LINK HOT"),
+            *(f"CV OF {lasting(length).upper()}" if length else "CV OF ALL" for length in averages),
+        ),
+        "<<" + (5 + len(averages)) * ">",
+        [
+            (
+                *(row["cross_section"], row["direction"], f"{row['intervals']:,}"),
+                *(number(row["cv_p50"]), number(row["cv_p95"])),
+                *(percent(row["above_one"]), percent(row["busy"])),
+                *(
+                    number(longer.get((row["cross_section"], row["direction"], length), {}).get("cv_p50"))
+                    for length in averages
+                ),
+            )
+            for row in uneven.unevenness.to_pylist()
+        ],
+        more,
+        words=(
+            (
+                "Cv",
+                f"standard deviation over mean of links in {lasting(uneven.interval_ms)} (Sinbad, figure 5)",
+            ),
+            ("Cv of 1 h, ...", "the median when utilization is averaged over so long"),
+            ("p95 link hot", "share of intervals in which the 95th percentile over links is hot"),
+        ),
+    )
+
+
+def stability(made: Analysis) -> Section | None:
+    """How steady links are; None where samples come too seldom to tell."""
+    rows = made.imbalance.stability.to_pylist()
+    if not rows:
+        return None
+    return Section(
+        "How steady are links?",
+        ("WITHIN", "LINKS", "SAMPLES", "ALL LINKS", "LEAST PREDICTABLE", "WHICH"),
+        ">>>>><",
+        [
+            (
+                *(lasting(row["horizon_ms"]), f"{row['links']:,}", f"{row['pairs']:,}"),
+                *(percent(row["all"]), percent(row["worst"]), row["worst_link"] or NONE),
+            )
+            for row in rows
+        ],
+        words=(
+            (
+                "all links, least predictable",
+                f"chance to stay within {made.settings.stable_percent} % of now on the mean (Sinbad, 4.3)",
+            ),
+        ),
+    )
+
+
+def scores(made: Analysis) -> Section | None:
+    """How forecasts did on later time; None if there was too little of it."""
+    ahead = made.forecast
+    if not ahead.scores:
+        return None
+    of = f"Will a hot link still be hot in {lasting(ahead.ahead_ms)}?"
+    said = (
+        f"learnt from {ahead.learnt:,} hot intervals, {percent(ahead.base_rate)} of which stayed hot; scored"
+        f" on {ahead.scored:,} of later time; forecasts are by {ahead.used}"
+    )
+    return Section(
+        of,
+        ("PREDICTOR", "BRIER", "SKILL", "OVER BASE RATE", "PRECISION", "RECALL"),
+        "<>>>>>",
+        [
+            (
+                *(score.predictor, f"{score.brier:.4f}", within(score.skill), within(score.over_base)),
+                *(percent(score.precision), percent(score.recall)),
+            )
+            for score in ahead.scores
+        ],
+        [said],
+        words=(
+            ("persistence, base rate", "what is hot stays so; the share of the past that did"),
+            ("hazard", "by how long and how far it is above the threshold, and the time of day"),
+            ("Brier", "mean squared error of the chance; skill: 1 - Brier / persistence's"),
+            ("in brackets", "95 % interval, by bootstrap over links"),
+        ),
+    )
+
+
+def now(made: Analysis, top: int) -> Section | None:
+    """Links that are hot at the end, and their chance to stay so; None if there are none."""
+    ahead = made.forecast
+    rows = ahead.now.to_pylist()
+    few = (
+        f"too few hot intervals to say for how much longer: {ahead.learnt:,} to learn from and"
+        f" {ahead.scored:,} to score"
+    )
+    if not rows:
+        return None
+    return Section(
+        "What is hot at the end?",
+        ("LINK", "SINCE", "UTILIZATION", f"HOT IN {lasting(ahead.ahead_ms).upper()}", "AS OF"),
+        "<<>>>",
+        [
+            (
+                *(row["name"], stamp(row["since_ms"]), utilization(row["ppm"])),
+                *(percent(row["chance"]), f"{row['like_it']:,}"),
+            )
+            for row in rows[:top]
+        ],
+        [*rest(len(rows) - top, "links"), *([] if ahead.scores else [few])],
+        words=(("as of", "how many hot intervals of the past the chance is of"),),
+    )
