@@ -146,7 +146,7 @@ def analyze(
     samples: Samples,
     settings: Settings | None = None,
     tables: Tables | None = None,
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> Analysis:
     """Finds hotspots, how long they last, and why.
 
@@ -154,29 +154,29 @@ def analyze(
         samples: Of the links of a cluster.
         settings: Thresholds; the papers' by default.
         tables: What else is known of the fleet.
-        advance: Called after each of `STEPS` steps.
+        advance: Called with 1 after each of `STEPS` steps.
 
     Raises:
-        InputError: Nothing was seen, or a link carries more in an interval than can be counted exactly.
+        InputError: Nothing was seen, or a link can carry more in an interval than a double counts exactly.
     """
     settings, tables = settings or Settings(), tables or Tables()
     every = windows(samples, settings.interval_ms, settings.coverage)
-    advance()
+    advance(1)
     bins = hot.histogram(every, settings)
     extent = _extent(every, bins)
     marked = durations.marked(every, settings)
     runs = durations.runs(every, marked)
     links = hot.by_link(every, bins, runs)
-    advance()
+    advance(1)
     sections, kinds = hot.by_cross_section(every, bins), hot.by_kind(every, bins)
     shown = hot.utilization(every, bins), hot.heat(every, CELLS)
-    advance()
+    advance(1)
     found = causes(every, links, marked, runs, tables, settings)
-    advance()
+    advance(1)
     uneven = imbalance(every, settings)
-    advance()
+    advance(1)
     ahead = forecast(every, marked, settings)
-    advance()
+    advance(1)
     return Analysis(
         settings,
         extent,
@@ -206,9 +206,7 @@ def _extent(every: Windows, bins: ibis.Table) -> Extent:
             hot=bins.hot.sum().cast("int64"),
         )
     ).to_pylist()[0]
-    most = engine.arrow(
-        every.table.agg(most=ibis.greatest(every.table.bits, every.table.capacity_bits).max())
-    )
+    most = engine.arrow(every.table.agg(most=every.table.capacity_bits.max()))["most"][0].as_py()
     thin = engine.arrow(every.thin.agg(n=every.thin.count()))["n"][0].as_py()
     if row["first"] is None:
         message = f"no link was seen for long enough in any of {thin:,} intervals"
@@ -217,8 +215,8 @@ def _extent(every: Windows, bins: ibis.Table) -> Extent:
             "--coverage says which share of an interval must be seen, --cadence how long a sample is"
         )
         raise error
-    if most["most"][0].as_py() >= EXACT:
-        message = f"a link could carry {most['most'][0].as_py():.1e} bits in an interval; at most 2^53"
+    if most >= EXACT:
+        message = f"a link can carry {most:.1e} bits in an interval; at most 2^53 can be counted"
         error = InputError("telemetry", None, None, None, message)
         error.add_note("shorten --interval")
         raise error

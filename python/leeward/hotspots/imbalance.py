@@ -72,17 +72,48 @@ def imbalance(every: Windows, settings: Settings) -> Imbalance:
         short.interval_ms,
         _unevenness(short, spread),
         _histogram(short, spread),
-        _longer(every, settings),
+        _longer(every),
         _stability(every, settings),
     )
 
 
+def _sets(of: Windows) -> tuple[ibis.Table, list[tuple[str, str]]]:
+    """The number of each link's set, and the cross-section and direction of each set, from the hosts up.
+
+    Many rows are grouped by these numbers, which is quicker than by their names.
+    """
+    links = of.samples.links.select(["link", "cross_section", "direction"]).to_pylist()
+    sets = sorted(
+        {(row["cross_section"], row["direction"]) for row in links},
+        key=lambda one: (CROSS_SECTIONS.index(one[0]), one[1]),
+    )
+    number = {one: at for at, one in enumerate(sets)}
+    table = pyarrow.table(
+        {
+            "link": pyarrow.array([row["link"] for row in links], pyarrow.int32()),
+            "set": pyarrow.array(
+                [number[row["cross_section"], row["direction"]] for row in links], pyarrow.int32()
+            ),
+        }
+    )
+    return of.samples.engine.table(table), sets
+
+
+def _with_names(of: Windows, table: ibis.Table, *order: str) -> pyarrow.Table:
+    """A small table by sets, sorted, with the names of sets in place of their numbers."""
+    _, sets = _sets(of)
+    arrow = of.samples.engine.arrow(table.order_by("set", *order))
+    at = arrow["set"].to_pylist()
+    for name, which in (("direction", 1), ("cross_section", 0)):
+        arrow = arrow.add_column(0, name, pyarrow.array([sets[one][which] for one in at], pyarrow.string()))
+    return arrow.drop_columns(["set"])
+
+
 def _spread(of: Windows, settings: Settings) -> ibis.Table:
     """For each interval and set of links: how many links, how busy, and their Cv in thousandths."""
-    places = of.samples.engine.table(of.samples.links).select("link", "cross_section", "direction")
-    seen = of.table.join(places, "link")
+    seen = of.table.select("link", "start_ms", "ppm").join(_sets(of)[0], "link")
     seen = seen.mutate(x=seen.ppm // UNIT, sure=seen.ppm <= UNIT_PPM)
-    grouped = seen.group_by("cross_section", "direction", "start_ms").agg(
+    grouped = seen.group_by("set", "start_ms").agg(
         links=seen.sure.ifelse(1, 0).sum().cast("int64"),
         doubtful=seen.sure.ifelse(0, 1).sum().cast("int64"),
         hot=(seen.sure & (seen.ppm > settings.hot_ppm)).ifelse(1, 0).sum().cast("int64"),
@@ -100,12 +131,11 @@ def _cv(n: ibis.Value, s: ibis.Value, q: ibis.Value) -> ibis.Value:
 
 
 def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
-    keys = ["cross_section", "direction"]
     # The value of rank ceil(0.95 n) is above the threshold if fewer values than that are not.
     judged = spread.links > 0
     rank = (spread.links * 95 + 99) // 100
     busy = judged & (spread.links - spread.hot < rank)
-    counted = spread.group_by(*keys).agg(
+    counted = spread.group_by("set").agg(
         intervals=spread.permille.count(),
         links=spread.links.max(),
         above=(spread.permille > CV_BINS).ifelse(1, 0).sum().cast("int64"),
@@ -114,24 +144,21 @@ def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
         idle=(judged & spread.permille.isnull()).ifelse(1, 0).sum().cast("int64"),
         doubtful=spread.doubtful.sum().cast("int64"),
     )
-    ranked = _ranked(spread, keys, (25, 50, 75, 95))
-    joined = counted.left_join(
-        ranked.rename(of="cross_section", way="direction"), [("cross_section", "of"), ("direction", "way")]
-    )
+    ranked = _ranked(spread, ["set"], (25, 50, 75, 95)).rename(of="set")
+    joined = counted.left_join(ranked, [("set", "of")])
     made = joined.select(
-        *(*keys, "intervals", "links", "cv_p25", "cv_p50", "cv_p75", "cv_p95"),
+        *("set", "intervals", "links", "cv_p25", "cv_p50", "cv_p75", "cv_p95"),
         above_one=joined.above.cast("float64") / joined.intervals.nullif(0).cast("float64"),
         busy=joined.busy.cast("float64") / joined.judged.nullif(0).cast("float64"),
         idle=joined.idle,
         doubtful=joined.doubtful,
     )
-    return _upwards(of.samples.engine.arrow(made.order_by(*keys)))
+    return _with_names(of, made)
 
 
 def _histogram(of: Windows, spread: ibis.Table) -> pyarrow.Table:
     some = spread.filter(spread.permille.notnull())
-    keys = ("cross_section", "direction", "permille")
-    return of.samples.engine.arrow(some.group_by(*keys).agg(intervals=some.count()).order_by(*keys))
+    return _with_names(of, some.group_by("set", "permille").agg(intervals=some.count()), "permille")
 
 
 def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis.Table:
@@ -150,33 +177,39 @@ def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis
     return table.group_by(*keys).agg(**found)
 
 
-def _longer(every: Windows, settings: Settings) -> pyarrow.Table:
+def _longer(every: Windows) -> pyarrow.Table:
     """The median of Cv when utilization is averaged over longer and longer times."""
-    engine = every.samples.engine
-    places = engine.table(every.samples.links).select("link", "cross_section", "direction")
+    lengths = [length for length in LONGER_MS if length > every.interval_ms]
     sure = every.table.filter(every.table.ppm <= UNIT_PPM)
-    lengths = (every.interval_ms, *(length for length in LONGER_MS if length > every.interval_ms), 0)
-    tables = []
-    for length in lengths:
-        start = sure.start_ms - sure.start_ms % length if length else sure.start_ms * 0
-        placed = sure.select("link", "bits", "capacity_bits", start=start)
-        summed = placed.group_by("link", "start").agg(
-            kbits=(placed.bits // 1000).sum().cast("int64"),
-            capacity_kbits=(placed.capacity_bits // 1000).sum().cast("int64"),
+    averaged = _averages(sure, lengths[0] if lengths else 0, "bits", "capacity_bits", 1000)
+    averaged = every.samples.engine.keep(averaged)
+    spreads = [
+        _averages(averaged, length, "kbits", "capacity_kbits", 1).mutate(
+            average_ms=ibis.literal(length, "int64")
         )
-        share = summed.kbits.cast("float64") * 1e6 / ibis.greatest(summed.capacity_kbits, 1).cast("float64")
-        scaled = summed.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(places, "link")
-        grouped = scaled.group_by("cross_section", "direction", "start").agg(
-            n=scaled.count(), s=scaled.x.sum().cast("int64"), q=(scaled.x * scaled.x).sum().cast("int64")
-        )
-        spread = grouped.mutate(permille=_cv(grouped.n, grouped.s, grouped.q))
-        keys = ["cross_section", "direction"]
-        counted = spread.group_by(*keys).agg(averages=spread.permille.count())
-        ranked = _ranked(spread, keys, (50,))
-        made = counted.join(ranked, keys).mutate(average_ms=ibis.literal(length, "int64"))
-        tables.append(engine.arrow(made.order_by(*keys)))
-    names = ["cross_section", "direction", "average_ms", "averages", "cv_p50"]
-    return _upwards(pyarrow.concat_tables([table.select(names) for table in tables]))
+        for length in (*lengths, 0)
+    ]
+    summed = ibis.union(*spreads) if spreads[1:] else spreads[0]
+    share = summed.kbits.cast("float64") * 1e6 / ibis.greatest(summed.capacity_kbits, 1).cast("float64")
+    scaled = summed.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(_sets(every)[0], "link")
+    grouped = scaled.group_by("set", "average_ms", "start_ms").agg(
+        n=scaled.count(), s=scaled.x.sum().cast("int64"), q=(scaled.x * scaled.x).sum().cast("int64")
+    )
+    spread = grouped.mutate(permille=_cv(grouped.n, grouped.s, grouped.q))
+    keys = ["set", "average_ms"]
+    counted = spread.group_by(*keys).agg(averages=spread.permille.count())
+    ranked = _ranked(spread, keys, (50,)).rename(of="set", over="average_ms")
+    made = counted.left_join(ranked, [("set", "of"), ("average_ms", "over")]).drop("of", "over")
+    return _with_names(every, made, "average_ms")
+
+
+def _averages(table: ibis.Table, length: int, bits: str, capacity: str, unit: int) -> ibis.Table:
+    """Thousands of bits, carried and possible, of each link in longer times; of length 0 in all of it."""
+    start = table.start_ms - table.start_ms % length if length else table.start_ms * 0
+    placed = table.select("link", start_ms=start, bits=table[bits] // unit, possible=table[capacity] // unit)
+    return placed.group_by("link", "start_ms").agg(
+        kbits=placed.bits.sum().cast("int64"), capacity_kbits=placed.possible.sum().cast("int64")
+    )
 
 
 def _stability(every: Windows, settings: Settings) -> pyarrow.Table:
@@ -221,13 +254,6 @@ def _stable(
         "worst_link": worst["name"] if worst else None,
         "all": sum(row["stayed"] for row in found) / pairs if pairs else None,
     }
-
-
-def _upwards(table: pyarrow.Table) -> pyarrow.Table:
-    """Rows in the order of cross-sections from the hosts up."""
-    order = {name: at for at, name in enumerate(CROSS_SECTIONS)}
-    rows = sorted(table.to_pylist(), key=lambda row: order[row["cross_section"]])
-    return pyarrow.Table.from_pylist(rows, table.schema)
 
 
 _STABILITY_SCHEMA = pyarrow.schema(

@@ -35,8 +35,9 @@ class Settings:
         intensive: A job is network-intensive if its bandwidth per compute unit is above this multiple of the
             median job's.
         crowded: A job is concentrated if the share of its tasks on hot racks is this multiple of the share
-            that those racks are of all racks like them.
-        part: A job makes hot racks hot if at least this share of their traffic is its.
+            that those racks are of all racks like them; a rack is crowded if it has more than this multiple
+            of the median rack's network-intensive tasks per unit of bandwidth.
+        part: Tasks make racks hot if at least this share of the racks' traffic is theirs.
         persistent: A rack is hot, for questions of where tasks are, if this share of its intervals is.
         idle_ppm: A rack idles if its mean utilization is below this.
         cpu_bps: The bandwidth that is provisioned for a processor; None: as on the median compute rack.

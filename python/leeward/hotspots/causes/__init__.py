@@ -81,7 +81,7 @@ def causes(
     of_runs = changes.named(windows, changed)
     rows = [*_of_changes(of_runs), *_of_uplinks(links, fleet), *_of_split(owned)]
     if looked is not None:
-        rows += _of_tasks(looked, links)
+        rows += _of_tasks(looked, links, settings)
     rows.sort(key=lambda row: (-(row["hot"] or 0), row["subject"], row["cause"]))
     return Causes(
         of_runs,
@@ -156,7 +156,7 @@ def _of_split(owned: pyarrow.Table) -> list[dict[str, Any]]:
     return made
 
 
-def _of_tasks(looked: Tasks, links: pyarrow.Table) -> list[dict[str, Any]]:
+def _of_tasks(looked: Tasks, links: pyarrow.Table, settings: Settings) -> list[dict[str, Any]]:
     hot = _hot_by_rack(links)
     racks = looked.racks.to_pylist()
     crowds = sorted(row["per_gbps"] for row in racks)
@@ -167,10 +167,12 @@ def _of_tasks(looked: Tasks, links: pyarrow.Table) -> list[dict[str, Any]]:
             "cause": "network-intensive-tasks",
             "hot": hot[row["rack"]],
             "evidence": f"{row['intensive_tasks']:.1f} network-intensive tasks, {row['per_gbps']:.2f} per"
-            f" Gb/s of uplink; {median:.2f} on the median rack",
+            f" Gb/s of uplink ({median:.2f} on the median rack); {100 * row['traffic']:.0f} % of its traffic",
         }
         for row in racks
-        if hot.get(row["rack"]) and row["per_gbps"] > 2 * median
+        if hot.get(row["rack"])
+        and row["per_gbps"] > settings.crowded * median
+        and row["traffic"] >= settings.part
     ]
     for row in looked.concentrated.to_pylist():
         if row["concentrated"]:

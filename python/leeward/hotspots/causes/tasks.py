@@ -37,7 +37,8 @@ class Tasks:
     Attributes:
         jobs: `job`, `bps_per_cpu`, `normalized` (over the median job's), `intensive`, the most first. Jobs
             without processors have null, and are not intensive.
-        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `mean_ppm`, `hot_rate`.
+        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `traffic` (the share of the rack's that is
+            theirs), `mean_ppm`, `hot_rate`.
         correlation: Of `per_gbps` and `mean_ppm` over racks: Pearson's r and its 95 % interval (Fisher); None
             where one of them does not vary.
         concentrated: `job`, `kind`, `share` (of its tasks that is on hot racks), `expected` (the share of
@@ -69,13 +70,14 @@ def tasks(
     jobs = _jobs(engine, placed, settings)
     racks = _racks(windows, links, fleet)
     intensive = jobs.filter(jobs["intensive"])["job"].to_pylist()
-    crowded = (
-        placed.filter(placed.job.isin(intensive)).group_by("rack").agg(n=ibis._.tasks.sum().cast("int64"))
-    )
-    counts = {row["rack"]: row["n"] / 1000 / max(times, 1) for row in engine.arrow(crowded).to_pylist()}
+    crowd = placed.filter(placed.job.isin(intensive))
+    crowd = crowd.group_by("rack").agg(n=crowd.tasks.sum().cast("int64"), bps=crowd.bps.sum().cast("int64"))
+    crowds = {row["rack"]: row for row in engine.arrow(crowd).to_pylist()}
     for row in racks:
-        row["intensive_tasks"] = counts.get(row["rack"], 0.0)
+        own = crowds.get(row["rack"], {"n": 0, "bps": 0})
+        row["intensive_tasks"] = own["n"] / 1000 / max(times, 1)
         row["per_gbps"] = row["intensive_tasks"] / (row["uplink_bps"] / GIGA)
+        row["traffic"] = own["bps"] / max(times, 1) / row["load_bps"] if row["load_bps"] else 0.0
     seen = [row for row in racks if row["mean_ppm"] is not None]
     return Tasks(
         jobs,
@@ -224,6 +226,7 @@ _RACKS = pyarrow.schema(
         ("kind", pyarrow.string()),
         ("intensive_tasks", pyarrow.float64()),
         ("per_gbps", pyarrow.float64()),
+        ("traffic", pyarrow.float64()),
         ("mean_ppm", pyarrow.int64()),
         ("hot_rate", pyarrow.float64()),
     ]

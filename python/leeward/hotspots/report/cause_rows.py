@@ -3,6 +3,7 @@
 from typing import Any
 
 from leeward.hotspots.analysis import Analysis
+from leeward.hotspots.causes.provision import CLASSES
 from leeward.hotspots.causes.split import OWNERS
 from leeward.hotspots.report.section import Section, percent, rest
 from leeward.report.rows import NONE
@@ -136,7 +137,7 @@ def jobs(made: Analysis, top: int) -> Section | None:
                 "network-intensive",
                 f"more than {made.settings.intensive:g} times the bandwidth per processor of the median job",
             ),
-            ("in brackets", "95 % confidence interval"),
+            ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),
     )
 
@@ -156,11 +157,11 @@ def served(made: Analysis) -> Section | None:
         [
             (
                 operation,
-                "not seen" if percent < 0 else f"{percent} to {percent + 5} %",
+                "not seen" if edge < 0 else f"{edge} to {edge + 5} %",
                 f"{sum(row['requests'] for row in of.values()):,}",
                 *(percent(of[kind]["share"]) if kind in of else percent(0.0) for kind in classes),
             )
-            for (operation, percent), of in found.items()
+            for (operation, edge), of in found.items()
         ],
         words=(
             (
@@ -172,5 +173,4 @@ def served(made: Analysis) -> Section | None:
 
 
 def _class_order(kind: str) -> tuple[int, str]:
-    names = ("High-Uplink", "Medium-Uplink", "Low-Uplink")
-    return (names.index(kind) if kind in names else len(names), kind)
+    return (CLASSES.index(kind) if kind in CLASSES else len(CLASSES), kind)

@@ -39,9 +39,10 @@ def heat(made: Analysis) -> str:
     for rack, start, ppm in zip(cells["rack"], cells["start_ms"], cells["ppm"], strict=True):
         if rack in row_of:
             grid[row_of[rack], (start - starts[0]) // length] = ppm / 10_000
-    with matplotlib.rc_context({**SETTINGS, "axes.grid": False}):  # type: ignore[arg-type]
+    with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
         fig, axes = pyplot.subplots(figsize=(6.4, min(1.6 + 0.14 * len(racks), 9)), layout="constrained")
         first, end = (starts[0], starts[-1] + length) if starts else (0, 1)
+        axes.grid(visible=False)
         axes.set_facecolor("#d9d9d9")
         # A mesh of rectangles would make the page megabytes long; this is one small picture in it.
         image = axes.imshow(

@@ -107,7 +107,7 @@ def scores(made: Analysis) -> Section | None:
             ("persistence, base rate", "what is hot stays so; the share of the past that did"),
             ("hazard", "by how long and how far it is above the threshold, and the time of day"),
             ("Brier", "mean squared error of the chance; skill: 1 - Brier / persistence's"),
-            ("in brackets", "95 % interval, by bootstrap over links"),
+            ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),
     )
 
