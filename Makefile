@@ -50,6 +50,7 @@ test: lint test-rust test-python ## Build, check the style, run all tests, and s
 bench: build ## Run the benchmarks, which print rates and comparisons
 	cargo bench --locked --workspace
 	$(BIN)/python python/benchmarks/fluid.py
+	$(BIN)/python python/benchmarks/hotspots.py
 
 .PHONY: fuzz
 fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS for each target

@@ -1,0 +1,278 @@
+"""Causes of hotspots that are planted are named, with the numbers that speak for them; others are unknown."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import leeward
+from leeward.hotspots import Analysis, Settings, Tables, analyze
+from leeward.hotspots.causes.tables import REQUESTS, SPLIT, TASKS, Column, read
+from leeward.hotspots.causes.tasks import correlation
+from leeward.telemetry import Discards, Engine, Samples
+from leeward.telemetry.synthetic import Plant, telemetry
+
+MIN, HOUR = 60_000, 3_600_000
+START = 1_767_571_200_000
+FABRIC = {
+    "racks": [
+        {"count": 2, "kind": "compute"},
+        {"kind": "disk", "devices": [{"read": "1GB/s", "write": "1GB/s", "capacity": "100TB"}]},
+        {"kind": "mixed", "devices": [{"read": "1GB/s", "write": "1GB/s", "capacity": "50TB"}]},
+    ],
+    "hosts_per_rack": 2,
+    "nic": "10Gbps",
+    "rack_link": "10Gbps",
+    "cpus": 10,
+}
+GIGA = 1e9
+
+
+def found(
+    plants: list[Plant],
+    columns: tuple[Column, ...] = (),
+    rows: list[dict[str, Any]] | None = None,
+    **chosen: Any,
+) -> Analysis:
+    cluster = leeward.Cluster(FABRIC)
+    engine = Engine.duckdb(threads=1)
+    table = telemetry(
+        cluster.links(), plants, start_ms=START, end_ms=START + 4 * HOUR, cadence_ms=5 * MIN, means=(0.2, 0.2)
+    )
+    samples = Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), 5 * MIN)
+    tables = Tables()
+    if rows is not None:
+        given = engine.table(pyarrow.Table.from_pylist(rows))
+        name = {SPLIT: "split", TASKS: "tasks", REQUESTS: "requests"}[columns]
+        tables = Tables(**{name: given})
+    return analyze(samples, Settings(**chosen), tables)
+
+
+def causes(made: Analysis) -> set[tuple[str, str]]:
+    return {(row["subject"], row["cause"]) for row in made.causes.findings.to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("before", "during", "cause"),
+    [
+        ((0.48, 1.0), (0.48, 0.5), "capacity-loss"),
+        ((0.4, 1.0), (0.85, 1.0), "demand-growth"),
+        ((0.3, 1.0), (0.48, 0.5), "both"),
+        ((0.72, 1.0), (0.78, 1.0), "demand"),
+        ((0.72, 1.0), (0.78, 0.8), "both"),
+        (None, (0.8, 1.0), "unknown"),
+    ],
+)
+def test_a_capacity_that_falls_is_told_from_a_load_that_grows(
+    before: tuple[float, float] | None, during: tuple[float, float], cause: str
+) -> None:
+    plants = [Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, *during)]
+    if before is None:
+        plants.append(Plant("r0:uplink", START, START + 2 * HOUR, seen=False))
+    else:
+        plants.append(Plant("r0:uplink", START, START + 2 * HOUR, *before))
+    made = found(plants)
+    last = made.causes.runs.to_pylist()[-1]
+    assert (last["name"], last["start_ms"], last["cause"]) == ("r0:uplink", START + 2 * HOUR, cause)
+    assert ("r0:uplink", cause) in causes(made)
+    # Each cause has its numbers.
+    (row,) = [row for row in made.causes.findings.to_pylist() if row["cause"] == cause]
+    assert "Gb/s" in row["evidence"]
+
+
+def test_evidence_of_a_capacity_loss_says_how_much_is_left() -> None:
+    made = found(
+        [
+            Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, 0.48, 0.5),
+            Plant("r0:uplink", START, START + 2 * HOUR, 0.48),
+        ]
+    )
+    (row,) = made.causes.findings.to_pylist()
+    assert row["evidence"] == (
+        "capacity 5 Gb/s, 50 % of the 10 Gb/s before; load 4.8 Gb/s, 1.00 times the most before (4.8 Gb/s)"
+    )
+
+
+# The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of r3's 10 Gb/s is for its disks.
+@pytest.mark.parametrize(
+    ("storage", "compute", "whose"),
+    [
+        (3.0, 6.0, "both"),
+        (4.0, 4.9, "storage"),
+        (2.4, 6.0, "compute"),
+        (2.4, 4.9, "neither"),
+    ],
+)
+def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(
+    storage: float, compute: float, whose: str
+) -> None:
+    at = START + 2 * HOUR
+    rows = [
+        {"rack": "r3", "t_ms": at + n * MIN, "direction": "up"}
+        | {"storage_bps": storage * GIGA, "compute_bps": compute * GIGA}
+        for n in range(1, 31)
+    ]
+    made = found([Plant("r3:uplink", at, at + HOUR, 0.9)], SPLIT, rows)
+    up = {row["direction"]: row for row in made.causes.split.to_pylist()}["up"]
+    assert up["storage_share"] == pytest.approx(1 / 3)
+    # Half of the hour is told of.
+    assert {name: up[name] for name in ("storage", "compute", "both", "neither", "unknown")} == {
+        name: 6 if name in (whose, "unknown") else 0
+        for name in ("storage", "compute", "both", "neither", "unknown")
+    }
+    assert up["storage_kbits"] == pytest.approx(storage * 1e6 * 1800)
+    named = {"both": "storage-and-compute"}.get(whose, whose)
+    assert (("r3", named) in causes(made)) == (whose != "neither")
+
+
+def test_without_a_split_whose_hotspots_are_is_unknown() -> None:
+    made = found([Plant("r3:uplink", START, START + HOUR, 0.9)])
+    (row,) = made.causes.split.to_pylist()
+    assert (row["unknown"], row["storage"], row["compute"], row["neither"]) == (12, 0, 0, 0)
+
+
+def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> None:
+    # r2 has 0.05 and r3 0.1 Gb/s for a terabyte.
+    for guideline, classes in (
+        (0.05, ("Medium-Uplink", "High-Uplink")),
+        (0.0549, ("Medium-Uplink", "High-Uplink")),
+        (0.056, ("Low-Uplink", "High-Uplink")),
+        (0.1, ("Low-Uplink", "Medium-Uplink")),
+        (0.2, ("Low-Uplink", "Low-Uplink")),
+    ):
+        made = found([Plant("r2:uplink", START, START + HOUR, 0.9)], disk_bps_per_tb=guideline * GIGA)
+        rows = {row["rack"]: row for row in made.causes.provision.racks.to_pylist()}
+        assert (rows["r2"]["class"], rows["r3"]["class"]) == classes
+        assert rows["r0"]["class"] is None
+        assert (("r2", "low-uplink") in causes(made)) == (classes[0] == "Low-Uplink")
+
+
+def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> None:
+    at = START + HOUR
+    rows = [
+        {"rack": rack, "t_ms": at + MIN, "requests": float(count), "operation": operation}
+        for rack, count, operation in (
+            ("r2", 30, "read"),
+            ("r3", 10, "read"),
+            ("r2", 5, "write"),
+            ("r2", 7, "any"),
+            ("r0", 2, "read"),
+        )
+    ] + [{"rack": "r2", "t_ms": START + 90 * HOUR, "requests": 4.0, "operation": "read"}]
+    plants = [
+        Plant("r2:uplink", at, at + HOUR, 0.925),
+        Plant("r3:uplink", at, at + HOUR, 0.925),
+        Plant("r0:uplink", at, at + HOUR, 0.925),
+        Plant("r2:downlink", at, at + HOUR, 0.33),
+    ]
+    made = found(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
+    assert made.causes.served is not None
+    assert [
+        (row["operation"], row["percent"], row["class"], row["requests"], row["share"])
+        for row in made.causes.served.to_pylist()
+    ] == [
+        ("any", 90, "Low-Uplink", 7, 1.0),
+        ("read", -5, "Low-Uplink", 4, 1.0),
+        ("read", 90, "Low-Uplink", 30, 30 / 42),
+        ("read", 90, "Medium-Uplink", 10, 10 / 42),
+        ("read", 90, "unknown", 2, 2 / 42),
+        ("write", 30, "Low-Uplink", 5, 1.0),
+    ]
+
+
+def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dict[str, Any]]:
+    """For each job and rack: tasks, processors, and Gb/s out; at four times."""
+    return [
+        {"rack": rack, "job": job, "t_ms": START + hour * HOUR, "tasks": float(tasks), "cpus": cpus}
+        | {"tx_bps": rate * GIGA, "rx_bps": 0.0}
+        for job, racks in spread.items()
+        for rack, (tasks, cpus, rate) in racks.items()
+        for hour in range(1, 5)
+    ]
+
+
+def test_a_job_that_is_packed_on_hot_racks_while_equal_ones_idle_is_named() -> None:
+    web = dict.fromkeys(("r0", "r1", "r3"), (2, 4.0, 0.4))
+    packed = tasks_of({"web": web, "batch": web, "io": {"r0": (8, 8.0, 7.0)}})
+    made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
+    looked = made.causes.tasks
+    assert looked is not None
+    jobs = {row["job"]: row for row in looked.jobs.to_pylist()}
+    # 0.875 against 0.1 Gb/s a processor.
+    assert (jobs["io"]["bps_per_cpu"], jobs["io"]["normalized"]) == (0.875 * GIGA, 8.75)
+    assert [row["job"] for row in looked.jobs.to_pylist() if row["intensive"]] == ["io"]
+    (first, *others) = looked.concentrated.to_pylist()
+    assert (first["job"], first["concentrated"], first["share"], first["expected"]) == ("io", True, 1.0, 0.5)
+    assert (first["hot_racks"], first["idle_racks"], first["idle_without"]) == (1, 1, 1)
+    assert not any(row["concentrated"] for row in others)
+    racks = {row["rack"]: row for row in looked.racks.to_pylist()}
+    assert (racks["r0"]["intensive_tasks"], racks["r0"]["per_gbps"], racks["r1"]["per_gbps"]) == (
+        8.0,
+        0.8,
+        0.0,
+    )
+    assert {("io", "concentration"), ("r0", "network-intensive-tasks")} <= causes(made)
+
+
+def test_a_job_that_is_spread_is_not_called_concentrated() -> None:
+    even = dict.fromkeys(("r0", "r1"), (4, 4.0, 3.0))
+    made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even}))
+    assert not any(cause == "concentration" for _, cause in causes(made))
+
+
+def test_a_correlation_is_with_its_interval_or_not_at_all() -> None:
+    r, low, high = correlation([1, 2, 3, 4, 5], [2, 4, 5, 4, 5]) or (0, 0, 0)
+    assert r == pytest.approx(0.7745967)
+    assert low < r < high
+    assert correlation([1, 2, 3], [1, 2, 3]) is None
+    assert correlation([1, 1, 1, 1], [1, 2, 3, 4]) is None
+    assert correlation([1, 2, 3, 4], [2, 4, 6, 8]) == pytest.approx((1, 1, 1))
+
+
+GOOD = "t_s,rack,storage_bps,compute_bps\n100,r3,1e9,2e9\n"
+
+
+def test_rows_that_cannot_be_used_are_counted_with_their_reason(tmp_path: Path) -> None:
+    path = tmp_path / "split.csv"
+    path.write_text(
+        GOOD + "100,r9,1,2\n100,r3,-1,2\n100,r3,,2\n100,r3,nan,2\n,r3,1,2\n-5,r3,1,2\n100,r3,1e18,2\n"
+    )
+    discards, engine = Discards(), Engine.duckdb()
+    kept = engine.arrow(read(engine, path, SPLIT, ["r3"], discards)).to_pylist()
+    assert kept == [
+        {"t_ms": 100_000, "rack": "r3", "storage_bps": 1e9, "compute_bps": 2e9, "direction": "both"}
+    ]
+    assert discards.counts == {"no-rack": 1, "negative": 1, "not-a-number": 4, "too-large": 1}
+    assert discards.examples["no-rack"] == ["split.csv: rack r9 at 100000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t_s,rack,storage_bps\n1,r3,2\n", "compute_bps: there is no such column"),
+        ("rack,storage_bps,compute_bps\nr3,1,2\n", "t_s: there is no such column"),
+        ("t_s,rack,storage_bps,compute_bps\n1,r3,fast,2\n", "storage_bps: a column of type string; expected"),
+        ("", "not readable as a table"),
+        (None, "no such file"),
+    ],
+)
+def test_a_table_that_cannot_be_read_says_why(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "split.csv"
+    if text is not None:
+        path.write_text(text)
+    engine = Engine.duckdb()
+    with pytest.raises(leeward.InputError, match=message) as told:
+        read(engine, path, SPLIT, ["r3"], Discards())
+    assert told.value.file == str(path)
+
+
+def test_a_table_may_be_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.parquet"
+    rows = [{"t_ms": 5, "rack": "r3", "job": "a", "cpus": 2, "tx_bps": 1, "rx_bps": 3}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    engine = Engine.duckdb()
+    assert engine.arrow(read(engine, path, TASKS, ["r3"], Discards())).to_pylist() == [
+        rows[0] | {"cpus": 2.0, "tx_bps": 1.0, "rx_bps": 3.0, "tasks": 1.0}
+    ]

@@ -1,0 +1,101 @@
+"""`leeward hotspots`: from telemetry and a cluster file to tables, JSON, Parquet and a page."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FABRIC = (
+    str(EXAMPLES / "telemetry/fabric.parquet"),
+    "--cluster",
+    str(EXAMPLES / "clusters/fabric.yaml"),
+    "--cadence",
+    "5min",
+)
+
+
+def test_the_example_names_its_planted_hotspots_on_a_terminal_and_writes_everything(
+    run: Run, tmp_path: Path
+) -> None:
+    tasks = str(EXAMPLES / "telemetry/fabric-tasks.csv")
+    shown = run("hotspots", *FABRIC, "--tasks", tasks, "--out", "out", "--report", "page.html", "--top", "30")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("2 d from 2026-01-05 00:00 to 2026-01-07 00:00 UTC; 124 of 124 link")
+    for planted in (
+        r"r9:uplink +mixed +312 +54.2 %  2026-01-05 22:00  2026-01-07 00:00 +1 +26 h",
+        r"r0:uplink +capacity-loss +120  capacity 25 Gb/s, 50 % of the 50 Gb/s before",
+        r"shuffle +concentration +-  100 % of its tasks on compute racks",
+        r"r7 +low-uplink +216 ",
+        r"r1 +network-intensive-tasks +240 ",
+        r"ToR-pod +days +provision +1 ",
+    ):
+        assert re.search(planted, shown.stdout), planted
+    assert "nan" not in shown.stdout.lower()
+
+    tables = {path.stem: parquet.read_table(path) for path in (tmp_path / "out").glob("*.parquet")}
+    assert tables["runs"].num_rows == 31
+    assert tables["links"].num_rows == 124
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["extent"]["hot"] == 971
+
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 6
+    # Nothing is loaded from anywhere.
+    assert not re.findall(r"(?:href|src)\s*=\s*[\"'](?!#|data:)[^\"']*", page)
+    assert "<script" not in page
+    assert "r7" in page
+
+    # It may be written again, but not over something else.
+    (tmp_path / "out" / "mine.txt").write_text("keep")
+    refused = run("hotspots", *FABRIC, "--out", "out")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        "error: --out: `out`: holds `mine.txt`; expected an empty folder or an earlier result\n"
+    )
+
+
+def test_json_has_what_the_tables_have(run: Run) -> None:
+    shown = run("hotspots", *FABRIC, "-o", "json", "--hot", "80%", "--interval", "10min", "--ahead", "20min")
+    assert shown.returncode == 0, shown.stderr
+    said = json.loads(shown.stdout)
+    assert said["settings"]["hot_ppm"] == 800_000
+    assert said["extent"]["interval_ms"] == 600_000
+    assert {row["name"] for row in said["links"] if row["hot"]} >= {"r0:uplink", "r1:uplink", "r7:uplink"}
+    assert {row["cause"] for row in said["findings"]} >= {"capacity-loss", "demand-growth", "low-uplink"}
+    assert said["forecast"]["ahead_ms"] == 1_200_000
+    assert "heat" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--hot", "75"), "error: --hot: `75`: expected a percentage such as 75%\n"),
+        (("--hot", "200%"), "error: --hot: `200%`: expected more than 0 % and less than 105 %\n"),
+        (("--interval", "5"), "error: --interval: "),
+        (("--ahead", "7min"), "error: --ahead: `420 s`: expected a whole number of intervals of 300 s\n"),
+        (("--coverage", "nan%"), "error: --coverage: `nan`: expected a share from 0 to 1\n"),
+        (("--report", "no/page.html"), "error: --report: `no/page.html`: there is no folder `no`\n"),
+        (("--split", "nowhere.csv"), "error: nowhere.csv: no such file\n"),
+        (("--bridge", "-1"), "error: Invalid value for '--bridge'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_in_a_line(
+    run: Run, tmp_path: Path, options: tuple[str, str], message: str
+) -> None:
+    refused = run("hotspots", *FABRIC, *options)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(message)
+    assert "Traceback" not in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_must_be_named(run: Run) -> None:
+    refused = run("hotspots", FABRIC[0])
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: --cluster: expected a cluster file")

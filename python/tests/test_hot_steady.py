@@ -1,0 +1,178 @@
+"""How uneven links are, how steady, and whether what is hot stays so: against what one works out by hand."""
+
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import leeward
+from leeward.hotspots import Settings
+from leeward.hotspots.durations import marked
+from leeward.hotspots.forecast import Forecast, forecast
+from leeward.hotspots.imbalance import imbalance
+from leeward.telemetry import Engine, Samples, windows
+from leeward.telemetry.samples import COLUMNS
+
+MIN = 60_000
+SMALL = {"racks": 3, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1}
+UPLINKS = {"r0:uplink": 6, "r1:uplink": 8, "r2:uplink": 10}
+BPS = 10**9
+
+
+def samples(loads: dict[int, list[float | None]], cadence_ms: int, start_ms: int = 0) -> Samples:
+    """Utilizations of links, one after the other; None is not seen."""
+    cluster, engine = leeward.Cluster(SMALL), Engine.duckdb(threads=1)
+    rows = [
+        (link, start_ms + (at + 1) * cadence_ms, cadence_ms, round(load * BPS * cadence_ms / 1000), BPS)
+        for link, several in loads.items()
+        for at, load in enumerate(several)
+        if load is not None
+    ]
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
+    table = pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
+    return Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), cadence_ms)
+
+
+def uneven(loads: dict[int, list[float | None]], cadence_ms: int = 5 * MIN) -> Any:
+    return imbalance(windows(samples(loads, cadence_ms)), Settings())
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=8)
+@given(st.lists(st.tuples(*3 * [st.integers(0, 100)]), min_size=1, max_size=20))
+def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, int, int]]) -> None:
+    loads: dict[int, list[float | None]] = {
+        link: [row[at] / 100 for row in percents] for at, link in enumerate(UPLINKS.values())
+    }
+    made = uneven(loads)
+    cvs = [int(1000 * numpy.std(row) / numpy.mean(row) + 1e-9) for row in percents if any(row)]
+    (row,) = made.unevenness.to_pylist()
+    assert (row["cross_section"], row["direction"], row["links"]) == ("ToR-pod", "up", 3)
+    assert (row["intervals"], row["idle"]) == (len(cvs), len(percents) - len(cvs))
+    hist = {one["permille"]: one["intervals"] for one in made.cv.to_pylist()}
+    # A Cv on the edge of a bin may fall to either side of it.
+    assert sum(hist.values()) == len(cvs)
+    assert sorted(one for at, count in hist.items() for one in count * [at]) == pytest.approx(
+        sorted(cvs), abs=1
+    )
+    if cvs:
+        assert row["cv_p50"] == pytest.approx(sorted(cvs)[-(-len(cvs) // 2) - 1] / 1000, abs=0.0011)
+        assert row["above_one"] == pytest.approx(sum(cv > 1000 for cv in cvs) / len(cvs), abs=0.3)
+    # Of three links the 95th percentile is the busiest.
+    assert row["busy"] == sum(max(one) > 75 for one in percents) / len(percents)
+
+
+def test_imbalance_that_moves_about_evens_out_over_longer_times() -> None:
+    turns = [[0.9, 0.1, 0.1], [0.1, 0.9, 0.1], [0.1, 0.1, 0.9]]
+    loads: dict[int, list[float | None]] = {
+        link: 24 * [turn[at] for turn in turns] for at, link in enumerate(UPLINKS.values())
+    }
+    made = uneven(loads)
+    (row,) = made.unevenness.to_pylist()
+    assert row["cv_p50"] == int(1000 * numpy.std([9, 1, 1]) / numpy.mean([9, 1, 1])) / 1000
+    assert {one["average_ms"]: one["cv_p50"] for one in made.longer.to_pylist()} == {
+        0: 0.0,
+        60 * MIN: 0.0,
+        360 * MIN: 0.0,
+        1440 * MIN: 0.0,
+    }
+
+
+def test_intervals_with_doubtful_units_are_left_out_and_counted() -> None:
+    made = uneven({6: [8.0, 0.5], 8: [0.5, 0.5], 10: [0.5, 0.5]})
+    (row,) = made.unevenness.to_pylist()
+    assert (row["doubtful"], row["links"], row["cv_p95"]) == (1, 3, 0.0)
+
+
+def test_cv_is_of_ten_seconds_where_samples_come_as_often() -> None:
+    assert uneven({6: 60 * [0.5], 8: 60 * [0.1]}, 5_000).interval_ms == 10_000
+    assert uneven({6: 60 * [0.5], 8: 60 * [0.1]}, 30_000).interval_ms == 5 * MIN
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=8)
+@given(
+    st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=3, max_size=30),
+    st.sampled_from([5_000, 10_000, 20_000]),
+)
+def test_stability_is_what_one_counts_by_hand(loads: list[int | None], cadence: int) -> None:
+    made = uneven({6: [None if one is None else one / 40 for one in loads] + [0.5]}, cadence)
+    every = [*loads, 20]
+    rows = {row["horizon_ms"]: row for row in made.stability.to_pylist()}
+    assert list(rows) == [one for one in (5_000, 10_000, 20_000, 40_000) if one % cadence == 0]
+    for horizon, row in rows.items():
+        steps = horizon // cadence
+        judged = []
+        for at, now in enumerate(every[: len(every) - steps]):
+            after = every[at + 1 : at + 1 + steps]
+            if now is not None and None not in after:
+                judged.append(20 * abs(sum(one or 0 for one in after) - steps * now) <= steps * now)
+        assert row["pairs"] == len(judged)
+        if judged:
+            assert row["all"] == row["worst"] == sum(judged) / len(judged)
+
+
+def test_samples_that_come_too_seldom_do_not_tell_of_stability() -> None:
+    assert uneven({6: 20 * [0.5]}, 30_000).stability.num_rows == 0
+
+
+def looked_ahead(loads: dict[int, list[float | None]], **chosen: Any) -> Forecast:
+    every = windows(samples(loads, 5 * MIN))
+    set_to = Settings(**chosen)
+    return forecast(every, marked(every, set_to), set_to)
+
+
+def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> None:
+    # Half an hour hot, then an hour and a half not; a little later on each link.
+    loads: dict[int, list[float | None]] = {
+        link: [0.9 if (at + shift) % 24 < 6 else 0.2 for at in range(24 * 12 * 6)]
+        for shift, link in enumerate(UPLINKS.values())
+    }
+    made = looked_ahead(loads)
+    persistence, base, hazard = made.scores
+    assert made.used == "hazard"
+    assert persistence.brier == pytest.approx(0.5, abs=0.01)
+    assert (persistence.recall, persistence.precision) == (1.0, pytest.approx(0.5, abs=0.01))
+    assert base.brier == pytest.approx(0.25, abs=0.01)
+    assert hazard.brier < 0.15
+    assert hazard.skill is not None
+    assert hazard.skill[0] == pytest.approx(1 - hazard.brier / persistence.brier)
+    assert hazard.skill[1] > 0.5
+
+
+def test_a_forecast_claims_no_more_than_was_measured() -> None:
+    # Whether a link is hot is drawn anew in each interval, so nothing about a hotspot tells how it goes on.
+    random = numpy.random.default_rng(5)
+    loads: dict[int, list[float | None]] = {
+        link: [0.9 if one < 0.3 else 0.2 for one in random.random(3000)] for link in UPLINKS.values()
+    }
+    loads = {link: [*several, 0.9] for link, several in loads.items()}
+    made = looked_ahead(loads)
+    assert made.used == "base rate"
+    assert {row["chance"] for row in made.now.to_pylist()} == {made.base_rate}
+    assert made.base_rate == pytest.approx(0.3, abs=0.03)
+    assert {row["name"] for row in made.now.to_pylist()} == set(UPLINKS)
+
+
+def test_what_is_always_hot_stays_so_by_persistence() -> None:
+    made = looked_ahead({6: 600 * [0.9]})
+    assert made.used == "persistence"
+    assert made.scores[0].brier == 0.0
+    assert all(score.skill is None for score in made.scores)
+    (row,) = made.now.to_pylist()
+    assert (row["chance"], row["since_ms"], row["ppm"]) == (1.0, 0, 900_000)
+
+
+def test_too_little_to_learn_from_gives_no_forecast() -> None:
+    made = looked_ahead({6: [*100 * [0.2], 0.9, 0.9]})
+    assert (made.scores, made.used) == ((), None)
+    assert [row["chance"] for row in made.now.to_pylist()] == [None]
+
+
+def test_only_later_time_is_scored_and_what_straddles_the_cut_is_not() -> None:
+    made = looked_ahead({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
+    # What is learnt from ends, with what follows, before the cut; of what is scored, 4 have no later.
+    assert (made.learnt, made.scored) == (50 - 4, 50 - 4)
