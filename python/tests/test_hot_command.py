@@ -15,8 +15,6 @@ FABRIC = (
     str(EXAMPLES / "telemetry/fabric.parquet"),
     "--cluster",
     str(EXAMPLES / "clusters/fabric.yaml"),
-    "--cadence",
-    "5min",
 )
 
 

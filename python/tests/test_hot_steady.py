@@ -1,5 +1,6 @@
 """How uneven links are, how steady, and whether what is hot stays so: against what one works out by hand."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -20,10 +21,11 @@ MIN = 60_000
 SMALL = {"racks": 3, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1}
 UPLINKS = {"r0:uplink": 6, "r1:uplink": 8, "r2:uplink": 10}
 BPS = 10**9
+Loads = Mapping[int, Sequence[float | None]]
+"""Utilizations of links, one after the other; None is not seen."""
 
 
-def samples(loads: dict[int, list[float | None]], cadence_ms: int, start_ms: int = 0) -> Samples:
-    """Utilizations of links, one after the other; None is not seen."""
+def samples(loads: Loads, cadence_ms: int, start_ms: int = 0) -> Samples:
     cluster, engine = leeward.Cluster(SMALL), Engine.duckdb(threads=1)
     rows = [
         (link, start_ms + (at + 1) * cadence_ms, cadence_ms, round(load * BPS * cadence_ms / 1000), BPS)
@@ -36,7 +38,7 @@ def samples(loads: dict[int, list[float | None]], cadence_ms: int, start_ms: int
     return Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), cadence_ms)
 
 
-def uneven(loads: dict[int, list[float | None]], cadence_ms: int = 5 * MIN) -> Any:
+def uneven(loads: Loads, cadence_ms: int = 5 * MIN) -> Any:
     return imbalance(windows(samples(loads, cadence_ms)), Settings())
 
 
@@ -44,9 +46,7 @@ def uneven(loads: dict[int, list[float | None]], cadence_ms: int = 5 * MIN) -> A
 @settings(max_examples=8)
 @given(st.lists(st.tuples(*3 * [st.integers(0, 100)]), min_size=1, max_size=20))
 def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, int, int]]) -> None:
-    loads: dict[int, list[float | None]] = {
-        link: [row[at] / 100 for row in percents] for at, link in enumerate(UPLINKS.values())
-    }
+    loads: Loads = {link: [row[at] / 100 for row in percents] for at, link in enumerate(UPLINKS.values())}
     made = uneven(loads)
     cvs = [int(1000 * numpy.std(row) / numpy.mean(row) + 1e-9) for row in percents if any(row)]
     (row,) = made.unevenness.to_pylist()
@@ -67,9 +67,7 @@ def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, in
 
 def test_imbalance_that_moves_about_evens_out_over_longer_times() -> None:
     turns = [[0.9, 0.1, 0.1], [0.1, 0.9, 0.1], [0.1, 0.1, 0.9]]
-    loads: dict[int, list[float | None]] = {
-        link: 24 * [turn[at] for turn in turns] for at, link in enumerate(UPLINKS.values())
-    }
+    loads: Loads = {link: 24 * [turn[at] for turn in turns] for at, link in enumerate(UPLINKS.values())}
     made = uneven(loads)
     (row,) = made.unevenness.to_pylist()
     assert row["cv_p50"] == int(1000 * numpy.std([9, 1, 1]) / numpy.mean([9, 1, 1])) / 1000
@@ -119,7 +117,7 @@ def test_samples_that_come_too_seldom_do_not_tell_of_stability() -> None:
     assert uneven({6: 20 * [0.5]}, 30_000).stability.num_rows == 0
 
 
-def looked_ahead(loads: dict[int, list[float | None]], **chosen: Any) -> Forecast:
+def looked_ahead(loads: Loads, **chosen: Any) -> Forecast:
     every = windows(samples(loads, 5 * MIN))
     set_to = Settings(**chosen)
     return forecast(every, marked(every, set_to), set_to)
@@ -127,7 +125,7 @@ def looked_ahead(loads: dict[int, list[float | None]], **chosen: Any) -> Forecas
 
 def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> None:
     # Half an hour hot, then an hour and a half not; a little later on each link.
-    loads: dict[int, list[float | None]] = {
+    loads: Loads = {
         link: [0.9 if (at + shift) % 24 < 6 else 0.2 for at in range(24 * 12 * 6)]
         for shift, link in enumerate(UPLINKS.values())
     }
@@ -135,7 +133,8 @@ def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> Non
     persistence, base, hazard = made.scores
     assert made.used == "hazard"
     assert persistence.brier == pytest.approx(0.5, abs=0.01)
-    assert (persistence.recall, persistence.precision) == (1.0, pytest.approx(0.5, abs=0.01))
+    assert persistence.recall == 1.0
+    assert persistence.precision == pytest.approx(0.5, abs=0.01)
     assert base.brier == pytest.approx(0.25, abs=0.01)
     assert hazard.brier < 0.15
     assert hazard.skill is not None
@@ -146,7 +145,7 @@ def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> Non
 def test_a_forecast_claims_no_more_than_was_measured() -> None:
     # Whether a link is hot is drawn anew in each interval, so nothing about a hotspot tells how it goes on.
     random = numpy.random.default_rng(5)
-    loads: dict[int, list[float | None]] = {
+    loads: Loads = {
         link: [0.9 if one < 0.3 else 0.2 for one in random.random(3000)] for link in UPLINKS.values()
     }
     loads = {link: [*several, 0.9] for link, several in loads.items()}

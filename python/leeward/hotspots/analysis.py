@@ -110,7 +110,7 @@ class Analysis:
             "cv": self.imbalance.cv,
             "longer": self.imbalance.longer,
             "stability": self.imbalance.stability,
-            "forecast": self.forecast.now,
+            "hot_now": self.forecast.now,
             "scores": _scores(self.forecast),
         }
         if self.causes.tasks is not None:
