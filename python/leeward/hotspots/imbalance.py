@@ -15,7 +15,9 @@
 Intervals with more than 105 % are left out of all of these and counted: their units are in doubt.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import ibis
 import pyarrow
@@ -230,8 +232,12 @@ def _stability(every: Windows, settings: Settings) -> pyarrow.Table:
 
 
 def _stable(
-    arrow: object, kept: ibis.Table, cadence: int, horizon: int, settings: Settings
-) -> dict[str, object]:
+    arrow: Callable[[ibis.Table], pyarrow.Table],
+    kept: ibis.Table,
+    cadence: int,
+    horizon: int,
+    settings: Settings,
+) -> dict[str, Any]:
     """The chance to be stable over a horizon: of all links together, and of the least predictable one."""
     steps = horizon // cadence
     next_ones = ibis.window(group_by="name", order_by="t_ms", preceding=-1, following=steps)
@@ -243,7 +249,7 @@ def _stable(
     moved = (gapless.then - gapless.ppm * steps).abs() * 100
     judged = gapless.mutate(stays=(moved <= gapless.ppm * (steps * settings.stable_percent)).ifelse(1, 0))
     by_link = judged.group_by("name").agg(pairs=judged.count(), stayed=judged.stays.sum().cast("int64"))
-    found = arrow(by_link.order_by("name")).to_pylist()  # type: ignore[operator]
+    found = arrow(by_link.order_by("name")).to_pylist()
     worst = min(found, key=lambda row: (row["stayed"] / row["pairs"], row["name"]), default=None)
     pairs = sum(row["pairs"] for row in found)
     return {

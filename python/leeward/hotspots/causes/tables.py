@@ -4,7 +4,7 @@ Each is CSV or Parquet with named columns; `t_ms` is the end of what a row cover
 `t_s` in seconds. Rows that cannot be used are counted among the discards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -94,7 +94,6 @@ def read(
     for name, words in WORDS.items():
         if name in table.columns:
             bad[f"no-{name}"] = ~table[name].isin(words)
-    kept = table
     marked = table.mutate(reason=_first(bad))
     counts = engine.arrow(marked.filter(marked.reason != "").group_by("reason").agg(n=ibis._.count()))
     for row in sorted(counts.to_pylist(), key=lambda one: str(one["reason"])):
@@ -104,8 +103,7 @@ def read(
             for one in engine.arrow(some).to_pylist()
         ]
         discards.count(row["reason"], row["n"], *examples)
-        kept = marked.filter(marked.reason == "").drop("reason")
-    return engine.keep(kept)
+    return engine.keep(marked.filter(marked.reason == "").drop("reason"))
 
 
 def _raw(engine: Engine, path: str | PathLike[str]) -> ibis.Table:
@@ -151,9 +149,9 @@ def _odd(value: ibis.Value) -> ibis.Value:
     return odd | value.isnan() | value.isinf() if value.type().is_floating() else odd
 
 
-def _any(conditions: object) -> ibis.Value:
+def _any(conditions: Iterable[ibis.Value]) -> ibis.Value:
     found: ibis.Value = ibis.literal(False)
-    for condition in conditions:  # type: ignore[attr-defined]
+    for condition in conditions:
         found = found | ibis.coalesce(condition, False)
     return found
 
