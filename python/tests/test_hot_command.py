@@ -79,7 +79,7 @@ def test_json_has_what_the_tables_have(run: Run) -> None:
         (("--ahead", "7min"), "error: --ahead: `420 s`: expected a whole number of intervals of 300 s\n"),
         (("--coverage", "nan%"), "error: --coverage: `nan`: expected a share from 0 to 1\n"),
         (("--report", "no/page.html"), "error: --report: `no/page.html`: there is no folder `no`\n"),
-        (("--split", "nowhere.csv"), "error: nowhere.csv: no such file\n"),
+        (("--split", "nowhere.csv"), "error: --split: `nowhere.csv`: no such file\n"),
         (("--bridge", "-1"), "error: Invalid value for '--bridge'"),
     ],
 )

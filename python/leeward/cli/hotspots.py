@@ -146,8 +146,12 @@ def hotspots(
     if report is not None:
         check_file(report, "--report")
     settings = _settings(interval, hot, coverage, bridge, ahead)
+    files = {"split": split, "tasks": tasks, "requests": requests}
+    for name, path in files.items():
+        if path is not None and not path.is_file():
+            raise InputError(f"--{name}", None, None, None, f"`{path}`: no such file")
     samples = gather(cluster, telemetry, prometheus, since, until, map_file, engine, cadence, http, keep)
-    made = _analyze(samples, settings, {"split": split, "tasks": tasks, "requests": requests})
+    made = _analyze(samples, settings, files)
     if output is Format.json:
         print_json(_described(made))
     else:
