@@ -1,10 +1,11 @@
-"""`leeward cluster`: what cluster files say."""
+"""`leeward cluster`: what cluster files say, and how they are made."""
 
 from typing import Annotated, Any
 
 import typer
 
 from leeward._native import Cluster, bytes_text
+from leeward.cli import cluster_import
 from leeward.cli.options import advised
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
@@ -14,14 +15,16 @@ EXAMPLES = """\b
 Examples:
   leeward cluster show examples/clusters/reference.yaml
   leeward cluster show examples/clusters/pods.yaml -o json
+  leeward cluster import hdfs examples/topologies/racks.txt --nic 25Gbps --oversubscription 3 --no-pods
 """
 
 app = typer.Typer(rich_markup_mode=None)
+app.command("import", epilog=cluster_import.EXAMPLES)(cluster_import.import_)
 
 
 @app.callback(epilog=EXAMPLES)
 def cluster() -> None:
-    """Look at cluster files.
+    """Look at cluster files, and make them.
 
     A cluster file says what a network is: racks, hosts, links and disks. Four lines make one, and
     `leeward schema cluster` lists every field.

@@ -1,0 +1,157 @@
+"""`leeward cluster import`: a cluster file from what another system knows of the network."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.options import given_by, one_of, place
+from leeward.cli.progress import patience
+from leeward.errors import InputError
+from leeward.importers import Format
+
+if TYPE_CHECKING:
+    from leeward.importers.topology import Topology
+
+EXAMPLES = """\b
+Examples:
+  leeward cluster import kubernetes examples/topologies/nodes.json \\
+      --nic 25Gbps --rack-link 4x100Gbps --pod-oversubscription 2
+  leeward cluster import hdfs examples/topologies/racks.txt --nic 25Gbps --oversubscription 3 --no-pods
+  leeward cluster import slurm examples/topologies/topology.conf \\
+      --nic 100Gbps --rack-link 8x100Gbps --pod-link 16x400Gbps --out racks.yaml
+  leeward cluster import lldp examples/topologies/lldp/tor1.json examples/topologies/lldp/tor2.json
+"""
+_SPEED_FLAGS = {
+    "nic": "--nic",
+    "rack_link": "--rack-link",
+    "oversubscription": "--oversubscription",
+    "pod_link": "--pod-link",
+    "pod_oversubscription": "--pod-oversubscription",
+}
+_REASONS = {
+    "block-sizes": "a cluster file has no such thing",
+    "decommissioned": "it does not serve any more",
+    "default-rack": "the script does not know its rack",
+    "duplicate": "said more than once",
+    "label-not-used": "other labels are the rack and the pod",
+    "level-above-pods": "what is above pods is taken for a core that never fills up",
+    "link-speed": "it has no unit",
+    "no-neighbours": "no port of it has one",
+    "no-pods": "not wanted",
+    "no-rack-label": "no label says where it is",
+    "no-tor": "it is linked to no ToR",
+    "not-a-node": "of another kind",
+    "one-pod": "all racks are in it, so it is the core",
+    "own-neighbour": "a device linked to itself",
+    "renamed": "a cluster file has no such letters, or has the name already",
+    "second-parent": "a switch has one above it in a cluster file",
+    "second-rack": "a host has one rack in a cluster file",
+    "switch-without-nodes": "no host is below it",
+}
+
+
+def import_(
+    form: Annotated[
+        Format,
+        typer.Argument(
+            metavar="FORMAT", parser=one_of(Format), help=f"One of: {', '.join(Format)}.", show_default=False
+        ),
+    ],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="What the other system wrote.", show_default=False),
+    ],
+    nic: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="Interfaces of a host together, such as 25Gbps or 2x25Gbps."),
+    ] = None,
+    rack_link: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="Uplinks of a rack together, such as 4x100Gbps."),
+    ] = None,
+    oversubscription: Annotated[
+        str | None,
+        typer.Option(metavar="RATIO", help="Interfaces of a rack over its uplinks, instead of --rack-link."),
+    ] = None,
+    pod_link: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Uplinks of a pod together, such as 16x400Gbps.")
+    ] = None,
+    pod_oversubscription: Annotated[
+        str | None,
+        typer.Option(metavar="RATIO", help="Uplinks of a pod's racks over its own, instead of --pod-link."),
+    ] = None,
+    no_pods: Annotated[
+        bool, typer.Option("--no-pods", help="Leave pods out: racks meet in a core that never fills up.")
+    ] = False,
+    rack_label: Annotated[
+        str | None, typer.Option(metavar="KEY", help="kubernetes: the label that names a node's rack.")
+    ] = None,
+    pod_label: Annotated[
+        str | None, typer.Option(metavar="KEY", help="kubernetes: the label that names its pod.")
+    ] = None,
+    tors: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="lldp: which switches are ToRs, such as 'leaf-*'.")
+    ] = None,
+    spines: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="lldp: which switches join racks.")
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called.")] = "cluster",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", parser=place, help="Where it goes; by default stdout.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Make a cluster file of what another system knows.
+
+    Kubernetes: kubectl get nodes -o json. HDFS: lines of a host and its rack, or hdfs dfsadmin
+    -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file a host or switch. Most of them do
+    not know how fast links are: options say it, and what is missing is an error.
+    """
+    from leeward.files import check_file, whole_file
+    from leeward.importers import read
+    from leeward.importers.cluster_file import Speeds, cluster_file
+
+    if out is not None:
+        check_file(out, "--out")
+    flags = {"rack_label": "--rack-label", "pod_label": "--pod-label", "tors": "--tors", "spines": "--spines"}
+    with patience(f"reading {len(files):,} {'files' if len(files) > 1 else 'file'}"):
+        with given_by(**flags):
+            topology = read(
+                form,
+                files,
+                rack_label=rack_label,
+                pod_label=pod_label,
+                pods=not no_pods,
+                tors=tors,
+                spines=spines,
+            )
+        try:
+            with given_by(**_SPEED_FLAGS):
+                speeds = Speeds(nic, rack_link, oversubscription, pod_link, pod_oversubscription)
+                text = cluster_file(topology, speeds, name)
+        except InputError:
+            _tell(topology)
+            raise
+    if out is None:
+        print(text, end="")
+    else:
+        with whole_file(out) as path:
+            path.write_text(text, encoding="utf-8")
+    _tell(topology)
+
+
+def _tell(topology: "Topology") -> None:
+    """Says on stderr what was read and what was left out."""
+    racks = len(topology.racks())
+    pods = len({host.pod for host in topology.hosts if host.pod is not None})
+    counts = [f"{len(topology.hosts):,} hosts", f"{racks:,} racks"] + ([f"{pods:,} pods"] if pods else [])
+    print(f"{topology.form}: {', '.join(counts)}", file=sys.stderr)
+    for note in topology.notes:
+        print(note, file=sys.stderr)
+    for reason, number, examples in topology.left_out:
+        named = f": {', '.join(examples)}" + (", ..." if number > len(examples) else "") if examples else ""
+        print(f"left out: {number:,} {reason} ({_REASONS[reason]}){named}", file=sys.stderr)

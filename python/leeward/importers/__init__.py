@@ -1,0 +1,84 @@
+"""Importers: what other systems know of a network, as a cluster file.
+
+Schedulers, file systems and switches know which host is in which rack and what joins racks: Kubernetes in the
+labels of nodes (topology.kubernetes.io, and those of topograph), HDFS in what its topology script answers,
+Slurm in `topology.conf`, and switches in what their neighbours tell them (LLDP). Each importer makes the same
+`Topology` of it; `cluster_file` writes that with the speeds of links, which most of them do not know. What an
+importer leaves out is counted by reason.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.importers.topology import Topology
+
+__all__ = ["Format", "read"]
+
+
+class Format(StrEnum):
+    """What a topology is read from."""
+
+    KUBERNETES = "kubernetes"
+    HDFS = "hdfs"
+    SLURM = "slurm"
+    LLDP = "lldp"
+
+
+def read(
+    form: Format,
+    files: Sequence[str | PathLike[str]],
+    *,
+    rack_label: str | None = None,
+    pod_label: str | None = None,
+    pods: bool = True,
+    tors: str | None = None,
+    spines: str | None = None,
+) -> "Topology":
+    """The hosts, racks and pods that files tell of.
+
+    Args:
+        form: What the files are.
+        files: At least one; all of them together are one cluster.
+        rack_label: Kubernetes: the label that names a node's rack; by default the first of
+            `kubernetes.RACK_LABELS` that a node has.
+        pod_label: Kubernetes: the label that names its pod; by default the first of `kubernetes.POD_LABELS`.
+        pods: Whether there are pods; if not, racks meet in one core.
+        tors: LLDP: which switches are racks' top switches, a pattern such as `leaf-*`.
+        spines: LLDP: which switches join racks.
+
+    Raises:
+        InputError: A file cannot be read, or what is in it is not of this format; or an argument is not for
+            it.
+    """
+    from leeward.importers import hdfs, kubernetes, lldp, slurm
+    from leeward.importers.topology import Topology
+
+    named = [fspath(file) for file in files]
+    if not named:
+        raise InputError("files", None, None, None, "expected at least one file")
+    only = {
+        Format.KUBERNETES: {"rack_label": rack_label, "pod_label": pod_label},
+        Format.LLDP: {"tors": tors, "spines": spines},
+    }
+    for of, arguments in only.items():
+        for argument, value in arguments.items():
+            if value is not None and form is not of:
+                message = f"`{value}`: this is for {of} alone, not for {form}"
+                raise InputError(argument, None, None, None, message)
+    topology = Topology(form, named)
+    match form:
+        case Format.KUBERNETES:
+            kubernetes.read(topology, rack_label, pod_label)
+        case Format.HDFS:
+            hdfs.read(topology)
+        case Format.SLURM:
+            slurm.read(topology)
+        case Format.LLDP:
+            lldp.read(topology, tors, spines)
+    topology.settle(pods)
+    return topology

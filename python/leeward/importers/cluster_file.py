@@ -1,0 +1,183 @@
+"""The cluster file that a topology and the speeds of its links make."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from pathlib import PurePath
+
+from leeward._native import Cluster, rate_text
+from leeward.errors import InputError
+from leeward.importers.topology import Host, Topology
+from leeward.telemetry.samples import MOST_CAPACITY
+
+_PORTS = re.compile(r"\s*(\d{1,4})\s*[x*]\s*(.+)", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+_NAMED = 3
+"""Of hosts or racks in an error."""
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What links carry, where the topology does not say; the fields are those of a cluster file.
+
+    Attributes:
+        nic: A host's interfaces together: `25Gbps`, `2x25Gbps`.
+        rack_link: A rack's uplinks together, and its downlinks: `4x100Gbps`; instead of the next.
+        oversubscription: The sum of a rack's interfaces over its link: `3`.
+        pod_link: A pod's, likewise.
+        pod_oversubscription: The sum of its racks' links over a pod's.
+    """
+
+    nic: str | None = None
+    rack_link: str | None = None
+    oversubscription: str | None = None
+    pod_link: str | None = None
+    pod_oversubscription: str | None = None
+
+
+def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> str:
+    """The text of a cluster file; it is one that `Cluster` reads.
+
+    Args:
+        topology: Hosts, racks and pods.
+        speeds: Of links.
+        name: What people call the cluster.
+
+    Raises:
+        InputError: A speed is missing, is given where it changes nothing, or is none; `file` is the field of
+            `Speeds`.
+    """
+    racks = topology.racks()
+    pods = dict.fromkeys(host.pod for host in topology.hosts if host.pod is not None)
+    given = _checked(topology, speeds, racks, bool(pods))
+    lines = [
+        f"# Made by `leeward cluster import {topology.form}` from {_files(topology.files)}.",
+        f"name: {_quoted(name)}",
+        *(f"{key}: {value}" for key, value in given.items()),
+    ]
+    if pods:
+        lines += ["pods:", *(f"  - name: {_quoted(pod)}" for pod in pods)]
+    lines.append("racks:")
+    for rack, hosts in racks.items():
+        lines += _rack(rack, hosts, topology.rack_links.get(rack))
+    text = "\n".join(lines) + "\n"
+    Cluster.from_text(text, "<cluster file>")
+    return text
+
+
+def _checked(topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], pods: bool) -> dict[str, str]:
+    """The speeds as fields of the file."""
+    no_nic = [host.name for host in topology.hosts if host.nic_bps is None]
+    no_link = [rack for rack in racks if rack not in topology.rack_links]
+    _need(speeds, ("nic",), no_nic, "interfaces of hosts", "--nic 25Gbps")
+    links = "--rack-link 4x100Gbps or --oversubscription 3"
+    _need(speeds, ("rack_link", "oversubscription"), no_link, "links of racks", links)
+    none: list[str] = []
+    over = ["pods"] if pods else none
+    pod_links = "--pod-link 16x400Gbps or --pod-oversubscription 2; --no-pods leaves pods out"
+    _need(speeds, ("pod_link", "pod_oversubscription"), over, "links of pods", pod_links)
+    made = {}
+    for field in fields(speeds):
+        value = getattr(speeds, field.name)
+        if value is not None:
+            check = _ratio if field.name.endswith("oversubscription") else _rate
+            made[field.name] = check(field.name, value)
+    return made
+
+
+def _need(speeds: Speeds, of: tuple[str, ...], unknown: list[str], what: str, flags: str) -> None:
+    """Checks that exactly one of some speeds is given if it is needed, and none if not."""
+    given = [name for name in of if getattr(speeds, name) is not None]
+    if unknown and not given:
+        names = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+        where = "" if unknown == ["pods"] else f" of {len(unknown):,}: {names}"
+        error = InputError(of[0], None, None, None, f"the speed of {what} is not known{where}")
+        error.add_note(f"say it: {flags}")
+        raise error
+    if given and not unknown:
+        message = f"`{getattr(speeds, given[0])}`: it would change nothing: " + (
+            "there are no pods" if "pod" in of[0] else f"the speed of all {what} is known"
+        )
+        raise InputError(given[0], None, None, None, message)
+    if len(given) > 1:
+        message = f"`{getattr(speeds, given[1])}`: expected this or {given[0]}, not both"
+        raise InputError(given[1], None, None, None, message)
+
+
+def _rate(argument: str, text: str) -> str:
+    """A rate, or so many ports of one: `4x100Gbps` is 400Gbps."""
+    ports = _PORTS.fullmatch(text)
+    count, each = (int(ports[1]), ports[2]) if ports else (1, text)
+    total = count * _bps(argument, text, each)
+    if not 0 < total <= MOST_CAPACITY:
+        message = f"`{text[:40]}`: expected a positive rate, of {rate_text(MOST_CAPACITY)} at most"
+        raise InputError(argument, None, None, None, message)
+    return rate_text(total)
+
+
+def _ratio(argument: str, text: str) -> str:
+    """A positive number."""
+    try:
+        number = Decimal(text.strip())
+    except ArithmeticError:
+        number = Decimal(0)
+    if not (number.is_finite() and Decimal("1e-6") <= number <= 10**6):
+        message = f"`{text[:40]}`: expected a positive number, such as 3 for 3:1"
+        raise InputError(argument, None, None, None, message)
+    return f"{number.normalize():f}"
+
+
+def _bps(argument: str, text: str, rate: str) -> int:
+    """A rate in bits per second, as the cluster file's reader has it; what is wrong is told of the flag."""
+    try:
+        cluster = Cluster({"racks": 1, "hosts_per_rack": 1, "nic": rate, "rack_link": "1Gbps"})
+    except InputError as error:
+        message = error.message if f"`{text}`" in error.message else f"`{text[:40]}`: {error.message}"
+        raise InputError(argument, None, None, None, message) from None
+    bps: int = cluster.links()["capacity_bps"][0].as_py()
+    return bps
+
+
+def _files(files: list[str]) -> str:
+    names = [re.sub(r"[^\x20-\x7e]", "?", PurePath(file).name) for file in files[:_NAMED]]
+    return ", ".join(names) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
+
+
+def _quoted(name: str) -> str:
+    """A name as YAML takes it for a text, whatever its letters."""
+    return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else json.dumps(name)
+
+
+def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
+    """The lines of a rack. What most of its hosts have is said once."""
+    lines = [f"  - name: {_quoted(rack)}"]
+    if hosts[0].pod is not None:
+        lines.append(f"    pod: {_quoted(hosts[0].pod)}")
+    if link is not None:
+        lines.append(f"    link: {rate_text(link)}")
+    usual: dict[str, str] = {}
+    for key in ("nic", "cpus", "memory"):
+        values = [value for host in hosts if (value := _value(host, key)) is not None]
+        # Where one host says nothing, it must not have what the others do.
+        if len(values) == len(hosts):
+            usual[key] = Counter(values).most_common(1)[0][0]
+            lines.append(f"    {key}: {usual[key]}")
+    lines.append("    hosts:")
+    for host in hosts:
+        own = {key: _value(host, key) for key in ("nic", "cpus", "memory")}
+        differs = [f"{key}: {value}" for key, value in own.items() if value not in (None, usual.get(key))]
+        if differs:
+            lines.append(f"      - {{ {', '.join([f'name: {_quoted(host.name)}', *differs])} }}")
+        else:
+            lines.append(f"      - name: {_quoted(host.name)}")
+    return lines
+
+
+def _value(host: Host, key: str) -> str | None:
+    """What a host has of one field of the file."""
+    if key == "nic":
+        return None if host.nic_bps is None else rate_text(host.nic_bps)
+    return host.cpus if key == "cpus" else host.memory

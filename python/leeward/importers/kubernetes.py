@@ -1,0 +1,187 @@
+"""Kubernetes: nodes with labels, as `kubectl get nodes -o json` (or `-o yaml`) prints them.
+
+Racks and pods are in labels. Topograph names the switch that a node is connected to and those above it, by
+other names in each of its versions; `topology.kubernetes.io/zone` is what cloud providers have. No label of
+Kubernetes itself names a rack, so without topograph one has to be told which label does. What the node has
+(`capacity`) is what tasks may use.
+"""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+import yaml
+
+from leeward.errors import InputError
+from leeward.importers.topology import Host, Topology
+
+TOPOGRAPH = "network.topology.nvidia.com"
+RACK_LABELS = (f"{TOPOGRAPH}/leaf", f"{TOPOGRAPH}/block", "fabric.topograph.run/tier-0")
+"""Labels that name a node's rack, the first that a node has."""
+POD_LABELS = (f"{TOPOGRAPH}/spine", "fabric.topograph.run/tier-1", "topology.kubernetes.io/zone")
+"""Labels that name its pod, likewise."""
+_TOPOLOGY = re.compile(rf"(topology\.kubernetes\.io|{re.escape(TOPOGRAPH)}|[a-z]+\.topograph\.run)/.+")
+_QUANTITY = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?", re.ASCII
+)
+_MULTIPLES: dict[str, Decimal] = {
+    **{letter: Decimal(10) ** (3 * power) for power, letter in enumerate("kMGTPE", 1)},
+    **{f"{letter}i": Decimal(2) ** (10 * power) for power, letter in enumerate("KMGTPE", 1)},
+    "m": Decimal("0.001"),
+    "u": Decimal("0.000001"),
+    "n": Decimal("0.000000001"),
+}
+_MOST_DEPTH = 100
+"""Levels of YAML."""
+_MOST_LABELS = 10
+"""In the hint that names those that are there."""
+
+
+def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> None:
+    """Adds the nodes of all files.
+
+    Raises:
+        InputError: A file is neither JSON nor YAML, or what is in it are no nodes; or no node names a rack.
+    """
+    racks = RACK_LABELS if rack_label is None else (rack_label,)
+    pods = POD_LABELS if pod_label is None else (pod_label,)
+    others: dict[str, None] = {}
+    for file, text in topology.texts():
+        for field, node in _items(topology, file, text):
+            _add(topology, file, field, node, (racks, pods), others)
+    if not topology.hosts and "no-rack-label" in topology.left_out.counts:
+        wanted = " or ".join(racks)
+        error = InputError(topology.files[0], None, None, None, f"no node has a label {wanted}")
+        if others:
+            error.add_note(f"labels that nodes have: {', '.join(list(others)[:_MOST_LABELS])}")
+        error.add_note("--rack-label KEY says which label names a node's rack")
+        raise error
+
+
+def _items(topology: Topology, file: str, text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The nodes of a file and what errors call them."""
+    content = _parsed(file, text)
+    if isinstance(content, dict) and content.get("kind") == "Node":
+        return [("Node", content)]
+    items = content.get("items") if isinstance(content, dict) else content
+    if not isinstance(items, list):
+        error = InputError(file, None, None, "items", "expected a list of nodes")
+        error.add_note("kubectl get nodes -o json prints one")
+        raise error
+    made = []
+    for number, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise InputError(file, None, None, f"items[{number}]", "expected a node, an object with metadata")
+        if item.get("kind", "Node") == "Node":
+            made.append((f"items[{number}]", item))
+        else:
+            topology.left_out.count("not-a-node", 1, f"items[{number}]: {str(item['kind'])[:40]}")
+    return made
+
+
+def _parsed(file: str, text: str) -> Any:
+    try:
+        if text.lstrip()[:1] in ("{", "["):
+            return json.loads(text)
+        _check_depth(file, text)
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except json.JSONDecodeError as error:
+        raise InputError(file, error.lineno, error.colno, None, f"this is no JSON: {error.msg}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        raise InputError(file, line, column, None, f"this is no YAML: {error.problem}") from None
+    except RecursionError:
+        raise InputError(file, None, None, None, "nested too deeply for a list of nodes") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(file, None, None, None, f"this is no YAML: {str(error)[:100]}") from None
+
+
+def _check_depth(file: str, text: str) -> None:
+    """Refuses YAML that is nested deeper than the loader, which calls itself in C, has stack for."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MOST_DEPTH:
+            raise InputError(file, None, None, None, "nested too deeply for a list of nodes")
+
+
+def _add(
+    topology: Topology,
+    file: str,
+    field: str,
+    node: dict[str, Any],
+    wanted: tuple[tuple[str, ...], tuple[str, ...]],
+    others: dict[str, None],
+) -> None:
+    """Adds one node."""
+    metadata = _object(file, f"{field}.metadata", node.get("metadata"))
+    labels = _object(file, f"{field}.metadata.labels", metadata.get("labels") or {})
+    for key, value in labels.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InputError(file, None, None, f"{field}.metadata.labels", f"`{key}`: expected texts")
+    called = metadata.get("name") or labels.get("kubernetes.io/hostname")
+    if not isinstance(called, str):
+        raise InputError(file, None, None, f"{field}.metadata.name", "expected the node's name, a text")
+    racks, pods = wanted
+    rack = next((key for key in racks if labels.get(key)), None)
+    if rack is None:
+        others.update(dict.fromkeys(sorted(labels)))
+        topology.left_out.count("no-rack-label", 1, called)
+        return
+    pod = next((key for key in pods if labels.get(key)), None)
+    used = {rack, pod}
+    unread = [key for key in labels if _TOPOLOGY.fullmatch(key) and key not in used]
+    topology.left_out.count("label-not-used", len(unread), *unread[:3])
+    status = _object(file, f"{field}.status", node.get("status") or {})
+    capacity = _object(file, f"{field}.status.capacity", status.get("capacity") or {})
+    cpus = _quantity(file, f"{field}.status.capacity.cpu", capacity.get("cpu"))
+    memory = _quantity(file, f"{field}.status.capacity.memory", capacity.get("memory"))
+    where = f"{field}.metadata.labels"
+    host = Host(
+        topology.name(called, file, None, f"{field}.metadata.name"),
+        topology.name(labels[rack], file, None, where),
+        None if pod is None else topology.name(labels[pod], file, None, where),
+        None if cpus is None else _cpus(cpus),
+        None if memory is None else _size(int(memory)),
+    )
+    topology.add(host, file, None, field)
+
+
+def _object(file: str, field: str, value: Any) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise InputError(file, None, None, field, "expected an object")
+    return value
+
+
+def _quantity(file: str, field: str, value: Any) -> Decimal | None:
+    """A quantity of Kubernetes; none if it is not there."""
+    if value is None:
+        return None
+    match = _QUANTITY.fullmatch(str(value)) if len(str(value)) < 40 else None
+    if match is None or isinstance(value, bool):
+        raise InputError(
+            file, None, None, field, f"`{str(value)[:40]}`: expected a quantity, such as 96 or 512Gi"
+        )
+    unit = match["unit"] or ""
+    number = Decimal(match["number"])
+    made = number.scaleb(int(unit[1:])) if unit[:1] in ("e", "E") and unit[1:] else number
+    made *= _MULTIPLES.get(unit, Decimal(1))
+    if made > 10**18:
+        raise InputError(file, None, None, field, f"`{value}`: more than 10^18")
+    return made
+
+
+def _cpus(number: Decimal) -> str:
+    """Processors in whole ones or thousandths."""
+    thousandths = int(number * 1000)
+    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
+
+
+def _size(number: int) -> str:
+    """A size in the largest unit of which it is a whole number."""
+    for unit, multiple in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if number and number % multiple == 0:
+            return f"{number // multiple}{unit}"
+    return f"{number}B"

@@ -1,0 +1,284 @@
+"""LLDP: what hosts and switches are told by their neighbours, as `lldpctl -f json` (or json0) prints it.
+
+A file is what one host or switch sees. Who that is stands in it where `lldpcli -f json show chassis` was
+written into the same file before; else it is the file's name without its ending. A link may be seen from both
+its ends, or from one: between two devices there are as many as the end that sees more of them does.
+
+*Which switch is what.* A switch that a host is linked to is a ToR. A switch that a ToR is linked to and no
+host is a spine. Hosts that share a ToR, directly or through other hosts, are one rack: a pair of ToRs is one.
+Racks that share a spine are one pod. Who is a switch follows from the capabilities that it announces (bridge
+or router). Hosts that run containers announce these too; patterns then say which names are ToRs and spines.
+
+*Speeds* are those of ports as their MAU type names them (`100GbaseSR4`), where it is sent.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import InputError
+from leeward.importers.topology import Host, Topology
+
+_MAU = re.compile(r"(\d{1,6}) ?(G|Gig|M)?[bB]ase", re.ASCII)
+"""IEEE 802.3 types, as lldpd names them: `1000BaseTFD`, `10GigBaseLR`, `25GbaseCR`."""
+_SWITCH = {"Bridge", "Router"}
+
+Link = tuple[str, str]
+
+
+@dataclass
+class _Seen:
+    """What all files together say.
+
+    `links` has for each pair of devices, and each end that looked, the speeds of the ports between them (0
+    where not known); `described` whose capabilities are known, and of them `switches`.
+    """
+
+    links: dict[Link, dict[str, list[int]]] = field(default_factory=dict)
+    described: set[str] = field(default_factory=set)
+    switches: set[str] = field(default_factory=set)
+    places: dict[str, str] = field(default_factory=dict)
+
+
+def read(topology: Topology, tors: str | None, spines: str | None) -> None:
+    """Adds hosts, racks and pods of all files.
+
+    Raises:
+        InputError: A file is not of that form, or no host is linked to a switch.
+    """
+    seen = _Seen()
+    for file, text in topology.texts():
+        _file(topology, file, text, seen)
+    near: dict[str, dict[str, None]] = {}
+    for one, other in seen.links:
+        near.setdefault(one, {})[other] = None
+        near.setdefault(other, {})[one] = None
+    switches, top = _roles(seen, near, tors, spines)
+    racks = _Groups()
+    homes: dict[str, str] = {}
+    for name, beside in near.items():
+        if name in switches:
+            continue
+        above = [other for other in beside if other in top]
+        if not above:
+            topology.left_out.count("no-tor", 1, name)
+            continue
+        homes[name] = above[0]
+        for tor in above:
+            racks.join(above[0], tor)
+    _add(topology, seen, near, racks, homes, switches - top)
+    if not topology.hosts:
+        error = InputError(topology.files[0], None, None, None, "no host is linked to a switch")
+        error.add_note("--tors and --spines say which names are switches, such as --tors 'leaf-*'")
+        raise error
+
+
+def _roles(
+    seen: _Seen, near: dict[str, dict[str, None]], tors: str | None, spines: str | None
+) -> tuple[set[str], set[str]]:
+    """The switches, and those of them that are ToRs."""
+    joining = {name for name in near if spines is not None and fnmatchcase(name, spines)}
+    if tors is not None:
+        # What else announces itself as a switch may be a host that runs containers.
+        top = {name for name in near if fnmatchcase(name, tors)}
+        return top | joining, top - joining
+    # Whom nobody describes is a switch if it is linked to what is described as none.
+    stations = seen.described - seen.switches
+    silent = {name for name in near.keys() - seen.described if stations.intersection(near[name])}
+    switches = (near.keys() & (seen.switches | silent)) | joining
+    return switches, {name for name in switches - joining if near[name].keys() - switches}
+
+
+def _add(
+    topology: Topology,
+    seen: _Seen,
+    near: dict[str, dict[str, None]],
+    racks: "_Groups",
+    homes: dict[str, str],
+    joining: set[str],
+) -> None:
+    """Adds what is known by now: hosts by the rack of a ToR of theirs, racks by pod, speeds."""
+    members: dict[str, list[str]] = {}
+    used = {tor for name in homes for tor in near[name] if racks.of(tor) == racks.of(homes[name])}
+    for tor in sorted(used):
+        members.setdefault(racks.of(tor), []).append(tor)
+    pods = _Groups()
+    above: dict[str, list[str]] = {}
+    for rack, of in members.items():
+        above[rack] = sorted({other for tor in of for other in near[tor] if other in joining})
+        for spine in above[rack]:
+            pods.join(above[rack][0], spine)
+    called = {rack: "_".join(of) for rack, of in members.items()}
+    for several in (name for rack, name in called.items() if len(members[rack]) > 1):
+        topology.notes.append(f"rack {several} has several ToRs")
+    under: dict[str, list[str]] = {}
+    for spine in sorted({spine for of in above.values() for spine in of}):
+        under.setdefault(pods.of(spine), []).append(spine)
+    for rack, spines in above.items():
+        speeds = [_speed(seen, tor, spine) for tor in members[rack] for spine in spines if spine in near[tor]]
+        if speeds and all(speeds):
+            topology.rack_links[called[rack]] = sum(speeds)
+    for name, tor in homes.items():
+        rack = racks.of(tor)
+        pod = "_".join(under[pods.of(above[rack][0])]) if above[rack] else None
+        speeds = [_speed(seen, name, other) for other in near[name] if other in members[rack]]
+        host = Host(name, called[rack], pod, nic_bps=sum(speeds) if all(speeds) else None)
+        topology.add(host, seen.places[name])
+
+
+class _Groups:
+    """Names that belong together; each group goes by one of them."""
+
+    def __init__(self) -> None:
+        self._to: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """The name that a group goes by."""
+        path = []
+        while (to := self._to.setdefault(name, name)) != name:
+            path.append(name)
+            name = to
+        for passed in path:
+            self._to[passed] = name
+        return name
+
+    def join(self, one: str, other: str) -> None:
+        """Makes one group of two."""
+        first, second = sorted((self.of(one), self.of(other)))
+        self._to[second] = first
+
+
+def _speed(seen: _Seen, one: str, other: str) -> int:
+    """What all links between two devices carry; 0 if that of one is not known."""
+    ends = seen.links.get((one, other) if one < other else (other, one), {})
+    most = max(ends.values(), key=lambda ports: (len(ports), min(ports)), default=[])
+    return sum(most) if all(most) else 0
+
+
+def _file(topology: Topology, file: str, text: str, seen: _Seen) -> None:
+    """Reads what one device sees."""
+    local, neighbours = topology.name(Path(file).stem, file, None, None), []
+    for document in _documents(file, text):
+        if not isinstance(document, dict):
+            raise InputError(file, None, None, None, "expected `lldp`, as lldpctl -f json prints it")
+        if "local-chassis" in document:
+            for _, chassis in _named(_first(document["local-chassis"]), "chassis"):
+                local = topology.name(_device(file, "local-chassis", chassis), file, None, "local-chassis")
+                _note(seen, local, chassis, file)
+        elif "lldp" in document:
+            neighbours += _interfaces(file, document["lldp"])
+        else:
+            raise InputError(file, None, None, None, "expected `lldp`, as lldpctl -f json prints it")
+    seen.places.setdefault(local, file)
+    for port, interface in neighbours:
+        field = f"lldp.{port}"
+        for _, chassis in _named(interface, "chassis"):
+            other = topology.name(_device(file, field, chassis), file, None, field)
+            if other == local:
+                topology.left_out.count("own-neighbour", 1, f"{local}: {port}")
+                continue
+            _note(seen, other, chassis, file)
+            pair = (local, other) if local < other else (other, local)
+            seen.links.setdefault(pair, {}).setdefault(local, []).append(_port_speed(interface))
+    topology.left_out.count("no-neighbours", int(not neighbours), local)
+
+
+def _note(seen: _Seen, name: str, chassis: dict[str, Any], file: str) -> None:
+    """Keeps what a device announces."""
+    seen.places.setdefault(name, file)
+    seen.described.add(name)
+    for capability in _several(chassis.get("capability")):
+        enabled = isinstance(capability, dict) and capability.get("enabled") is True
+        if enabled and capability.get("type") in _SWITCH:
+            seen.switches.add(name)
+
+
+def _documents(file: str, text: str) -> Iterator[Any]:
+    """The JSON documents of a file, one after another."""
+    decoder, at = json.JSONDecoder(), 0
+    text = text.strip()
+    while at < len(text):
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise InputError(file, error.lineno, error.colno, None, f"this is no JSON: {error.msg}") from None
+        except (RecursionError, ValueError):
+            raise InputError(file, None, None, None, "nested too deeply, or a number too long") from None
+        yield document
+        while at < len(text) and text[at].isspace():
+            at += 1
+
+
+def _several(value: Any) -> list[Any]:
+    """What json writes as one thing if it is one, and json0 always as a list."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _first(value: Any) -> dict[str, Any]:
+    """The one object of a list, or the object itself; an empty one for anything else."""
+    one = _several(value)[:1]
+    return one[0] if one and isinstance(one[0], dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    """A text: itself in json, in json0 in a list of an object with a `value`."""
+    if isinstance(value, str):
+        return value
+    inside = _first(value).get("value")
+    return inside if isinstance(inside, str) else None
+
+
+def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Ports that have a neighbour, and what they see."""
+    made: list[tuple[str, dict[str, Any]]] = []
+    for part in _several(lldp):
+        interfaces = part.get("interface") if isinstance(part, dict) else part
+        for one in _several(interfaces):
+            if not isinstance(one, dict):
+                raise InputError(file, None, None, "lldp.interface", "expected objects, one a port")
+            if isinstance(one.get("name"), str) and "chassis" in one:
+                made.append((one["name"], one))
+                continue
+            for port, interface in one.items():
+                # Several neighbours of one port are a list of it.
+                for seen in _several(interface):
+                    if not isinstance(seen, dict):
+                        raise InputError(
+                            file, None, None, f"lldp.interface.{port[:40]}", "expected an object"
+                        )
+                    made.append((port, seen))
+    return made
+
+
+def _named(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The chassis below a key, each with its name (in json the key that it has) put into it."""
+    for one in _several(of.get(key)):
+        if not isinstance(one, dict):
+            continue
+        if "id" in one or "name" in one or "capability" in one:
+            yield key, one
+            continue
+        for name, inside in one.items():
+            if isinstance(inside, dict):
+                yield key, {**inside, "name": name}
+
+
+def _device(file: str, field: str, chassis: dict[str, Any]) -> str:
+    """What a device is called: its name, or the id of its chassis."""
+    called = _text(chassis.get("name")) or _text(chassis.get("id"))
+    if not called:
+        raise InputError(file, None, None, field, "expected a chassis with a name or an id")
+    return called
+
+
+def _port_speed(interface: dict[str, Any]) -> int:
+    """The speed of the port at the other end, in bits per second; 0 if it does not say."""
+    negotiated = _first(_first(interface.get("port")).get("auto-negotiation"))
+    match = _MAU.match(_text(negotiated.get("current")) or "")
+    if match is None:
+        return 0
+    return int(match[1]) * (10**9 if (match[2] or "").startswith("G") else 10**6)

@@ -1,0 +1,136 @@
+"""Slurm: `topology.conf`, of the tree plugin (switches) or the block plugin (blocks).
+
+A switch with `Nodes=` is a rack, the switch above it a pod, and what is above that a core that never fills
+up. A block is a rack. `LinkSpeed=` has no unit and Slurm does not use it: it is counted and not read.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from leeward.errors import InputError
+from leeward.importers.hostlist import expanded
+from leeward.importers.topology import MOST_HOSTS, Host, Topology
+
+_KEYS = {"switchname": {"switchname", "nodes", "switches", "linkspeed"}, "blockname": {"blockname", "nodes"}}
+_FILE_WIDE = {"blocksizes", "blockratio"}
+_WORD = re.compile(r"(?P<key>[A-Za-z]+)\s*=\s*(?P<value>\"[^\"]*\"|\S+)")
+
+_MOST_LEVELS = 20
+
+Place = tuple[str, int]
+
+
+@dataclass
+class _Switches:
+    """What is below each switch, and where that is said; how many more names there may be."""
+
+    nodes: dict[str, tuple[Place, list[str]]] = field(default_factory=dict)
+    switches: dict[str, tuple[Place, list[str]]] = field(default_factory=dict)
+    room: int = 2 * MOST_HOSTS
+
+
+def read(topology: Topology) -> None:
+    """Adds hosts, racks and pods of all files.
+
+    Raises:
+        InputError: A line cannot be understood, or switches are above themselves.
+    """
+    known = _Switches()
+    for file, text in topology.texts():
+        for number, line in _lines(text):
+            _line(topology, (file, number), line, known)
+    parents: dict[str, str] = {}
+    for switch, ((file, number), below) in known.switches.items():
+        for child in below:
+            if child not in known.nodes and child not in known.switches:
+                message = f"`{child[:60]}`: no line says what is below this switch"
+                raise InputError(file, number, None, "Switches", message)
+            if parents.setdefault(child, switch) != switch:
+                kept = parents[child]
+                topology.left_out.count("second-parent", 1, f"{child}: below {kept}, not below {switch}")
+    above = {switch: _above(switch, parents, place) for switch, (place, _) in known.nodes.items()}
+    _count_levels(topology, list(above.values()), known)
+    for switch, ((file, number), below) in known.nodes.items():
+        rack = topology.name(switch, file, number, "SwitchName")
+        pod = topology.name(above[switch][0], file, number, "SwitchName") if above[switch] else None
+        for node in below:
+            topology.add(Host(topology.name(node, file, number, "Nodes"), rack, pod), file, number, "Nodes")
+
+
+def _above(switch: str, parents: dict[str, str], place: Place) -> list[str]:
+    """The switches above one, from the nearest to the topmost."""
+    made: list[str] = []
+    while switch in parents:
+        switch = parents[switch]
+        made.append(switch)
+        if len(made) > _MOST_LEVELS:
+            message = f"more than {_MOST_LEVELS} levels of switches above it; is one of them above itself?"
+            raise InputError(*place, None, made[0][:60], message)
+    return made
+
+
+def _count_levels(topology: Topology, above: list[list[str]], known: _Switches) -> None:
+    """Counts what a tree of racks, pods and one core has no room for."""
+    topmost = {line[-1] for line in above if line}
+    # A single switch above everything is the core.
+    levels = max(map(len, above), default=0) - 1 - (len(topmost) == 1)
+    topology.left_out.count("level-above-pods", max(levels, 0))
+    used = {switch for line in above for switch in line}
+    empty = [switch for switch in known.switches if switch not in used]
+    topology.left_out.count("switch-without-nodes", len(empty), *empty[:3])
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """Lines without comments, those that end in a backslash joined with the next."""
+    made: list[tuple[int, str]] = []
+    start, joined = 0, ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.split("#", 1)[0].rstrip()
+        start = start or number
+        if line.endswith("\\"):
+            joined += line[:-1] + " "
+            continue
+        if (joined + line).strip():
+            made.append((start, (joined + line).strip()))
+        start, joined = 0, ""
+    if joined.strip():
+        made.append((start, joined.strip()))
+    return made
+
+
+def _line(topology: Topology, place: Place, line: str, known: _Switches) -> None:
+    """Reads one line."""
+    words = {match["key"].lower(): match["value"].strip('"') for match in _WORD.finditer(line)}
+    if _WORD.sub("", line).strip() or not words:
+        message = f"`{line[:60]}`: expected words such as SwitchName=s1 Nodes=node[01-16]"
+        raise InputError(*place, None, None, message)
+    if words.keys() <= _FILE_WIDE:
+        topology.left_out.count("block-sizes", 1)
+        return
+    kind = next((key for key in _KEYS if key in words), None)
+    if kind is None:
+        raise InputError(*place, None, None, f"`{line[:60]}`: expected SwitchName= or BlockName=")
+    for key in sorted(words.keys() - _KEYS[kind]):
+        allowed = ", ".join(sorted(_KEYS[kind]))
+        raise InputError(*place, None, key, f"not known; expected one of {allowed}")
+    if "linkspeed" in words:
+        topology.left_out.count("link-speed", 1, f"{words[kind]}: {words['linkspeed']}"[:80])
+    if ("nodes" in words) == ("switches" in words):
+        expected = "Nodes=" if kind == "blockname" else "either Nodes= or Switches="
+        raise InputError(*place, None, words[kind][:60], f"expected {expected}")
+    key = "nodes" if "nodes" in words else "switches"
+    below = _names(place, key, words[key], known)
+    for name in _names(place, kind, words[kind], known):
+        if before := known.nodes.get(name) or known.switches.get(name):
+            message = f"line {before[0][1]} of {before[0][0]} says already what is below it"
+            raise InputError(*place, None, name[:60], message)
+        (known.nodes if key == "nodes" else known.switches)[name] = (place, below)
+
+
+def _names(place: Place, key: str, text: str, known: _Switches) -> list[str]:
+    try:
+        names = expanded(text, known.room)
+    except ValueError as error:
+        raise InputError(*place, None, key, str(error)) from None
+    known.room -= len(names)
+    return names

@@ -1,0 +1,163 @@
+"""What every importer makes: hosts, the rack that each is in, and the pod of each rack."""
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward.telemetry.discards import Discards
+
+MOST_BYTES = 512 * 2**20
+"""Of a file that is read."""
+MOST_HOSTS = 1_000_000
+"""Of a topology."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host and where it is.
+
+    Attributes:
+        name: Its name.
+        rack: Its rack's.
+        pod: Its rack's pod, if that is known.
+        cpus: Its processors, as a cluster file has them; None if not known.
+        memory: Its memory, likewise.
+        nic_bps: What its interfaces carry together, in bits per second; None if not known.
+    """
+
+    name: str
+    rack: str
+    pod: str | None = None
+    cpus: str | None = None
+    memory: str | None = None
+    nic_bps: int | None = None
+
+
+@dataclass
+class Topology:
+    """Hosts, racks and pods.
+
+    Attributes:
+        form: What it was read from.
+        files: The files.
+        hosts: In the order in which they were met.
+        rack_links: What the uplinks of a rack carry together, in bits per second, for racks where it is
+            known.
+        notes: How it was understood, in sentences.
+        left_out: What was left out or changed, by reason.
+    """
+
+    form: str
+    files: list[str]
+    hosts: list[Host] = field(default_factory=list)
+    rack_links: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    left_out: Discards = field(default_factory=Discards)
+    _known: dict[str, Host] = field(default_factory=dict, repr=False)
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Each file's name and text.
+
+        Raises:
+            InputError: A file cannot be read, is larger than `MOST_BYTES` or is no text.
+        """
+        made = []
+        for file in self.files:
+            try:
+                with Path(file).open("rb") as stream:
+                    content = stream.read(MOST_BYTES + 1)
+            except (OSError, ValueError) as error:
+                why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+                raise InputError(file, None, None, None, why) from None
+            if len(content) > MOST_BYTES:
+                raise InputError(file, None, None, None, f"larger than {MOST_BYTES // 2**20} MiB")
+            try:
+                made.append((file, content.decode("utf-8-sig")))
+            except UnicodeDecodeError as error:
+                line = content.count(b"\n", 0, error.start) + 1
+                raise InputError(file, line, None, None, "this is no text in UTF-8") from None
+        return made
+
+    def name(self, given: str, file: str, line: int | None, field: str | None) -> str:
+        """A name as cluster files may have it: what they may not is replaced by `-`, and counted.
+
+        Raises:
+            InputError: Nothing is left of it.
+        """
+        made = _NOT_IN_NAMES.sub("-", given.strip()).strip("-")
+        if not made:
+            message = f"`{given[:60]}`: expected a name of letters, digits, `.`, `_` and `-`"
+            raise InputError(file, line, None, field, message)
+        if made != given:
+            self.left_out.count("renamed", 1, f"{given[:60]} is {made[:60]}")
+        return made
+
+    def add(self, host: Host, file: str, line: int | None = None, field: str | None = None) -> None:
+        """Adds a host; one that is there already is counted, and stays where it was.
+
+        Raises:
+            InputError: There are more than `MOST_HOSTS`.
+        """
+        before = self._known.setdefault(host.name, host)
+        if before is host:
+            if len(self.hosts) == MOST_HOSTS:
+                raise InputError(file, line, None, field, f"more than {MOST_HOSTS:,} hosts")
+            self.hosts.append(host)
+        elif (before.rack, before.pod) == (host.rack, host.pod):
+            self.left_out.count("duplicate", 1, host.name)
+        else:
+            self.left_out.count("second-rack", 1, f"{host.name}: in {before.rack}, not in {host.rack}")
+
+    def settle(self, pods: bool) -> None:
+        """Makes one consistent tree of what was added, once all was.
+
+        Pods are left out if there is one alone, which would be a core that never fills up by another name. A
+        rack whose name several pods have, or one that a pod is called by, is called `pod.rack`.
+
+        Raises:
+            InputError: There are no hosts; or some racks have a pod and others none.
+        """
+        if not self.hosts:
+            error = InputError(self.files[0], None, None, None, f"no hosts in what is read as {self.form}")
+            counts = ", ".join(f"{number} {reason}" for reason, number, _ in self.left_out)
+            if counts:
+                error.add_note(f"left out: {counts}")
+            raise error
+        found = {host.pod for host in self.hosts if host.pod is not None}
+        if found and (not pods or len(found) == 1):
+            self.left_out.count("one-pod" if pods else "no-pods", len(found), *sorted(found)[:3])
+            self.hosts = [replace(host, pod=None) for host in self.hosts]
+            found = set()
+        if not found:
+            return
+        for host in self.hosts:
+            if host.pod is None:
+                message = f"rack {host.rack}: it is in no pod, and others are ({min(found)})"
+                error = InputError(self.files[0], None, None, None, message)
+                error.add_note("--no-pods joins all racks in one core")
+                raise error
+        within: dict[str, set[str | None]] = {}
+        for host in self.hosts:
+            within.setdefault(host.rack, set()).add(host.pod)
+        twice = {rack for rack, of in within.items() if len(of) > 1 or rack in found}
+        taken = (within.keys() - twice) | found
+        for rack in sorted(twice):
+            for full in sorted(f"{pod}.{rack}" for pod in within[rack]):
+                if full in taken:
+                    message = f"rack {rack}: several pods have one, and the name {full} is taken"
+                    raise InputError(self.files[0], None, None, None, message)
+                taken.add(full)
+                self.left_out.count("renamed", 1, f"{rack} is {full}")
+        self.hosts = [
+            replace(host, rack=f"{host.pod}.{host.rack}") if host.rack in twice else host
+            for host in self.hosts
+        ]
+
+    def racks(self) -> dict[str, list[Host]]:
+        """The hosts of each rack, racks in the order in which they were met."""
+        made: dict[str, list[Host]] = {}
+        for host in self.hosts:
+            made.setdefault(host.rack, []).append(host)
+        return made
