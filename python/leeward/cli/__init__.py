@@ -22,6 +22,7 @@ from leeward.cli import (
     matrix,
     migrate,
     place,
+    plan,
     policies,
     reproduce,
     schema,
@@ -59,6 +60,7 @@ app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Say which links ar
 app.add_typer(matrix.app, name="matrix")
 app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")
+app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
 app.command(
     "reproduce", epilog=reproduce.EXAMPLES, short_help="Measure a paper's figures again, beside its own."

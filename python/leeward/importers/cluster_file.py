@@ -10,9 +10,8 @@ from pathlib import PurePath
 from leeward._native import Cluster, rate_text
 from leeward.errors import InputError
 from leeward.importers.topology import Host, Topology
-from leeward.telemetry.samples import MOST_CAPACITY
+from leeward.rates import rate
 
-_PORTS = re.compile(r"\s*(\d{1,4})\s*[x*]\s*(.+)", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 _NAMED = 3
@@ -83,8 +82,8 @@ def _checked(topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], p
     for field in fields(speeds):
         value = getattr(speeds, field.name)
         if value is not None:
-            check = _ratio if field.name.endswith("oversubscription") else _rate
-            made[field.name] = check(field.name, value)
+            ratio = field.name.endswith("oversubscription")
+            made[field.name] = _ratio(field.name, value) if ratio else rate_text(rate(field.name, value))
     return made
 
 
@@ -107,17 +106,6 @@ def _need(speeds: Speeds, of: tuple[str, ...], unknown: list[str], what: str, fl
         raise InputError(given[1], None, None, None, message)
 
 
-def _rate(argument: str, text: str) -> str:
-    """A rate, or so many ports of one: `4x100Gbps` is 400Gbps."""
-    ports = _PORTS.fullmatch(text)
-    count, each = (int(ports[1]), ports[2]) if ports else (1, text)
-    total = count * _bps(argument, text, each)
-    if not 0 < total <= MOST_CAPACITY:
-        message = f"`{text[:40]}`: expected a positive rate, of {rate_text(MOST_CAPACITY)} at most"
-        raise InputError(argument, None, None, None, message)
-    return rate_text(total)
-
-
 def _ratio(argument: str, text: str) -> str:
     """A positive number."""
     try:
@@ -128,17 +116,6 @@ def _ratio(argument: str, text: str) -> str:
         message = f"`{text[:40]}`: expected a positive number, such as 3 for 3:1"
         raise InputError(argument, None, None, None, message)
     return f"{number.normalize():f}"
-
-
-def _bps(argument: str, text: str, rate: str) -> int:
-    """A rate in bits per second, as the cluster file's reader has it; what is wrong is told of the flag."""
-    try:
-        cluster = Cluster({"racks": 1, "hosts_per_rack": 1, "nic": rate, "rack_link": "1Gbps"})
-    except InputError as error:
-        message = error.message if f"`{text}`" in error.message else f"`{text[:40]}`: {error.message}"
-        raise InputError(argument, None, None, None, message) from None
-    bps: int = cluster.links()["capacity_bps"][0].as_py()
-    return bps
 
 
 def _files(files: list[str]) -> str:

@@ -1,0 +1,172 @@
+"""`leeward plan`: which racks to give more ports, or to place work away from."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward._native import rate_text
+from leeward.cli.options import given_by, milliseconds, share
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.progress import progress
+from leeward.cli.telemetry_options import (
+    CadenceOption,
+    ClusterOption,
+    EngineOption,
+    HttpOption,
+    KeepOption,
+    MapOption,
+    PrometheusOption,
+    SinceOption,
+    TelemetryOption,
+    UntilOption,
+    gather,
+)
+from leeward.engines import EngineName
+
+if TYPE_CHECKING:
+    from leeward.plan.decide import Plan, Planned
+    from leeward.plan.simulate import Outcome
+
+EXAMPLES = """\b
+Examples:
+  leeward plan --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/day.parquet
+  leeward plan --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/day.parquet \\
+      --threshold 60% --percentile 95 --port 10Gbps -o json
+"""
+SHOWN = 30
+"""Racks in a table."""
+_WORDS = (
+    ("p", "percentile of utilization over the intervals that were seen"),
+    ("hot", "intervals over the threshold as measured; hot then: simulated with the ports, with the shift"),
+    ("ports", "to add to what the rack has now, at the speed of one port"),
+    ("shift", "share of the rack's work that would have to leave it"),
+    (
+        "not modelled",
+        "demand that grows into new capacity; room for moved work; what that sends to what it left behind",
+    ),
+)
+
+
+def plan(
+    cluster: ClusterOption,
+    telemetry: TelemetryOption = None,
+    prometheus: PrometheusOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    map_file: MapOption = None,
+    engine: EngineOption = EngineName.DUCKDB,
+    cadence: CadenceOption = None,
+    http: HttpOption = None,
+    keep: KeepOption = None,
+    threshold: Annotated[
+        str, typer.Option(metavar="PERCENT", help="What a rack's links may be used, such as 75%.")
+    ] = "75%",
+    percentile: Annotated[
+        float, typer.Option(metavar="NUMBER", help="In which percentile of the intervals, such as 98.")
+    ] = 98.0,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Length of an interval.")] = "5min",
+    port: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Speed of an uplink port, such as 100Gbps; by default taken from the capacity.",
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Say what would bring busy racks under a threshold.
+
+    For each rack whose uplink or downlink is over it: how many ports more, or how much of its work elsewhere
+    and where. Both are simulated on the measured load.
+    """
+    from leeward.plan.decide import STEPS, Settings
+    from leeward.plan.decide import plan as decide
+    from leeward.rates import rate
+
+    flags = {name: f"--{name}" for name in ("threshold", "percentile", "interval", "port")}
+    with given_by(**flags):
+        settings = Settings(
+            round(1e6 * share("threshold", threshold)),
+            percentile,
+            milliseconds("interval", interval),
+            port_bps=None if port is None else rate("port", port),
+        )
+    samples = gather(cluster, telemetry, prometheus, since, until, map_file, engine, cadence, http, keep)
+    with progress("planning", STEPS) as advance:
+        made = decide(samples, settings, lambda: advance(1))
+    if output is Format.json:
+        print_json(made.record())
+    else:
+        _print(made)
+
+
+def _print(made: "Plan") -> None:
+    threshold = f"{made.settings.threshold_ppm / 10_000:g} %"
+    rank = f"p{made.settings.percentile:g}"
+    print(f"{made.over:,} of {made.racks:,} racks over {threshold} in {rank}; {made.ports:,} ports to add\n")
+    if made.planned:
+        print_table(
+            ("RACK", "LINK", rank.upper(), "HOT", "PORTS", "HOT THEN", "SHIFT", "TO", "HOT THEN"),
+            "<<>>>>><>",
+            [row for one in made.planned[:SHOWN] for row in _rows(one)],
+        )
+        if len(made.planned) > SHOWN:
+            print(f"... and {len(made.planned) - SHOWN:,} more: -o json has all that were planned for")
+    if made.taking:
+        print()
+        print_table(
+            ("TAKES WORK", rank.upper(), "HOT", f"{rank.upper()} WITH IT", "HOT"),
+            "<>>>>",
+            [_taking(name, runs) for name, runs in made.taking.items()],
+        )
+    _tell(made)
+
+
+def _rows(one: "Planned") -> list[tuple[str, ...]]:
+    """The rows of a rack: one a link; what holds for the rack stands in the first."""
+    rows: list[tuple[str, ...]] = []
+    for link, runs in one.outcomes.items():
+        before = runs["before"]
+        measured = (link.rpartition(":")[2], _percent(before.percentile), f"{before.hot:,}")
+        first = not rows
+        lost = f" ({one.ports.lost} lost)" if one.ports.lost else ""
+        many = f"+{one.ports.added} x {rate_text(one.ports.speed_bps)}{lost}" if first else ""
+        where = ", ".join(f"{name} {percent} %" for name, percent in one.shift.to.items())
+        left = f"{one.shift.left} % nowhere" if one.shift.left else ""
+        to = ", ".join(part for part in (where, left) if part) if first else ""
+        moved = f"{one.shift.percent} %" if first else ""
+        ports, shift = f"{runs['ports'].hot:,}", f"{runs['shift'].hot:,}"
+        rows.append((one.rack if first else "", *measured, many, ports, moved, to, shift))
+    return rows
+
+
+def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
+    before, shifted = runs["before"], runs["shift"]
+    return (
+        name,
+        _percent(before.percentile),
+        f"{before.hot:,}",
+        _percent(shifted.percentile),
+        f"{shifted.hot:,}",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _tell(made: "Plan") -> None:
+    """Says on stderr what words mean, what was assumed and what was left out."""
+    if made.planned:
+        print_words(_WORDS)
+    assumed = sorted({one.ports.speed_bps for one in made.planned if one.ports.assumed})
+    if assumed:
+        speeds = ", ".join(rate_text(speed) for speed in assumed)
+        print(f"speed of a port: {speeds}, assumed from capacities; --port says it", file=sys.stderr)
+    unplanned = made.over - len(made.planned)
+    if unplanned:
+        print(f"not planned for: {unplanned:,} racks that are less busy", file=sys.stderr)
+    for reason, number, examples in made.discards:
+        named = f": {', '.join(examples)}" if examples else ""
+        print(f"left out: {number:,} {reason}{named}", file=sys.stderr)

@@ -1,0 +1,285 @@
+"""The plan of a fleet: racks over a threshold, ports or a shift for each, and both simulated."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from leeward.errors import InputError
+from leeward.hotspots.hot import TOR, histogram
+from leeward.hotspots.settings import Settings as Hotspots
+from leeward.plan.ports import Ports, ports
+from leeward.plan.series import Loads, Series, crowded, loads
+from leeward.plan.shift import Carried, Rack, Shift, shift
+from leeward.plan.simulate import Judge, Outcome, simulate
+from leeward.rates import MOST_BPS
+from leeward.telemetry import Discards, Samples, windows
+from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
+
+HOT_PPM = 750_000
+"""Hotspots, section 3.1."""
+PERCENTILE = 98.0
+"""Hotspots, table 2."""
+MOST_PLANNED = 500
+"""Racks over the threshold, the worst first; of others it is only said how many."""
+MOST_TARGETS = 64
+"""Racks that may take work, the quietest first."""
+WAYS = {"up": "uplink", "down": "downlink"}
+RUNS = ("before", "ports", "shift")
+STEPS = 6
+"""Of `plan`, for who shows progress."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a plan is for.
+
+    Attributes:
+        threshold_ppm: What a link's utilization may be, in millionths.
+        percentile: In which percentile of its intervals.
+        interval_ms: The length of an interval.
+        coverage: The least share of an interval that must be seen.
+        port_bps: The speed of a rack's uplink port; None to take it from the capacity.
+    """
+
+    threshold_ppm: int = HOT_PPM
+    percentile: float = PERCENTILE
+    interval_ms: int = INTERVAL_MS
+    coverage: float = COVERAGE
+    port_bps: int | None = None
+
+    @property
+    def thousandths(self) -> int:
+        """The percentile in thousandths of a percent."""
+        return round(self.percentile * 1000)
+
+    def __post_init__(self) -> None:
+        """Checks each.
+
+        Raises:
+            InputError: One of them makes no sense.
+        """
+        if not 0 < self.percentile <= 100 or self.thousandths == 0:
+            raise _wrong("percentile", f"`{self.percentile:g}`: expected a number above 0, of 100 at most")
+        if not 0 < self.threshold_ppm <= 10**6:
+            share = f"`{self.threshold_ppm / 10_000:g}%`"
+            raise _wrong("threshold", f"{share}: expected more than 0 % and at most 100 %")
+        if self.port_bps is not None and not 0 < self.port_bps <= MOST_BPS:
+            raise _wrong("port", f"`{self.port_bps}`: expected a positive rate")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A rack over the threshold.
+
+    Attributes:
+        rack: Its name.
+        kind: `compute`, `disk` or `mixed`.
+        ports: What it needs.
+        shift: What would have to leave it.
+        outcomes: For each of its links by name, and each of `RUNS`, what the simulator gives.
+    """
+
+    rack: str
+    kind: str
+    ports: Ports
+    shift: Shift
+    outcomes: dict[str, dict[str, Outcome]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would bring a fleet under its threshold.
+
+    Attributes:
+        settings: What it is for.
+        racks: How many have a link that was seen.
+        over: How many are over the threshold.
+        planned: Those of them that were planned for, the worst first.
+        taking: For each link of a rack or pod that would take work, and each of `RUNS`, what the simulator
+            gives; by name.
+        discards: What was left out of the telemetry.
+    """
+
+    settings: Settings
+    racks: int
+    over: int
+    planned: list[Planned]
+    taking: dict[str, dict[str, Outcome]]
+    discards: Discards
+
+    @property
+    def ports(self) -> int:
+        """Ports to add in all."""
+        return sum(one.ports.added for one in self.planned)
+
+    def record(self) -> dict[str, Any]:
+        """All of it, as `leeward plan -o json` prints it."""
+        return {
+            "settings": asdict(self.settings),
+            "racks": self.racks,
+            "over": self.over,
+            "ports_added": self.ports,
+            "planned": [
+                {
+                    "rack": one.rack,
+                    "kind": one.kind,
+                    "ports": asdict(one.ports) | {"added": one.ports.added},
+                    "shift": asdict(one.shift) | {"left": one.shift.left},
+                    "links": _described(one.outcomes),
+                }
+                for one in self.planned
+            ],
+            "taking": _described(self.taking),
+            "discards": [
+                {"reason": reason, "count": count, "examples": examples}
+                for reason, count, examples in self.discards
+            ],
+        }
+
+
+def plan(
+    samples: Samples, settings: Settings | None = None, advance: Callable[[], None] = lambda: None
+) -> Plan:
+    """Plans for the racks that are over a threshold.
+
+    Args:
+        samples: Of the links of a cluster.
+        settings: Thresholds; the paper's by default.
+        advance: Called after each of `STEPS` steps.
+
+    Raises:
+        InputError: No link of a rack was seen, or too much was to be held at once.
+    """
+    settings = settings or Settings()
+    every = windows(samples, settings.interval_ms, settings.coverage)
+    links = [row for row in samples.links.to_pylist() if row["cross_section"] == TOR]
+    bins = histogram(every, Hotspots(interval_ms=settings.interval_ms, coverage=settings.coverage))
+    percents = crowded(every, bins, settings.thousandths)
+    advance()
+    ranks: dict[str, int] = {}
+    for row in links:
+        if row["link"] in percents:
+            ranks[row["rack"]] = max(ranks.get(row["rack"], 0), percents[row["link"]])
+    if not ranks:
+        error = InputError("telemetry", None, None, None, "no uplink or downlink of a rack was seen")
+        error.add_note("leeward plan needs readings of racks' links, such as r3:uplink")
+        raise error
+    order = sorted(ranks, key=lambda rack: (-ranks[rack], rack))
+    # A bin is a percent wide: only those at the edge of the threshold need a closer look.
+    edge = settings.threshold_ppm // 10_000
+    near = [rack for rack in order if ranks[rack] >= edge]
+    quiet = [rack for rack in reversed(order) if ranks[rack] < edge][:MOST_TARGETS]
+    measured, racks = _racks(_numbers(samples, near[: 2 * MOST_PLANNED] + quiet), samples, every)
+    advance()
+    judge = Judge(settings.threshold_ppm, settings.thousandths)
+    worst = {
+        name: max(judge(link.utilization).percentile for link in rack.links.values())
+        for name, rack in racks.items()
+    }
+    over = [
+        name for name in sorted(worst, key=lambda name: (-worst[name], name)) if _over(worst[name], settings)
+    ]
+    beyond = sum(ranks[rack] > edge for rack in near[2 * MOST_PLANNED :])
+    chosen = over[:MOST_PLANNED]
+    targets = {name: racks[name] for name in racks if name not in over}
+    carried = Carried(settings.threshold_ppm, settings.thousandths)
+    needed: dict[str, tuple[Ports, Shift]] = {}
+    for name in chosen:
+        rack = racks[name]
+        wanted = ports(list(rack.links.values()), *_limits(settings), settings.port_bps)
+        needed[name] = (wanted, shift(rack, targets, carried))
+    advance()
+    taking = sorted({target for _, moved in needed.values() for target in moved.to})
+    involved = {name: racks[name] for name in [*chosen, *taking]}
+    outcomes = _simulated(involved, measured, carried, needed, judge, advance)
+    planned = [
+        Planned(
+            name,
+            racks[name].kind,
+            *needed[name],
+            {link.name: outcomes[link.name] for link in racks[name].links.values()},
+        )
+        for name in chosen
+    ]
+    own = {name for one in planned for name in one.outcomes}
+    others = {name: outcome for name, outcome in outcomes.items() if name not in own}
+    return Plan(settings, len(ranks), len(over) + beyond, planned, others, samples.discards)
+
+
+def _over(percentile: float, settings: Settings) -> bool:
+    return round(percentile * 1e6) > settings.threshold_ppm
+
+
+def _limits(settings: Settings) -> tuple[int, int]:
+    return settings.threshold_ppm, settings.thousandths
+
+
+def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
+    """The numbers of the links of racks and of their pods, by owner and `uplink` or `downlink`."""
+    wanted = set(racks)
+    rows = samples.links.to_pylist()
+    pods = {row["pod"] for row in rows if row["cross_section"] == TOR and row["rack"] in wanted}
+    made: dict[str, dict[str, int]] = {}
+    for row in rows:
+        owner = row["rack"] if row["cross_section"] == TOR else None
+        if row["cross_section"] == "pod-core" and row["pod"] in pods:
+            owner = row["pod"]
+        elif owner not in wanted:
+            continue
+        made.setdefault(owner, {})[WAYS[row["direction"]]] = row["link"]
+    return made
+
+
+def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> tuple[Loads, dict[str, Rack]]:
+    """The series of racks and their pods."""
+    measured = loads(every, [link for of in numbers.values() for link in of.values()])
+    called = {row["link"]: row["name"] for row in samples.links.select(["link", "name"]).to_pylist()}
+
+    def of(owner: str | None) -> dict[str, Series]:
+        if owner is None:
+            return {}
+        names = {way: called[link] for way, link in numbers.get(owner, {}).items()}
+        return {way: measured.links[name] for way, name in names.items() if name in measured.links}
+
+    racks = {
+        row["rack"]: Rack(row["rack"], row["kind"], row["pod"], of(row["rack"]), of(row["pod"]))
+        for row in samples.racks.select(["rack", "kind", "pod"]).to_pylist()
+        if row["rack"] in numbers and of(row["rack"])
+    }
+    return measured, racks
+
+
+def _simulated(
+    racks: dict[str, Rack],
+    measured: Loads,
+    carried: Carried,
+    needed: dict[str, tuple[Ports, Shift]],
+    judge: Judge,
+    advance: Callable[[], None],
+) -> dict[str, dict[str, Outcome]]:
+    """What each link would be like in each of `RUNS`, by its name."""
+    links = {
+        link.name: link
+        for rack in racks.values()
+        for link in (*rack.links.values(), *rack.pod_links.values())
+    }
+    now = {name: link.now_bps for name, link in links.items()}
+    more = dict(now)
+    for name, (wanted, _) in needed.items():
+        for link in racks[name].links.values():
+            more[link.name] = max(now[link.name], float(wanted.needed * wanted.speed_bps))
+    found: dict[str, dict[str, Outcome]] = {name: {} for name in links}
+    runs = zip(RUNS, (({}, None), ({}, more), (carried.loads, now)), strict=True)
+    for run, (moved, capacities) in runs:
+        for name, utilization in simulate(racks, measured, moved, capacities).items():
+            found[name][run] = judge(utilization)
+        advance()
+    return found
+
+
+def _described(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, dict[str, dict[str, Any]]]:
+    return {name: {run: asdict(outcome) for run, outcome in runs.items()} for name, runs in outcomes.items()}
+
+
+def _wrong(argument: str, message: str) -> InputError:
+    return InputError(argument, None, None, None, message)

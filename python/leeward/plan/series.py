@@ -1,0 +1,139 @@
+"""What links of racks and pods carried, interval by interval."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import ibis
+import numpy
+from numpy.typing import NDArray
+
+from leeward.errors import InputError
+from leeward.telemetry import Windows
+
+Numbers = NDArray[numpy.float64]
+
+MOST_VALUES = 200_000_000
+"""Link-intervals that are held at once."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One direction of one link.
+
+    Attributes:
+        name: The link's.
+        load_bps: Its mean load in each interval, in bits per second; not a number where it was not seen.
+        capacity_bps: What it could carry then; not a number likewise.
+        cluster_bps: What the cluster file says it can carry.
+    """
+
+    name: str
+    load_bps: Numbers
+    capacity_bps: Numbers
+    cluster_bps: int
+
+    @property
+    def seen(self) -> NDArray[numpy.bool_]:
+        """In which intervals it was seen."""
+        return ~numpy.isnan(self.load_bps)
+
+    @property
+    def now_bps(self) -> float:
+        """What it could carry in the last interval in which it was seen."""
+        return float(self.capacity_bps[self.seen][-1])
+
+    @property
+    def utilization(self) -> Numbers:
+        """In the intervals in which it was seen."""
+        seen = self.seen
+        return self.load_bps[seen] / self.capacity_bps[seen]
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Series of several links over the same intervals.
+
+    Attributes:
+        first_ms: The start of the first interval, Unix time in milliseconds.
+        interval_ms: The length of each.
+        count: How many there are, seen or not.
+        links: By name.
+    """
+
+    first_ms: int
+    interval_ms: int
+    count: int
+    links: dict[str, Series]
+
+
+def nearest_rank(values: Numbers, thousandths: int) -> float:
+    """A percentile: the least value that so many of the values do not exceed.
+
+    Args:
+        values: At least one.
+        thousandths: Of a percent, from 1 to 100,000: 98,000 is the 98th percentile.
+    """
+    rank = -(-len(values) * thousandths // 100_000)
+    return float(numpy.partition(values, rank - 1)[rank - 1])
+
+
+def loads(windows: Windows, links: Collection[int]) -> Loads:
+    """The series of links.
+
+    Args:
+        windows: Of all links.
+        links: Which, by number.
+
+    Raises:
+        InputError: There are more intervals of them than `MOST_VALUES`.
+    """
+    samples = windows.samples
+    engine, table = samples.engine, windows.table
+    if not links:
+        return Loads(0, windows.interval_ms, 0, {})
+    rows = table.filter(table.link.isin(sorted(links))).select(
+        "link", "start_ms", "bits", "capacity_bits", "covered_ms"
+    )
+    ends = engine.arrow(rows.agg(first=rows.start_ms.min(), last=rows.start_ms.max())).to_pylist()[0]
+    if ends["first"] is None:
+        return Loads(0, windows.interval_ms, 0, {})
+    count = (ends["last"] - ends["first"]) // windows.interval_ms + 1
+    if count * len(links) > MOST_VALUES:
+        message = f"{count:,} intervals of {len(links):,} links: more than {MOST_VALUES:,}"
+        error = InputError("telemetry", None, None, None, message)
+        error.add_note("use less time (--since) or longer intervals (--interval)")
+        raise error
+    known = {row["link"]: row for row in samples.links.select(["link", "name", "capacity_bps"]).to_pylist()}
+    table = engine.arrow(rows.order_by("link", "start_ms"))
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    at = (columns["start_ms"] - ends["first"]) // windows.interval_ms
+    made: dict[str, Series] = {}
+    for link in sorted(links):
+        begin, end = numpy.searchsorted(columns["link"], [link, link + 1])
+        if begin == end:
+            continue
+        load, capacity = numpy.full(count, numpy.nan), numpy.full(count, numpy.nan)
+        seconds = columns["covered_ms"][begin:end] / 1000.0
+        load[at[begin:end]] = columns["bits"][begin:end] / seconds
+        capacity[at[begin:end]] = columns["capacity_bits"][begin:end] / seconds
+        row = known[link]
+        made[row["name"]] = Series(row["name"], load, capacity, row["capacity_bps"])
+    return Loads(ends["first"], windows.interval_ms, count, made)
+
+
+def crowded(windows: Windows, bins: ibis.Table, thousandths: int) -> dict[int, int]:
+    """For each link a percentile of its utilization in whole percent, rounded down, from a histogram.
+
+    Args:
+        windows: Of all links.
+        bins: From `hotspots.hot.histogram`.
+        thousandths: Of a percent.
+    """
+    up_to = ibis.cumulative_window(group_by="link", order_by="bin")
+    ranked = bins.mutate(
+        below=bins.intervals.sum().over(up_to).cast("int64"),
+        all=bins.intervals.sum().over(ibis.window(group_by="link")).cast("int64"),
+    )
+    enough = ranked.below * 100_000 >= ranked["all"] * thousandths
+    table = windows.samples.engine.arrow(ranked.group_by("link").agg(bin=ranked.bin.min(where=enough)))
+    return {row["link"]: row["bin"] for row in table.to_pylist()}
