@@ -183,7 +183,7 @@ def test_before_the_simulator_gives_what_was_measured(
         assert JUDGE(found[name]) == JUDGE(link.utilization)
 
 
-BUSY: list[float | None] = [9.0] * 10 + [2.0] * 10
+BUSY: list[float | None] = [*[9.0] * 10, *[2.0] * 10]
 QUIET: list[float | None] = [1.0] * 20
 
 

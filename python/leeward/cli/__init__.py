@@ -18,6 +18,7 @@ from leeward.cli import (
     data,
     demo,
     device,
+    export,
     hotspots,
     matrix,
     migrate,
@@ -54,6 +55,7 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(device.app, name="device")
+app.add_typer(export.app, name="export")
 app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Say which links are hot, and why.")(
     hotspots.hotspots
 )

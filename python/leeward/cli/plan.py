@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  leeward plan --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/day.parquet
-  leeward plan --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/day.parquet \\
+  leeward plan --cluster examples/clusters/racks.yaml \\
+      --telemetry examples/telemetry/day.parquet --cadence 5min
+  leeward plan --cluster examples/clusters/racks.yaml \\
+      --telemetry examples/telemetry/day.parquet --cadence 5min \\
       --threshold 60% --percentile 95 --port 10Gbps -o json
 """
 SHOWN = 30

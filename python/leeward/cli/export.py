@@ -1,0 +1,141 @@
+"""`leeward export`: the definitions of hotspots for Prometheus and Grafana."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.options import given_by, milliseconds, place, share
+
+if TYPE_CHECKING:
+    from leeward.export.rules import Watch
+
+EXAMPLES = """\b
+Examples:
+  leeward export prometheus-rules --out leeward.rules.yaml
+  leeward export prometheus-rules --cadence 60s --hot 80%
+  leeward export grafana --out hotspots.json
+"""
+
+app = typer.Typer(rich_markup_mode=None)
+
+MapOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--map",
+        metavar="FILE",
+        parser=place,
+        help="Which labels are which links; by default each port of snmp_exporter is a link, each way.",
+        show_default=False,
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Cluster file, which tells links of pods from those of racks."),
+]
+HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Above which utilization a link is hot.")]
+IntervalOption = Annotated[
+    str, typer.Option(metavar="TIME", help="Length of the intervals in which a link is hot or not.")
+]
+CadenceOption = Annotated[str, typer.Option(metavar="TIME", help="The time from a scrape to the next.")]
+CoverageOption = Annotated[
+    str, typer.Option(metavar="PERCENT", help="How much of an interval must be seen for it to be judged.")
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", parser=place, help="Where it goes; by default stdout.", show_default=False),
+]
+
+
+@app.callback(epilog=EXAMPLES)
+def export() -> None:
+    """Watch for hotspots with Prometheus and Grafana.
+
+    The rules compute what `leeward hotspots` does: utilization in intervals of five minutes, hot links, their
+    share by cross-section, and alerts with the remedy for each persistence class.
+    """
+
+
+@app.command("prometheus-rules", epilog=EXAMPLES)
+def prometheus_rules(
+    map_file: MapOption = None,
+    cluster: ClusterOption = None,
+    hot: HotOption = "75%",
+    interval: IntervalOption = "5min",
+    cadence: CadenceOption = "30s",
+    coverage: CoverageOption = "50%",
+    out: OutOption = None,
+) -> None:
+    """Print recording rules and alerts, a rule file of Prometheus."""
+    from leeward.export.rules import text
+
+    watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
+    said = f"Hot: above {hot} in an interval of {interval}. Scraped every {cadence}."
+    _write(out, text(watch, said))
+
+
+@app.command("grafana", epilog=EXAMPLES)
+def grafana(
+    hot: HotOption = "75%",
+    interval: IntervalOption = "5min",
+    cadence: CadenceOption = "30s",
+    coverage: CoverageOption = "50%",
+    out: OutOption = None,
+) -> None:
+    """Print a dashboard on what the recording rules compute, to import into Grafana."""
+    from leeward.export.dashboard import dashboard
+
+    watch = _watch(None, None, hot, interval, cadence, coverage)
+    _write(out, json.dumps(dashboard(watch), indent=2) + "\n")
+
+
+def _watch(
+    map_file: Path | None, cluster: str | None, hot: str, interval: str, cadence: str, coverage: str
+) -> "Watch":
+    from leeward.cli.cluster import read
+    from leeward.export.promql import SNMP
+    from leeward.export.rules import Watch
+    from leeward.hotspots.settings import HOUR_MS, Settings
+
+    with given_by(**{name: f"--{name}" for name in ("hot", "interval", "cadence", "coverage", "ahead")}):
+        interval_ms = milliseconds("interval", interval)
+        settings = Settings(
+            hot_ppm=round(1e6 * share("hot", hot)),
+            interval_ms=interval_ms,
+            coverage=share("coverage", coverage),
+            # Not used here; any multiple will do.
+            ahead_ms=interval_ms,
+        )
+        if interval_ms > HOUR_MS:
+            raise _too_long(interval)
+        source = SNMP
+        if map_file is not None:
+            from leeward.export.source import from_map
+
+            source = from_map(map_file)
+        pods: tuple[str, ...] = ()
+        if cluster is not None:
+            rows = read(cluster).rack_table().to_pylist()
+            pods = tuple(sorted({row["pod"] for row in rows if row["pod"] is not None}))
+        return Watch(source, settings, milliseconds("cadence", cadence), pods)
+
+
+def _too_long(interval: str) -> Exception:
+    from leeward.errors import InputError
+
+    message = f"`{interval}`: expected an hour at most, which is the shortest hotspot that lasts hours"
+    return InputError("interval", None, None, None, message)
+
+
+def _write(out: Path | None, text: str) -> None:
+    from leeward.files import check_file, whole_file
+
+    if out is None:
+        print(text, end="")
+        return
+    check_file(out, "--out")
+    with whole_file(out) as path:
+        path.write_text(text, encoding="utf-8")
+    print(f"wrote {out}", file=sys.stderr)

@@ -1,0 +1,201 @@
+"""A dashboard of Grafana on what the recording rules compute."""
+
+from typing import Any
+
+from leeward.export.rules import CAPACITY, HOT, LOAD, RATE, UTILIZATION, Watch, duration
+from leeward.hotspots.settings import UNIT_PPM
+
+SCHEMA_VERSION = 39
+"""Of dashboards, Grafana 11; later ones read it and bring it up to date."""
+WIDTH, HEIGHT = 24, 8
+"""Of the grid, and of a panel of usual height."""
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_CHOSEN = '{cross_section=~"$cross_section",direction=~"$direction"}'
+
+
+def dashboard(watch: Watch) -> dict[str, Any]:
+    """The dashboard, as Grafana imports it."""
+    hot = watch.settings.hot_ppm / 1e6
+    step = duration(watch.settings.interval_ms)
+    chosen = {name: f"{name}{_CHOSEN}" for name in (UTILIZATION, LOAD, CAPACITY, HOT)}
+    panels = [
+        _panel("stat", "Hot links now", f"sum({chosen[HOT]})", "none", 4),
+        _panel("stat", "Links seen", f"count({chosen[UTILIZATION]})", "none", 4),
+        _panel("stat", "Hotspot rate, last day", f"avg(avg_over_time({HOT}{_CHOSEN}[1d]))", "percentunit", 4),
+        _panel(
+            "stat",
+            "Links above 105 %",
+            f"count({chosen[UTILIZATION]} > {UNIT_PPM / 1e6:g}) or vector(0)",
+            "none",
+            4,
+        ),
+        _panel(
+            "stat",
+            "Links that lost capacity",
+            f"count({chosen[CAPACITY]} < {watch.settings.fell:g} * max_over_time({CAPACITY}{_CHOSEN}[1d]))"
+            " or vector(0)",
+            "none",
+            4,
+        ),
+        _panel(
+            "stat",
+            "Links not seen any more",
+            f"count(max_over_time({UTILIZATION}{_CHOSEN}[1d]) unless on (link) {UTILIZATION}) or vector(0)",
+            "none",
+            4,
+        ),
+        _panel(
+            "timeseries",
+            "Hotspot rate by cross-section",
+            f"{RATE}{_CHOSEN}",
+            "percentunit",
+            12,
+            "{{cross_section}} {{direction}}",
+        ),
+        _panel(
+            "timeseries",
+            "Utilization of the ten busiest links",
+            f"topk(10, {chosen[UTILIZATION]})",
+            "percentunit",
+            12,
+            "{{link}}",
+            hot,
+        ),
+        _panel(
+            "status-history",
+            "When links were hot, of the twenty that were hot most",
+            f"{HOT}{_CHOSEN} and on (link) topk(20, sum_over_time({HOT}{_CHOSEN}[1d]) > 0)",
+            "none",
+            24,
+            "{{link}}",
+            1,
+        ),
+        _table(
+            f"Hot links: for how many intervals of {step} in the last day",
+            f"sort_desc(sum_over_time({HOT}{_CHOSEN}[1d]) > 0)",
+            "none",
+        ),
+        _table(
+            "Busiest links: p98 of the last day",
+            f"topk(20, quantile_over_time(0.98, {UTILIZATION}{_CHOSEN}[1d]))",
+            "percentunit",
+        ),
+        _panel(
+            "timeseries",
+            "Capacity of links that lost some",
+            f"{CAPACITY}{_CHOSEN} and on (link) ({CAPACITY} < {watch.settings.fell:g} *"
+            f" max_over_time({CAPACITY}[1d]))",
+            "bps",
+            12,
+            "{{link}}",
+        ),
+        _panel(
+            "timeseries", "Load of the ten busiest links", f"topk(10, {chosen[LOAD]})", "bps", 12, "{{link}}"
+        ),
+    ]
+    return {
+        "uid": "leeward-hotspots",
+        "title": "Hotspots",
+        "description": (
+            f"A link is hot in an interval of {step} if its utilization is above {100 * hot:g} %."
+            " From the recording rules of leeward export prometheus-rules."
+        ),
+        "tags": ["leeward", "network"],
+        "schemaVersion": SCHEMA_VERSION,
+        "version": 1,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": "1m",
+        "time": {"from": "now-24h", "to": "now"},
+        "timepicker": {},
+        "timezone": "",
+        "annotations": {"list": []},
+        "links": [],
+        "templating": {"list": [_datasource(), _variable("cross_section"), _variable("direction")]},
+        "panels": _laid(panels),
+    }
+
+
+def _panel(
+    kind: str,
+    title: str,
+    expression: str,
+    unit: str,
+    width: int,
+    legend: str = "",
+    threshold: float | None = None,
+) -> dict[str, Any]:
+    """A panel of one query."""
+    steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
+    if threshold is not None:
+        steps.append({"color": "red", "value": threshold})
+    stat = kind == "stat"
+    return {
+        "type": kind,
+        "title": title,
+        "datasource": _SOURCE,
+        "gridPos": {"h": HEIGHT // 2 if stat else HEIGHT, "w": width, "x": 0, "y": 0},
+        "fieldConfig": {
+            "defaults": {"unit": unit, "thresholds": {"mode": "absolute", "steps": steps}},
+            "overrides": [],
+        },
+        "options": {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}}
+        if stat
+        else {},
+        "targets": [
+            {
+                "refId": "A",
+                "datasource": _SOURCE,
+                "expr": expression,
+                "legendFormat": legend or "__auto",
+                "instant": stat,
+                "range": not stat,
+            }
+        ],
+    }
+
+
+def _table(title: str, expression: str, unit: str) -> dict[str, Any]:
+    """A panel with a row for each link."""
+    panel = _panel("table", title, expression, unit, WIDTH // 2)
+    panel["targets"][0] |= {"instant": True, "range": False, "format": "table"}
+    hidden = {"Time": True, "__name__": True}
+    panel["transformations"] = [
+        {"id": "organize", "options": {"excludeByName": hidden, "indexByName": {}, "renameByName": {}}}
+    ]
+    return panel
+
+
+def _laid(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Panels with numbers and places, in rows from the left."""
+    x = y = height = 0
+    for number, panel in enumerate(panels, 1):
+        place = panel["gridPos"]
+        if x + place["w"] > WIDTH:
+            x, y, height = 0, y + height, 0
+        panel["id"] = number
+        place |= {"x": x, "y": y}
+        x, height = x + place["w"], max(height, place["h"])
+    return panels
+
+
+def _datasource() -> dict[str, Any]:
+    return {"type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus"}
+
+
+def _variable(label: str) -> dict[str, Any]:
+    """A choice among the values of a label."""
+    query = f"label_values({UTILIZATION}, {label})"
+    return {
+        "type": "query",
+        "name": label,
+        "label": label.replace("_", "-"),
+        "datasource": _SOURCE,
+        "query": {"query": query, "refId": "labels"},
+        "definition": query,
+        "refresh": 2,
+        "multi": True,
+        "includeAll": True,
+        "allValue": ".*",
+        "current": {"text": "All", "value": "$__all"},
+    }

@@ -1,0 +1,225 @@
+"""Recording rules and alerts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from leeward.errors import InputError
+from leeward.export.promql import Source, links, quoted
+from leeward.hotspots.durations import CLASSES
+from leeward.hotspots.settings import UNIT_PPM, Settings
+
+UTILIZATION = "leeward:link_utilization:ratio"
+LOAD = "leeward:link_load:bps"
+CAPACITY = "leeward:link_capacity:bps"
+HOT = "leeward:link_hot:bool"
+RATE = "leeward:hotspot_rate:ratio"
+ENDS = (("up", "uplink|egress"), ("down", "downlink|ingress"), ("in", "in"), ("out", "out"))
+"""The direction of a link, and the ends of names that tell it."""
+MANY = 0.1
+"""The hotspot rate of a cross-section that is alerted about. The paper gives none."""
+REMEDIES = {
+    "migrate": "Move tasks off the rack that can bear it, now.",
+    "place": "Place data and long-running jobs elsewhere.",
+    "provision": "Plan capacity for it, or upgrade the rack: leeward plan.",
+}
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What rules and dashboard are made of.
+
+    Attributes:
+        source: Counters and links.
+        settings: When a link is hot, as for `leeward hotspots`.
+        cadence_ms: The time from a scrape to the next.
+        pods: Names of pods, whose links are of another cross-section than racks'.
+    """
+
+    source: Source
+    settings: Settings
+    cadence_ms: int
+    pods: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Checks that an interval holds two scrapes.
+
+        Raises:
+            InputError: It does not.
+        """
+        if not 1 <= self.cadence_ms <= self.settings.interval_ms // 2:
+            message = (
+                f"`{duration(self.cadence_ms)}`: expected half of an interval"
+                f" ({duration(self.settings.interval_ms)}) at most"
+            )
+            raise InputError("cadence", None, None, None, message)
+
+
+def duration(ms: int) -> str:
+    """A time as PromQL has it: `5m29s999ms`."""
+    made = ""
+    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
+        if ms >= length:
+            made += f"{ms // length}{unit}"
+            ms %= length
+    return made or "0s"
+
+
+def rules(watch: Watch) -> dict[str, Any]:
+    """Groups of recording rules and alerts, as a rule file of Prometheus has them.
+
+    Raises:
+        InputError: A rule of the map cannot be said in PromQL.
+    """
+    interval = duration(watch.settings.interval_ms)
+    recorded = [{"record": name, "expr": expression} for name, expression in recordings(watch).items()]
+    # One group: rules of a group are computed one after the other, at the same instant.
+    return {"groups": [{"name": "leeward", "interval": interval, "rules": recorded + _alerts(watch)}]}
+
+
+def text(watch: Watch, provenance: str) -> str:
+    """The rule file, with what it is made of at its top."""
+    body = yaml.dump(rules(watch), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+    return f"# {provenance}\n{body}"
+
+
+def recordings(watch: Watch) -> dict[str, str]:
+    """The recording rules, name and expression, each after those that it needs."""
+    settings, source = watch.settings, watch.source
+    reach = duration(settings.interval_ms + watch.cadence_ms - 1)
+    within = duration(settings.interval_ms - 1)
+    least = -(-round(settings.coverage * settings.interval_ms) // watch.cadence_ms) + 1
+    load, seen, capacity = [], [], []
+    for way, counter in source.counters.items():
+        load += links(source, counter, way, lambda one: f"rate({one}[{reach}])")
+        seen += links(source, counter, way, lambda one: f"count_over_time({one}[{reach}])")
+        capacity += links(source, source.speed, way, lambda one: f"avg_over_time({one}[{within}])")
+    bits = _times(_summed("sum", load), source.bits)
+    enough = f"{_summed('min', seen)} >= {max(least, 2)}"
+    return {
+        LOAD: f"{_placed(watch, bits)}\nand on (link)\n{enough}",
+        CAPACITY: _placed(watch, _times(_summed("sum", capacity), source.speed_bps)),
+        UTILIZATION: f"{LOAD} / ({CAPACITY} > 0)",
+        # Whole millionths, as leeward hotspots has them.
+        HOT: f"floor(1e6 * {UTILIZATION}) > bool {settings.hot_ppm}",
+        RATE: f"avg by (cross_section, direction) ({HOT})",
+    }
+
+
+def _times(expression: str, factor: int) -> str:
+    return expression if factor == 1 else f"{factor} * {expression}"
+
+
+def _summed(how: str, expressions: list[str]) -> str:
+    """Ports that are one link taken together. Rules give different links, or different ports of one."""
+    inside = "\nor\n".join(f"  {one}" for one in expressions)
+    return f"{how} by (link) (\n{inside}\n)"
+
+
+def _placed(watch: Watch, expression: str) -> str:
+    """An expression with labels `direction` and `cross_section`, which links' names tell."""
+    sections = [("host-ToR", ".+:(egress|ingress)"), ("ToR-pod", ".+:(uplink|downlink)")]
+    if watch.pods:
+        names = "|".join(pod.replace(".", "\\.") for pod in watch.pods)
+        sections.append(("pod-core", f"({names}):(uplink|downlink)"))
+    labels = [("direction", way, f".+:({ends})") for way, ends in ENDS]
+    labels += [("cross_section", name, pattern) for name, pattern in sections]
+    for label, value, pattern in labels:
+        arguments = ", ".join(quoted(one) for one in (label, value, "link", pattern))
+        expression = f"label_replace({expression}, {arguments})"
+    return expression
+
+
+def _alerts(watch: Watch) -> list[dict[str, Any]]:
+    """The alerts."""
+    settings = watch.settings
+    step, day = settings.interval_ms, 86_400_000
+    percent = f"{settings.hot_ppm / 10_000:g} %"
+    lasts = (step, settings.hours_ms, settings.days_ms)
+    made = []
+    for (name, remedy), ms in zip(CLASSES, lasts, strict=True):
+        # A hotspot of n intervals is seen at its first and n - 1 more.
+        wait = max(ms - step, 0)
+        made.append(
+            _alert(
+                f"LeewardLinkHot{name.capitalize()}",
+                f"{HOT} == 1",
+                wait,
+                {"severity": "info" if wait == 0 else "warning", "persistence": name, "remedy": remedy},
+                f"{{{{ $labels.link }}}} has been over {percent} for {duration(ms)} or more",
+                REMEDIES[remedy],
+            )
+        )
+    made.append(
+        _alert(
+            "LeewardManyLinksHot",
+            f"{RATE} > {MANY:g}",
+            settings.hours_ms - step,
+            {"severity": "warning"},
+            f"More than {100 * MANY:g} % of {{{{ $labels.cross_section }}}} links are hot",
+            "leeward hotspots says which, since when and why.",
+        )
+    )
+    made.append(
+        _alert(
+            "LeewardLinkLostCapacity",
+            f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
+            0,
+            {"severity": "warning"},
+            f"{{{{ $labels.link }}}} can carry less than {100 * settings.fell:g} % of what it could",
+            "Ports are down. Placement goes by the capacity that it is told.",
+        )
+    )
+    made.append(
+        _alert(
+            "LeewardLinkUnseen",
+            f"max_over_time({UTILIZATION}[{duration(day)}]) unless on (link) {UTILIZATION}",
+            2 * step,
+            {"severity": "warning"},
+            "Nothing is known of {{ $labels.link }}, which was seen in the last day",
+            "What cannot be seen takes no work.",
+        )
+    )
+    counters = sorted(set(watch.source.counters.values()))
+    made.append(
+        _alert(
+            "LeewardTelemetryMissing",
+            " or ".join(f"absent({counter})" for counter in [*counters, watch.source.speed]),
+            step,
+            {"severity": "critical"},
+            "A metric that hotspots are computed from is not there",
+            "Is the exporter scraped?",
+        )
+    )
+    made.append(
+        _alert(
+            "LeewardUnitsLookWrong",
+            f"{UTILIZATION} > {UNIT_PPM / 1e6:g}",
+            0,
+            {"severity": "warning"},
+            "{{ $labels.link }} carries more than it can: {{ $value | humanizePercentage }}",
+            "Its speed or the unit of its counter is probably wrong.",
+        )
+    )
+    return made
+
+
+def _alert(
+    name: str, expression: str, wait_ms: int, labels: dict[str, str], summary: str, description: str
+) -> dict[str, Any]:
+    wait = {"for": duration(wait_ms)} if wait_ms else {}
+    said = {"summary": summary, "description": description}
+    return {"alert": name, "expr": expression} | wait | {"labels": labels, "annotations": said}
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc] # yaml has no types
+    """Writes texts of several lines as such."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,38 @@
+"""The source that a map file describes."""
+
+from os import PathLike
+
+from leeward.errors import InputError
+from leeward.export.promql import Ports, Source
+from leeward.telemetry.mapping import read_map
+from leeward.telemetry.units import COUNTERS, RATES
+
+
+def from_map(path: str | PathLike[str]) -> Source:
+    """Which metrics of Prometheus are which links.
+
+    Raises:
+        InputError: The file is not right, or does not say what rules need.
+    """
+    said = read_map(path)
+    if said.metrics is None:
+        raise InputError(said.name, None, None, "prometheus", "missing: the counters that rules are made of")
+    if said.metrics.speed is None:
+        message = "missing: the metric that says what a port can carry"
+        raise InputError(said.name, None, None, "prometheus.speed", message)
+    # Without rules a label names the link.
+    ports = [Ports({}, dict.fromkeys(said.metrics.queries, "{link}"))]
+    if said.rules:
+        ports = [
+            Ports({label: pattern.pattern for label, pattern in rule.match.items()}, dict(rule.links))
+            for rule in said.rules
+        ]
+    return Source(
+        said.name,
+        dict(said.metrics.queries),
+        COUNTERS[said.metrics.unit],
+        said.metrics.speed,
+        round(RATES[said.metrics.speed_unit]),
+        ports,
+        [{label: pattern.pattern for label, pattern in one.items()} for one in said.ignore],
+    )

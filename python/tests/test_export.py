@@ -1,0 +1,491 @@
+"""Rules and dashboard that say what `leeward hotspots` says, judged by promtool and by a real Prometheus."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+import yaml
+
+from leeward import Cluster, InputError
+from leeward.export.dashboard import WIDTH, dashboard
+from leeward.export.promql import SNMP, Ports, Source, links
+from leeward.export.rules import HOT, UTILIZATION, Watch, duration, recordings, rules, text
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import Engine, Samples, windows
+from leeward.telemetry.samples import COLUMNS
+
+Run = Callable[..., Any]
+CADENCE = 30_000
+INTERVAL = 300_000
+FABRIC = Source(
+    "fabric",
+    {"in": "ifHCInOctets", "out": 'ifHCOutOctets{job="snmp"}'},
+    8,
+    "ifHighSpeed",
+    10**6,
+    (
+        Ports(
+            {"instance": r"tor(?P<rack>\d+)", "ifName": r"up\d+"},
+            {"in": "r{rack}:downlink", "out": "r{rack}:uplink"},
+        ),
+        Ports(
+            {"instance": r"tor(?P<rack>\d+)", "ifName": r"eth(?P<host>\d+)"},
+            {"in": "r{rack}h{host}:egress", "out": "r{rack}h{host}:ingress"},
+        ),
+        Ports({"instance": "core"}, {"in": "{ifName}:uplink", "out": "{ifName}:downlink"}),
+    ),
+    ({"ifName": "mgmt.*"}, {"instance": "tor9", "ifName": "up1"}),
+)
+WATCH = Watch(FABRIC, Settings(), CADENCE, ("p0",))
+PORTS = Watch(SNMP, Settings(), CADENCE)
+
+
+def tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed (Debian: prometheus)")
+    return path
+
+
+def checked(path: Path, command: str = "check") -> str:
+    ran = subprocess.run(
+        [tool("promtool"), command, "rules", path.name],
+        cwd=path.parent,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.parametrize("watch", [WATCH, PORTS], ids=["map", "ports"])
+def test_promtool_takes_the_rules(tmp_path: Path, watch: Watch) -> None:
+    (tmp_path / "rules.yaml").write_text(text(watch, "made by a test"))
+    assert f"SUCCESS: {len(rules(watch)['groups'][0]['rules'])} rules found" in checked(
+        tmp_path / "rules.yaml"
+    )
+
+
+def port(name: str, instance: str, port: str, values: str) -> dict[str, str]:
+    job = ',job="snmp"' if name == "ifHCOutOctets" else ""
+    return {"series": f'{name}{{instance="{instance}",ifName="{port}"{job}}}', "values": values}
+
+
+def test_promtool_finds_planted_hotspots_and_fires_their_alerts(tmp_path: Path) -> None:
+    """r0's uplink, two ports of 1 Gb/s, carries 1.6 Gb/s all day; r1's for 30 minutes; r2 loses a port."""
+    day = 24 * 120
+    busy, calm = 30 * 100_000_000, 30 * 25_000_000
+    # A counter that begins at nothing is taken to have begun just then.
+    zero = 10**12
+    series = []
+    for instance, values in (
+        ("tor0", f"{zero}+{busy}x{day}"),
+        ("tor1", f"{zero}+{busy}x60 {zero + busy * 60 + calm}+{calm}x{day - 61}"),
+        ("tor2", f"{zero}+{calm}x{day}"),
+    ):
+        for number in (0, 1):
+            series.append(port("ifHCOutOctets", instance, f"up{number}", values))
+            series.append(port("ifHCInOctets", instance, f"up{number}", f"{zero}+{calm}x{day}"))
+            lost = f"1000x{day // 2} 0x{day // 2}" if (instance, number) == ("tor2", 1) else f"1000x{day}"
+            series.append(port("ifHighSpeed", instance, f"up{number}", lost))
+    series.append(port("ifHCOutOctets", "tor0", "mgmt0", f"0+{busy}x{day}"))
+
+    def hot(at: str, *names: str) -> dict[str, Any]:
+        samples = [{"labels": f'{{link="{name}"}}', "value": 1} for name in names]
+        return {"expr": f"sum by (link) ({HOT} == 1)", "eval_time": at, "exp_samples": samples}
+
+    def alert(at: str, name: str, *found: str) -> dict[str, Any]:
+        wanted = {one["alert"]: one for one in rules(WATCH)["groups"][0]["rules"] if "alert" in one}[name]
+        labels = [
+            {"link": link, "direction": link.split(":")[1][:-4], "cross_section": "ToR-pod"}
+            | wanted["labels"]
+            for link in found
+        ]
+        expected = []
+        for one in labels:
+            summary = wanted["annotations"]["summary"].replace("{{ $labels.link }}", one["link"])
+            said = wanted["annotations"] | {"summary": summary}
+            expected.append({"exp_labels": one, "exp_annotations": said})
+        return {"eval_time": at, "alertname": name, "exp_alerts": expected}
+
+    tests: dict[str, Any] = {
+        "interval": "30s",
+        "input_series": series,
+        "promql_expr_test": [
+            hot("5m", "r0:uplink", "r1:uplink"),
+            hot("30m", "r0:uplink", "r1:uplink"),
+            hot("35m", "r0:uplink"),
+            {
+                "expr": f'{UTILIZATION}{{link="r0:uplink"}}',
+                "eval_time": "1h",
+                "exp_samples": [
+                    {
+                        "labels": f'{UTILIZATION}{{link="r0:uplink",direction="up",cross_section="ToR-pod"}}',
+                        "value": 0.8,
+                    }
+                ],
+            },
+            {
+                "expr": 'leeward:hotspot_rate:ratio{direction="up"} * 3',
+                "eval_time": "10m",
+                "exp_samples": [{"labels": '{cross_section="ToR-pod",direction="up"}', "value": 2}],
+            },
+            {"expr": f'{HOT}{{link=~".*mgmt.*"}}', "eval_time": "1h", "exp_samples": []},
+        ],
+        "alert_rule_test": [
+            alert("5m", "LeewardLinkHotMinutes", "r0:uplink", "r1:uplink"),
+            alert("55m", "LeewardLinkHotHours"),
+            alert("1h", "LeewardLinkHotHours", "r0:uplink"),
+            alert("23h55m", "LeewardLinkHotDays"),
+            alert("24h", "LeewardLinkHotDays", "r0:uplink"),
+            alert("11h", "LeewardLinkLostCapacity"),
+            alert("13h", "LeewardLinkLostCapacity", "r2:downlink", "r2:uplink"),
+            alert("13h", "LeewardTelemetryMissing"),
+            alert("13h", "LeewardLinkUnseen"),
+        ],
+    }
+    (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
+    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    assert "SUCCESS" in checked(tmp_path / "test.yaml", "test")
+    # A test that cannot fail proves nothing: with r1 hot five minutes longer it must.
+    tests["promql_expr_test"][2] = hot("35m", "r0:uplink", "r1:uplink")
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    wrong = subprocess.run(
+        [tool("promtool"), "test", "rules", "test.yaml"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert wrong.returncode == 1
+
+
+def test_what_is_not_seen_any_more_is_alerted_about(tmp_path: Path) -> None:
+    series = [
+        port(name, "tor0", "up0", values)
+        for name, values in (
+            ("ifHCOutOctets", "0+1000x120"),
+            ("ifHCInOctets", "0+1000x120"),
+            ("ifHighSpeed", "1000x120"),
+        )
+    ]
+    alerts = {one["alert"]: one for one in rules(WATCH)["groups"][0]["rules"] if "alert" in one}
+    gone, unseen = alerts["LeewardTelemetryMissing"], alerts["LeewardLinkUnseen"]
+    missing = [
+        {"exp_labels": of | gone["labels"], "exp_annotations": gone["annotations"]}
+        for of in ({}, {"job": "snmp"})
+    ]
+    lost = []
+    for link, way in (("r0:downlink", "down"), ("r0:uplink", "up")):
+        labels = {"link": link, "direction": way, "cross_section": "ToR-pod"} | unseen["labels"]
+        summary = unseen["annotations"]["summary"].replace("{{ $labels.link }}", link)
+        lost.append({"exp_labels": labels, "exp_annotations": unseen["annotations"] | {"summary": summary}})
+    tests = [
+        {"eval_time": "1h", "alertname": "LeewardTelemetryMissing", "exp_alerts": []},
+        {"eval_time": "1h", "alertname": "LeewardLinkUnseen", "exp_alerts": []},
+        {"eval_time": "1h20m", "alertname": "LeewardTelemetryMissing", "exp_alerts": missing},
+        {"eval_time": "1h20m", "alertname": "LeewardLinkUnseen", "exp_alerts": lost},
+    ]
+    (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
+    one = {"interval": "30s", "input_series": series, "alert_rule_test": tests}
+    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [one]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    assert "SUCCESS" in checked(tmp_path / "test.yaml", "test")
+
+
+def queries(board: dict[str, Any]) -> list[str]:
+    return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+
+
+def test_promtool_takes_every_query_of_the_dashboard(tmp_path: Path) -> None:
+    made = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": made}]}))
+    assert f"SUCCESS: {len(made)} rules found" in checked(tmp_path / "rules.yaml")
+
+
+def test_the_dashboard_asks_only_for_what_the_rules_record() -> None:
+    recorded = set(recordings(WATCH))
+    asked = {name for one in queries(dashboard(WATCH)) for name in re.findall(r"leeward:[a-z_:]+", one)}
+    assert asked
+    assert asked <= recorded
+
+
+def test_the_dashboard_has_what_grafana_needs_of_one() -> None:
+    board = json.loads(json.dumps(dashboard(WATCH), allow_nan=False))
+    assert {"uid": str, "title": str, "schemaVersion": int, "panels": list, "version": int}.items() <= {
+        name: type(value) for name, value in board.items()
+    }.items()
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", board["uid"])
+    assert board["time"].keys() == {"from", "to"}
+    variables = {one["name"] for one in board["templating"]["list"]}
+    assert {one["type"] for one in board["templating"]["list"]} == {"datasource", "query"}
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        assert panel["type"] in {"stat", "timeseries", "table", "status-history"}
+        assert panel["title"]
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        assert panel["fieldConfig"].keys() == {"defaults", "overrides"}
+        assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"][0]["value"] is None
+        place = panel["gridPos"]
+        assert place.keys() == {"h", "w", "x", "y"}
+        assert 0 <= place["x"] <= place["x"] + place["w"] <= WIDTH
+        cells = {
+            (place["x"] + across, place["y"] + down)
+            for across in range(place["w"])
+            for down in range(place["h"])
+        }
+        assert not cells & taken
+        taken |= cells
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+        for one in panel["targets"]:
+            assert one["expr"]
+            assert set(re.findall(r"\$\{?(\w+)", one["expr"])) <= variables
+
+
+SCRAPES = 240
+START = 1_767_225_600_000
+OFFSETS = {"tor0": 0, "tor1": 7_123, "core": 29_999}
+GAP = range(95, 131)
+"""Scrapes of tor1 that are missing."""
+
+
+def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
+    """Readings of octets by metric, switch and port: time in milliseconds, value."""
+    rng = numpy.random.default_rng(7)
+    made = {}
+    for instance, ports in (("tor0", ["up0", "up1", "eth0"]), ("tor1", ["up0", "up1"]), ("core", ["p0"])):
+        for name in ports:
+            for metric in ("ifHCInOctets", "ifHCOutOctets"):
+                level = rng.choice([0.6, 0.74, 0.75, 0.76, 0.9], SCRAPES // 10 + 2).repeat(10)[:SCRAPES]
+                steps = (level * 125e6 * 30 * rng.uniform(0.97, 1.03, SCRAPES)).astype(int)
+                values = 10**12 + numpy.cumsum(steps)
+                made[metric, instance, name] = [
+                    (START + OFFSETS[instance] + CADENCE * number, int(value))
+                    for number, value in enumerate(values)
+                    if not (instance == "tor1" and number in GAP)
+                ]
+    return made
+
+
+def measured() -> dict[tuple[str, int], tuple[int, int]]:
+    """What leeward makes of the same counters: for each link and interval its millionths, and what it saw."""
+    of = Cluster(
+        {
+            "racks": 2,
+            "hosts_per_rack": 1,
+            "nic": "1Gbps",
+            "rack_link": "2Gbps",
+            "pods": 1,
+            "pod_link": "1Gbps",
+        }
+    )
+    names = of.links()["name"].to_pylist()
+    sums: dict[tuple[str, int], list[int]] = {}
+    for (metric, instance, name), readings in counters().items():
+        inwards = metric == "ifHCInOctets"
+        if instance == "core":
+            link = f"{name}:{'uplink' if inwards else 'downlink'}"
+        elif name.startswith("eth"):
+            link = f"r{instance[3:]}h{name[3:]}:{'egress' if inwards else 'ingress'}"
+        else:
+            link = f"r{instance[3:]}:{'downlink' if inwards else 'uplink'}"
+        for (before, low), (t_ms, high) in pairwise(readings):
+            if t_ms - before == CADENCE:
+                sample = sums.setdefault((link, t_ms), [0, 0])
+                sample[0] += 8 * (high - low)
+                sample[1] += 10**9
+    rows = [
+        dict(zip(COLUMNS, (names.index(link), t_ms, CADENCE, bits, capacity), strict=True))
+        for (link, t_ms), (bits, capacity) in sums.items()
+    ]
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
+    engine = Engine.duckdb(threads=1)
+    table = engine.table(pyarrow.Table.from_pylist(rows, schema))
+    every = windows(Samples(engine, table, of.links(), of.rack_table(), CADENCE), INTERVAL)
+    return {
+        (names[row["link"]], row["start_ms"]): (row["ppm"], row["covered_ms"])
+        for row in engine.arrow(every.table).to_pylist()
+    }
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Prometheus that holds the counters."""
+    server, promtool = tool("prometheus"), tool("promtool")
+    folder = tmp_path_factory.mktemp("prometheus")
+    lines = []
+    for (metric, instance, name), readings in sorted(counters().items()):
+        job = ',job="snmp"' if metric == "ifHCOutOctets" else ""
+        labels = f'{{instance="{instance}",ifName="{name}"{job}}}'
+        lines += [f"{metric}{labels} {value} {t_ms / 1000:.3f}" for t_ms, value in readings]
+        if metric == "ifHCInOctets":
+            lines += [f"ifHighSpeed{labels} 1000 {t_ms / 1000:.3f}" for t_ms, _ in readings]
+    (folder / "counters.txt").write_text("\n".join(lines) + "\n# EOF\n")
+    (folder / "empty.yml").write_text("{}\n")
+    subprocess.run(
+        [promtool, "tsdb", "create-blocks-from", "openmetrics", "counters.txt", "data"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with (folder / "log").open("w") as log:
+        running = subprocess.Popen(
+            [
+                server,
+                "--config.file=empty.yml",
+                "--storage.tsdb.path=data",
+                "--storage.tsdb.retention.time=100y",
+                f"--web.listen-address={address}",
+            ],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            for _ in range(300):
+                try:
+                    urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).close()
+                    break
+                except OSError:
+                    assert running.poll() is None, (folder / "log").read_text()
+                    time.sleep(0.1)
+            yield f"http://{address}"
+        finally:
+            running.terminate()
+            running.wait()
+
+
+def asked(address: str, expression: str) -> dict[tuple[str, int], float]:
+    """What Prometheus answers at the end of each interval, by link and start of the interval."""
+    end = START + CADENCE * SCRAPES + INTERVAL
+    fields = {"query": expression, "start": START / 1000, "end": end / 1000, "step": INTERVAL / 1000}
+    body = urllib.parse.urlencode(fields).encode()
+    with urllib.request.urlopen(f"{address}/api/v1/query_range", body, timeout=60) as answer:
+        result = json.load(answer)["data"]["result"]
+    return {
+        (one["metric"]["link"], round(1000 * at) - INTERVAL): float(value)
+        for one in result
+        for at, value in one["values"]
+    }
+
+
+def unfolded(expression: str) -> str:
+    """An expression with recorded ones in place of their names."""
+    for name, recorded in reversed(recordings(WATCH).items()):
+        expression = expression.replace(name, f"({recorded})")
+    return expression
+
+
+def test_rules_and_hotspots_call_the_same_intervals_hot(prometheus: str) -> None:
+    ours = measured()
+    theirs = asked(prometheus, unfolded(HOT))
+    ratios = asked(prometheus, unfolded(UTILIZATION))
+    # The very first readings have none before them; both judge what is seen for half an interval.
+    assert theirs.keys() == ours.keys() == ratios.keys()
+    whole = {key for key, (_, covered) in ours.items() if covered == INTERVAL}
+    assert len(whole) > 0.8 * len(ours)
+    hot = {key for key in whole if ours[key][0] > 750_000}
+    assert hot == {key for key in whole if theirs[key] == 1}
+    assert 10 < len(hot) < len(whole) - 10
+    for key in whole:
+        assert ratios[key] * 1e6 == pytest.approx(ours[key][0] + 0.5, abs=0.51)
+
+
+def test_every_query_of_the_dashboard_is_answered(prometheus: str) -> None:
+    for one in queries(dashboard(WATCH)):
+        plain = one.replace("$cross_section", ".*").replace("$direction", ".*")
+        body = urllib.parse.urlencode({"query": plain, "time": START / 1000 + 3600}).encode()
+        with urllib.request.urlopen(f"{prometheus}/api/v1/query", body, timeout=60) as answer:
+            assert json.load(answer)["status"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(300_000, "5m"), (329_999, "5m29s999ms"), (90_000_000, "1d1h"), (0, "0s"), (1500, "1s500ms")],
+)
+def test_durations_are_as_prometheus_has_them(ms: int, text: str) -> None:
+    assert duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("ports", "selector", "error"),
+    [
+        (Ports({"a": "(?=x)y"}, {"in": "l"}), "m", "links[0].match.a: `(?=x)y`: Prometheus' patterns"),
+        (Ports({"a": r"(x)\1"}, {"in": "l"}), "m", "links[0].match.a"),
+        (Ports({"a": "x"}, {"in": "r{a-1}"}), "m", "links[0]: `{a-1}`: PromQL cannot count"),
+        (Ports({}, {"in": "l"}), "sum(m)", "prometheus: `sum(m)`: expected a metric"),
+    ],
+)
+def test_what_promql_cannot_say_is_refused(ports: Ports, selector: str, error: str) -> None:
+    source = Source("map.yaml", {"in": selector}, 8, "speed", 1, (ports,))
+    with pytest.raises(InputError) as raised:
+        links(source, selector, "in", lambda one: one)
+    assert str(raised.value).startswith(f"map.yaml: {error}")
+
+
+def test_a_scrape_must_fit_into_half_an_interval() -> None:
+    with pytest.raises(InputError, match=r"cadence: `3m`: expected half of an interval \(5m\) at most"):
+        Watch(SNMP, Settings(), 180_000)
+
+
+MAP = """\
+prometheus: {in: ifHCInOctets, out: ifHCOutOctets, speed: ifHighSpeed}
+links:
+  - match: {instance: 'tor(?P<rack>\\d+)', ifName: 'up.*'}
+    in: 'r{rack}:downlink'
+    out: 'r{rack}:uplink'
+"""
+
+
+def test_the_command_makes_rules_of_a_map_and_a_cluster(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text(MAP)
+    fields = {"racks": 2, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1, "pods": 2}
+    (tmp_path / "racks.yaml").write_text(json.dumps(fields | {"pod_oversubscription": 1}))
+    shown = run(
+        *("export", "prometheus-rules", "--map", "map.yaml", "--cluster", "racks.yaml"),
+        *("--hot", "80%", "--interval", "10min", "--cadence", "1min", "--out", "rules.yaml"),
+    )
+    assert (shown.returncode, shown.stdout) == (0, "")
+    made = yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"][0]
+    assert made["interval"] == "10m"
+    assert "[10m59s999ms]" in made["rules"][0]["expr"]
+    assert "(p0|p1):(uplink|downlink)" in made["rules"][0]["expr"]
+    assert made["rules"][3]["expr"] == f"floor(1e6 * {UTILIZATION}) > bool 800000"
+    checked(tmp_path / "rules.yaml")
+
+
+def test_the_command_prints_a_dashboard(run: Run) -> None:
+    shown = run("export", "grafana", "--hot", "80%")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "above 80 %" in json.loads(shown.stdout)["description"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--hot", "80"], "--hot: `80`: expected a percentage"),
+        (["--interval", "2h"], "--interval: `2h`: expected an hour at most"),
+        (["--cadence", "4min"], "--cadence: `4m`: expected half of an interval (5m) at most"),
+        (["--map", "none.yaml"], "none.yaml: "),
+        (["--map", "map.yaml"], "map.yaml: prometheus.speed: missing"),
+    ],
+)
+def test_wrong_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
+    (tmp_path / "map.yaml").write_text("prometheus: {in: a, out: b}\n")
+    shown = run("export", "prometheus-rules", *options)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert f"error: {error}" in shown.stderr
