@@ -68,7 +68,7 @@ def prometheus_rules(
     coverage: CoverageOption = "50%",
     out: OutOption = None,
 ) -> None:
-    """Print recording rules and alerts, a rule file of Prometheus."""
+    """Print a rule file: recordings and alerts."""
     from leeward.export.rules import text
 
     watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
@@ -84,7 +84,7 @@ def grafana(
     coverage: CoverageOption = "50%",
     out: OutOption = None,
 ) -> None:
-    """Print a dashboard on what the recording rules compute, to import into Grafana."""
+    """Print a dashboard on what the rules record."""
     from leeward.export.dashboard import dashboard
 
     watch = _watch(None, None, hot, interval, cadence, coverage)

@@ -104,20 +104,21 @@ def loads(windows: Windows, links: Collection[int]) -> Loads:
         error.add_note("use less time (--since) or longer intervals (--interval)")
         raise error
     known = {row["link"]: row for row in samples.links.select(["link", "name", "capacity_bps"]).to_pylist()}
-    table = engine.arrow(rows.order_by("link", "start_ms"))
-    columns = {name: table[name].to_numpy() for name in table.column_names}
+    order = numpy.asarray(sorted(links))
+    # Every row has its place, so that the engine need not sort them.
+    found = engine.arrow(rows)
+    columns = {name: found[name].to_numpy() for name in found.column_names}
+    where = numpy.searchsorted(order, columns["link"])
     at = (columns["start_ms"] - ends["first"]) // windows.interval_ms
-    made: dict[str, Series] = {}
-    for link in sorted(links):
-        begin, end = numpy.searchsorted(columns["link"], [link, link + 1])
-        if begin == end:
-            continue
-        load, capacity = numpy.full(count, numpy.nan), numpy.full(count, numpy.nan)
-        seconds = columns["covered_ms"][begin:end] / 1000.0
-        load[at[begin:end]] = columns["bits"][begin:end] / seconds
-        capacity[at[begin:end]] = columns["capacity_bits"][begin:end] / seconds
+    seconds = columns["covered_ms"] / 1000.0
+    load, capacity = (numpy.full((len(order), count), numpy.nan) for _ in range(2))
+    load[where, at] = columns["bits"] / seconds
+    capacity[where, at] = columns["capacity_bits"] / seconds
+    made = {}
+    for number, link in enumerate(order.tolist()):
         row = known[link]
-        made[row["name"]] = Series(row["name"], load, capacity, row["capacity_bps"])
+        if not numpy.isnan(load[number]).all():
+            made[row["name"]] = Series(row["name"], load[number], capacity[number], row["capacity_bps"])
     return Loads(ends["first"], windows.interval_ms, count, made)
 
 
