@@ -1,0 +1,142 @@
+"""The analysis as a whole: latencies and telemetry in, curves of inflation out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow
+
+from leeward.errors import InputError
+from leeward.impact import latencies as latencies_of
+from leeward.impact import stages as stages_of
+from leeward.impact.curves import Curve, curves
+from leeward.impact.join import join
+from leeward.impact.operations import Places, rules
+from leeward.impact.settings import MILLION, Settings
+from leeward.impact.utilization import Utilization, effective, plain
+from leeward.telemetry import Discards, Samples, windows
+
+
+@dataclass(frozen=True)
+class Impact:
+    """How latencies grow with utilization.
+
+    Attributes:
+        curves: One for each kind of operation.
+        by: What kinds are told apart by.
+        settings: What was asked.
+        rows: How many latencies there were.
+        latencies: How many of them have a utilization.
+        discards: Why the others have none, or are of no use.
+        telemetry: What was left out of telemetry.
+        warnings: What else to know before these numbers are believed.
+        weights: Of classes of service, where utilizations are weighted-effective ones.
+        counts: The histograms that all of it is made of.
+    """
+
+    curves: Sequence[Curve]
+    by: Sequence[str]
+    settings: Settings
+    rows: int
+    latencies: int
+    discards: Discards
+    telemetry: Discards
+    warnings: Sequence[str]
+    weights: Mapping[str, int] | None
+    counts: pyarrow.Table = field(repr=False)
+
+
+def measure(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    telemetry: Samples | Mapping[str, Samples],
+    settings: Settings | None = None,
+    *,
+    operations: Mapping[str, str] | None = None,
+    stages: str | PathLike[str] | None = None,
+    weights: Mapping[str, int] | None = None,
+) -> Impact:
+    """Measures how latencies of operations grow with the utilization of their links.
+
+    Args:
+        paths: Files of latencies, CSV or Parquet, or folders of them.
+        telemetry: What links carried; or, for weighted-effective utilization, what each class of service put
+            on them, by its name.
+        settings: Widths, thresholds and edges.
+        operations: Which links kinds of operations cross, beside or instead of the usual ones.
+        stages: A file with the times of stages, from which compute ratios of queries come.
+        weights: Of classes of service, whole numbers; needed if telemetry is by class.
+
+    Raises:
+        InputError: A file cannot be read, latencies and telemetry do not meet, or settings make no sense.
+    """
+    asked = settings or Settings()
+    use = _utilization(telemetry, weights, asked)
+    discards, dropped = Discards(), Discards()
+    several = telemetry.values() if isinstance(telemetry, Mapping) else [telemetry]
+    with TemporaryDirectory(prefix="leeward-impact-") as name:
+        folder = Path(name)
+        given = [paths] if isinstance(paths, str | PathLike) else paths
+        places = Places(use.links)
+        found = latencies_of.read([Path(path) for path in given], places, rules(operations), folder)
+        discards.add(found.discards)
+        ratios = None if stages is None else stages_of.read(Path(stages), folder, discards)
+        joined = join(found, use, asked, ratios, discards)
+    for one in several:
+        dropped.add(one.discards)
+    made = curves(joined.counts, joined.by, asked)
+    warnings = _warnings(made, joined.above, found.too_fast, asked)
+    return Impact(
+        made,
+        joined.by,
+        asked,
+        found.rows,
+        joined.latencies,
+        discards,
+        dropped,
+        warnings,
+        use.weights,
+        joined.counts,
+    )
+
+
+def _utilization(
+    telemetry: Samples | Mapping[str, Samples], weights: Mapping[str, int] | None, settings: Settings
+) -> Utilization:
+    if isinstance(telemetry, Mapping):
+        if weights is None:
+            message = "telemetry is by class of service: expected the weights of its scheduler"
+            raise InputError("weights", None, None, None, message)
+        by_class = {name: windows(of, settings.interval_ms) for name, of in telemetry.items()}
+        return effective(by_class, weights)
+    if weights is not None:
+        message = "telemetry is not by class of service, so that nothing can be weighed"
+        raise InputError("weights", None, None, None, message)
+    return plain(windows(telemetry, settings.interval_ms))
+
+
+def _warnings(
+    made: Sequence[Curve], above: Sequence[tuple[str, int]], too_fast: int, settings: Settings
+) -> list[str]:
+    said = []
+    if above:
+        name, ppm = above[0]
+        factor = min((1.0, 8.0, 1000.0, 8000.0), key=lambda unit: abs(ppm / MILLION / unit - 0.5))
+        likely = "" if factor == 1 else f"; is a unit off by {factor:g}?"
+        of = f"{len(above):,} links were" if len(above) > 1 else "a link was"
+        said.append(f"{of} above 105 % of capacity, `{name}` at {ppm / 10_000:,.0f} %{likely}")
+    if too_fast:
+        said.append(
+            f"{too_fast:,} latencies are too short for their bytes to have crossed the links: is a unit off?"
+        )
+    for curve in made:
+        name, judged = f"{curve.name}{'' if curve.part == 'total' else ', network'}", curve.judged
+        if not judged:
+            most = max(bucket.latencies for bucket in curve.buckets)
+            said.append(f"{name}: no bucket has {settings.least} latencies (the fullest has {most})")
+        elif len(judged) == 1:
+            (only,) = judged
+            span = f"{only.low_ppm / 10_000:g} to {only.high_ppm / 10_000:g} %"
+            said.append(f"{name}: only the bucket {span} has {settings.least} latencies: no inflation")
+    return said

@@ -1,0 +1,235 @@
+"""Columns of latency and stage files, a batch of rows at a time, as numbers and texts.
+
+A file is CSV (plain or gzip) or Parquet, and columns are found by name; a column with a unit has it in its
+name (`latency_ms`). What cannot be read as a number is told from what is not there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+from numpy.typing import NDArray
+from pyarrow import compute, csv, parquet
+
+from leeward.errors import InputError
+from leeward.telemetry import Discards
+
+BATCH = 1 << 17
+"""Rows at a time."""
+UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+"""Nanoseconds in each unit of time."""
+_SUFFIXES = (".parquet", ".csv", ".csv.gz")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes:
+        values: 0 where there is none.
+        missing: Where there is nothing.
+        wrong: Where there is something that is not a finite number.
+        texts: What stands there.
+    """
+
+    values: NDArray[numpy.float64]
+    missing: NDArray[numpy.bool_]
+    wrong: NDArray[numpy.bool_]
+    texts: Any
+
+
+class Kept:
+    """Which rows of a batch are still of use; those that are not are counted with a reason."""
+
+    def __init__(self, file: Path, first: int, rows: int, discards: Discards) -> None:
+        """Takes the file, the number of the batch's first row and of its rows, and where to count."""
+        self.rows = numpy.ones(rows, dtype=bool)
+        self._file, self._first, self._discards = file, first, discards
+
+    def drop(self, reason: str, where: NDArray[numpy.bool_], field: str = "", texts: Any = None) -> None:
+        """Counts rows out that are still in; examples show what stands in the field."""
+        found = numpy.flatnonzero(where & self.rows)
+        self.rows[found] = False
+        shown = [
+            f"{self._file} row {self._first + at}" + (f": {field} `{texts[at].as_py()}`" if field else "")
+            for at in found[:3].tolist()
+        ]
+        self._discards.count(reason, len(found), *shown)
+
+    def numbers(self, field: str, column: Numbers, reason: str | None) -> None:
+        """Counts rows out that have no number; where there is nothing under `reason`, if one is given."""
+        if reason is not None:
+            self.drop(reason, column.missing)
+        self.drop("not-a-number", column.wrong, field, column.texts)
+
+
+def files(path: str | Path, what: str) -> list[Path]:
+    """A file, or those of a folder, in order of their names.
+
+    Raises:
+        InputError: There is none.
+    """
+    given = Path(path)
+    if given.is_dir():
+        found = sorted(one for one in given.iterdir() if one.name.endswith(_SUFFIXES))
+        if not found:
+            raise InputError(str(given), None, None, None, f"no {what}: expected files in .parquet, .csv")
+        return found
+    if not given.is_file():
+        raise InputError(str(given), None, None, None, "no such file or folder")
+    return [given]
+
+
+def names(path: Path) -> list[str]:
+    """The names of a file's columns.
+
+    Raises:
+        InputError: It is no table.
+    """
+    with _readable(path):
+        if path.suffix == ".parquet":
+            return list(parquet.read_schema(path).names)
+        with _open_csv(path, []) as reader:
+            return list(reader.schema.names)
+
+
+def batches(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
+    """The rows of a file as record batches of the wanted columns; of CSV, all are texts.
+
+    Raises:
+        InputError: It cannot be read to its end.
+    """
+    with _readable(path):
+        if path.suffix == ".parquet":
+            with parquet.ParquetFile(path) as file:
+                yield from file.iter_batches(BATCH, columns=list(wanted))
+            return
+        with _open_csv(path, wanted) as reader:
+            for batch in reader:
+                yield batch.select(list(wanted))
+
+
+def _open_csv(path: Path, texts: Sequence[str]) -> Any:
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(texts, pyarrow.string()), strings_can_be_null=True, null_values=[""]
+    )
+    return csv.open_csv(pyarrow.input_stream(str(path), compression="detect"), convert_options=options)
+
+
+class _readable:  # noqa: N801 (it is used as a function)
+    """Lets Arrow's errors be of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
+            why = str(error).splitlines()[0]
+            raise InputError(str(self._path), None, None, None, f"not readable as a table: {why}") from None
+
+
+def in_unit(path: Path, found: Sequence[str], name: str, needed: bool) -> tuple[str, float] | None:
+    """The column of a time span, such as `latency_ms`, and the nanoseconds in its unit.
+
+    Raises:
+        InputError: There are several, or none and it is needed.
+    """
+    of = [(f"{name}_{unit}", size) for unit, size in UNITS.items() if f"{name}_{unit}" in found]
+    if len(of) == 1:
+        return of[0]
+    if not of and not needed and name not in found:
+        return None
+    expected = ", ".join(f"{name}_{unit}" for unit in UNITS)
+    if of:
+        raise InputError(str(path), None, None, of[1][0], f"beside `{of[0][0]}`: expected one of {expected}")
+    has = f"; it has {', '.join(found)}" if found else ""
+    raise InputError(str(path), None, None, name, f"expected a column with its unit: one of {expected}{has}")
+
+
+def numbers(column: Any) -> Numbers:
+    """A column as numbers."""
+    column = plain(column)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    try:
+        cast = compute.cast(column, pyarrow.float64())
+    except pyarrow.ArrowException:
+        # One text that is no number spoils the cast of all.
+        cast = pyarrow.array([_number(value) for value in column.to_pylist()], pyarrow.float64())
+    values = compute.fill_null(cast, float("nan")).to_numpy(zero_copy_only=False).copy()
+    wrong = ~numpy.isfinite(values) & ~missing
+    values[~numpy.isfinite(values)] = 0.0
+    return Numbers(values, missing, wrong, column)
+
+
+def _number(value: object) -> float | None:
+    try:
+        return None if value is None else float(str(value))
+    except ValueError:
+        return float("nan")
+
+
+def micros(column: Any, unit_ns: float | None) -> Numbers:
+    """Points in time as whole microseconds since 1970.
+
+    Args:
+        column: Numbers, if a unit is given; else timestamps or texts in ISO 8601, in UTC where no zone is
+            stated.
+        unit_ns: Nanoseconds in the unit of the numbers.
+    """
+    if unit_ns is not None:
+        read = numbers(column)
+        # A double has a quarter of a microsecond for seconds of this century.
+        values = numpy.rint(read.values * (unit_ns / 1e3))
+        far = numpy.abs(values) >= 2.0**53
+        values[far] = 0.0
+        return Numbers(values, read.missing, read.wrong | far, read.texts)
+    column = plain(column)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    for kind in (pyarrow.timestamp("us", "UTC"), pyarrow.timestamp("us")):
+        try:
+            whole = compute.cast(compute.cast(column, kind, safe=False), pyarrow.int64())
+            break
+        except pyarrow.ArrowException:
+            continue
+    else:
+        whole = pyarrow.array([_moment(value) for value in column.to_pylist()], pyarrow.int64())
+    wrong = whole.is_null().to_numpy(zero_copy_only=False) & ~missing
+    return Numbers(compute.fill_null(whole, 0).to_numpy(zero_copy_only=False) + 0.0, missing, wrong, column)
+
+
+def _moment(value: object) -> int | None:
+    try:
+        read = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    read = read if read.tzinfo else read.replace(tzinfo=UTC)
+    since = read - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def texts(column: Any) -> Any:
+    """A column as texts, null where there is nothing."""
+    read = compute.cast(plain(column), pyarrow.string())
+    return compute.if_else(compute.equal(read, ""), None, read)
+
+
+def lists(column: Any) -> list[tuple[str, ...]]:
+    """A column of lists: one in each row of Parquet, or names with spaces between."""
+    column = plain(column)
+    if pyarrow.types.is_list(column.type) or pyarrow.types.is_large_list(column.type):
+        return [tuple(str(name) for name in row or () if name is not None) for row in column.to_pylist()]
+    return [tuple((row or "").split()) for row in texts(column).to_pylist()]
+
+
+def plain(column: Any) -> Any:
+    """A column without codes for its values."""
+    if pyarrow.types.is_dictionary(column.type):
+        return column.dictionary_decode()
+    return column

@@ -1,0 +1,234 @@
+"""Latencies beside utilizations: each gets the greatest of its links in the intervals that it ran in.
+
+As in Hotspots, section 4.1: a storage operation is as slow as its busiest link lets it be. An operation that
+runs in several intervals takes the greatest of them all, which is ours: the paper's lie within one. Where one
+of its links was not seen, the greatest is not known, and the latency is counted and left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow
+
+from leeward.errors import InputError
+from leeward.impact import stages
+from leeward.impact.latencies import Latencies
+from leeward.impact.settings import MILLION, UNIT_PPM, Settings
+from leeward.impact.utilization import Utilization
+from leeward.telemetry import Discards
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Histograms of latencies.
+
+    Attributes:
+        counts: A row for each bin that has latencies, in order: what they are split by (`operation`,
+            `medium`, `class`: text; `size`, `compute`: int64, the number of edges that are not above), `part`
+            (`total` or `network`), `bucket` (int64: utilization over the width of buckets, rounded down),
+            `bin` (int64), `latencies`, `sum_us` (both int64).
+        by: What they are split by.
+        latencies: How many there are in all.
+        above: How far above what they can carry links seemed to be, the worst first: name, and millionths.
+    """
+
+    counts: pyarrow.Table
+    by: tuple[str, ...]
+    latencies: int
+    above: list[tuple[str, int]]
+
+
+def join(
+    latencies: Latencies,
+    utilization: Utilization,
+    settings: Settings,
+    ratios: Path | None,
+    discards: Discards,
+) -> Joined:
+    """Joins and counts.
+
+    Args:
+        latencies: Clean ones.
+        utilization: Of the links of the same cluster.
+        settings: Widths and edges.
+        ratios: The clean times of stages, if compute ratios are from there.
+        discards: Where latencies without a utilization are counted.
+
+    Raises:
+        InputError: They do not meet: in time, or in links; or they cannot be split so.
+    """
+    if utilization.cadence_ms > utilization.interval_ms:
+        seconds = f"{utilization.cadence_ms / 1000:g}s"
+        message = f"`{utilization.interval_ms / 1000:g}s`: telemetry has a sample every {seconds} only"
+        error = InputError("interval", None, None, None, message)
+        error.add_note(f"--interval {seconds} takes intervals that are as long")
+        raise error
+    engine = utilization.engine
+    by = _splits(latencies, settings, ratios)
+    rows = engine.parquet([latencies.file])
+    if ratios is not None:
+        rows = rows.left_join(stages.compute_ratios(engine, ratios), "query").drop("query_right")
+        rows = rows.mutate(compute_ppm=ibis.coalesce(rows.compute_ppm, rows.ratio_ppm)).drop("ratio_ppm")
+    width = utilization.interval_ms
+    rows = rows.mutate(
+        first_start=rows.first_ms - rows.first_ms % width, last_start=rows.last_ms - rows.last_ms % width
+    )
+    keys = ["route", "first_start", "last_start", *(["class"] if utilization.weights else [])]
+    routes = engine.table(
+        pyarrow.table(
+            {
+                "route": pyarrow.array([at for at, of in enumerate(latencies.routes) for _ in of], "int32"),
+                "link": pyarrow.array([link for of in latencies.routes for link in of], "int32"),
+            }
+        )
+    )
+    # Many operations cross the same links at the same time: the greatest is sought once for all of them.
+    spans = rows.select(keys).distinct().join(routes, "route")
+    spans = spans.mutate(start_ms=ibis.range(spans.first_start, spans.last_start + width, width).unnest())
+    beside = utilization.table.mutate(there=ibis.literal(1, "int64"))
+    pairs = spans.left_join(beside, utilization.keys)
+    pairs = pairs.drop([f"{name}_right" for name in utilization.keys])
+    greatest = engine.keep(
+        pairs.group_by(keys).agg(
+            ppm=lambda t: t.ppm.max(),
+            crossed=lambda t: t.count(),
+            seen=lambda t: t.ppm.count(),
+            there=lambda t: t.there.count(),
+        )
+    )
+    # Where a class is not stated, it equals no other: such rows are counted by themselves.
+    joined = rows.left_join(greatest, keys)
+    effective = utilization.weights is not None
+    state = ibis.cases(
+        *([(_no_weight(joined, utilization), "no-weight")] if effective else []),
+        (joined.there.isnull() | (joined.there < joined.crossed), "no-telemetry"),
+        (joined.seen < joined.crossed, "thin"),
+        *([] if effective else [(joined.ppm > UNIT_PPM, "above-105%")]),
+        else_="",
+    )
+    joined = engine.keep(joined.mutate(state=state))
+    states = engine.arrow(joined.group_by("state").agg(latencies=lambda t: t.count()).order_by("state"))
+    found = dict(zip(states["state"].to_pylist(), states["latencies"].to_pylist(), strict=True))
+    names = utilization.links["name"].to_pylist()
+    unseen = pairs.filter(pairs.there.isnull()).select("link").distinct().order_by("link").limit(SHOWN)
+    examples = [names[link] for link in engine.arrow(unseen)["link"].to_pylist()]
+    kept = found.pop("", 0)
+    for reason, count in sorted(found.items()):
+        discards.count(reason, count, *(examples if reason == "no-telemetry" else ()))
+    if not kept:
+        raise _apart(latencies, utilization, found, examples)
+    counts = _count(joined.filter(joined.state == ""), by, settings, latencies)
+    return Joined(engine.arrow(counts), by, kept, _above(utilization, latencies, names))
+
+
+def _splits(latencies: Latencies, settings: Settings, ratios: Path | None) -> tuple[str, ...]:
+    """What latencies are split by.
+
+    Raises:
+        InputError: By what they do not have.
+    """
+    needed = {"medium": "medium", "class": "class", "size": "size_bytes", "compute": "compute_ratio"}
+    if settings.by is None:
+        return ("operation", "medium") if "medium" in latencies.found else ("operation",)
+    for name in settings.by:
+        column = needed.get(name)
+        from_stages = name == "compute" and ratios is not None
+        if column is not None and column not in latencies.found and not from_stages:
+            error = InputError("by", None, None, None, f"`{name}`: latencies have no column `{column}`")
+            if name == "compute":
+                error.add_note(
+                    "--stages FILE gives compute ratios of queries, from the times of their stages"
+                )
+            raise error
+    return tuple(dict.fromkeys(settings.by))
+
+
+def _no_weight(joined: Any, utilization: Utilization) -> Any:
+    return joined["class"].isnull() | ~joined["class"].isin(sorted(utilization.weights or ()))
+
+
+def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencies) -> Any:
+    """Histograms of the latencies in each bucket of utilization."""
+    edges = {"size": ("size_bytes", settings.sizes), "compute": ("compute_ppm", settings.ratios)}
+    split = {
+        name: _classes(rows[edges[name][0]], edges[name][1]) if name in edges else rows[name] for name in by
+    }
+    rows = rows.select(
+        "bin", "latency_us", "network_bin", "network_us", bucket=rows.ppm // settings.bucket_ppm, **split
+    )
+    total = rows.mutate(part=ibis.literal("total"), at=rows.bin, us=rows.latency_us)
+    parts = total
+    if "network" in latencies.found:
+        network = rows.filter(rows.network_bin.notnull())
+        network = network.mutate(part=ibis.literal("network"), at=network.network_bin, us=network.network_us)
+        parts = total.union(network)
+    keys = [*by, "part", "bucket"]
+    counted = parts.group_by(*keys, bin=parts["at"].cast("int64")).agg(
+        latencies=lambda t: t.count(), sum_us=lambda t: t.us.sum().cast("int64")
+    )
+    order = [ibis.asc(name, nulls_first=True) for name in keys]
+    return counted.select(*keys, "bin", "latencies", "sum_us").order_by(*order, "bin")
+
+
+def _classes(column: Any, edges: Sequence[int]) -> Any:
+    """How many edges are not above a value; null where there is none."""
+    number = ibis.literal(0, "int64")
+    for edge in edges:
+        number = number + (column >= edge).cast("int64")
+    return number
+
+
+def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str]) -> list[tuple[str, int]]:
+    """Links that seem to carry more than they can, as far as operations cross them."""
+    if utilization.weights:
+        return []
+    crossed = sorted({link for route in latencies.routes for link in route})
+    table = utilization.table
+    most = table.group_by("link").agg(ppm=lambda t: t.ppm.max())
+    most = most.filter((most.ppm > UNIT_PPM) & most.link.isin(crossed))
+    rows = utilization.engine.arrow(most.order_by(ibis.desc("ppm"), "link")).to_pylist()
+    return [(names[row["link"]], row["ppm"]) for row in rows]
+
+
+def _apart(
+    latencies: Latencies, utilization: Utilization, found: dict[str, int], unseen: Sequence[str]
+) -> InputError:
+    """Says why no latency has a utilization."""
+    table, width = utilization.table, utilization.interval_ms
+    ends = table.aggregate(low=table.start_ms.min(), high=table.start_ms.max())
+    (row,) = utilization.engine.arrow(ends).to_pylist()
+    if row["low"] is None:
+        return InputError("telemetry", None, None, None, "no samples of links")
+    low, high = row["low"], row["high"] + width
+    if latencies.last_ms < low or latencies.first_ms >= high:
+        ours, theirs = (latencies.first_ms, latencies.last_ms), (low, high)
+        message = f"no overlap in time: latencies are of {_range(*ours)}, and telemetry of {_range(*theirs)}"
+        error = InputError("latency", None, None, None, message)
+        for factor, words in ((1000, "seconds where milliseconds"), (1 / 1000, "milliseconds where seconds")):
+            if ours[0] * factor < high and ours[1] * factor >= low:
+                error.add_note(f"times of latencies look like {words} are expected")
+        return error
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(found.items()))
+    message = f"none of {latencies.kept:,} latencies has a utilization: {reasons}"
+    error = InputError("latency", None, None, None, message)
+    if unseen:
+        error.add_note(f"telemetry has nothing of {', '.join(unseen)}")
+        error.add_note("--links OPERATION=dst:downlink sets operations beside other links")
+    return error
+
+
+def _range(first: int, last: int) -> str:
+    from datetime import UTC, datetime
+
+    def said(ms: int) -> str:
+        try:
+            return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except (ValueError, OverflowError, OSError):
+            return f"{ms / MILLION * 1000:g} s"
+
+    return f"{said(first)} to {said(last)}"

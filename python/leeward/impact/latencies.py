@@ -1,0 +1,310 @@
+"""Latencies of operations, read from files: checked, counted, and written once as a clean table.
+
+The files are read a batch at a time, and what is clean goes to Parquet in a folder, so that both engines read
+the same whole numbers and no file need fit in memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+from pyarrow import compute, parquet
+
+from leeward.errors import InputError
+from leeward.impact import columns
+from leeward.impact.bins import MOST, bins
+from leeward.impact.columns import Kept
+from leeward.impact.operations import NoLinksError, Places, Rules
+from leeward.impact.settings import MILLION
+from leeward.telemetry import Discards
+
+TIMES = {"t_s": 1e9, "t_ms": 1e6, "t": None}
+"""Columns for the end of an operation, and nanoseconds in their units; `t` is of dates and times."""
+OPTIONAL = ("src", "dst", "links", "size_bytes", "medium", "class", "compute_ratio", "query")
+LONGEST_S = 86_400
+"""An operation may take a day: longer ones would be set beside utilizations of thousands of intervals."""
+TOO_FAST = 1.05
+"""Bytes that crossed links faster than all of them can carry, and by this much, have a wrong unit."""
+MOST_S = 1e11
+"""Seconds since 1970 that no clock shows; milliseconds of this century are above."""
+SCHEMA = pyarrow.schema(
+    [
+        ("route", pyarrow.int32()),
+        ("first_ms", pyarrow.int64()),
+        ("last_ms", pyarrow.int64()),
+        ("bin", pyarrow.int32()),
+        ("latency_us", pyarrow.int64()),
+        ("network_bin", pyarrow.int32()),
+        ("network_us", pyarrow.int64()),
+        ("operation", pyarrow.string()),
+        ("medium", pyarrow.string()),
+        ("class", pyarrow.string()),
+        ("query", pyarrow.string()),
+        ("size_bytes", pyarrow.int64()),
+        ("compute_ppm", pyarrow.int64()),
+    ]
+)
+
+
+@dataclass
+class Latencies:
+    """Latencies in a folder of Parquet.
+
+    Attributes:
+        file: One file, a row for each that is clean: `route` (its number in `routes`), `first_ms` and
+            `last_ms` (the first and last millisecond that the operation was under way), `bin` (see
+            `leeward.impact.bins`) and `latency_us` of its latency, the same of its part on the network (null
+            where none is stated), `operation`, `medium`, `class`, `query`, `size_bytes`, `compute_ppm` (null
+            where not stated).
+        routes: The links that operations cross, each set once.
+        rows: How many rows the files have.
+        kept: How many of them are clean.
+        found: The optional columns that the files have; `network` for a part on the network.
+        first_ms: The first millisecond of any.
+        last_ms: The last of any.
+        discards: What was left out, by reason.
+        too_fast: How many are of more bytes than their links can have carried in the time; they are kept.
+    """
+
+    file: Path
+    routes: list[tuple[int, ...]] = field(default_factory=list)
+    rows: int = 0
+    kept: int = 0
+    found: set[str] = field(default_factory=set)
+    first_ms: int = 2**63 - 1
+    last_ms: int = -(2**63)
+    discards: Discards = field(default_factory=Discards)
+    too_fast: int = 0
+
+
+def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path) -> Latencies:
+    """Reads latencies.
+
+    Args:
+        paths: Files in CSV or Parquet, or folders of them.
+        places: The names of the cluster.
+        rules: Which links each kind of operation crosses.
+        folder: Where the clean table is written.
+
+    Raises:
+        InputError: A file cannot be read or lacks a column, an operation has no rule, or no latency is left.
+    """
+    made = Latencies(folder / "latencies.parquet")
+    reader = _Reader(made, places, rules)
+    found = [file for path in paths for file in columns.files(path, "latencies")]
+    with parquet.ParquetWriter(made.file, SCHEMA) as writer:
+        for file in found:
+            plan = _Plan.of(file)
+            made.found |= plan.found
+            first = 0
+            for batch in columns.batches(file, plan.columns):
+                writer.write_table(reader.clean(plan, batch, first))
+                first += batch.num_rows
+            made.rows += first
+    if not made.kept:
+        name = ", ".join(str(path) for path in paths)
+        if not made.rows:
+            raise InputError(name, None, None, None, "no latencies: there is a header, and no row")
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count, _ in made.discards)
+        error = InputError(name, None, None, None, f"none of {made.rows:,} latencies is of use: {reasons}")
+        for reason, _, examples in list(made.discards)[:3]:
+            error.add_note(f"{reason}: {'; '.join(examples)}")
+        raise error
+    return made
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The columns of a file."""
+
+    file: Path
+    time: str
+    latency: tuple[str, float]
+    network: tuple[str, float] | None
+    found: frozenset[str]
+
+    @staticmethod
+    def of(file: Path) -> "_Plan":
+        names = columns.names(file)
+        times = [name for name in TIMES if name in names]
+        if len(times) != 1:
+            beside = f"`{times[1]}` beside `{times[0]}`: " if times else ""
+            expected = f"{beside}expected the end of operations in one of {', '.join(TIMES)}"
+            raise InputError(str(file), None, None, None, f"{expected}; it has {', '.join(names)}")
+        latency = columns.in_unit(file, names, "latency", True)
+        network = columns.in_unit(file, names, "network", False)
+        if "operation" not in names:
+            near = get_close_matches("operation", names, 1)
+            error = InputError(
+                str(file), None, None, "operation", f"no such column; it has {', '.join(names)}"
+            )
+            if near:
+                error.add_note(f"name the column `{near[0]}` so")
+            raise error
+        if not {"src", "dst", "links"} & set(names):
+            message = "no column `src`, `dst` or `links`: nothing says which links operations cross"
+            raise InputError(str(file), None, None, None, f"{message}; it has {', '.join(names)}")
+        optional = {name for name in OPTIONAL if name in names} | ({"network"} if network else set())
+        assert latency is not None
+        return _Plan(file, times[0], latency, network, frozenset(optional))
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of those that are read."""
+        network = [self.network[0]] if self.network else []
+        plain = [name for name in OPTIONAL if name in self.found]
+        return [self.time, self.latency[0], "operation", *network, *plain]
+
+
+class _Reader:
+    """Cleans batches; remembers links of places that it met."""
+
+    def __init__(self, made: Latencies, places: Places, rules: Rules) -> None:
+        self._made, self._places, self._rules = made, places, rules
+        self._routes: dict[tuple[int, ...], int] = {}
+        self._met: dict[tuple[Any, ...], int | NoLinksError] = {}
+
+    def clean(self, plan: _Plan, batch: Any, first: int) -> Any:
+        """The clean rows of a batch; the others are counted."""
+        made, rows = self._made, batch.num_rows
+        kept = Kept(plan.file, first, rows, made.discards)
+        column = {name: batch.column(at) for at, name in enumerate(plan.columns)}
+        _check_unit(plan, column[plan.time])
+        end = columns.micros(column[plan.time], TIMES[plan.time])
+        kept.drop("no-time", end.missing)
+        kept.drop("not-a-number", end.wrong, plan.time, end.texts)
+        latency_ns = self._span(kept, column, plan.latency, "no-latency")
+        kept.drop("zero", latency_ns == 0, plan.latency[0], column[plan.latency[0]])
+        end_us = end.values.astype(numpy.int64)
+        first_ms = (end_us * 1000 - latency_ns) // 1_000_000
+        last_ms = numpy.maximum(-(-end_us // 1000) - 1, first_ms)
+        network = [None] * rows if plan.network is None else column[plan.network[0]]
+        network_ns = numpy.zeros(rows, dtype=numpy.int64)
+        stated = numpy.zeros(rows, dtype=bool)
+        if plan.network is not None:
+            stated = column[plan.network[0]].is_valid().to_numpy(zero_copy_only=False)
+            network_ns = self._span(kept, column, plan.network, None)
+            kept.drop("network-above-total", network_ns > latency_ns, plan.network[0], network)
+        text = {
+            name: columns.texts(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
+            for name in ("operation", "medium", "class", "query")
+        }
+        kept.drop("no-operation", text["operation"].is_null().to_numpy(zero_copy_only=False))
+        size = self._optional(kept, column, "size_bytes", 1.0, float(MOST))
+        ratio = self._optional(kept, column, "compute_ratio", float(MILLION), float(MILLION))
+        routes = self._crossed(plan, kept, text["operation"], column, first)
+        self._count_fast(kept, routes, size, latency_ns)
+        at = numpy.flatnonzero(kept.rows)
+        if len(at):
+            made.kept += len(at)
+            made.first_ms = min(made.first_ms, int(first_ms[at].min()))
+            made.last_ms = max(made.last_ms, int(last_ms[at].max()))
+        # On the network it may have taken no time that the clock shows.
+        network_bin = pyarrow.array(bins(numpy.maximum(network_ns, 1)), mask=~stated)
+        arrays = {
+            "route": routes,
+            "first_ms": first_ms,
+            "last_ms": last_ms,
+            "bin": bins(numpy.maximum(latency_ns, 1)),
+            "latency_us": latency_ns // 1000,
+            "network_bin": network_bin,
+            "network_us": pyarrow.array(network_ns // 1000, mask=~stated),
+            **text,
+            "size_bytes": size,
+            "compute_ppm": ratio,
+        }
+        whole = pyarrow.table(
+            [compute.cast(pyarrow.array(arrays[one.name]), one.type) for one in SCHEMA], schema=SCHEMA
+        )
+        return whole.take(pyarrow.array(at))
+
+    def _span(self, kept: Kept, column: Mapping[str, Any], of: tuple[str, float], missing: str | None) -> Any:
+        """A column of time spans in whole nanoseconds."""
+        name, unit = of
+        read = columns.numbers(column[name])
+        kept.numbers(name, read, missing)
+        kept.drop("negative", read.values < 0, name, read.texts)
+        ns = numpy.rint(read.values * unit)
+        kept.drop("too-long", ns > LONGEST_S * 1e9, name, read.texts)
+        return numpy.where(kept.rows, ns, 0.0).astype(numpy.int64)
+
+    def _optional(self, kept: Kept, column: Mapping[str, Any], name: str, unit: float, most: float) -> Any:
+        """A column of whole numbers from 0, null where nothing is stated."""
+        if name not in column:
+            return pyarrow.nulls(len(kept.rows), pyarrow.int64())
+        read = columns.numbers(column[name])
+        kept.numbers(name, read, None)
+        values = numpy.floor(read.values * unit + 1e-6)
+        kept.drop("out-of-range", (read.values < 0) | (values > most), name, read.texts)
+        whole = numpy.where(kept.rows, values, 0.0).astype(numpy.int64)
+        return pyarrow.array(whole, mask=read.missing)
+
+    def _crossed(self, plan: _Plan, kept: Kept, operation: Any, column: Mapping[str, Any], first: int) -> Any:
+        """The number of each row's links."""
+        nothing: list[tuple[str, ...]] = [()] * len(kept.rows)
+        parts = [
+            columns.lists(column[name]) if name in column else nothing for name in ("src", "dst", "links")
+        ]
+        routes = numpy.zeros(len(kept.rows), dtype=numpy.int64)
+        refused: dict[str, list[tuple[int, str]]] = {}
+        for row, key in enumerate(zip(operation.to_pylist(), *parts, strict=True)):
+            if not kept.rows[row]:
+                continue
+            found = self._met.get(key)
+            if found is None:
+                found = self._met[key] = self._resolve(plan, key, first + row)
+            if isinstance(found, NoLinksError):
+                refused.setdefault(found.reason, []).append((row, str(found)))
+            else:
+                routes[row] = found
+        for reason, of in refused.items():
+            kept.rows[[row for row, _ in of]] = False
+            shown = [f"{plan.file} row {first + row}: {why}" for row, why in of[:3]]
+            self._made.discards.count(reason, len(of), *shown)
+        return routes
+
+    def _resolve(self, plan: _Plan, key: tuple[Any, ...], row: int) -> int | NoLinksError:
+        operation, src, dst, links = key
+        if not links and operation not in self._rules:
+            message = f"row {row}: `{operation}`: no rule says which links it crosses"
+            near = get_close_matches(operation, list(self._rules), 1)
+            known = f"expected one of {', '.join(self._rules)}"
+            error = InputError(str(plan.file), None, None, "operation", f"{message}; {known}")
+            if near:
+                error.add_note(f"did you mean `{near[0]}`?")
+            error.add_note(f"--links '{operation}=src:uplink,dst:downlink' gives it a rule")
+            raise error
+        try:
+            if links:
+                found = self._places.named(links)
+            else:
+                found = self._places.crossed(self._rules[operation], {"src": src, "dst": dst})
+        except NoLinksError as error:
+            return error
+        if found not in self._routes:
+            self._routes[found] = len(self._made.routes)
+            self._made.routes.append(found)
+        return self._routes[found]
+
+    def _count_fast(self, kept: Kept, routes: Any, size: Any, latency_ns: Any) -> None:
+        """Counts what no links can have carried in the time."""
+        if size.null_count == len(size):
+            return
+        capacity = [sum(self._places.capacity[link] for link in route) for route in self._made.routes]
+        bits = 8.0 * compute.fill_null(size, 0).to_numpy(zero_copy_only=False)
+        most = TOO_FAST * numpy.array(capacity or [0], dtype=numpy.float64)[routes] * latency_ns / 1e9
+        self._made.too_fast += int(numpy.count_nonzero((bits > most) & kept.rows))
+
+
+def _check_unit(plan: _Plan, stated: Any) -> None:
+    """Refuses seconds that must be something else, instead of finding nothing at these times."""
+    if plan.time != "t_s":
+        return
+    most = columns.numbers(stated).values.max(initial=0.0)
+    if most > MOST_S:
+        message = f"`{most:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
+        raise InputError(str(plan.file), None, None, "t_s", message)

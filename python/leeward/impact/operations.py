@@ -1,0 +1,168 @@
+"""Which links an operation crosses: those whose utilization a latency is set beside.
+
+A rule says it for one kind of operation, as a list of ends and sides: `src:uplink,dst:downlink`. `src` is
+where bytes come from and `dst` where they go, so that of a read `src` is the server and of a write the
+client. Hotspots' table 4 and section 4.3 give the rules for its operations; others are given by the user, and
+a latency that names its links needs none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from leeward.errors import InputError
+
+OPERATIONS = {
+    "chunk-read": "dst:downlink,src:uplink?",
+    "shuffle-write": "src:uplink,dst:downlink",
+    "shuffle-read": "src:uplink,dst:downlink",
+    "file-read": "src:uplink",
+    "file-write": "dst:downlink",
+    "query": "dst:downlink,dst:uplink,src:uplink?",
+}
+"""Table 4 of Hotspots has the first three. Of file reads and writes the server's side counts (section 4.3).
+What a query crosses is ours: both sides of its workers (`dst`), and of its servers (`src`) where they are
+stated."""
+SIDES = {
+    "uplink": ("rack", "up"),
+    "downlink": ("rack", "down"),
+    "egress": ("host", "up"),
+    "ingress": ("host", "down"),
+}
+"""Sides of a place: whose link it is, and in which direction."""
+ENDS = ("src", "dst")
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One part of a rule.
+
+    Attributes:
+        end: `src` or `dst`.
+        side: One of `SIDES`.
+        where_stated: Whether an operation that does not state this end does without it.
+    """
+
+    end: str
+    side: str
+    where_stated: bool
+
+
+Rules = Mapping[str, Sequence[Crossing]]
+"""What each kind of operation crosses, by its name."""
+
+
+def rules(given: Mapping[str, str] | None = None) -> dict[str, tuple[Crossing, ...]]:
+    """The rules of `OPERATIONS`, with others added or put in their place.
+
+    Args:
+        given: For names of operations, lists such as `src:uplink,dst:downlink?`. A `?` is of what is left out
+            where a row does not state that end.
+
+    Raises:
+        InputError: A rule cannot be read; it is of the argument `operations`.
+    """
+    return {name: _rule(name, text) for name, text in (OPERATIONS | dict(given or {})).items()}
+
+
+def _rule(name: str, text: str) -> tuple[Crossing, ...]:
+    made = []
+    for part in text.split(","):
+        end, _, side = part.strip().partition(":")
+        where_stated = side.endswith("?")
+        if end not in ENDS or side.removesuffix("?") not in SIDES:
+            expected = f"expected one of {', '.join(ENDS)}, a colon, and one of {', '.join(SIDES)}"
+            raise InputError("operations", None, None, name, f"`{part.strip()}`: {expected}")
+        made.append(Crossing(end, side.removesuffix("?"), where_stated))
+    return tuple(made)
+
+
+class NoLinksError(ValueError):
+    """An operation has no links, for a reason that its sample is counted under."""
+
+    def __init__(self, reason: str, why: str) -> None:
+        """Takes the reason's word, and what is said of this operation."""
+        super().__init__(why)
+        self.reason = reason
+
+
+class Places:
+    """The hosts, racks and links of a cluster by name."""
+
+    def __init__(self, links: Any) -> None:
+        """Takes the links as `Cluster.links()` has them."""
+        self._named: dict[str, int] = {}
+        self._rack: dict[str, str | None] = {}
+        self._at: dict[tuple[str, str, str], int] = {}
+        self.capacity: dict[int, int] = {}
+        for row in links.to_pylist():
+            self._named[row["name"]] = row["link"]
+            self.capacity[row["link"]] = row["capacity_bps"]
+            if row["host"] is not None:
+                self._rack[row["host"]] = row["rack"]
+                self._at["host", row["host"], row["direction"]] = row["link"]
+            elif row["rack"] is not None:
+                self._at["rack", row["rack"], row["direction"]] = row["link"]
+            if row["rack"] is not None:
+                self._rack.setdefault(row["rack"], row["rack"])
+
+    def named(self, links: Sequence[str]) -> tuple[int, ...]:
+        """Links by their names.
+
+        Raises:
+            NoLinksError: There is none of that name.
+        """
+        for name in links:
+            if name not in self._named:
+                raise NoLinksError(
+                    "unknown-link", f"`{name}`: the cluster has no such link{self._near(name)}"
+                )
+        return tuple(sorted({self._named[name] for name in links}))
+
+    def crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
+        """The links that an operation crosses.
+
+        Bytes between two hosts of a rack do not cross its uplink, and those of one host not its interface:
+        the link of a place does not count if the other end is stated and is all within.
+
+        Args:
+            rule: Of its kind.
+            ends: The hosts or racks at `src` and `dst`, as far as stated.
+
+        Raises:
+            NoLinksError: A place is not of this cluster, an end is not stated that the rule needs, or nothing
+                is crossed.
+        """
+        for name in (name for end in ENDS for name in ends[end]):
+            if name not in self._rack:
+                raise NoLinksError(
+                    "unknown-place", f"`{name}`: the cluster has no such host or rack{self._near(name)}"
+                )
+        found = set()
+        for part in rule:
+            if not ends[part.end] and not part.where_stated:
+                raise NoLinksError("no-place", f"`{part.end}` is not stated")
+            other = ends["dst" if part.end == "src" else "src"]
+            kind, direction = SIDES[part.side]
+            beyond = {self._within(kind, name) for name in other}
+            for name in ends[part.end]:
+                place = self._within(kind, name)
+                link = None if place is None else self._at.get((kind, place, direction))
+                if link is None:
+                    raise NoLinksError("no-link", f"`{name}` has no {part.side}")
+                if beyond != {place}:
+                    found.add(link)
+        if not found:
+            raise NoLinksError("within", f"`{' '.join(ends['src'])}` and `{' '.join(ends['dst'])}`")
+        return tuple(sorted(found))
+
+    def _within(self, kind: str, name: str) -> str | None:
+        """The rack or host of a place; none, where a host is asked for and a rack is given."""
+        if kind == "rack":
+            return self._rack[name]
+        return name if ("host", name, "up") in self._at or ("host", name, "down") in self._at else None
+
+    def _near(self, name: str) -> str:
+        near = get_close_matches(name, [*self._rack, *self._named], 3, 0.5)
+        return f"; nearest: {', '.join(near)}" if near else ""

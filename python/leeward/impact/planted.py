@@ -1,0 +1,173 @@
+"""Latencies and telemetry whose inflation is known, because it was planted.
+
+An operation takes its base time, of which a share is network; that share grows with the utilization of its
+busiest link by a given curve, and the whole varies by a lognormal factor. So inflation is known in each
+bucket, for every percentile::
+
+    inflation(bucket) = 1 - share + share x growth(bucket)
+
+The curve is an input here. What is found in such data says that the analysis is right, and nothing of any
+network.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy
+import pyarrow
+from numpy.typing import NDArray
+
+from leeward.impact.operations import ENDS, SIDES, rules
+
+START_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Operations of one kind.
+
+    Attributes:
+        operation: One of `OPERATIONS`, of whose rule both ends are racks.
+        growth: By how much the time on the network grows in each bucket, the first of them 1.
+        share: Of the base time, that is network.
+        base_ms: The median latency in the first bucket, at least 20.
+        spread: The standard deviation of the logarithm of latencies.
+        medium: What they are on.
+    """
+
+    operation: str
+    growth: Sequence[float]
+    share: float = 1.0
+    base_ms: float = 40.0
+    spread: float = 0.4
+    medium: str = "hdd"
+
+    def inflation(self) -> list[float]:
+        """What is planted, bucket by bucket."""
+        return [1 - self.share + self.share * growth for growth in self.growth]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What was made.
+
+    Attributes:
+        samples: Telemetry, with the columns of `Samples`.
+        latencies: `t_ms`, `latency_ms`, `network_ms`, `operation`, `medium`, `src`, `dst`.
+    """
+
+    samples: pyarrow.Table
+    latencies: pyarrow.Table
+
+
+def plant(
+    links: pyarrow.Table,
+    kinds: Sequence[Kind],
+    *,
+    intervals: int = 240,
+    per_bucket: int = 200,
+    even: bool = True,
+    interval_ms: int = 30_000,
+    seed: int = 1,
+) -> Planted:
+    """Makes telemetry of racks, and latencies of operations between them.
+
+    A quarter of the operations run in two intervals.
+
+    Args:
+        links: Of a cluster with racks, as `Cluster.links()` has them.
+        kinds: Of operations, all with curves of as many buckets; of 5 % each if there are 20.
+        intervals: How many intervals there are.
+        per_bucket: How many latencies of each kind are in each bucket.
+        even: Whether the factors of a bucket are the distribution's quantiles, so that inflation comes back
+            as exactly as bins are; else they are drawn.
+        interval_ms: The length of an interval.
+        seed: Of all draws.
+    """
+    random = numpy.random.Generator(numpy.random.PCG64(seed))
+    buckets = len(kinds[0].growth)
+    rows = [row for row in links.to_pylist() if row["host"] is None and row["rack"] is not None]
+    racks = list(dict.fromkeys(row["rack"] for row in rows))
+    number = {(row["rack"], row["direction"]): at for at, row in enumerate(rows)}
+    level = random.integers(0, buckets, (len(rows), intervals))
+    # Off the edges, so that what rounding does to bits moves none to another bucket.
+    utilization = (level + random.uniform(0.01, 0.99, level.shape)) / buckets
+    capacity = numpy.array([row["capacity_bps"] for row in rows], dtype=numpy.int64)
+    bits = (utilization * (capacity * (interval_ms / 1000))[:, None]).astype(numpy.int64)
+    ends = START_MS + interval_ms * (1 + numpy.arange(intervals, dtype=numpy.int64))
+    samples = pyarrow.table(
+        {
+            "link": pyarrow.array(numpy.repeat([row["link"] for row in rows], intervals), "int32"),
+            "t_ms": numpy.tile(ends, len(rows)),
+            "span_ms": numpy.full(level.size, interval_ms, dtype=numpy.int64),
+            "bits": bits.ravel(),
+            "capacity_bps": numpy.repeat(capacity, intervals),
+        }
+    )
+    pairs = numpy.array([(src, dst) for src in racks for dst in racks if src != dst])
+    made = [
+        _operations(kind, number, pairs, level, ends - interval_ms, per_bucket, even, interval_ms, random)
+        for kind in kinds
+    ]
+    return Planted(samples, pyarrow.concat_tables(made))
+
+
+def _operations(
+    kind: Kind,
+    number: Mapping[tuple[str, str], int],
+    pairs: NDArray[numpy.str_],
+    level: NDArray[numpy.int64],
+    starts: NDArray[numpy.int64],
+    per_bucket: int,
+    even: bool,
+    interval_ms: int,
+    random: numpy.random.Generator,
+) -> pyarrow.Table:
+    """The latencies of a kind, as many in each bucket."""
+    crossed = [
+        [number[str(pair[ENDS.index(part.end)]), SIDES[part.side][1]] for part in rules()[kind.operation]]
+        for pair in pairs
+    ]
+    # Shape (pairs, intervals): the bucket of what runs in an interval, or in it and the one before.
+    one = numpy.array([level[links].max(axis=0) for links in crossed])
+    two = numpy.maximum(one, numpy.concatenate([one[:, :1], one[:, :-1]], axis=1))
+    two[:, 0] = -1
+    columns: dict[str, list[NDArray[numpy.generic]]] = {
+        name: [] for name in ("t_ms", "latency_ms", "network_ms", "src", "dst")
+    }
+    normal = NormalDist(sigma=kind.spread)
+    for bucket, growth in enumerate(kind.growth):
+        spanning = per_bucket // 4 if (two == bucket).any() else 0
+        places = []
+        for grid, count in ((two, spanning), (one, per_bucket - spanning)):
+            found = numpy.argwhere(grid == bucket)
+            places.append(found[random.integers(0, len(found), count)])
+        at = numpy.concatenate(places)
+        if even:
+            shares = (numpy.arange(per_bucket) + 0.5) / per_bucket
+            factor = numpy.exp([normal.inv_cdf(share) for share in random.permutation(shares)])
+        else:
+            factor = random.lognormal(0.0, kind.spread, per_bucket)
+        network = kind.base_ms * kind.share * growth * factor
+        latency = kind.base_ms * (1 - kind.share) * factor + network
+        start = starts[at[:, 1]].astype(numpy.float64)
+        # Either half before the interval begins, or all within it.
+        within = start + latency + random.uniform(0.01, 0.99, per_bucket) * (interval_ms - latency)
+        end = numpy.where(numpy.arange(per_bucket) < spanning, start + latency / 2, within)
+        for name, values in zip(columns, (end, latency, network, *pairs[at[:, 0]].T), strict=True):
+            columns[name].append(values)
+    whole = {name: numpy.concatenate(parts) for name, parts in columns.items()}
+    rows = len(whole["t_ms"])
+    return pyarrow.table(
+        {
+            "t_ms": numpy.round(whole["t_ms"], 3),
+            "latency_ms": numpy.round(whole["latency_ms"], 6),
+            "network_ms": numpy.round(numpy.minimum(whole["network_ms"], whole["latency_ms"]), 6),
+            "operation": [kind.operation] * rows,
+            "medium": [kind.medium] * rows,
+            "src": whole["src"].tolist(),
+            "dst": whole["dst"].tolist(),
+        }
+    )

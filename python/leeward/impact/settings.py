@@ -1,0 +1,85 @@
+"""What the words of the analysis mean, where the paper leaves a choice or a user may want another."""
+
+from dataclasses import dataclass
+
+from leeward.errors import InputError, whole_number
+
+MILLION = 1_000_000
+UNIT_PPM = 1_050_000
+"""Above this utilization a unit is probably wrong: no link carries 5 % more than it can."""
+INTERVAL_MS = 30_000
+"""Hotspots' telemetry has a window each 30 s (section 4.1)."""
+MOST_INTERVAL_MS = 86_400_000
+MOST_RESAMPLES = 100_000
+SPLITS = ("operation", "medium", "class", "size", "compute")
+"""What latencies can be split by."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Widths, thresholds and edges of the analysis.
+
+    Attributes:
+        interval_ms: The length of the intervals whose utilization latencies are set beside.
+        bucket_ppm: The width of a bucket of utilization, in millionths (section 4.1: 5 %).
+        hot_ppm: The utilization at which hotspot-inflation is taken: that of the bucket that holds it
+            (section 4.2: 75 %).
+        least: The fewest latencies that a bucket is judged by; ours, the paper states none.
+        factors: Of inflation, for load-tolerance (section 4.1: 1.5 and 2).
+        interpolate: Whether load-tolerance lies between the middles of buckets, and not on the lower edge of
+            the first that reaches the factor.
+        by: What latencies are split by, of `SPLITS`; None: by operation, and by medium where one is stated.
+        sizes: Edges of classes of size, in bytes, growing (appendix B: 10 KB, 100 KB, 1 MB, 10 MB).
+        ratios: Edges of classes of compute ratio, in millionths, growing.
+        resamples: How often the bootstrap draws.
+        confidence: The share of its results that an interval holds.
+        seed: Of the bootstrap.
+    """
+
+    interval_ms: int = INTERVAL_MS
+    bucket_ppm: int = 50_000
+    hot_ppm: int = 750_000
+    least: int = 100
+    factors: tuple[float, ...] = (1.5, 2.0)
+    interpolate: bool = False
+    by: tuple[str, ...] | None = None
+    sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)
+    ratios: tuple[int, ...] = tuple(range(100_000, MILLION, 100_000))
+    resamples: int = 1000
+    confidence: float = 0.95
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Checks each.
+
+        Raises:
+            InputError: One of them makes no sense.
+        """
+        if not 1000 <= self.interval_ms <= MOST_INTERVAL_MS:
+            raise _wrong("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+        for name in ("bucket", "hot"):
+            share: int = getattr(self, f"{name}_ppm")
+            if not 1000 <= share <= MILLION:
+                raise _wrong(name, f"`{share / 10_000:g}%`: expected from 0.1 % to 100 %")
+        whole_number("least", self.least, 2)
+        whole_number("resamples", self.resamples, 0, MOST_RESAMPLES)
+        whole_number("seed", self.seed, 0)
+        if not self.factors or not all(1 < factor < float("inf") for factor in self.factors):
+            raise _wrong("factors", f"`{_list(self.factors)}`: expected factors above 1")
+        for split in self.by or ():
+            if split not in SPLITS:
+                raise _wrong("by", f"`{split}`: expected some of {', '.join(SPLITS)}")
+        for name in ("sizes", "ratios"):
+            edges: tuple[int, ...] = getattr(self, name)
+            if not all(0 < low < high for low, high in zip(edges, (*edges[1:], float("inf")), strict=True)):
+                raise _wrong(name, f"`{_list(edges)}`: expected edges above 0, each above the one before")
+        if not 0 < self.confidence < 1:
+            raise _wrong("confidence", f"`{self.confidence:g}`: expected a share between 0 and 1")
+
+
+def _list(values: tuple[float, ...]) -> str:
+    return ",".join(f"{value:g}" for value in values)
+
+
+def _wrong(argument: str, message: str) -> InputError:
+    return InputError(argument, None, None, None, message)

@@ -1,0 +1,111 @@
+"""Compute ratio of queries: how much of the time of their slowest workers went into processing.
+
+::
+
+    compute ratio = sum over stages of the processing time of the 10 slowest workers of that stage
+                    / sum over stages of those workers' total time
+
+as in Hotspots, section 4.2; slowest by total time. The more of a query is computing, the less its links
+matter.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy
+import pyarrow
+from pyarrow import compute, parquet
+
+from leeward.errors import InputError
+from leeward.impact import columns
+from leeward.impact.columns import Kept
+from leeward.impact.latencies import LONGEST_S
+from leeward.impact.settings import MILLION
+from leeward.telemetry import Discards, Engine
+
+SLOWEST = 10
+"""Of a stage's workers: of these the paper's telemetry has times."""
+SCHEMA = pyarrow.schema(
+    [
+        ("query", pyarrow.string()),
+        ("stage", pyarrow.string()),
+        ("worker", pyarrow.string()),
+        ("compute_us", pyarrow.int64()),
+        ("total_us", pyarrow.int64()),
+    ]
+)
+_NAMES = ("query", "stage", "worker")
+
+
+def read(path: str | Path, folder: Path, discards: Discards) -> Path:
+    """Reads the times of workers, and writes those that are of use to a file in a folder.
+
+    Args:
+        path: A file in CSV or Parquet, or a folder of them: columns `query`, `stage`, `worker`, and with a
+            unit (`_s`, `_ms`, `_us`, `_ns`) `compute` and `total`.
+        folder: Where the clean table is written.
+        discards: Where what is left out is counted.
+
+    Raises:
+        InputError: A file cannot be read or lacks a column.
+    """
+    made = folder / "stages.parquet"
+    with parquet.ParquetWriter(made, SCHEMA) as writer:
+        for file in columns.files(path, "stage times"):
+            found = columns.names(file)
+            for name in _NAMES:
+                if name not in found:
+                    message = f"no such column; it has {', '.join(found)}"
+                    raise InputError(str(file), None, None, name, message)
+            spans = [columns.in_unit(file, found, name, True) for name in ("compute", "total")]
+            units = [span for span in spans if span is not None]
+            first = 0
+            for batch in columns.batches(file, [*_NAMES, *(name for name, _ in units)]):
+                kept = Kept(file, first, batch.num_rows, discards)
+                writer.write_table(_clean(kept, batch, units))
+                first += batch.num_rows
+    return made
+
+
+def _clean(kept: Kept, batch: Any, units: list[tuple[str, float]]) -> Any:
+    names = [columns.texts(batch.column(at)) for at in range(len(_NAMES))]
+    for name in names:
+        kept.drop("stage-without-name", name.is_null().to_numpy(zero_copy_only=False))
+    spans = []
+    for at, (name, unit) in enumerate(units, len(_NAMES)):
+        read = columns.numbers(batch.column(at))
+        kept.numbers(name, read, "stage-without-time")
+        kept.drop("negative", read.values < 0, name, read.texts)
+        ns = numpy.rint(read.values * unit)
+        kept.drop("too-long", ns > LONGEST_S * 1e9, name, read.texts)
+        spans.append(numpy.where(kept.rows, ns, 0.0).astype(numpy.int64) // 1000)
+    kept.drop("compute-above-total", spans[0] > spans[1], units[0][0], batch.column(len(_NAMES)))
+    whole = pyarrow.table(
+        [
+            compute.cast(pyarrow.array(one), kind.type)
+            for one, kind in zip([*names, *spans], SCHEMA, strict=True)
+        ],
+        schema=SCHEMA,
+    )
+    return whole.take(pyarrow.array(numpy.flatnonzero(kept.rows)))
+
+
+def compute_ratios(engine: Engine, file: Path) -> ibis.Table:
+    """The compute ratio of each query: `query`, `ratio_ppm` (int64, millionths, rounded down).
+
+    Queries without any time have none.
+    """
+    workers = engine.parquet([file])
+    order = ibis.window(
+        group_by=["query", "stage"],
+        order_by=[workers.total_us.desc(), workers.compute_us.desc(), workers.worker.asc()],
+    )
+    slowest = workers.mutate(rank=ibis.row_number().over(order)).filter(lambda t: t["rank"] < SLOWEST)
+    sums = slowest.group_by("query").agg(
+        compute_us=lambda t: t.compute_us.sum().cast("int64"),
+        total_us=lambda t: t.total_us.sum().cast("int64"),
+    )
+    timed = sums.filter(sums.total_us > 0)
+    share = timed.compute_us.cast("float64") * float(MILLION) / timed.total_us.cast("float64")
+    return timed.select(query=timed.query, ratio_ppm=share.floor().cast("int64"))

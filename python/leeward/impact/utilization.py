@@ -1,0 +1,104 @@
+"""Utilizations that latencies are set beside: plain ones, or weighted-effective ones of classes of service.
+
+What a class of service sees of a link depends on how the switch shares it. Hotspots' appendix C sums the
+utilizations of all classes, where lower ones weigh less than 1 and higher ones more than 1; it prints neither
+a formula nor weights. Ours::
+
+    effective utilization of class q = sum over classes c of (weight of c / weight of q) x utilization by c
+
+with the weights of the switch's scheduler, which must be given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import ibis
+import pyarrow
+
+from leeward.errors import InputError
+from leeward.telemetry import Engine, Windows
+
+MOST_WEIGHT = 1_000_000
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """Utilization of links in intervals.
+
+    Attributes:
+        engine: Where the tables live.
+        table: `link` (int32), `start_ms`, `ppm` (int64; null where the interval was seen for too short a time
+            to be judged), and `class` if it is of classes.
+        interval_ms: The length of an interval.
+        cadence_ms: The usual time from a sample of a link to its next.
+        links: The cluster's links.
+        weights: Of classes, where utilizations are effective ones.
+    """
+
+    engine: Engine
+    table: ibis.Table
+    interval_ms: int
+    cadence_ms: int
+    links: pyarrow.Table
+    weights: Mapping[str, int] | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that name a row."""
+        return ["link", "start_ms", *(["class"] if self.weights else [])]
+
+
+def plain(windows: Windows) -> Utilization:
+    """What links carried of what they could."""
+    table = windows.table.select("link", "start_ms", "ppm").union(_thin(windows))
+    samples = windows.samples
+    return Utilization(samples.engine, table, windows.interval_ms, samples.cadence_ms, samples.links)
+
+
+def effective(of: Mapping[str, Windows], weights: Mapping[str, int]) -> Utilization:
+    """Weighted-effective utilizations.
+
+    Args:
+        of: For each class of service what it alone put on links; of one engine, cluster and interval.
+        weights: Of the same classes, whole numbers from 1.
+
+    Raises:
+        InputError: A class has no weight or no telemetry, or a weight is out of bounds.
+    """
+    for name in sorted(of.keys() - weights.keys()):
+        raise InputError("weights", None, None, name, f"no weight; there are some of {', '.join(weights)}")
+    for name, weight in weights.items():
+        if name not in of:
+            raise InputError("weights", None, None, name, f"no telemetry of it; there is of {', '.join(of)}")
+        if not 1 <= weight <= MOST_WEIGHT:
+            message = f"`{weight}`: expected a whole number from 1 to {MOST_WEIGHT:,}"
+            raise InputError("weights", None, None, name, message)
+    parts = []
+    for name, windows in of.items():
+        every = windows.table.select("link", "start_ms", "ppm").union(_thin(windows))
+        parts.append(every.mutate(load=every.ppm * ibis.literal(weights[name], "int64")))
+    sums = (
+        (ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0])
+        .group_by("link", "start_ms")
+        .agg(
+            classes=lambda t: t.count(),
+            seen=lambda t: t.ppm.count(),
+            load=lambda t: t.load.sum().cast("int64"),
+        )
+    )
+    whole = sums.filter(sums.classes == len(of))
+    made = []
+    for name, weight in weights.items():
+        # Below 2^53, so that the quotient of doubles is that of whole numbers, rounded down.
+        ppm = (whole.load.cast("float64") / float(weight)).floor().cast("int64")
+        judged = ibis.ifelse(whole.seen == len(of), ppm, ibis.null("int64"))
+        made.append(whole.select("link", "start_ms", ppm=judged).mutate(**{"class": ibis.literal(name)}))
+    first = next(iter(of.values()))
+    engine = first.samples.engine
+    table = engine.keep(ibis.union(*made) if len(made) > 1 else made[0])
+    cadence = max(windows.samples.cadence_ms for windows in of.values())
+    return Utilization(engine, table, first.interval_ms, cadence, first.samples.links, dict(weights))
+
+
+def _thin(windows: Windows) -> ibis.Table:
+    return windows.thin.select("link", "start_ms").mutate(ppm=ibis.null("int64"))
