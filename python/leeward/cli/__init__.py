@@ -20,6 +20,7 @@ from leeward.cli import (
     device,
     export,
     hotspots,
+    impact,
     matrix,
     migrate,
     place,
@@ -59,6 +60,7 @@ app.add_typer(export.app, name="export")
 app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Say which links are hot, and why.")(
     hotspots.hotspots
 )
+app.command("impact", epilog=impact.EXAMPLES)(impact.impact)
 app.add_typer(matrix.app, name="matrix")
 app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")

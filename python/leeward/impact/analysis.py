@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,10 @@ from leeward.impact.operations import Places, rules
 from leeward.impact.settings import MILLION, Settings
 from leeward.impact.utilization import Utilization, effective, plain
 from leeward.telemetry import Discards, Samples, windows
+
+
+_UNITS = (1.0, 8.0, 1000.0, 8000.0)
+"""By what rates are too great when their unit is wrong: the one that leaves a busy link about half full."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def _warnings(
     said = []
     if above:
         name, ppm = above[0]
-        factor = min((1.0, 8.0, 1000.0, 8000.0), key=lambda unit: abs(ppm / MILLION / unit - 0.5))
+        factor = min(_UNITS, key=lambda unit: abs(log(2 * ppm / MILLION / unit)))
         likely = "" if factor == 1 else f"; is a unit off by {factor:g}?"
         of = f"{len(above):,} links were" if len(above) > 1 else "a link was"
         said.append(f"{of} above 105 % of capacity, `{name}` at {ppm / 10_000:,.0f} %{likely}")

@@ -74,12 +74,14 @@ class Tolerance:
         of: Which percentile it is of.
         utilization: A share from 0 on; None: it is not reached. The same of the ends of the interval.
         gap: Whether buckets just below have too few latencies, so that it may be reached there already.
+        judged_ppm: Up to which utilization buckets are judged, in millionths: it may be reached above.
     """
 
     factor: float
     of: str
     utilization: Estimate
     gap: bool
+    judged_ppm: int
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,8 @@ def _tolerance(
     # What is said of a first bucket says more than was seen if buckets just below it are missing.
     first = next((bucket for bucket in judged if inflation[bucket] >= factor), None)
     gap = first is not None and first - 1 not in judged
-    return Tolerance(factor, name, Estimate(*(_stated(end) for end in (value, low, high))), gap)
+    upto = (judged[-1] + 1) * settings.bucket_ppm
+    return Tolerance(factor, name, Estimate(*(_stated(end) for end in (value, low, high))), gap, upto)
 
 
 def _reached(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:

@@ -1,0 +1,342 @@
+"""`leeward impact`: what hot links cost operations that cross them."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.options import given_by, listed, place, seed, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.progress import patience
+from leeward.cli.telemetry_options import (
+    CadenceOption,
+    ClusterOption,
+    EngineOption,
+    HttpOption,
+    KeepOption,
+    MapOption,
+    PrometheusOption,
+    SinceOption,
+    TelemetryOption,
+    UntilOption,
+    gather,
+)
+from leeward.engines import EngineName
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.impact import Impact, Settings
+    from leeward.telemetry import Samples
+
+EXAMPLES = """\b
+Examples:
+  leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
+      --telemetry examples/telemetry/links.parquet
+  leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
+      --telemetry examples/telemetry/links.parquet --buckets --least 20 --factors 1.5,2,3
+  leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
+      --telemetry examples/telemetry/links.parquet --links chunk-read=dst:downlink -o json
+
+Latencies are CSV or Parquet, as t_s,latency_ms,operation,src,dst: 1767225600,8.2,file-read,r0,r3
+"""
+
+LatencyOption = Annotated[
+    list[str],
+    typer.Option(
+        metavar="FILE",
+        help="Latencies of operations: a file in CSV or Parquet, or a folder of them; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def impact(
+    latency: LatencyOption,
+    cluster: ClusterOption,
+    telemetry: TelemetryOption = None,
+    prometheus: PrometheusOption = None,
+    class_telemetry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=FILE",
+            help="What a class of service put on links, for weighted-effective utilization; one for each"
+            " class, instead of --telemetry.",
+            show_default=False,
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS=N,...",
+            help="Weights of these classes in switches: PC=8,NC=4,BE=1.",
+            show_default=False,
+        ),
+    ] = None,
+    links: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPERATION=LINKS",
+            help="Which links operations of a kind cross: query=src:uplink,dst:downlink; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Times of the stages of queries (CSV or Parquet), for their compute ratios.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT,...",
+            help="What latencies are split by: operation, medium, class, size, compute. By default operation,"
+            " and medium where it is stated.",
+            show_default=False,
+        ),
+    ] = None,
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of the intervals that utilization is of.")
+    ] = "30s",
+    hot: Annotated[
+        str, typer.Option(metavar="SHARE", help="The utilization at which hotspot-inflation is taken.")
+    ] = "75%",
+    bucket: Annotated[str, typer.Option(metavar="SHARE", help="Width of a bucket of utilization.")] = "5%",
+    least: Annotated[
+        int,
+        typer.Option(metavar="N", parser=whole(2, 10**9), help="The fewest latencies of a bucket, from 2."),
+    ] = 100,
+    factors: Annotated[
+        str, typer.Option(metavar="F,...", help="Factors of inflation, for load-tolerance.")
+    ] = "1.5,2",
+    interpolate: Annotated[
+        bool,
+        typer.Option(
+            "--interpolate",
+            help="Give load-tolerance between the middles of buckets, and not the lower edge of one.",
+        ),
+    ] = False,
+    sizes: Annotated[
+        str, typer.Option(metavar="SIZE,...", help="Edges of classes of size.")
+    ] = "10KB,100KB,1MB,10MB",
+    ratios: Annotated[
+        str, typer.Option(metavar="RATIO,...", help="Edges of classes of compute ratio.")
+    ] = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
+    resamples: Annotated[
+        int,
+        typer.Option(metavar="N", parser=whole(0, 100_000), help="Draws of the bootstrap; 0: no intervals."),
+    ] = 1000,
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of the bootstrap, from 0.")] = 1,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    map: MapOption = None,  # noqa: A002 (the name of the option)
+    cadence: CadenceOption = None,
+    engine: EngineOption = EngineName.DUCKDB,
+    http: HttpOption = None,
+    keep: KeepOption = None,
+    buckets: Annotated[bool, typer.Option("--buckets", help="Show every bucket of every curve.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", parser=place, help="Where tables go, in Parquet.", show_default=False),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Where a page with the curves goes, in HTML.",
+            show_default=False,
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Measure how latency grows with the utilization of links.
+
+    Each latency is set beside its operation's busiest link in the 30 s around it. Load-tolerance is the
+    utilization at which the 95th percentile is 1.5 or 2 times that at the lowest; hotspot-inflation is that
+    factor at 75 % (Hotspots, section 4).
+    """
+    from leeward.files import check_file
+    from leeward.impact import measure, pages, tables
+
+    asked = _settings(interval, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
+    rules = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
+    weighed = _weights(weights)
+    if out is not None:
+        _check_folder(out, tables.TABLES)
+    if report is not None:
+        check_file(report, "--report")
+    options: dict[str, Any] = {
+        "since": since,
+        "until": until,
+        "map_file": map,
+        "engine": engine,
+        "cadence": cadence,
+        "http": http,
+        "keep": keep,
+    }
+    if class_telemetry and (telemetry or prometheus):
+        message = "expected it instead of --telemetry and --prometheus, not beside them"
+        raise InputError("--class-telemetry", None, None, None, message)
+    samples: Any
+    if class_telemetry:
+        samples = _by_class(cluster, class_telemetry, **options)
+    else:
+        samples = gather(cluster, telemetry, prometheus, **options)
+    flags = {
+        "operations": "--links",
+        "latency": "--latency",
+        "telemetry": "--telemetry",
+        **{name: f"--{name}" for name in ("interval", "by", "weights")},
+    }
+    with patience("setting latencies beside utilizations"), given_by(**flags):
+        made = measure(latency, samples, asked, operations=rules, stages=stages, weights=weighed)
+    if output is Format.json:
+        print_json(tables.described(made))
+    else:
+        _print(made, buckets)
+    if out is not None:
+        tables.write_tables(made, out)
+        print(f"wrote {', '.join(tables.TABLES)} to {out}", file=sys.stderr)
+    if report is not None:
+        pages.write_page(report, made)
+        print(f"wrote {report}", file=sys.stderr)
+
+
+def _by_class(
+    cluster: str,
+    files: list[str],
+    *,
+    engine: EngineName,
+    map_file: Path | None,
+    since: str | None,
+    until: str | None,
+    cadence: str | None,
+    **_: object,
+) -> "dict[str, Samples]":
+    """Reads the telemetry of classes, into one engine, so that they can be joined."""
+    from leeward.cli.cluster import read as read_cluster
+    from leeward.telemetry import Engine, read
+
+    network = read_cluster(cluster)
+    flags = {name: f"--{name}" for name in ("since", "until", "cadence", "engine")}
+    named = [_pair(one, "--class-telemetry", "CLASS=FILE") for one in files]
+    for name, _file in named:
+        if [one for one, _ in named].count(name) > 1:
+            raise InputError("--class-telemetry", None, None, name, "given twice; expected each class once")
+    made = {}
+    with patience("reading telemetry"), given_by(telemetry="--class-telemetry", **flags):
+        running = Engine.of(engine)
+        for name, file in named:
+            made[name] = read(
+                network, [file], since=since, until=until, map=map_file, engine=running, cadence=cadence
+            )
+    return made
+
+
+def _print(made: "Impact", every: bool) -> None:
+    from leeward.impact import rows
+
+    headers, of = rows.summary(made)
+    print_table(headers, rows.sides(headers, made.by), of)
+    for curve in made.curves if every else ():
+        print(f"\n{curve.name}{'' if curve.part == 'total' else f', {curve.part}'}")
+        headers, of = rows.buckets(made, curve)
+        print_table(headers, ">" * len(headers), of)
+    print(f"\n{made.latencies:,} of {made.rows:,} latencies have a utilization", file=sys.stderr)
+    for warning in made.warnings:
+        print("warning:", warning, file=sys.stderr)
+    for line in rows.discarded(made):
+        print(line, file=sys.stderr)
+    print_words(rows.glossary(made))
+
+
+def _settings(
+    interval: str,
+    hot: str,
+    bucket: str,
+    least: int,
+    factors: str,
+    interpolate: bool,
+    by: str | None,
+    sizes: str,
+    ratios: str,
+    resamples: int,
+    seed: int,
+) -> "Settings":
+    from leeward._native import byte_count, seconds
+    from leeward.impact import Settings
+
+    names = ("interval", "hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
+    with given_by(**{name: f"--{name}" for name in names}, time="--interval", size="--sizes"):
+        of_by = listed(by)
+        return Settings(
+            interval_ms=round(1000 * seconds(interval)),
+            bucket_ppm=_ppm(bucket, "--bucket"),
+            hot_ppm=_ppm(hot, "--hot"),
+            least=least,
+            factors=tuple(_number(one, "--factors") for one in listed(factors) or ()),
+            interpolate=interpolate,
+            by=None if of_by is None else tuple(of_by),
+            sizes=tuple(byte_count(one) for one in listed(sizes) or () if one),
+            ratios=tuple(round(1e6 * _number(one, "--ratios")) for one in listed(ratios) or () if one),
+            resamples=resamples,
+            seed=seed,
+        )
+
+
+def _ppm(text: str, flag: str) -> int:
+    """A share, such as `75%` or `0.75`, in millionths."""
+    share = text.strip()
+    return round(_number(share.removesuffix("%"), flag) * (1e4 if share.endswith("%") else 1e6))
+
+
+def _number(text: str, flag: str) -> float:
+    from math import isfinite
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value) or abs(value) > 1e9:
+        raise InputError(flag, None, None, None, f"`{text}`: expected a number")
+    return value
+
+
+def _pair(text: str, flag: str, shape: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name.strip() and equals and value.strip()):
+        raise InputError(flag, None, None, None, f"`{text}`: expected {shape}")
+    return name.strip(), value.strip()
+
+
+def _weights(text: str | None) -> Mapping[str, int] | None:
+    if text is None:
+        return None
+    made = {}
+    for part in listed(text) or ():
+        name, value = _pair(part, "--weights", "CLASS=N")
+        if not (value.isascii() and value.isdigit() and len(value) < 10):
+            raise InputError("--weights", None, None, name, f"`{value}`: expected a whole number from 1")
+        made[name] = int(value)
+    return made
+
+
+def _check_folder(out: Path, tables: tuple[str, ...]) -> None:
+    """Checks that tables can be written to a folder, and take the place of nothing but earlier ones."""
+    from leeward.files import check_folder
+
+    check_folder(out, "--out")
+    if not out.is_dir():
+        return
+    if Path.cwd().is_relative_to(out.resolve()):
+        message = f"`{out}`: this is the current folder, or above it; expected another"
+        raise InputError("--out", None, None, None, message)
+    strange = sorted(path.name for path in out.iterdir() if path.name not in tables)
+    if strange:
+        message = f"`{out}`: holds `{strange[0]}`; expected an empty folder or earlier tables of impact"
+        raise InputError("--out", None, None, None, message)

@@ -1,0 +1,140 @@
+"""What people see of an analysis of impact, on the terminal and on the page: rows and their words."""
+
+from collections.abc import Iterator, Sequence
+
+from leeward.impact.analysis import Impact
+from leeward.impact.bins import ERROR
+from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
+from leeward.impact.settings import MILLION
+
+NONE = "-"
+"""What stands where nothing is known."""
+NEVER = "never"
+"""What stands where inflation does not reach a factor."""
+
+
+def summary(made: Impact) -> tuple[list[str], list[list[str]]]:
+    """The headers and rows of the table of all kinds: each with its load-tolerances and hotspot-inflation."""
+    asked = made.settings
+    hot = f"AT {asked.hot_ppm / 10_000:g} %"
+    headers = [name.upper() for name in made.by]
+    parts = any(curve.part != "total" for curve in made.curves)
+    headers += ["PART"] if parts else []
+    headers += ["LATENCIES", "P95", *(f"{factor:g}x" for factor in asked.factors), hot, f"MEDIAN {hot}"]
+    rows = []
+    for curve in made.curves:
+        row = [NONE if value is None else value for value in curve.split.values()]
+        row += [curve.part] if parts else []
+        row.append(f"{sum(bucket.latencies for bucket in curve.buckets):,}")
+        judged = curve.judged
+        row.append(time(judged[0].ns["p95"]) if judged else NONE)
+        for factor in asked.factors:
+            found = [of for of in curve.tolerances if of.of == "p95" and of.factor == factor]
+            row.append(tolerance(made, found[0]) if found else NONE)
+        row += [inflation(curve.hotspot[name]) for name in ("p95", "median")]
+        rows.append(row)
+    return headers, rows
+
+
+def buckets(made: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
+    """The headers and rows of a curve, bucket by bucket."""
+    headers = ["UTILIZATION", "LATENCIES", "P95", "INFLATION", "MEDIAN", "INFLATION"]
+    rows = []
+    for bucket in curve.buckets:
+        row = [span(bucket), f"{bucket.latencies:,}"]
+        for name in ("p95", "median"):
+            row.append(time(bucket.ns[name]))
+            row.append(inflation(bucket.inflation[name]) if bucket.enough else "too few")
+        rows.append(row)
+    return headers, rows
+
+
+def glossary(made: Impact) -> Iterator[tuple[str, str]]:
+    """What the words of the tables mean."""
+    asked = made.settings
+    yield "p95", "95th percentile of latency in the lowest bucket of utilization with enough latencies"
+    yield (
+        ", ".join(f"{factor:g}x" for factor in asked.factors),
+        f"load-tolerance: the utilization at which p95 is that many times as long ({_between(made)})",
+    )
+    yield (
+        f"at {asked.hot_ppm / 10_000:g} %",
+        "hotspot-inflation: p95 (or median) there, over that of the lowest bucket",
+    )
+    interval, width = f"{asked.interval_ms / 1000:g}", f"{asked.bucket_ppm / 10_000:g}"
+    whose = "weighted-effective utilization" if made.weights else "utilization"
+    yield (
+        "utilization",
+        f"the greatest {whose} of an operation's links in intervals of {interval} s, in buckets of {width} %",
+    )
+    if any(bucket.high_ppm < MILLION for curve in made.curves for bucket in curve.judged[-1:]):
+        yield "above", "not reached in the buckets that are judged, the last of which ends there"
+    yield "too few", f"less than {asked.least:,} latencies: such a bucket is not judged"
+    if any(of.gap for curve in made.curves for of in curve.tolerances):
+        yield "at most", "buckets just below have too few latencies, so that it may be reached there already"
+    if asked.resamples:
+        yield (
+            "in brackets",
+            f"{100 * asked.confidence:g} % interval, by bootstrap over latencies as if they were independent",
+        )
+    yield "percentiles", f"within {100 * ERROR:.1g} %, as they come from histograms"
+
+
+def discarded(made: Impact) -> Iterator[str]:
+    """Lines on what was left out."""
+    for of, some in (("latencies", made.discards), ("samples of telemetry", made.telemetry)):
+        for reason, count, examples in some:
+            shown = f" ({'; '.join(examples)})" if examples else ""
+            yield f"left out: {count:,} {of}, {reason}{shown}"
+
+
+def tolerance(made: Impact, of: Tolerance) -> str:
+    """A load-tolerance with its interval."""
+    found = of.utilization
+    value, low, high = (_reached(end, of) for end in (found.value, found.low, found.high))
+    said = f"at most {value}" if of.gap and found.value is not None else value
+    return f"{said} ({low} to {high})" if made.settings.resamples and low != high else said
+
+
+def inflation(of: Estimate) -> str:
+    """An inflation with its interval."""
+    if of.value is None:
+        return NONE
+    if of.low is None or of.high is None or of.low == of.high == of.value:
+        return f"{of.value:.2f}x"
+    return f"{of.value:.2f}x ({of.low:.2f} to {of.high:.2f})"
+
+
+def span(bucket: Bucket) -> str:
+    """The utilizations of a bucket."""
+    return f"{bucket.low_ppm / 10_000:g} to {bucket.high_ppm / 10_000:g} %"
+
+
+def time(ns: float) -> str:
+    """A latency, with three digits."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.{max(0, 2 - _digits(ns / size))}f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def sides(headers: Sequence[str], by: Sequence[str]) -> str:
+    """The side that each column keeps to: texts to the left, numbers to the right."""
+    texts = {*(name.upper() for name in by), "PART"}
+    return "".join("<" if header in texts else ">" for header in headers)
+
+
+def _digits(value: float) -> int:
+    return len(f"{value:.0f}") - 1
+
+
+def _reached(utilization: float | None, of: Tolerance) -> str:
+    if utilization is not None:
+        return f"{100 * utilization:.4g} %"
+    return NEVER if of.judged_ppm >= MILLION else f"above {of.judged_ppm / 10_000:g} %"
+
+
+def _between(made: Impact) -> str:
+    if made.settings.interpolate:
+        return "between the middles of buckets"
+    return f"lower edge of the first such bucket of {100 * made.settings.bucket_ppm / MILLION:g} %"

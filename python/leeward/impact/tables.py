@@ -1,0 +1,154 @@
+"""An analysis of impact as tables and as plain values, for programs."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet
+
+from leeward.files import whole_folder
+from leeward.impact.analysis import Impact
+from leeward.impact.bins import ERROR
+from leeward.impact.curves import PERCENTILES, Curve, Estimate
+from leeward.impact.settings import MILLION
+from leeward.telemetry import Discards
+
+TABLES = ("buckets.parquet", "tolerance.parquet", "discards.parquet")
+_DOUBLE = pyarrow.float64()
+
+
+def write_tables(made: Impact, folder: str | PathLike[str]) -> None:
+    """Writes the tables in Parquet to a folder, whole or not at all: `buckets`, `tolerance`, `discards`."""
+    whole = (buckets(made), tolerance(made), discards(made))
+    with whole_folder(folder) as temporary:
+        for name, table in zip(TABLES, whole, strict=True):
+            parquet.write_table(table, Path(temporary) / name)
+
+
+def buckets(made: Impact) -> pyarrow.Table:
+    """A row for each bucket of each curve.
+
+    What they are split by (text, null where not stated), `part`, `from_utilization` and `to_utilization`
+    (shares), `latencies` (int64), `enough` (bool), for each percentile `p95_s`, its inflation `p95_inflation`
+    and the ends of the interval `p95_low` and `p95_high` (null where not judged), `mean_s`.
+    """
+    rows = []
+    for curve in made.curves:
+        for bucket in curve.buckets:
+            row: dict[str, Any] = dict(curve.split)
+            row |= {
+                "part": curve.part,
+                "from_utilization": bucket.low_ppm / MILLION,
+                "to_utilization": bucket.high_ppm / MILLION,
+                "latencies": bucket.latencies,
+                "enough": bucket.enough,
+            }
+            for name in PERCENTILES:
+                of = bucket.inflation[name]
+                row |= {f"{name}_s": bucket.ns[name] / 1e9, f"{name}_inflation": of.value}
+                row |= {f"{name}_low": of.low, f"{name}_high": of.high}
+            rows.append(row | {"mean_s": bucket.sum_us / bucket.latencies / 1e6})
+    kinds = [(name, pyarrow.string()) for name in (*made.by, "part")]
+    kinds += [(f"{end}_utilization", _DOUBLE) for end in ("from", "to")]
+    kinds += [("latencies", pyarrow.int64()), ("enough", pyarrow.bool_())]
+    kinds += [(f"{name}_{of}", _DOUBLE) for name in PERCENTILES for of in ("s", "inflation", "low", "high")]
+    return pyarrow.Table.from_pylist(rows, pyarrow.schema([*kinds, ("mean_s", _DOUBLE)]))
+
+
+def tolerance(made: Impact) -> pyarrow.Table:
+    """A row for each curve, percentile and factor, and one for each hotspot-inflation.
+
+    What they are split by, `part`, `figure` (`load-tolerance` or `hotspot-inflation`), `percentile`, `factor`
+    (null of hotspot-inflation), `value`, `low`, `high` (shares of capacity, or inflation; null where it is
+    not reached or not known); of load-tolerance `judged_to` (up to which utilization buckets are judged) and
+    `gap` (bool: buckets just below have too few latencies).
+    """
+    rows: list[dict[str, Any]] = []
+    for curve in made.curves:
+        kind = {**curve.split, "part": curve.part}
+        for of in curve.tolerances:
+            figure = {"figure": "load-tolerance", "percentile": of.of, "factor": of.factor}
+            more = {"gap": of.gap, "judged_to": of.judged_ppm / MILLION}
+            rows.append(kind | figure | more | _estimate(of.utilization))
+        for name, inflation in curve.hotspot.items():
+            figure = {"figure": "hotspot-inflation", "percentile": name}
+            rows.append(kind | figure | _estimate(inflation))
+    kinds = [(name, pyarrow.string()) for name in (*made.by, "part", "figure", "percentile")]
+    kinds += [(name, _DOUBLE) for name in ("factor", "value", "low", "high", "judged_to")]
+    return pyarrow.Table.from_pylist(rows, pyarrow.schema([*kinds, ("gap", pyarrow.bool_())]))
+
+
+def discards(made: Impact) -> pyarrow.Table:
+    """What was left out: `of` (`latencies` or `telemetry`), `reason`, `count` (int64), `examples` (texts)."""
+    rows = [
+        {"of": of, "reason": reason, "count": count, "examples": examples}
+        for of, some in (("latencies", made.discards), ("telemetry", made.telemetry))
+        for reason, count, examples in some
+    ]
+    kinds = [("of", pyarrow.string()), ("reason", pyarrow.string()), ("count", pyarrow.int64())]
+    return pyarrow.Table.from_pylist(
+        rows, pyarrow.schema([*kinds, ("examples", pyarrow.list_(pyarrow.string()))])
+    )
+
+
+def described(made: Impact) -> dict[str, Any]:
+    """All of it as plain values, as `leeward impact -o json` prints it."""
+    asked = made.settings
+    return {
+        "rows": made.rows,
+        "latencies": made.latencies,
+        "discards": _discards(made.discards),
+        "telemetry_discards": _discards(made.telemetry),
+        "warnings": list(made.warnings),
+        "by": list(made.by),
+        "interval_s": asked.interval_ms / 1000,
+        "bucket": asked.bucket_ppm / MILLION,
+        "hot": asked.hot_ppm / MILLION,
+        "least": asked.least,
+        "interpolated": asked.interpolate,
+        "weights": None if made.weights is None else dict(made.weights),
+        "percentile_error": ERROR,
+        "confidence": asked.confidence if asked.resamples else None,
+        "resamples": asked.resamples,
+        "seed": asked.seed,
+        "curves": [_curve(curve) for curve in made.curves],
+    }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    return {
+        "split": dict(curve.split),
+        "part": curve.part,
+        "load_tolerance": [
+            {"factor": of.factor, "percentile": of.of}
+            | _estimate(of.utilization)
+            | {"gap": of.gap, "judged_to": of.judged_ppm / MILLION}
+            for of in curve.tolerances
+        ],
+        "hotspot_inflation": [
+            {"percentile": name} | _estimate(inflation) for name, inflation in curve.hotspot.items()
+        ],
+        "buckets": [
+            {
+                "from": bucket.low_ppm / MILLION,
+                "to": bucket.high_ppm / MILLION,
+                "latencies": bucket.latencies,
+                "enough": bucket.enough,
+                "mean_s": bucket.sum_us / bucket.latencies / 1e6,
+            }
+            | {
+                name: {"s": bucket.ns[name] / 1e9, "inflation": _estimate(bucket.inflation[name])}
+                for name in PERCENTILES
+            }
+            for bucket in curve.buckets
+        ],
+    }
+
+
+def _estimate(of: Estimate) -> dict[str, float | None]:
+    return {"value": of.value, "low": of.low, "high": of.high}
+
+
+def _discards(of: Discards) -> list[dict[str, Any]]:
+    return [{"reason": reason, "count": count, "examples": examples} for reason, count, examples in of]

@@ -1,0 +1,417 @@
+"""Latencies beside utilizations: what was planted comes back, whatever else is in the files."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import leeward
+from leeward import InputError
+from leeward.impact import Impact, Settings, measure, tables
+from leeward.impact.bins import ERROR, MOST, bins, middles
+from leeward.impact.planted import START_MS, Kind, plant
+from leeward.telemetry import Engine, Samples
+from leeward.telemetry.samples import COLUMNS
+
+CLUSTER = leeward.Cluster("racks: 4\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
+LINKS = CLUSTER.links()
+NUMBER = dict(zip(LINKS["name"].to_pylist(), LINKS["link"].to_pylist(), strict=True))
+ENGINE = Engine.duckdb(threads=1)
+GROWTH = [1 + 5 * (at / 19) ** 3 for at in range(20)]
+SPAN = 30_000
+CAPACITY = 10**10
+
+
+def samples(table: pyarrow.Table, engine: Engine = ENGINE) -> Samples:
+    return Samples(engine, engine.table(table), LINKS, CLUSTER.rack_table(), SPAN)
+
+
+def telemetry(levels: Mapping[str, Sequence[float]], engine: Engine = ENGINE) -> Samples:
+    """Telemetry of links, a utilization for each interval from the first on."""
+    rows = [
+        (NUMBER[name], START_MS + SPAN * (at + 1), SPAN, round(share * CAPACITY * 30), CAPACITY)
+        for name, shares in levels.items()
+        for at, share in enumerate(shares)
+    ]
+    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
+    made = pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
+    return samples(made, engine)
+
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a latency file of rows under a header, and gives its path."""
+
+    def write(header: str, *rows: str, name: str = "latencies.csv") -> Path:
+        path = tmp_path / name
+        path.write_text("\n".join([header, *rows]) + "\n")
+        return path
+
+    return write
+
+
+HEADER = "t_ms,latency_ms,operation,src,dst"
+FEW = Settings(least=2, resamples=50)
+
+
+def at(seconds: float) -> int:
+    return START_MS + round(1000 * seconds)
+
+
+def in_buckets(made: Impact) -> dict[float, int]:
+    (curve,) = made.curves
+    return {bucket.low_ppm / 10_000: bucket.latencies for bucket in curve.buckets}
+
+
+@pytest.mark.hypothesis
+@given(st.lists(st.integers(1, MOST - 1), min_size=1))
+def test_the_middle_of_a_bin_is_within_the_stated_error(drawn: list[int]) -> None:
+    latency = numpy.array(sorted(drawn))
+    found = bins(latency)
+    assert (numpy.diff(found) >= 0).all()
+    assert (numpy.abs(middles(found) - latency) <= ERROR * latency).all()
+
+
+@pytest.mark.parametrize("operation", ["chunk-read", "shuffle-write", "file-read", "file-write"])
+def test_a_planted_curve_comes_back_within_the_error_of_bins(tmp_path: Path, operation: str) -> None:
+    kind = Kind(operation, GROWTH, share=0.4)
+    made = plant(LINKS, [kind], per_bucket=100)
+    parquet.write_table(made.latencies, tmp_path / "l.parquet")
+    found = measure(tmp_path / "l.parquet", samples(made.samples), Settings(resamples=0))
+    assert (found.rows, found.latencies, found.discards.total, found.warnings) == (2000, 2000, 0, [])
+    for curve, planted in zip(found.curves, (kind.inflation(), GROWTH), strict=True):
+        for name in ("p95", "median"):
+            values = [bucket.inflation[name].value for bucket in curve.buckets]
+            # Latencies are written to the nanosecond.
+            assert values == pytest.approx(planted, rel=2.01 * ERROR)
+            assert curve.hotspot[name].value == values[15]
+        for tolerance in curve.tolerances:
+            first = next((at for at, growth in enumerate(planted) if growth >= tolerance.factor), None)
+            assert tolerance.utilization.value == (None if first is None else first / 20)
+
+
+def test_a_curve_of_drawn_latencies_comes_back_within_the_stated_intervals(tmp_path: Path) -> None:
+    kind = Kind("file-write", GROWTH)
+    outside = judged = 0
+    for seed in range(5):
+        made = plant(LINKS, [kind], per_bucket=150, even=False, seed=seed)
+        parquet.write_table(made.latencies, tmp_path / "l.parquet")
+        found = measure(tmp_path / "l.parquet", samples(made.samples), Settings(seed=seed))
+        for bucket, planted in zip(found.curves[0].buckets[1:], kind.inflation()[1:], strict=True):
+            of = bucket.inflation["median"]
+            assert of.low is not None
+            assert of.high is not None
+            judged += 1
+            outside += not of.low <= planted <= of.high
+    # 5 % of them by the interval's definition; those of one seed share a lowest bucket.
+    assert outside / judged < 0.15
+
+
+def test_an_operation_takes_the_greatest_of_its_links_in_all_its_intervals(write: Write) -> None:
+    levels = {
+        "r0:uplink": (0.12, 0.32, 0.12),
+        "r1:downlink": (0.22, 0.22, 0.62),
+        "r0:downlink": (0.99,) * 3,
+        "r1:uplink": (0.99,) * 3,
+    }
+    rows = [
+        f"{at(20)},5000,shuffle-read,r0,r1",  # the first interval: the downlink
+        f"{at(30)},5000,shuffle-read,r0,r1",  # to its edge
+        f"{at(50)},5000,shuffle-read,r0h1,r1h0",  # the second: the uplink; a host is its rack's
+        f"{at(61)},5000,shuffle-read,r0,r1",  # the second and third
+        f"{at(61)},55000,shuffle-read,r0,r1",  # all three
+        f"{at(61)},5000,file-read,r0,r1",  # the uplink alone
+    ]
+    made = measure(write(HEADER, *rows), telemetry(levels), Settings(by=(), least=2, resamples=0))
+    assert in_buckets(made) == {20: 2, 30: 2, 60: 2}
+
+
+def test_links_that_are_named_need_no_rule(write: Write) -> None:
+    path = write(
+        "t_s,latency_s,operation,links",
+        f"{START_MS // 1000 + 20},1,backup,r0:uplink r2:downlink",
+        f"{START_MS // 1000 + 20},1,backup,r0:uplink",
+    )
+    made = measure(path, telemetry({"r0:uplink": [0.1], "r2:downlink": [0.5]}), FEW)
+    assert in_buckets(made) == {10: 1, 50: 1}
+
+
+def test_bytes_within_a_rack_cross_none_of_its_links(write: Write) -> None:
+    rows = [f"{at(20)},5,shuffle-read,r0h0,r0h1", f"{at(20)},5,shuffle-read,r0h0,r1h0"]
+    made = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.1], "r1:downlink": [0.1]}), FEW)
+    assert made.discards.counts == {"within": 1}
+    assert in_buckets(made) == {10: 1}
+
+
+def test_a_server_that_is_not_stated_is_done_without_where_the_rule_says_so(write: Write) -> None:
+    rows = [f"{at(20)},5,chunk-read,,r1", f"{at(20)},5,chunk-read,r0,r1", f"{at(20)},5,shuffle-read,,r1"]
+    made = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.5], "r1:downlink": [0.1]}), FEW)
+    assert made.discards.counts == {"no-place": 1}
+    assert [in_curve.buckets[0].low_ppm for in_curve in made.curves] == [100_000]
+    assert in_buckets(made) == {10: 1, 50: 1}
+
+
+CLEAN = f"{at(20)},5,file-read,r0,r1"
+BAD = {
+    "not-a-number": [f"{at(20)},nan,file-read,r0,r1", f"{at(20)},fast,file-read,r0,r1"],
+    "negative": [f"{at(20)},-1,file-read,r0,r1"],
+    "zero": [f"{at(20)},0,file-read,r0,r1"],
+    "no-latency": [f"{at(20)},,file-read,r0,r1"],
+    "no-time": [",5,file-read,r0,r1"],
+    "no-operation": [f"{at(20)},5,,r0,r1"],
+    "too-long": [f"{at(20)},1e12,file-read,r0,r1"],
+    "unknown-place": [f"{at(20)},5,file-read,r77,r1", f"{at(20)},5,file-read,r0,r77"],
+    "no-place": [f"{at(20)},5,file-read,,r1"],
+    "within": [f"{at(20)},5,file-read,r0,r0"],
+    "no-telemetry": [f"{at(20)},5,file-read,r1,r0", f"{at(20_000)},5,file-read,r0,r1"],
+    "above-105%": [f"{at(50)},5,file-read,r0,r1"],
+    "thin": [f"{at(80)},5,file-read,r0,r1"],
+}
+
+
+def of_one_link() -> Samples:
+    table = ENGINE.arrow(telemetry({"r0:uplink": (0.1, 8.0)}).table)
+    thin = {
+        "link": NUMBER["r0:uplink"],
+        "t_ms": at(70),
+        "span_ms": 10_000,
+        "bits": 1,
+        "capacity_bps": CAPACITY,
+    }
+    return samples(pyarrow.concat_tables([table, pyarrow.Table.from_pylist([thin], table.schema)]))
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from([CLEAN, *(row for rows in BAD.values() for row in rows)])))
+def test_every_latency_is_used_or_counted(tmp_path_factory: Any, drawn: list[str]) -> None:
+    path = tmp_path_factory.mktemp("drawn") / "latencies.csv"
+    path.write_text("\n".join([HEADER, *drawn, CLEAN]) + "\n")
+    made = measure(path, of_one_link(), FEW)
+    expected = {reason: sum(drawn.count(row) for row in rows) for reason, rows in BAD.items()}
+    assert made.discards.counts == {reason: count for reason, count in expected.items() if count}
+    assert made.latencies == drawn.count(CLEAN) + 1
+    assert made.rows == len(drawn) + 1 == made.latencies + made.discards.total
+
+
+def test_utilization_far_above_capacity_is_told_with_the_likely_factor(write: Write) -> None:
+    made = measure(write(HEADER, CLEAN, *BAD["above-105%"]), of_one_link(), FEW)
+    assert made.warnings[0] == "a link was above 105 % of capacity, `r0:uplink` at 800 %; is a unit off by 8?"
+
+
+def test_latencies_too_short_for_their_bytes_are_told(write: Write) -> None:
+    path = write(f"{HEADER},size_bytes", f"{CLEAN},1000", f"{CLEAN},100000000")
+    made = measure(path, of_one_link(), FEW)
+    assert made.latencies == 2
+    assert made.warnings[0].startswith("1 latencies are too short for their bytes")
+
+
+def test_a_bucket_with_too_few_latencies_is_shown_and_not_judged(write: Write) -> None:
+    levels = {"r0:uplink": (0.02, 0.12, 0.22, 0.32)}
+    rows = [
+        f"{at(30 * number + 20)},{latency},file-read,r0,r1"
+        for number, latency, count in ((0, 1, 5), (1, 100, 1), (2, 1, 5), (3, 4, 5))
+        for _ in range(count)
+    ]
+    made = measure(write(HEADER, *rows), telemetry(levels), Settings(least=5, resamples=20))
+    (curve,) = made.curves
+    assert [bucket.enough for bucket in curve.buckets] == [True, False, True, True]
+    assert curve.buckets[1].inflation["p95"].value is None
+    tolerance = curve.tolerances[0]
+    assert (tolerance.utilization.value, tolerance.gap) == (0.3, True)
+    assert tables.buckets(made)["p95_inflation"].to_pylist() == [1, None, 1, pytest.approx(4, rel=2 * ERROR)]
+
+
+def test_between_buckets_load_tolerance_lies_on_the_line_of_their_middles(write: Write) -> None:
+    rows = [
+        f"{at(30 * number + 20)},{latency},file-read,r0,r1"
+        for number, latency in ((0, 100), (1, 100), (2, 300))
+        for _ in range(5)
+    ]
+    of = telemetry({"r0:uplink": (0.02, 0.07, 0.12)})
+    asked = Settings(least=5, resamples=0, interpolate=True)
+    (curve,) = measure(write(HEADER, *rows), of, asked).curves
+    found = {one.factor: one.utilization.value for one in curve.tolerances if one.of == "p95"}
+    assert found == {1.5: pytest.approx(0.0875, abs=1e-3), 2.0: pytest.approx(0.1, abs=1e-3)}
+
+
+def test_all_in_one_bucket_has_no_inflation_and_says_so(write: Write) -> None:
+    made = measure(write(HEADER, *[CLEAN] * 5), of_one_link(), FEW)
+    assert made.curves[0].tolerances == []
+    assert made.warnings == [
+        "a link was above 105 % of capacity, `r0:uplink` at 800 %; is a unit off by 8?",
+        "file-read: only the bucket 10 to 15 % has 2 latencies: no inflation",
+    ]
+
+
+def test_latencies_are_split_by_size_and_ratio_with_those_that_state_none_apart(write: Write) -> None:
+    path = write(
+        f"{HEADER},size_bytes,compute_ratio",
+        f"{CLEAN},9999,0.05",
+        f"{CLEAN},10000,0.1",
+        f"{CLEAN},,1",
+        f"{CLEAN},99999999999,",
+    )
+    made = measure(path, of_one_link(), Settings(by=("size", "compute"), least=2, resamples=0))
+    assert [tuple(curve.split.values()) for curve in made.curves] == [
+        (None, "0.9 to 1"),
+        ("0 to 10kB", "0 to 0.1"),
+        ("10kB to 100kB", "0.1 to 0.2"),
+        ("from 10MB", None),
+    ]
+
+
+def test_compute_ratio_is_of_the_ten_slowest_workers_of_each_stage(write: Write) -> None:
+    stages = write(
+        "query,stage,worker,compute_ms,total_ms",
+        *(f"q1,1,w{worker},{worker},100" for worker in range(10)),
+        "q1,1,fast,90,99",
+        "q1,2,w0,155,1000",
+        "q2,1,w0,1,",
+        name="stages.csv",
+    )
+    path = write(f"{HEADER},query", f"{CLEAN},q1", f"{CLEAN},q2")
+    made = measure(path, of_one_link(), Settings(by=("compute",), least=2, resamples=0), stages=stages)
+    # (45 + 155) / (1000 + 1000)
+    assert [tuple(curve.split.values()) for curve in made.curves] == [(None,), ("0.1 to 0.2",)]
+    assert made.discards.counts == {"stage-without-time": 1}
+
+
+def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
+    of = {name: telemetry({"r0:uplink": [share]}) for name, share in (("PC", 0.1), ("NC", 0.2), ("BE", 0.4))}
+    rows = [f"{CLEAN},{name}" for name in ("PC", "NC", "BE", "other", "")]
+    weights = {"PC": 8, "NC": 4, "BE": 1}
+    path = write(f"{HEADER},class", *rows)
+    made = measure(path, of, Settings(by=("class",), least=2, resamples=0), weights=weights)
+    found = {curve.split["class"]: curve.buckets[0].low_ppm / 10_000 for curve in made.curves}
+    # (8 x 10 + 4 x 20 + 1 x 40) / weight: 25 %, 50 %, 200 %
+    assert found == {"PC": 25, "NC": 50, "BE": 200}
+    assert made.discards.counts == {"no-weight": 2}
+    with pytest.raises(InputError, match=r"^weights: telemetry is by class of service: expected the weights"):
+        measure(path, of)
+    with pytest.raises(InputError, match=r"^weights: BE: no weight"):
+        measure(path, of, weights={"PC": 8, "NC": 4})
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("t_ms,latency,operation,src", [], "latency: expected a column with its unit: one of latency_s"),
+        ("t_ms,latency_ms,latency_s,operation,src", [], "latency_s: beside `latency_s`|beside `latency_s`"),
+        (
+            "when,latency_ms,operation,src",
+            [],
+            "expected the end of operations in one of t_s, t_ms, t; it has",
+        ),
+        ("t_ms,latency_ms,op,src", [], "operation: no such column"),
+        ("t_ms,latency_ms,operation", [], "nothing says which links operations cross"),
+        (HEADER, [], "no latencies: there is a header, and no row"),
+        (
+            HEADER,
+            [f"{at(20)},5,chunk-reed,r0,r1"],
+            "row 0: `chunk-reed`: no rule says which links it crosses",
+        ),
+        (HEADER, BAD["negative"], "none of 1 latencies is of use: 1 negative"),
+        (HEADER.replace("t_ms", "t_s"), [CLEAN], "no time in seconds; is it in milliseconds"),
+        (
+            HEADER,
+            [f"{START_MS // 1000 + 20},5,file-read,r0,r1"],
+            "no overlap in time: latencies are of 1970-01-21",
+        ),
+        (HEADER, [f"{at(20)},5,file-read,r2,r1"], "none of 1 latencies has a utilization: 1 no-telemetry"),
+        (HEADER, ["1,2"], "not readable as a table"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_place(
+    write: Write, header: str, rows: list[str], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        measure(write(header, *rows), of_one_link(), FEW)
+
+
+def test_no_overlap_tells_both_ranges_and_the_likely_unit(write: Write) -> None:
+    with pytest.raises(InputError) as caught:
+        measure(write(HEADER, f"{START_MS // 1000 + 20},5,file-read,r0,r1"), of_one_link(), FEW)
+    assert str(caught.value) == (
+        "latency: no overlap in time: latencies are of 1970-01-21T10:53:45Z to 1970-01-21T10:53:45Z, and"
+        " telemetry of 2026-01-01T00:00:00Z to 2026-01-01T00:01:30Z"
+    )
+    assert caught.value.__notes__ == ["times of latencies look like seconds where milliseconds are expected"]
+
+
+def test_intervals_finer_than_telemetry_are_refused(write: Write) -> None:
+    with pytest.raises(InputError, match=r"^interval: `10s`: telemetry has a sample every 30s only"):
+        measure(write(HEADER, CLEAN), of_one_link(), Settings(interval_ms=10_000))
+
+
+def test_times_may_be_dates_and_files_parquet_with_codes_and_lists(tmp_path: Path) -> None:
+    table = pyarrow.table(
+        {
+            "t": pyarrow.array([at(20), at(20)], pyarrow.timestamp("ms", "UTC")),
+            "latency_us": [5000, 6000],
+            "operation": pyarrow.array(["query", "query"]).dictionary_encode(),
+            "dst": [["r0", "r1h1"], ["r2"]],
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    text = (
+        "t,latency_us,operation,dst\n2026-01-01T00:00:20Z,5000,query,r0 r1\n2026-01-01 00:00:20,1,query,r2\n"
+    )
+    (tmp_path / "b.csv").write_text(text)
+    links = {f"r{rack}:{side}": [0.1 + 0.2 * rack] for rack in range(3) for side in ("uplink", "downlink")}
+    made = measure(tmp_path, telemetry(links), FEW)
+    assert in_buckets(made) == {30: 2, 50: 2}
+
+
+def test_the_bootstrap_is_that_of_drawing_latencies_again(write: Write) -> None:
+    random = numpy.random.default_rng(3)
+    base, slow = random.lognormal(0, 1, 60), 2 * random.lognormal(0, 1, 60)
+    rows = [
+        f"{at(30 * number + 20)},{latency},file-read,r0,r1"
+        for number, some in enumerate((base, slow))
+        for latency in some
+    ]
+    asked = Settings(least=2, resamples=20_000)
+    (curve,) = measure(write(HEADER, *rows), telemetry({"r0:uplink": (0.1, 0.5)}), asked).curves
+    rank = math.ceil(0.95 * 60) - 1
+    drawn = [numpy.sort(random.choice(some, (20_000, 60)), axis=1)[:, rank] for some in (base, slow)]
+    low, high = numpy.quantile(drawn[1] / drawn[0], [0.025, 0.975])
+    found = curve.buckets[1].inflation["p95"]
+    assert [found.low, found.high] == pytest.approx([low, high], rel=0.05)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Engine]:
+    """Spark on this machine."""
+    try:
+        engine = Engine.spark()
+    except InputError as error:
+        pytest.skip(f"{error}: DuckDB is not compared with Spark")
+    yield engine
+    engine.connection.disconnect()
+
+
+def test_duckdb_and_spark_agree_on_every_digit(tmp_path: Path, spark: Engine) -> None:
+    kinds = [Kind("chunk-read", GROWTH, 0.4), Kind("shuffle-write", GROWTH, medium="ram")]
+    made = plant(LINKS, kinds, per_bucket=40, even=False)
+    rows = made.latencies.num_rows
+    ratio = numpy.random.default_rng(1).integers(0, 11, rows) / 10
+    latencies = made.latencies.append_column("compute_ratio", pyarrow.array(ratio))
+    parquet.write_table(latencies, tmp_path / "l.parquet")
+    asked = Settings(by=("operation", "compute"), least=5)
+    found = [
+        measure(tmp_path / "l.parquet", samples(made.samples, engine), asked) for engine in (ENGINE, spark)
+    ]
+    assert found[0].counts.equals(found[1].counts)
+    assert json.dumps(tables.described(found[0])) == json.dumps(tables.described(found[1]))
