@@ -103,9 +103,9 @@ def impact(
         str, typer.Option(metavar="TIME", help="Length of the intervals that utilization is of.")
     ] = "30s",
     hot: Annotated[
-        str, typer.Option(metavar="SHARE", help="The utilization at which hotspot-inflation is taken.")
+        str, typer.Option(metavar="PERCENT", help="The utilization at which hotspot-inflation is taken.")
     ] = "75%",
-    bucket: Annotated[str, typer.Option(metavar="SHARE", help="Width of a bucket of utilization.")] = "5%",
+    bucket: Annotated[str, typer.Option(metavar="PERCENT", help="Width of a bucket of utilization.")] = "5%",
     least: Annotated[
         int,
         typer.Option(metavar="N", parser=whole(2, 10**9), help="The fewest latencies of a bucket, from 2."),
@@ -161,11 +161,16 @@ def impact(
     factor at 75 % (Hotspots, section 4).
     """
     from leeward.files import check_file
-    from leeward.impact import measure, pages, tables
+    from leeward.impact import latencies, measure, pages, tables
+    from leeward.impact.operations import rules
 
     asked = _settings(interval, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
-    rules = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
+    operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
     weighed = _weights(weights)
+    # What is soon told is told before telemetry is read.
+    with given_by(operations="--links"):
+        rules(operations)
+    latencies.check(latency)
     if out is not None:
         _check_folder(out, tables.TABLES)
     if report is not None:
@@ -194,7 +199,7 @@ def impact(
         **{name: f"--{name}" for name in ("interval", "by", "weights")},
     }
     with patience("setting latencies beside utilizations"), given_by(**flags):
-        made = measure(latency, samples, asked, operations=rules, stages=stages, weights=weighed)
+        made = measure(latency, samples, asked, operations=operations, stages=stages, weights=weighed)
     if output is Format.json:
         print_json(tables.described(made))
     else:
@@ -290,9 +295,11 @@ def _settings(
 
 
 def _ppm(text: str, flag: str) -> int:
-    """A share, such as `75%` or `0.75`, in millionths."""
-    share = text.strip()
-    return round(_number(share.removesuffix("%"), flag) * (1e4 if share.endswith("%") else 1e6))
+    """A percentage in millionths."""
+    digits = text.strip()
+    if not digits.endswith("%"):
+        raise InputError(flag, None, None, None, f"`{text}`: expected a percentage such as 75%")
+    return round(_number(digits.removesuffix("%"), flag) * 1e4)
 
 
 def _number(text: str, flag: str) -> float:

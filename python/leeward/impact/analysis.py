@@ -19,7 +19,6 @@ from leeward.impact.settings import MILLION, Settings
 from leeward.impact.utilization import Utilization, effective, plain
 from leeward.telemetry import Discards, Samples, windows
 
-
 _UNITS = (1.0, 8.0, 1000.0, 8000.0)
 """By what rates are too great when their unit is wrong: the one that leaves a busy link about half full."""
 

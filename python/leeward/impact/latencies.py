@@ -81,6 +81,17 @@ class Latencies:
     too_fast: int = 0
 
 
+def check(paths: Sequence[str | Path]) -> None:
+    """Checks that files are there and have the columns that they need, without reading their rows.
+
+    Raises:
+        InputError: One is not, or has not.
+    """
+    for path in paths:
+        for file in columns.files(path, "latencies"):
+            _Plan.of(file)
+
+
 def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path) -> Latencies:
     """Reads latencies.
 

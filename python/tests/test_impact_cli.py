@@ -1,0 +1,124 @@
+"""`leeward impact`, as it is called: what it prints, writes and refuses."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GIVEN = (
+    "impact",
+    "--cluster",
+    str(EXAMPLES / "clusters" / "racks.yaml"),
+    "--latency",
+    str(EXAMPLES / "telemetry" / "latencies.csv.gz"),
+    "--telemetry",
+    str(EXAMPLES / "telemetry" / "links.parquet"),
+)
+
+
+def said(shown: subprocess.CompletedProcess[str]) -> list[str]:
+    """The lines on stderr, but for those that say what takes long."""
+    return [line for line in shown.stderr.splitlines() if not line.endswith(" ...")]
+
+
+def test_it_prints_a_table_and_says_what_its_words_mean(run: Run) -> None:
+    shown = run(*GIVEN, "--resamples", "0")
+    assert shown.returncode == 0, shown.stderr
+    header, *rows = shown.stdout.splitlines()
+    assert header.split("  ")[0] == "OPERATION"
+    assert [row.split()[0] for row in rows] == ["chunk-read", "file-read", "file-write"]
+    assert "7,200 of 7,200 latencies have a utilization" in shown.stderr
+    assert "load-tolerance: the utilization at which p95 is" in shown.stderr
+
+
+def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
+    shown = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    of = parquet.read_table(tmp_path / "tables" / "buckets.parquet").to_pylist()
+    buckets = [bucket for curve in told["curves"] for bucket in curve["buckets"]]
+    assert [row["p95_inflation"] for row in of] == [bucket["p95"]["inflation"]["value"] for bucket in buckets]
+    tolerance = parquet.read_table(tmp_path / "tables" / "tolerance.parquet").to_pylist()
+    assert [row["value"] for row in tolerance if row["figure"] == "load-tolerance"] == [
+        one["value"] for curve in told["curves"] for one in curve["load_tolerance"]
+    ]
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 1
+    assert "nan" not in page.lower().replace("<svg", "")
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    ).replace("https://matplotlib.org", "")
+    again = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
+    assert (again.stdout, (tmp_path / "page.html").read_text()) == (shown.stdout, page)
+
+
+def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    shown = run(*GIVEN, "--out", "mine")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: --out: `mine`: holds `letter.txt`")
+    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--hot", "0.75"), "error: --hot: `0.75`: expected a percentage such as 75%"),
+        (("--bucket", "0%"), "error: --bucket: `0%`: expected from 0.1 % to 100 %"),
+        (("--interval", "10"), "error: --interval: `10`: the unit is missing"),
+        (("--factors", "1"), "error: --factors: `1`: expected factors above 1"),
+        (("--factors", "x"), "error: --factors: `x`: expected a number"),
+        (("--by", "rack"), "error: --by: `rack`: expected some of operation, medium"),
+        (("--by", "size"), "error: --by: `size`: latencies have no column `size_bytes`"),
+        (("--sizes", "1MB,1KB"), "error: --sizes: `1e+06,1000`: expected edges"),
+        (("--links", "scan"), "error: --links: `scan`: expected OPERATION=LINKS"),
+        (("--links", "scan=up"), "error: --links: scan: `up`: expected one of src, dst, a colon, and one of"),
+        (("--weights", "PC=1"), "error: --weights: telemetry is not by class of service"),
+        (("--weights", "PC=x"), "error: --weights: PC: `x`: expected a whole number from 1"),
+        (("--class-telemetry", "PC=a.csv"), "error: --class-telemetry: expected it instead of --telemetry"),
+        (("--latency", "none.csv"), "error: none.csv: no such file or folder"),
+        (("--report", "none/page.html"), "error: --report: `none/page.html`: there is no folder"),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_option(run: Run, options: tuple[str, ...], error: str) -> None:
+    shown = run(*GIVEN, *options)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert said(shown)[0].startswith(error)
+    assert "Traceback" not in shown.stderr
+
+
+def test_an_operation_without_a_rule_is_told_with_the_option_that_gives_one(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
+    shown = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
+    known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
+    unknown = "`file-raed`: no rule says which links it crosses"
+    assert said(shown) == [
+        f"error: l.csv: operation: row 0: {unknown}; expected one of {known}",
+        "hint: did you mean `file-read`?",
+        "hint: --links 'file-raed=src:uplink,dst:downlink' gives it a rule",
+    ]
+    given = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:], "--links", "file-raed=src:uplink")
+    assert given.returncode == 0
+    assert "warning: file-raed: no bucket has 100 latencies (the fullest has 1)" in given.stderr
+
+
+def test_each_class_may_have_telemetry_of_its_own(run: Run, tmp_path: Path) -> None:
+    rows = [f"1767225620000,{5 + at},file-read,r0,r1,{name}" for at in range(9) for name in ("PC", "NC")]
+    (tmp_path / "l.csv").write_text("\n".join(["t_ms,latency_ms,operation,src,dst,class", *rows]) + "\n")
+    links = GIVEN[-1]
+    shown = run(
+        *GIVEN[:3], "--latency", "l.csv", "--by", "class", "--least", "2", "-o", "json",
+        "--class-telemetry", f"PC={links}", "--class-telemetry", f"NC={links}", "--weights", "PC=3,NC=1",
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["weights"] == {"PC": 3, "NC": 1}
+    low = {curve["split"]["class"]: curve["buckets"][0]["from"] for curve in told["curves"]}
+    # The same load in both: 4/3 of it for one, four times for the other.
+    assert low["NC"] == pytest.approx(3 * low["PC"], abs=0.15)
