@@ -43,7 +43,9 @@ def draw(axes: "Axes", curves: Sequence[Curve], settings: Settings, percentile: 
         colour, line = COLOURS[at % TOGETHER], LINES[at % len(LINES)]
         axes.plot(middles, values, color=colour, linestyle=line, marker=".", label=curve.name)
         axes.fill_between(middles, lows, highs, color=colour, alpha=0.15, linewidth=0)
-        most = max([most, *(value for value in values if isfinite(value))])
+        top = max((value for value in values if isfinite(value)), default=1.0)
+        # A wide interval must not press all curves to the floor.
+        most = max(most, min(max((high for high in highs if isfinite(high)), default=top), 1.5 * top))
         last = max([last, *middles])
     for factor in settings.factors:
         axes.axhline(factor, color="#444444", linewidth=0.8, linestyle=":")

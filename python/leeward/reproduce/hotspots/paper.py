@@ -23,3 +23,27 @@ CAPACITY_STRETCH = (2.0, 3.0)
 CONSTRAINT_LATENCY = 1.5
 REPLICATION_LATENCY = 2.0
 """Section 3.4: factors in three of the four incidents; degraded reads have none."""
+
+AGGREGATION = {"shuffle-write": 40.0, "shuffle-read": 52.0, "chunk-read": 72.0, "aggregation": 85.0}
+"""Figure 11 and section 4.2: load-tolerance at 1.5x of an aggregation and its parts, in percent."""
+QUERIES = {
+    "shuffle-flush": (70.0, 90.0, 1.67),
+    "materialize": (75.0, None, 1.55),
+    "aggregation": (85.0, None, 1.38),
+    "tpc-ds-q17": (90.0, None, 1.35),
+    "tpc-h-q02": (90.0, None, 1.34),
+    "shuffle": (95.0, None, 1.29),
+    "streaming": (95.0, 95.0, 1.37),
+}
+"""Table 1: load-tolerance at 1.5x and 2x in percent (None: not reached), and hotspot-inflation."""
+FLUSH_RATIO, FLUSH_INFLATION = 0.1, 2.25
+"""Figure 12b: a compute ratio of the shuffle flush, and its hotspot-inflation."""
+FILES = {"file-read": (95.0, 1.5), "file-write": (50.0, 4.0)}
+"""Figure 13 and section 4.3: load-tolerance at 2x in percent, and hotspot-inflation, of HDDs. The
+introduction says that writes reach 2x at 40 %."""
+FILES_NETWORK = 4.0
+"""Figure 13: hotspot-inflation of the network's part of reads."""
+SIZES = {"10kB to 100kB": None, "1MB to 10MB": 50.0}
+"""Figure 21 and appendix B: load-tolerance at 2x of HDD reads by size, in percent."""
+MEDIA = {"ssd": (55.0, 2.5), "ram": (30.0, 3.0)}
+"""Figure 23 and appendix D: load-tolerance at 2x in percent, and hotspot-inflation, of reads."""

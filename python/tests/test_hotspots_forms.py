@@ -1,0 +1,76 @@
+"""Figures of Hotspots' section 4 as forms: what tables say is drawn, beside the paper's values."""
+
+from pathlib import Path
+
+import numpy
+import pyarrow
+import pytest
+from matplotlib import pyplot
+from pyarrow import parquet
+
+import leeward
+from leeward.impact import Settings, measure, tables
+from leeward.impact.planted import Kind, plant
+from leeward.reproduce import drawing
+from leeward.reproduce.hotspots import forms, paper
+from leeward.telemetry import Engine, Samples
+
+GROWTH = [1 + 4 * (at / 19) ** 2 for at in range(20)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Latencies with everything that one of the figures splits by."""
+    cluster = leeward.Cluster("racks: 4\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
+    kinds = [Kind("file-read", GROWTH, 0.3), Kind("file-write", GROWTH, 0.9, medium="ssd")]
+    made = plant(cluster.links(), kinds, per_bucket=120)
+    random = numpy.random.default_rng(1)
+    rows = made.latencies.num_rows
+    latencies = made.latencies.append_column("size_bytes", pyarrow.array(random.choice([5e4, 5e6], rows)))
+    latencies = latencies.append_column("compute_ratio", pyarrow.array(random.choice([0.15, 0.85], rows)))
+    latencies = latencies.append_column("class", pyarrow.array(random.choice(["PC", "NC"], rows)))
+    folder = tmp_path_factory.mktemp("forms")
+    parquet.write_table(latencies, folder / "l.parquet")
+    engine = Engine.duckdb(threads=1)
+    samples = Samples(engine, engine.table(made.samples), cluster.links(), cluster.rack_table(), 30_000)
+    for by in {form.by for form in forms.FORMS.values()}:
+        asked = Settings(by=by, least=10, resamples=0)
+        tables.write_tables(measure(folder / "l.parquet", samples, asked), folder / ",".join(by))
+    return folder
+
+
+@pytest.mark.parametrize("name", forms.FORMS)
+def test_every_form_draws_what_is_in_the_tables_and_says_whose_the_marks_are(folder: Path, name: str) -> None:
+    form = forms.FORMS[name]
+    of = forms.read(folder / ",".join(form.by))
+    with drawing.settings():
+        svg = drawing.saved(form.draw(of))["svg"].decode()
+    assert forms.PRIVATE in svg
+    for kind in {kind for row in of.buckets.select(form.by[:1]).to_pylist() for kind in row.values()}:
+        assert kind in svg
+    assert ("paper: " in svg) == (name != "22")
+    assert not pyplot.get_fignums()
+
+
+def test_a_form_draws_the_curve_of_the_tables(folder: Path) -> None:
+    of = forms.read(folder / "operation")
+    curves = of.curves("network", ("operation",))
+    for points in curves.values():
+        assert [round(across, 3) for across, _ in points] == [2.5 + 5 * at for at in range(20)]
+        assert [up for _, up in points] == pytest.approx(GROWTH, rel=0.005)
+
+
+def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(folder: Path) -> None:
+    of = forms.read(folder / "operation")
+    rows = {row.quantity: row for row in forms.table_1(of)}
+    assert len(rows) == 6
+    # 1 - 0.9 + 0.9 x growth is 1.5 first in [40, 45), and 2 in [55, 60); at 75 % it is 3.24.
+    assert rows["load-tolerance at 1.5x, file-write"].ours == pytest.approx(40)
+    assert rows["load-tolerance at 2x, file-write"].ours == pytest.approx(55)
+    assert rows["hotspot-inflation, file-write"].ours == pytest.approx(0.1 + 0.9 * GROWTH[15], rel=0.005)
+    assert all(row.paper is None for row in rows.values())
+    renamed = of.tolerance.set_column(0, "operation", pyarrow.array(["streaming"] * of.tolerance.num_rows))
+    (row,) = [
+        row for row in forms.table_1(forms.Tables(of.buckets, renamed)) if row.quantity.startswith("hotspot")
+    ]
+    assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], forms.PRIVATE)
