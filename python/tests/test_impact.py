@@ -331,6 +331,8 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
         ),
         (HEADER, [f"{at(20)},5,file-read,r2,r1"], "none of 1 latencies has a utilization: 1 no-telemetry"),
         (HEADER, ["1,2"], "not readable as a table"),
+        (f"{HEADER},t_ms", [f"{CLEAN},1"], "t_ms: there are two columns of this name"),
+        (HEADER.replace("t_ms", "t"), [CLEAN], "a number without a unit; expected a date and time"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_place(
@@ -338,6 +340,25 @@ def test_what_cannot_be_used_is_refused_with_its_place(
 ) -> None:
     with pytest.raises(InputError, match=message):
         measure(write(header, *rows), of_one_link(), FEW)
+
+
+@pytest.mark.parametrize(
+    "kind", [pyarrow.struct([("a", pyarrow.int64())]), pyarrow.binary(), pyarrow.bool_()]
+)
+def test_columns_that_are_neither_numbers_nor_texts_are_refused(tmp_path: Path, kind: Any) -> None:
+    table = {"t_ms": [at(20)], "latency_ms": [5.0], "operation": ["file-read"], "src": pyarrow.nulls(1, kind)}
+    parquet.write_table(pyarrow.table(table), tmp_path / "l.parquet")
+    with pytest.raises(InputError, match=r"^.*: src: `.*`: expected numbers or texts"):
+        measure(tmp_path / "l.parquet", of_one_link(), FEW)
+
+
+@pytest.mark.hypothesis
+@given(st.binary(max_size=200), st.sampled_from(["l.csv", "l.parquet", "l.csv.gz"]))
+def test_any_bytes_are_read_or_refused(tmp_path_factory: Any, drawn: bytes, name: str) -> None:
+    path = tmp_path_factory.mktemp("bytes") / name
+    path.write_bytes(HEADER.encode() + b"\n" + drawn)
+    with pytest.raises(InputError):
+        measure(path, of_one_link(), FEW)
 
 
 def test_no_overlap_tells_both_ranges_and_the_likely_unit(write: Write) -> None:

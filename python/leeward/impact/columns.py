@@ -22,6 +22,8 @@ BATCH = 1 << 17
 """Rows at a time."""
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time."""
+_SHOWN = 160
+"""Letters of a message about a file."""
 _SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
 
@@ -92,9 +94,14 @@ def names(path: Path) -> list[str]:
     """
     with _readable(path):
         if path.suffix == ".parquet":
-            return list(parquet.read_schema(path).names)
-        with _open_csv(path, []) as reader:
-            return list(reader.schema.names)
+            found = list(parquet.read_schema(path).names)
+        else:
+            with _open_csv(path, []) as reader:
+                found = list(reader.schema.names)
+    for at, name in enumerate(found):
+        if name in found[:at]:
+            raise InputError(str(path), None, None, name, "there are two columns of this name")
+    return found
 
 
 def batches(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
@@ -106,11 +113,33 @@ def batches(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
     with _readable(path):
         if path.suffix == ".parquet":
             with parquet.ParquetFile(path) as file:
+                for name in wanted:
+                    kind = file.schema_arrow.field(name).type
+                    if not _plain_enough(kind):
+                        raise InputError(str(path), None, None, name, f"`{kind}`: expected numbers or texts")
                 yield from file.iter_batches(BATCH, columns=list(wanted))
             return
         with _open_csv(path, wanted) as reader:
             for batch in reader:
                 yield batch.select(list(wanted))
+
+
+def _plain_enough(kind: Any) -> bool:
+    """Whether a column of this type is of numbers, times or texts, or of lists of them."""
+    types = pyarrow.types
+    if types.is_dictionary(kind) or types.is_list(kind) or types.is_large_list(kind):
+        return _plain_enough(kind.value_type)
+    tests = (
+        types.is_null,
+        types.is_integer,
+        types.is_floating,
+        types.is_decimal,
+        types.is_timestamp,
+        types.is_date,
+        types.is_string,
+        types.is_large_string,
+    )
+    return any(test(kind) for test in tests)
 
 
 def _open_csv(path: Path, texts: Sequence[str]) -> Any:
@@ -131,7 +160,9 @@ class _readable:  # noqa: N801 (it is used as a function)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
-            why = str(error).splitlines()[0]
+            # Of what is no text at all, a little is shown.
+            why = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
+            why = f"{why[:_SHOWN]}..." if len(why) > _SHOWN else why
             raise InputError(str(self._path), None, None, None, f"not readable as a table: {why}") from None
 
 

@@ -312,10 +312,17 @@ class _Reader:
 
 
 def _check_unit(plan: _Plan, stated: Any) -> None:
-    """Refuses seconds that must be something else, instead of finding nothing at these times."""
-    if plan.time != "t_s":
-        return
-    most = columns.numbers(stated).values.max(initial=0.0)
-    if most > MOST_S:
-        message = f"`{most:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
-        raise InputError(str(plan.file), None, None, "t_s", message)
+    """Refuses times whose unit is not known or cannot be right, instead of finding nothing at these times."""
+    if plan.time == "t_s":
+        most = columns.numbers(stated).values.max(initial=0.0)
+        if most > MOST_S:
+            message = f"`{most:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
+            raise InputError(str(plan.file), None, None, "t_s", message)
+    if plan.time == "t":
+        first = next((value for value in columns.plain(stated).to_pylist() if value is not None), None)
+        try:
+            float(str(first))
+        except ValueError:
+            return
+        message = f"`{first}`: a number without a unit; expected a date and time, or a column t_s or t_ms"
+        raise InputError(str(plan.file), None, None, "t", message)
