@@ -251,12 +251,14 @@ def texts(column: Any) -> Any:
     return compute.if_else(compute.equal(read, ""), None, read)
 
 
-def lists(column: Any) -> list[tuple[str, ...]]:
-    """A column of lists: one in each row of Parquet, or names with spaces between."""
+def lists(column: Any) -> Any:
+    """A column of lists of names as texts with spaces between; one of texts as it is."""
     column = plain(column)
     if pyarrow.types.is_list(column.type) or pyarrow.types.is_large_list(column.type):
-        return [tuple(str(name) for name in row or () if name is not None) for row in column.to_pylist()]
-    return [tuple((row or "").split()) for row in texts(column).to_pylist()]
+        # What is not there in a list is no name.
+        rows = [" ".join(str(name) for name in row or () if name is not None) for row in column.to_pylist()]
+        return pyarrow.array(rows, pyarrow.string())
+    return texts(column)
 
 
 def plain(column: Any) -> Any:

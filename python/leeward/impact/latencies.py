@@ -4,7 +4,7 @@ The files are read a batch at a time, and what is clean goes to Parquet in a fol
 the same whole numbers and no file need fit in memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,9 +16,9 @@ from pyarrow import compute, parquet
 
 from leeward.errors import InputError
 from leeward.impact import columns
-from leeward.impact.bins import MOST, bins
+from leeward.impact.bins import MOST, Whole, bins
 from leeward.impact.columns import Kept
-from leeward.impact.operations import NoLinksError, Places, Rules
+from leeward.impact.operations import ENDS, SIDES, NoLinksError, Places, Rules
 from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards
 
@@ -171,13 +171,36 @@ class _Plan:
         return [self.time, self.latency[0], "operation", *network, *plain]
 
 
+class _Codes:
+    """Numbers for texts, or for what is made of them."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._at: dict[Any, int] = {}
+
+    def of(self, texts: Any, read: Callable[[str], Any]) -> Any:
+        """The number of each text in a column; of nothing, that of an empty one."""
+        coded = compute.fill_null(texts, "").dictionary_encode()
+        numbers = [self._number(read(text)) for text in coded.dictionary.to_pylist()]
+        return numpy.array(numbers, dtype=numpy.int64)[coded.indices.to_numpy()]
+
+    def _number(self, value: Any) -> int:
+        if value not in self._at:
+            self._at[value] = len(self.values)
+            self.values.append(value)
+        return self._at[value]
+
+
 class _Reader:
     """Cleans batches; remembers links of places that it met."""
 
     def __init__(self, made: Latencies, places: Places, rules: Rules) -> None:
         self._made, self._places, self._rules = made, places, rules
         self._routes: dict[tuple[int, ...], int] = {}
-        self._met: dict[tuple[Any, ...], int | NoLinksError] = {}
+        self._met: dict[tuple[int, ...], int | NoLinksError] = {}
+        self._operations, self._names = _Codes(), _Codes()
+        parts = (part for rule in rules.values() for part in rule)
+        self._by_host = any(SIDES[part.side][0] == "host" for part in parts)
 
     def clean(self, plan: _Plan, batch: Any, first: int) -> Any:
         """The clean rows of a batch; the others are counted."""
@@ -256,30 +279,51 @@ class _Reader:
 
     def _crossed(self, plan: _Plan, kept: Kept, operation: Any, column: Mapping[str, Any], first: int) -> Any:
         """The number of each row's links."""
-        nothing: list[tuple[str, ...]] = [()] * len(kept.rows)
-        parts = [
-            columns.lists(column[name]) if name in column else nothing for name in ("src", "dst", "links")
+        rows = len(kept.rows)
+        codes = [self._operations.of(operation, str)]
+        for name in (*ENDS, "links"):
+            texts = columns.lists(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
+            codes.append(self._names.of(texts, _split if name == "links" or self._by_host else self._racks))
+        # Many rows have the same ends; what they cross is found out once.
+        at = numpy.flatnonzero(kept.rows)
+        ends = numpy.stack(codes, axis=1)[at]
+        firsts, which = _distinct(ends)
+        found = [
+            self._route(plan, tuple(kind), first + int(at[row]))
+            for kind, row in zip(ends[firsts].tolist(), firsts, strict=True)
         ]
-        routes = numpy.zeros(len(kept.rows), dtype=numpy.int64)
-        refused: dict[str, list[tuple[int, str]]] = {}
-        for row, key in enumerate(zip(operation.to_pylist(), *parts, strict=True)):
-            if not kept.rows[row]:
-                continue
-            found = self._met.get(key)
-            if found is None:
-                found = self._met[key] = self._resolve(plan, key, first + row)
-            if isinstance(found, NoLinksError):
-                refused.setdefault(found.reason, []).append((row, str(found)))
-            else:
-                routes[row] = found
+        refused: dict[str, list[int]] = {}
+        for kind, one in enumerate(found):
+            if isinstance(one, NoLinksError):
+                refused.setdefault(one.reason, []).append(kind)
         for reason, of in refused.items():
-            kept.rows[[row for row, _ in of]] = False
-            shown = [f"{plan.file} row {first + row}: {why}" for row, why in of[:3]]
-            self._made.discards.count(reason, len(of), *shown)
+            dropped = numpy.isin(which, of)
+            kept.rows[at[dropped]] = False
+            shown = [
+                f"{plan.file} row {first + int(at[row])}: {found[which[row]]}"
+                for row in numpy.flatnonzero(dropped)[:3]
+            ]
+            self._made.discards.count(reason, int(dropped.sum()), *shown)
+        routes = numpy.zeros(rows, dtype=numpy.int64)
+        numbers = [0 if isinstance(one, NoLinksError) else one for one in found]
+        routes[at] = numpy.array(numbers, dtype=numpy.int64)[which]
         return routes
 
-    def _resolve(self, plan: _Plan, key: tuple[Any, ...], row: int) -> int | NoLinksError:
-        operation, src, dst, links = key
+    def _racks(self, text: str) -> tuple[str, ...]:
+        """The racks of hosts: which host it is makes no difference to the links above it."""
+        return self._places.coarse(text.split())
+
+    def _route(self, plan: _Plan, kind: tuple[int, ...], row: int) -> int | NoLinksError:
+        """The number of what operations of this kind and these ends cross, or why it is nothing."""
+        if kind not in self._met:
+            operation = self._operations.values[kind[0]]
+            self._met[kind] = self._resolve(plan, operation, [self._names.values[at] for at in kind[1:]], row)
+        return self._met[kind]
+
+    def _resolve(
+        self, plan: _Plan, operation: str, names: Sequence[tuple[str, ...]], row: int
+    ) -> int | NoLinksError:
+        src, dst, links = names
         if not links and operation not in self._rules:
             message = f"row {row}: `{operation}`: no rule says which links it crosses"
             near = get_close_matches(operation, list(self._rules), 1)
@@ -309,6 +353,20 @@ class _Reader:
         bits = 8.0 * compute.fill_null(size, 0).to_numpy(zero_copy_only=False)
         most = TOO_FAST * numpy.array(capacity or [0], dtype=numpy.float64)[routes] * latency_ns / 1e9
         self._made.too_fast += int(numpy.count_nonzero((bits > most) & kept.rows))
+
+
+def _distinct(rows: Whole) -> tuple[Whole, Whole]:
+    """Where rows that differ are first, and which of these each row is; shape (rows, columns)."""
+    which = numpy.zeros(len(rows), dtype=numpy.int64)
+    for column in rows.T:
+        # What is kept after each column is no more than there are rows, so that no product is too large.
+        _, which = numpy.unique(which * (column.max(initial=0) + 1) + column, return_inverse=True)
+    _, firsts, which = numpy.unique(which, return_index=True, return_inverse=True)
+    return firsts, which
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def _check_unit(plan: _Plan, stated: Any) -> None:

@@ -120,6 +120,10 @@ class Places:
                 )
         return tuple(sorted({self._named[name] for name in links}))
 
+    def coarse(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Racks in the place of hosts, each once and in order; names that are not of this cluster stay."""
+        return tuple(sorted({self._rack.get(name) or name for name in names}))
+
     def crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
         """The links that an operation crosses.
 
