@@ -93,6 +93,12 @@ def test_what_is_wrong_is_told_by_its_option(run: Run, options: tuple[str, ...],
     assert "Traceback" not in shown.stderr
 
 
+def test_telemetry_that_is_not_given_is_asked_for_by_its_option(run: Run) -> None:
+    shown = run(*GIVEN[:5])
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert said(shown)[0].startswith("error: --telemetry: expected ")
+
+
 def test_an_operation_without_a_rule_is_told_with_the_option_that_gives_one(run: Run, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
     shown = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])

@@ -191,7 +191,8 @@ def impact(
     if class_telemetry:
         samples = _by_class(cluster, class_telemetry, **options)
     else:
-        samples = gather(cluster, telemetry, prometheus, **options)
+        with given_by(TELEMETRY="--telemetry"):
+            samples = gather(cluster, telemetry, prometheus, **options)
     flags = {
         "operations": "--links",
         "latency": "--latency",
