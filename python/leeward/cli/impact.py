@@ -133,7 +133,7 @@ def impact(
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of the bootstrap, from 0.")] = 1,
     since: SinceOption = None,
     until: UntilOption = None,
-    map: MapOption = None,  # noqa: A002 (the name of the option)
+    map_file: MapOption = None,
     cadence: CadenceOption = None,
     engine: EngineOption = EngineName.DUCKDB,
     http: HttpOption = None,
@@ -178,7 +178,7 @@ def impact(
     options: dict[str, Any] = {
         "since": since,
         "until": until,
-        "map_file": map,
+        "map_file": map_file,
         "engine": engine,
         "cadence": cadence,
         "http": http,

@@ -54,6 +54,7 @@ UntilOption = Annotated[
 MapOption = Annotated[
     Path | None,
     typer.Option(
+        "--map",
         metavar="FILE",
         parser=place,
         help="Which labels are which links, where no column `link` names them.",
