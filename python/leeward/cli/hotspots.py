@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import given_by, place, whole
+from leeward.cli.options import given_by, milliseconds, place, share, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import (
@@ -163,31 +163,12 @@ def _settings(interval: str, hot: str, coverage: str, bridge: int, ahead: str) -
     flags = {name: f"--{name}" for name in ("interval", "hot", "coverage", "bridge", "ahead")}
     with given_by(**flags):
         return Settings(
-            interval_ms=_ms(interval, "interval"),
-            hot_ppm=round(1e6 * _share(hot, "hot")),
-            coverage=_share(coverage, "coverage"),
+            interval_ms=milliseconds("interval", interval),
+            hot_ppm=round(1e6 * share("hot", hot)),
+            coverage=share("coverage", coverage),
             bridge=bridge,
-            ahead_ms=_ms(ahead, "ahead"),
+            ahead_ms=milliseconds("ahead", ahead),
         )
-
-
-def _ms(text: str, argument: str) -> int:
-    from leeward import _native
-
-    try:
-        return round(1000 * _native.seconds(text))
-    except InputError as error:
-        raise InputError(argument, None, None, None, error.message) from None
-
-
-def _share(text: str, argument: str) -> float:
-    digits = text.strip()
-    try:
-        if not digits.endswith("%"):
-            raise ValueError
-        return float(digits.removesuffix("%")) / 100
-    except ValueError:
-        raise InputError(argument, None, None, None, f"`{text}`: expected a percentage such as 75%") from None
 
 
 def _analyze(samples: "Samples", settings: "Settings", files: dict[str, Path | None]) -> "Analysis":

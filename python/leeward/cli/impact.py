@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import given_by, listed, place, seed, whole
+from leeward.cli.options import given_by, listed, milliseconds, place, seed, share, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.telemetry_options import (
@@ -274,16 +274,16 @@ def _settings(
     resamples: int,
     seed: int,
 ) -> "Settings":
-    from leeward._native import byte_count, seconds
+    from leeward._native import byte_count
     from leeward.impact import Settings
 
     names = ("interval", "hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
     with given_by(**{name: f"--{name}" for name in names}, time="--interval", size="--sizes"):
         of_by = listed(by)
         return Settings(
-            interval_ms=round(1000 * seconds(interval)),
-            bucket_ppm=_ppm(bucket, "--bucket"),
-            hot_ppm=_ppm(hot, "--hot"),
+            interval_ms=milliseconds("interval", interval),
+            bucket_ppm=round(1e6 * share("bucket", bucket)),
+            hot_ppm=round(1e6 * share("hot", hot)),
             least=least,
             factors=tuple(_number(one, "--factors") for one in listed(factors) or ()),
             interpolate=interpolate,
@@ -293,14 +293,6 @@ def _settings(
             resamples=resamples,
             seed=seed,
         )
-
-
-def _ppm(text: str, flag: str) -> int:
-    """A percentage in millionths."""
-    digits = text.strip()
-    if not digits.endswith("%"):
-        raise InputError(flag, None, None, None, f"`{text}`: expected a percentage such as 75%")
-    return round(_number(digits.removesuffix("%"), flag) * 1e4)
 
 
 def _number(text: str, flag: str) -> float:
