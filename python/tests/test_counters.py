@@ -74,7 +74,7 @@ def taken(engine: Engine, folder: Any, planted: list[Planted], width: int | None
         name: [row[2] for row in rows],
     }
     parquet.write_table(pyarrow.table(columns), folder / "a.parquet")
-    (folder / "map.yaml").write_text("links:\n  - {match: {link: (?P<name>.*)}, in: '{name}'}\n")
+    (folder / "map.yaml").write_text("links:\n  - {match: {link: '(?P<name>.*)'}, in: '{name}'}\n")
     return read(CLUSTER, [folder / "a.parquet"], map=folder / "map.yaml", engine=engine, cadence="10s")
 
 
