@@ -1,7 +1,9 @@
 //! What the targets share: a small cluster, and what must hold of anything that a reader accepts or refuses.
 
+use std::io::Cursor;
 use std::sync::LazyLock;
 
+use leeward_capture::{Capture, Places, Settings};
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_simulator::stage::workload::{Loaded, Source};
@@ -70,4 +72,47 @@ pub fn check(read: &Result<Loaded, InputError>) {
 pub fn one_line(error: &InputError) {
     let text = error.to_string();
     assert!(text.len() < 2000 && !text.contains('\n'), "{text}");
+}
+
+/// Reads a capture by address. What comes of it is finite and within the times that files can say.
+pub fn capture(bytes: Vec<u8>) {
+    let mut capture = Capture::new(Settings::default(), Places::addresses());
+    let mut open = match capture.open("file", Cursor::new(bytes)) {
+        Ok(open) => open,
+        Err(error) => return one_line(&error),
+    };
+    loop {
+        match capture.read(&mut open, 1000) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return one_line(&error),
+        }
+    }
+    let matrix = capture.finish();
+    for pair in &matrix.pairs {
+        assert!(pair.cell.standard_error().is_finite());
+        assert!(pair.start_s.abs() <= i64::MAX / 1_000_000_000);
+        assert!(pair.start_s % i64::from(matrix.interval_s) == 0);
+        assert!([pair.source, pair.destination].iter().all(|&place| (place as usize) < matrix.places.len()));
+    }
+}
+
+/// A capture of UDP datagrams to a port, each in an Ethernet frame.
+pub fn captured(port: u16, datagrams: &[&[u8]]) -> Vec<u8> {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
+    for datagram in datagrams {
+        let datagram = &datagram[..datagram.len().min(65_000)];
+        let length = datagram.len() as u16;
+        for word in [1_700_000_000, 0, u32::from(length) + 42, u32::from(length) + 42] {
+            file.extend(u32::to_le_bytes(word));
+        }
+        file.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0]);
+        file.extend((length + 28).to_be_bytes());
+        file.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40]);
+        file.extend(port.to_be_bytes());
+        file.extend((length + 8).to_be_bytes());
+        file.extend([0, 0]);
+        file.extend(*datagram);
+    }
+    file
 }

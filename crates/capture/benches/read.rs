@@ -1,0 +1,118 @@
+//! How fast captures become matrices, on one core, beside reading the same bytes as a plain copy through a buffer of the
+//! same size, and beside a walk over the records that looks at nothing in them.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::hint::black_box;
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+use std::time::Instant;
+
+use leeward_capture::places::Mapping;
+use leeward_capture::{Capture, Content, Places, Settings};
+
+const BYTES: usize = 256 << 20;
+const REPEATS: usize = 5;
+const HOSTS: u32 = 1000;
+/// Records between two looks at the clock of whoever reads.
+const STEP: u64 = 1 << 16;
+
+fn main() {
+    println!("a file of {} MB, {HOSTS} hosts; MB/s of file, the fastest of {REPEATS}\n", BYTES >> 20);
+    println!(
+        "{:>22} {:>8} {:>8} {:>8} {:>10} {:>8} {:>8}",
+        "packets", "copy", "walk", "matrix", "packets/s", "of copy", "of walk"
+    );
+    // The mix has as many packets of each size.
+    for (name, sizes) in
+        [("64 to 1500 bytes", &[64, 594, 1500][..]), ("64 bytes", &[64]), ("1500 bytes", &[1500])]
+    {
+        let (file, packets) = pcap(sizes);
+        let copy = fastest(|| copied(&file));
+        let walk = fastest(|| walked(&file));
+        let matrix = fastest(|| read(&file, packets));
+        let rate = |seconds: f64| file.len() as f64 / 1e6 / seconds;
+        println!(
+            "{name:>22} {:>8.0} {:>8.0} {:>8.0} {:>10.0} {:>8.2} {:>8.2}",
+            rate(copy),
+            rate(walk),
+            rate(matrix),
+            packets as f64 / matrix,
+            copy / matrix,
+            walk / matrix
+        );
+    }
+}
+
+/// Seconds of the fastest run, which others on the machine disturb least.
+fn fastest(mut run: impl FnMut()) -> f64 {
+    let times = (0..REPEATS).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// A capture of UDP packets between hosts, whole, and how many there are.
+fn pcap(sizes: &[usize]) -> (Arc<[u8]>, u64) {
+    let mut file = Vec::with_capacity(BYTES + 2000);
+    file.extend([0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]);
+    file.extend([0; 8]);
+    file.extend([0, 0, 4, 0, 1, 0, 0, 0]);
+    let (mut packets, mut random) = (0, 1_u32);
+    while file.len() < BYTES {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (from, to) = (random >> 8 & 0xffff, random >> 16);
+        let size = sizes[packets as usize % sizes.len()];
+        let head = [
+            1_700_000_000 + packets as u32 / 1_000_000,
+            packets as u32 % 1_000_000,
+            size as u32,
+            size as u32,
+        ];
+        head.iter().for_each(|word| file.extend(word.to_le_bytes()));
+        let start = file.len();
+        file.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0]);
+        file.extend((size as u16 - 14).to_be_bytes());
+        file.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+        for host in [from % HOSTS, to % HOSTS] {
+            file.extend([10, 0, (host >> 8) as u8, host as u8]);
+        }
+        file.extend([0x13, 0x88, 0x13, 0x89]);
+        file.extend((size as u16 - 34).to_be_bytes());
+        file.resize(start + size, 7);
+        packets += 1;
+    }
+    (file.into(), packets)
+}
+
+fn copied(file: &Arc<[u8]>) {
+    let mut reader = Cursor::new(file.clone());
+    let mut buffer = vec![0; 1 << 20];
+    while reader.read(&mut buffer).expect("bytes in memory") > 0 {
+        black_box(&buffer);
+    }
+}
+
+fn walked(file: &[u8]) {
+    let (mut at, mut sum) = (24, 0_u64);
+    while let Some(head) = file.get(at..at + 16) {
+        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
+        sum += u64::from(length);
+        at += 16 + length as usize;
+    }
+    black_box(sum);
+}
+
+fn read(file: &Arc<[u8]>, packets: u64) {
+    let text: String =
+        (0..HOSTS).map(|host| format!("10.0.{}.{} h{host}\n", host >> 8, host & 255)).collect();
+    let mapping = Mapping::of("hosts", &text).expect("a mapping");
+    let settings = Settings { content: Content::Packets, ..Settings::default() };
+    let mut capture = Capture::new(settings, Places::mapped(&mapping, |name| Some(name.to_owned())));
+    let mut open = capture.open("bench", Cursor::new(file.clone())).expect("a capture");
+    while capture.read(&mut open, STEP).expect("a capture") {}
+    let matrix = capture.finish();
+    assert_eq!(matrix.pairs.iter().map(|pair| pair.cell.samples).sum::<u64>(), packets);
+}

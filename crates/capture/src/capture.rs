@@ -1,0 +1,350 @@
+//! From files to a matrix: what each record is, whose its traffic is, and where it is summed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read};
+use std::net::IpAddr;
+
+use foldhash::fast::FixedState;
+use leeward_fabric::input::InputError;
+
+use crate::discards::{Discards, Reason};
+use crate::exports::{Arrival, Counter, Exporter, Exports, Found, PORTS};
+use crate::flow::{Flow, Size};
+use crate::frames::{Frame, Frames, Record, Refusal};
+use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
+use crate::packet::{Datagram, Packet};
+use crate::places::Places;
+
+/// What the packets of a capture are to this.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Content {
+    /// What the first IP packet of a file says: an exported datagram makes all of them exports.
+    #[default]
+    Auto,
+    /// Traffic: each packet counts.
+    Packets,
+    /// Datagrams of sFlow, NetFlow or IPFIX: what is told in them counts, and they do not.
+    Exports,
+}
+
+impl Content {
+    /// All of them.
+    pub const ALL: [Content; 3] = [Content::Auto, Content::Packets, Content::Exports];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Content::Auto => "auto",
+            Content::Packets => "packets",
+            Content::Exports => "exports",
+        }
+    }
+
+    /// The content of that name.
+    pub fn named(name: &str) -> Option<Content> {
+        Content::ALL.into_iter().find(|content| content.name() == name)
+    }
+}
+
+/// How captures are read.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The length of an interval.
+    pub interval_s: u32,
+    /// Which bytes count.
+    pub size: Size,
+    /// What captured packets are.
+    pub content: Content,
+    /// More ports that datagrams of exports are sent to, beside 6343, 2055 and 4739.
+    pub ports: Vec<u16>,
+    /// How many packets each seen one stands for where nothing tells.
+    pub sampling: Option<u32>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            interval_s: 3600,
+            size: Size::default(),
+            content: Content::default(),
+            ports: Vec::new(),
+            sampling: None,
+        }
+    }
+}
+
+/// Addresses that belong nowhere and are remembered; beyond twice as many, those of the fewest bytes are forgotten.
+const MOST_UNKNOWN: usize = 50_000;
+/// Agents and exporters that are told apart.
+const MOST_SOURCES: usize = 10_000;
+/// Readings of counters that are kept.
+const MOST_COUNTERS: usize = 20_000_000;
+
+/// Reads files into one matrix.
+pub struct Capture {
+    settings: Settings,
+    exports: Exports,
+    taken: Taken,
+    counters: Vec<Counter>,
+    discards: Discards,
+}
+
+/// What the flows of all files came to.
+struct Taken {
+    places: Places,
+    sums: Sums,
+    sources: BTreeMap<(&'static str, String), Source>,
+    exporters: HashMap<Exporter, Source, FixedState>,
+    unknown: HashMap<IpAddr, u128, FixedState>,
+}
+
+/// A file that is being read.
+pub struct Open {
+    name: String,
+    frames: Frames,
+    content: Content,
+    /// Records so far.
+    records: u64,
+    packets: Source,
+}
+
+impl Open {
+    /// Bytes of it that were read; of what is compressed, those that came out.
+    pub fn passed(&self) -> u64 {
+        self.frames.passed()
+    }
+}
+
+impl Capture {
+    /// Begins a matrix.
+    pub fn new(settings: Settings, places: Places) -> Capture {
+        let exports = Exports::new(settings.size, settings.sampling);
+        let taken = Taken {
+            places,
+            sums: Sums::new(settings.interval_s),
+            sources: BTreeMap::new(),
+            exporters: HashMap::default(),
+            unknown: HashMap::default(),
+        };
+        Capture { settings, exports, taken, counters: Vec::new(), discards: Discards::default() }
+    }
+
+    /// Opens a file: pcap, pcapng, or IPFIX messages, plain or gzip. What it is, its content says.
+    pub fn open(&self, name: &str, reader: impl Read + 'static) -> Result<Open, InputError> {
+        let frames = Frames::open(reader).map_err(|refusal| {
+            let message = match refusal {
+                Refusal::Broken(error) => error.to_string(),
+                Refusal::Empty => "the file is empty".into(),
+                Refusal::Unknown([a, b, c, d]) => format!(
+                    "it begins with {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
+                ),
+            };
+            InputError::new(name, message)
+        })?;
+        let content = if frames.are_messages() { Content::Exports } else { self.settings.content };
+        let packets = Source { protocol: "packets", name: name.to_owned(), ..Source::default() };
+        Ok(Open { name: name.to_owned(), frames, content, records: 0, packets })
+    }
+
+    /// Reads up to `records` more of a file; `false` after the last.
+    pub fn read(&mut self, open: &mut Open, records: u64) -> Result<bool, InputError> {
+        let broken = |name: &str, error: io::Error| InputError::new(name, error);
+        for _ in 0..records {
+            match open.frames.next(&mut self.discards) {
+                Ok(Some(Record::Frame(frame))) => {
+                    open.records += 1;
+                    // What the first IP packet is decides.
+                    if open.content == Content::Auto {
+                        open.content = auto(&frame, &self.settings.ports);
+                    }
+                    if open.content == Content::Exports {
+                        self.exported(&frame, open.records);
+                    } else {
+                        self.packet(&frame, open.records, &mut open.packets);
+                    }
+                }
+                Ok(Some(Record::Message(message))) => {
+                    open.records += 1;
+                    let arrival = Arrival { from: None, time_ns: None, record: open.records };
+                    self.datagram(message, arrival);
+                }
+                Ok(None) => {
+                    let packets = std::mem::take(&mut open.packets);
+                    if packets.flows > 0 {
+                        add(
+                            self.taken.sources.entry((packets.protocol, packets.name.clone())).or_default(),
+                            packets,
+                        );
+                    }
+                    return Ok(false);
+                }
+                Err(error) => return Err(broken(&open.name, error)),
+            }
+        }
+        if self.taken.sums.is_full() || self.counters.len() > MOST_COUNTERS {
+            let message = format!(
+                "more than {MOST_CELLS} pairs and intervals: a longer interval or a coarser kind of place has fewer"
+            );
+            return Err(InputError::new(&open.name, message));
+        }
+        Ok(true)
+    }
+
+    /// What all files came to.
+    pub fn finish(mut self) -> Matrix {
+        self.exports.finish(&mut self.discards);
+        let Taken { places, sums, mut sources, exporters, unknown } = self.taken;
+        for (exporter, source) in exporters {
+            let name = exporter.address.map_or("a file".into(), |address| address.to_string());
+            let source = Source { protocol: exporter.protocol, name: name.clone(), ..source };
+            add(sources.entry((exporter.protocol, name)).or_default(), source);
+        }
+        let mut unknown: Vec<(IpAddr, u128)> = unknown.into_iter().collect();
+        unknown.sort_unstable_by_key(|&(address, bytes)| (std::cmp::Reverse(bytes), address));
+        unknown.truncate(MOST_UNKNOWN);
+        let names = places.names().to_vec();
+        Matrix {
+            pairs: sums.pairs(&names),
+            places: names,
+            interval_s: self.settings.interval_s,
+            sources: sources.into_values().collect(),
+            unknown,
+            discards: self.discards,
+            counters: self.counters,
+        }
+    }
+
+    /// Counts a packet.
+    fn packet(&mut self, frame: &Frame<'_>, record: u64, source: &mut Source) {
+        let packet = match Packet::read(frame.link_type, frame.data, frame.length) {
+            Ok(packet) => packet,
+            Err(refused) => {
+                self.discards
+                    .count(refused.reason, &refused.detail, frame.length, || format!("packet {record}"));
+                return;
+            }
+        };
+        let flow = Flow {
+            start_ns: frame.time_ns,
+            end_ns: frame.time_ns,
+            source: packet.source,
+            destination: packet.destination,
+            ports: packet.ports,
+            bytes: self.settings.size.of(frame.length, packet.ip_bytes),
+            packets: 1,
+            rate: self.settings.sampling.unwrap_or(1),
+        };
+        source.flows += 1;
+        source.bytes += u128::from(flow.bytes) * u128::from(flow.rate);
+        self.taken.take(&flow, packet.fragment, &mut self.discards);
+    }
+
+    /// Reads a packet as a datagram of exports.
+    fn exported(&mut self, frame: &Frame<'_>, record: u64) {
+        let mut refuse = |reason, detail: &str| {
+            self.discards.count(reason, detail, frame.length, || format!("packet {record}"))
+        };
+        let packet = match Packet::read(frame.link_type, frame.data, frame.length) {
+            Ok(packet) => packet,
+            Err(refused) => return refuse(refused.reason, &refused.detail),
+        };
+        let Some((from, _)) = packet.ports.filter(|&(_, to)| is_port(to, &self.settings.ports)) else {
+            let reason = if packet.fragment { Reason::Fragment } else { Reason::NotAnExport };
+            return refuse(reason, "");
+        };
+        match packet.datagram() {
+            Datagram::Whole(datagram) => {
+                let from = Some((packet.source, from));
+                self.datagram(datagram, Arrival { from, time_ns: Some(frame.time_ns), record });
+            }
+            Datagram::CutOff => refuse(Reason::CutOffDatagram, ""),
+            Datagram::Fragment => refuse(Reason::Fragment, ""),
+            Datagram::Other => refuse(Reason::NotAnExport, ""),
+        }
+    }
+
+    fn datagram(&mut self, datagram: &[u8], arrival: Arrival) {
+        let taken = &mut self.taken;
+        let mut flow = |flow: &Flow, exporter: Exporter, discards: &mut Discards| {
+            taken.saw(exporter, flow);
+            taken.take(flow, false, discards);
+        };
+        let mut found = Found { flow: &mut flow, counters: &mut self.counters, discards: &mut self.discards };
+        self.exports.read(datagram, arrival, &mut found);
+    }
+}
+
+impl Taken {
+    /// Counts a flow between its places.
+    fn take(&mut self, flow: &Flow, fragment: bool, discards: &mut Discards) {
+        let ends = (flow.source, flow.destination);
+        let (source, destination) = match self.places.of(ends, flow.ports) {
+            (Some(source), Some(destination)) => (source, destination),
+            found => {
+                let scaled = u128::from(flow.bytes) * u128::from(flow.rate);
+                let bytes = u64::try_from(scaled).unwrap_or(u64::MAX);
+                let example = || format!("{} to {}", flow.source, flow.destination);
+                if fragment && self.places.need_ports() && flow.ports.is_none() {
+                    return discards.count(Reason::Fragment, "", bytes, example);
+                }
+                let detail = match found {
+                    (_, None) if flow.destination.is_multicast() => "multicast",
+                    (_, None) if flow.destination == std::net::Ipv4Addr::BROADCAST => "broadcast",
+                    (None, None) => "both ends",
+                    (None, _) => "source",
+                    (_, None) => "destination",
+                    _ => "",
+                };
+                discards.count(Reason::NoPlace, detail, bytes, example);
+                for (address, place) in [(flow.source, found.0), (flow.destination, found.1)] {
+                    if place.is_none() {
+                        self.unknown(address, scaled);
+                    }
+                }
+                return;
+            }
+        };
+        if !self.sums.add(flow, source, destination) {
+            let example = || format!("{} to {}", flow.source, flow.destination);
+            discards.count(Reason::NotPlausible, "time", flow.bytes, example);
+        }
+    }
+
+    fn saw(&mut self, exporter: Exporter, flow: &Flow) {
+        let room = self.exporters.len() < MOST_SOURCES || self.exporters.contains_key(&exporter);
+        let exporter = if room { exporter } else { Exporter { address: None, ..exporter } };
+        let source = self.exporters.entry(exporter).or_default();
+        source.flows += 1;
+        source.bytes += u128::from(flow.bytes) * u128::from(flow.rate);
+    }
+
+    fn unknown(&mut self, address: IpAddr, bytes: u128) {
+        *self.unknown.entry(address).or_default() += bytes;
+        if self.unknown.len() >= 2 * MOST_UNKNOWN {
+            let mut all: Vec<(IpAddr, u128)> = self.unknown.drain().collect();
+            all.sort_unstable_by_key(|&(address, bytes)| (std::cmp::Reverse(bytes), address));
+            self.unknown.extend(all.into_iter().take(MOST_UNKNOWN));
+        }
+    }
+}
+
+fn add(to: &mut Source, from: Source) {
+    let (flows, bytes) = (to.flows + from.flows, to.bytes + from.bytes);
+    *to = Source { flows, bytes, ..from };
+}
+
+/// What a file holds, by one of its packets; `Auto` if it does not tell.
+fn auto(frame: &Frame<'_>, ports: &[u16]) -> Content {
+    let Ok(packet) = Packet::read(frame.link_type, frame.data, frame.length) else { return Content::Auto };
+    let exported = packet.ports.is_some_and(|(_, to)| is_port(to, ports))
+        && match packet.datagram() {
+            Datagram::Whole(datagram) => matches!(datagram, [0, 0, 0, 5, ..] | [0, 5 | 9 | 10, ..]),
+            Datagram::CutOff => true,
+            Datagram::Fragment | Datagram::Other => false,
+        };
+    if exported { Content::Exports } else { Content::Packets }
+}
+
+fn is_port(port: u16, more: &[u16]) -> bool {
+    PORTS.contains(&port) || more.contains(&port)
+}

@@ -1,0 +1,124 @@
+//! What was not counted, or counted with a doubt, by reason. Nothing is dropped without being here.
+
+use std::collections::BTreeMap;
+
+macro_rules! reasons {
+    ($($reason:ident, $name:literal, $kept:literal, $meaning:literal;)*) => {
+        /// Why something was not counted, or was with a doubt.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Reason {
+            $(#[doc = $meaning] $reason,)*
+        }
+
+        impl Reason {
+            /// All of them.
+            pub const ALL: &[Reason] = &[$(Reason::$reason),*];
+
+            /// Its name in reports.
+            pub fn name(self) -> &'static str {
+                match self { $(Reason::$reason => $name,)* }
+            }
+
+            /// Whether what it is about was counted all the same.
+            pub fn kept(self) -> bool {
+                match self { $(Reason::$reason => $kept,)* }
+            }
+
+            /// What it means, in a line.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Reason::$reason => $meaning,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    CutOffRecord, "cut-off-record", false, "the file ends inside a record: the capture was cut off";
+    BrokenRecord, "broken-record", false, "a record that no reader could make sense of; the rest of the file is lost with it";
+    BrokenBlock, "broken-block", false, "a block of a pcapng file that contradicts itself";
+    NoInterface, "no-interface", false, "a packet of an interface that the pcapng file does not describe";
+    NoTime, "no-time", false, "a packet without a time that it could be placed at";
+    UnknownLinkType, "unknown-link-type", false, "packets of a link layer that is not read";
+    CutOffHeader, "cut-off-header", false, "too few bytes of the packet were captured to know its addresses";
+    NotIp, "not-ip", false, "frames of other protocols than IP, by their EtherType";
+    BrokenIp, "broken-ip", false, "an IP header that contradicts itself";
+    NotAnExport, "not-an-export", false, "packets beside the exported datagrams";
+    Fragment, "fragment", false, "a part of a fragmented datagram of exports, or a fragment without ports where services are told by ports";
+    CutOffDatagram, "cut-off-datagram", false, "an exported datagram that was not captured whole";
+    BrokenDatagram, "broken-datagram", false, "an exported datagram that contradicts itself, or the rest of one";
+    UnknownVersion, "unknown-version", false, "a datagram of another version or protocol than sFlow 5, NetFlow 5 and 9, and IPFIX";
+    UnknownSample, "unknown-sample", false, "sFlow samples and records of a kind that is not read";
+    NoHeader, "no-header", false, "sFlow samples that hold no header or addresses of the packet";
+    NoTemplate, "no-template", false, "sets of records whose template never came";
+    NoAddresses, "no-addresses", false, "exported records without the addresses of both ends";
+    NoBytes, "no-bytes", false, "exported records that do not count bytes and packets of their own time";
+    NotPlausible, "not-plausible", false, "records of more bytes, or a longer time, than there can be";
+    TooManyExporters, "too-many-exporters", false, "datagrams of more exporters than are kept apart";
+    NoPlace, "no-place", false, "traffic of addresses that belong to no host, rack or service of the mapping";
+    NoRate, "no-rate", true, "exported records whose sampling rate nothing told: counted as if every packet had been seen";
+    LateRate, "late-rate", true, "exported records that came before their exporter told its sampling rate, and were counted without it";
+    NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
+}
+
+/// Kinds of one reason that are told apart; what comes later is counted together.
+const MOST_DETAILS: usize = 64;
+/// Examples of each kind.
+const EXAMPLES: usize = 3;
+
+/// How often something happened, how many bytes it was, and the first few times.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Discard {
+    /// How often.
+    pub count: u64,
+    /// Bytes of traffic or of the file, as far as they are known.
+    pub bytes: u64,
+    /// Where, the first few times.
+    pub examples: Vec<String>,
+}
+
+/// All that was not counted, or counted with a doubt.
+#[derive(Clone, Default, Debug)]
+pub struct Discards {
+    kinds: BTreeMap<(Reason, String), Discard>,
+    details: BTreeMap<Reason, usize>,
+}
+
+impl Discards {
+    /// Counts something. `detail` tells kinds of one reason apart (an EtherType, a link type) and may be empty.
+    pub fn count(&mut self, reason: Reason, detail: &str, bytes: u64, example: impl FnOnce() -> String) {
+        let mut key = (reason, detail.to_owned());
+        if !self.kinds.contains_key(&key) {
+            let details = self.details.entry(reason).or_default();
+            if *details >= MOST_DETAILS && !detail.is_empty() {
+                key.1 = "others".into();
+            } else {
+                *details += 1;
+            }
+        }
+        let discard = self.kinds.entry(key).or_default();
+        discard.count += 1;
+        discard.bytes = discard.bytes.saturating_add(bytes);
+        if discard.examples.len() < EXAMPLES {
+            discard.examples.push(example());
+        }
+    }
+
+    /// Counts something more than once, without an example of its own.
+    pub(crate) fn count_many(&mut self, reason: Reason, count: u64, example: impl FnOnce() -> String) {
+        if count > 0 {
+            self.count(reason, "", 0, example);
+            let discard = self.kinds.entry((reason, String::new())).or_default();
+            discard.count += count - 1;
+        }
+    }
+
+    /// Each reason and kind of it, in order, with what was counted.
+    pub fn iter(&self) -> impl Iterator<Item = (Reason, &str, &Discard)> {
+        self.kinds.iter().map(|((reason, detail), discard)| (*reason, detail.as_str(), discard))
+    }
+
+    /// How often one reason was counted.
+    pub fn of(&self, reason: Reason) -> u64 {
+        self.iter().filter(|(found, _, _)| *found == reason).map(|(_, _, discard)| discard.count).sum()
+    }
+}

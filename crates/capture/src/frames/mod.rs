@@ -1,0 +1,132 @@
+//! Files as frames: pcap and pcapng, told apart by their first bytes, and files of IPFIX messages (RFC 5655).
+
+mod ipfix;
+mod pcap;
+mod pcapng;
+mod window;
+
+use std::io::{self, Read};
+
+pub use window::Window;
+
+use crate::discards::{Discards, Reason};
+
+/// What the next record of a file is.
+pub enum Record<'a> {
+    /// A frame.
+    Frame(Frame<'a>),
+    /// An IPFIX message.
+    Message(&'a [u8]),
+}
+
+/// A frame as it was captured.
+pub struct Frame<'a> {
+    /// In nanoseconds since 1970.
+    pub time_ns: i64,
+    /// What the first header is, as numbered by tcpdump.org.
+    pub link_type: u32,
+    /// What was captured of it.
+    pub data: &'a [u8],
+    /// Its length on the wire.
+    pub length: u64,
+}
+
+/// The records of a file.
+pub struct Frames {
+    window: Window,
+    format: Format,
+}
+
+enum Format {
+    Pcap(pcap::Pcap),
+    PcapNg(pcapng::PcapNg),
+    Ipfix,
+}
+
+/// Why a file cannot be read at all.
+pub enum Refusal {
+    Broken(io::Error),
+    Empty,
+    /// Its first bytes, which no format begins with.
+    Unknown([u8; 4]),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        Refusal::Broken(error)
+    }
+}
+
+impl Frames {
+    /// Opens a file, plain or gzip, by its content.
+    pub fn open(reader: impl Read + 'static) -> Result<Frames, Refusal> {
+        let mut window = Window::open(reader)?;
+        if !window.reach(4)? {
+            return Err(if window.bytes().is_empty() {
+                Refusal::Empty
+            } else {
+                Refusal::Unknown(first(&window))
+            });
+        }
+        let magic = first(&window);
+        let format = match magic {
+            pcapng::MAGIC => Format::PcapNg(pcapng::PcapNg::default()),
+            [0, 10, ..] => Format::Ipfix,
+            _ if window.reach(pcap::HEADER)? => {
+                let header = pcap::Pcap::open(window.bytes()).ok_or(Refusal::Unknown(magic))?;
+                window.pass(pcap::HEADER);
+                Format::Pcap(header)
+            }
+            _ => return Err(Refusal::Unknown(magic)),
+        };
+        Ok(Frames { window, format })
+    }
+
+    /// Whether these are IPFIX messages and not frames.
+    pub fn are_messages(&self) -> bool {
+        matches!(self.format, Format::Ipfix)
+    }
+
+    /// Bytes of the file that were read.
+    pub fn passed(&self) -> u64 {
+        self.window.passed()
+    }
+
+    /// The next record, or `None` after the last.
+    pub fn next(&mut self, discards: &mut Discards) -> io::Result<Option<Record<'_>>> {
+        let window = &mut self.window;
+        match &mut self.format {
+            Format::Pcap(pcap) => Ok(pcap.next(window, discards)?.map(Record::Frame)),
+            Format::PcapNg(pcapng) => Ok(pcapng.next(window, discards)?.map(Record::Frame)),
+            Format::Ipfix => Ok(ipfix::next(window, discards)?.map(Record::Message)),
+        }
+    }
+}
+
+fn first(window: &Window) -> [u8; 4] {
+    let mut first = [0; 4];
+    for (to, from) in first.iter_mut().zip(window.bytes()) {
+        *to = *from;
+    }
+    first
+}
+
+/// Counts what is left of a file that ends inside a record, and passes it.
+fn cut_off(window: &mut Window, discards: &mut Discards) {
+    let (at, left) = (window.passed(), window.bytes().len());
+    if left > 0 || window.is_cut_off() {
+        discards.count(Reason::CutOffRecord, "", left as u64, || format!("byte {at}: {left} bytes are left"));
+        window.pass(left);
+    }
+}
+
+/// Counts a record that cannot be right, and passes the rest of the file: there is no telling where the next begins.
+fn broken(window: &mut Window, discards: &mut Discards, why: impl FnOnce() -> String) -> io::Result<()> {
+    let at = window.passed();
+    while window.reach(1)? {
+        window.pass(window.bytes().len());
+    }
+    let lost = window.passed() - at;
+    discards.count(Reason::BrokenRecord, "", lost, || format!("byte {at}: {}; {lost} bytes are lost", why()));
+    Ok(())
+}

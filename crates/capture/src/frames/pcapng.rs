@@ -1,0 +1,185 @@
+//! pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, with several interfaces each.
+
+use std::io;
+
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{Block, InterfaceDescriptionBlock, OptionCode, parse_block_be, parse_block_le};
+
+use super::window::LONGEST;
+use super::{Frame, Window, broken, cut_off};
+use crate::discards::{Discards, Reason};
+
+/// What a section begins with, in both byte orders alike.
+pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+const BIG_ENDIAN: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
+/// The block of a packet that pcapng had before the enhanced one.
+const OBSOLETE_PACKET: u32 = 2;
+/// Interfaces of a section.
+const MOST_INTERFACES: usize = 100_000;
+const NANOS: i128 = 1_000_000_000;
+
+#[derive(Default)]
+pub struct PcapNg {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link_type: u32,
+    /// Units of time in a second; `None` if that cannot be written down.
+    resolution: Option<u64>,
+    offset_s: i64,
+}
+
+/// Where in a block the data of a packet is, and what is said of it.
+struct Packet {
+    time_ns: Option<i64>,
+    link_type: u32,
+    data: std::ops::Range<usize>,
+    length: u64,
+}
+
+impl PcapNg {
+    pub fn next<'a>(
+        &mut self,
+        window: &'a mut Window,
+        discards: &mut Discards,
+    ) -> io::Result<Option<Frame<'a>>> {
+        loop {
+            if !window.reach(12)? {
+                cut_off(window, discards);
+                return Ok(None);
+            }
+            let head = window.bytes();
+            if head[..4] == MAGIC {
+                self.big_endian = head[8..12] == BIG_ENDIAN;
+            }
+            let length = self.word(&head[4..8]) as usize;
+            if !(12..=LONGEST).contains(&length) {
+                broken(window, discards, || format!("a block of {length} bytes"))?;
+                return Ok(None);
+            }
+            if !window.reach(length)? {
+                cut_off(window, discards);
+                return Ok(None);
+            }
+            let at = window.passed();
+            let Some(packet) = self.read(&window.bytes()[..length], at, discards) else {
+                window.pass(length);
+                continue;
+            };
+            let bytes = packet.data.len() as u64;
+            let Some(time_ns) = packet.time_ns else {
+                discards.count(Reason::NoTime, "", packet.length, || format!("byte {at}: {bytes} bytes"));
+                window.pass(length);
+                continue;
+            };
+            let block = window.pass(length);
+            let (link_type, length) = (packet.link_type, packet.length);
+            return Ok(Some(Frame { time_ns, link_type, data: &block[packet.data], length }));
+        }
+    }
+
+    /// Takes in a whole block; gives the packet in it, if it has one.
+    fn read(&mut self, bytes: &[u8], at: u64, discards: &mut Discards) -> Option<Packet> {
+        let parse = if self.big_endian { parse_block_be } else { parse_block_le };
+        let Ok((_, block)) = parse(bytes) else {
+            let kind = self.word(&bytes[..4]);
+            discards.count(Reason::BrokenBlock, "", bytes.len() as u64, || {
+                format!("byte {at}: block type {kind}")
+            });
+            return None;
+        };
+        match block {
+            Block::SectionHeader(_) => self.interfaces.clear(),
+            Block::InterfaceDescription(described) if self.interfaces.len() < MOST_INTERFACES => {
+                self.interfaces.push(self.interface(&described));
+            }
+            Block::EnhancedPacket(packet) => {
+                let Some(interface) = self.interfaces.get(packet.if_id as usize) else {
+                    return self.no_interface(packet.if_id, packet.origlen, at, discards);
+                };
+                let time = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let length = u64::from(packet.origlen.max(packet.caplen));
+                let data = inside(bytes, packet.packet_data());
+                return Some(Packet {
+                    time_ns: interface.time_ns(time),
+                    link_type: interface.link_type,
+                    data,
+                    length,
+                });
+            }
+            Block::SimplePacket(packet) => {
+                let Some(interface) = self.interfaces.first() else {
+                    return self.no_interface(0, packet.origlen, at, discards);
+                };
+                let (link_type, length) = (interface.link_type, u64::from(packet.origlen));
+                return Some(Packet {
+                    time_ns: None,
+                    link_type,
+                    data: inside(bytes, packet.packet_data()),
+                    length,
+                });
+            }
+            Block::Unknown(_) if self.word(&bytes[..4]) == OBSOLETE_PACKET => {
+                discards.count(Reason::BrokenBlock, "obsolete packet block", bytes.len() as u64, || {
+                    format!("byte {at}")
+                });
+            }
+            // Names, statistics, secrets: nothing that was sent.
+            _ => {}
+        }
+        None
+    }
+
+    fn no_interface(&self, id: u32, length: u32, at: u64, discards: &mut Discards) -> Option<Packet> {
+        discards.count(Reason::NoInterface, "", length.into(), || format!("byte {at}: interface {id}"));
+        None
+    }
+
+    /// How an interface counts time. The library reads offsets in little-endian only and refuses powers of two.
+    fn interface(&self, described: &InterfaceDescriptionBlock<'_>) -> Interface {
+        let (mut resolution, mut offset_s) = (Some(1_000_000), 0);
+        for option in &described.options {
+            match (option.code, option.as_bytes()) {
+                (OptionCode::IfTsresol, Ok(&[power])) => {
+                    let (base, power) = (if power & 0x80 == 0 { 10_u64 } else { 2 }, u32::from(power & 0x7f));
+                    resolution = base.checked_pow(power);
+                }
+                (OptionCode::IfTsoffset, Ok(value)) => {
+                    if let Ok(value) = <[u8; 8]>::try_from(value) {
+                        offset_s = if self.big_endian {
+                            i64::from_be_bytes(value)
+                        } else {
+                            i64::from_le_bytes(value)
+                        };
+                    }
+                }
+                _ => {}
+            }
+        }
+        Interface { link_type: described.linktype.0 as u32, resolution, offset_s }
+    }
+
+    fn word(&self, bytes: &[u8]) -> u32 {
+        let word = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if self.big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    }
+}
+
+impl Interface {
+    fn time_ns(&self, time: u64) -> Option<i64> {
+        let resolution = i128::from(self.resolution?);
+        let time = i128::from(time);
+        // Whole seconds apart: a resolution of 2^-63 times 10^9 leaves no room in 64 bits.
+        let ns = time / resolution * NANOS + time % resolution * NANOS / resolution;
+        i64::try_from(ns + i128::from(self.offset_s) * NANOS).ok()
+    }
+}
+
+/// Where `part` lies in the `whole` that it was taken from.
+fn inside(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
+    let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize).min(whole.len());
+    start..(start + part.len()).min(whole.len())
+}

@@ -1,0 +1,172 @@
+//! Bytes by interval and pair of places, with the error that sampling leaves.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use foldhash::fast::FixedState;
+
+use crate::discards::Discards;
+use crate::exports::Counter;
+use crate::flow::Flow;
+use crate::places::PlaceId;
+
+/// Cells that a matrix may have.
+pub const MOST_CELLS: usize = 20_000_000;
+/// Intervals that one record may cover.
+pub const MOST_INTERVALS: i64 = 4096;
+const SECOND: i64 = 1_000_000_000;
+
+/// What a pair sent in an interval.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Cell {
+    /// Bytes, scaled by the sampling rate.
+    pub bytes: u128,
+    /// Packets, scaled by the sampling rate.
+    pub packets: u128,
+    /// Packets that were seen.
+    pub samples: u64,
+    /// Of the bytes, from sampling.
+    variance: f64,
+}
+
+impl Cell {
+    /// The standard error of the bytes; 0 where every packet was seen.
+    ///
+    /// Each packet is taken with probability 1/N, whatever becomes of the others, so that the bytes of the sampled
+    /// ones times N are right in the mean with a variance of (N - 1) Σ L² over all packets of lengths L, which
+    /// N (N - 1) Σ L² over the sampled ones estimates (Horvitz and Thompson). With packets alike and N large it is
+    /// the published one: bytes √(1/n) of n samples, 196 √(1/n) % at 95 %. Within one exported record, packets are
+    /// taken to be alike.
+    pub fn standard_error(&self) -> f64 {
+        self.variance.sqrt()
+    }
+}
+
+/// A cell with where it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pair {
+    /// When the interval begins, in seconds since 1970: a multiple of its length.
+    pub start_s: i64,
+    /// The place that sent, by its number in [`Matrix::places`].
+    pub source: PlaceId,
+    /// The place that it was for.
+    pub destination: PlaceId,
+    /// What was sent.
+    pub cell: Cell,
+}
+
+/// Who saw traffic: a captured file, an sFlow agent, an exporter.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Source {
+    /// `packets`, `sflow`, `netflow 5`, `netflow 9` or `ipfix`.
+    pub protocol: &'static str,
+    /// The file or the address.
+    pub name: String,
+    /// Packets or records it gave, of places known or not.
+    pub flows: u64,
+    /// Their bytes, scaled.
+    pub bytes: u128,
+}
+
+/// All that came of one or more files.
+pub struct Matrix {
+    /// The names of places.
+    pub places: Vec<String>,
+    /// The length of an interval.
+    pub interval_s: u32,
+    /// The cells, by time, then by the names of places.
+    pub pairs: Vec<Pair>,
+    /// Who saw it. Traffic that two of them saw is counted twice.
+    pub sources: Vec<Source>,
+    /// Addresses that belong nowhere, with their bytes, the most first.
+    pub unknown: Vec<(IpAddr, u128)>,
+    /// What was not counted, or with a doubt.
+    pub discards: Discards,
+    /// Counters of interfaces that sFlow agents sent, in order of arrival.
+    pub counters: Vec<Counter>,
+}
+
+/// Sums flows.
+pub struct Sums {
+    interval_ns: i64,
+    cells: HashMap<(i64, PlaceId, PlaceId), Cell, FixedState>,
+}
+
+impl Sums {
+    pub fn new(interval_s: u32) -> Sums {
+        Sums { interval_ns: i64::from(interval_s.max(1)) * SECOND, cells: HashMap::default() }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.cells.len() > MOST_CELLS
+    }
+
+    /// Adds a flow, spread evenly over its time. `false` if it covers too many intervals.
+    #[inline]
+    pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> bool {
+        let first = flow.start_ns.div_euclid(self.interval_ns);
+        // A flow that ends at the edge of an interval belongs before it.
+        let last =
+            if flow.end_ns > flow.start_ns { (flow.end_ns - 1).div_euclid(self.interval_ns) } else { first };
+        let rate = u128::from(flow.rate);
+        let (bytes, packets) = (u128::from(flow.bytes) * rate, u128::from(flow.packets) * rate);
+        let variance = variance(flow);
+        if last - first >= MOST_INTERVALS {
+            return false;
+        }
+        if first == last {
+            let cell = self.cells.entry((first, source, destination)).or_default();
+            cell.bytes += bytes;
+            cell.packets += packets;
+            cell.samples += flow.packets;
+            cell.variance += variance;
+            return true;
+        }
+        let length = i128::from(flow.end_ns) - i128::from(flow.start_ns);
+        let mut before = (0, 0, 0);
+        for interval in first..=last {
+            let end = i128::from(interval + 1) * i128::from(self.interval_ns);
+            let passed = (end - i128::from(flow.start_ns)).min(length);
+            // What has passed by the end of each interval, in whole bytes, so that the parts add up to the whole.
+            let part = |whole: u128| part(whole, passed as u128, length as u128);
+            let now = (part(bytes), part(packets), part(flow.packets.into()));
+            let cell = self.cells.entry((interval, source, destination)).or_default();
+            cell.bytes += now.0 - before.0;
+            cell.packets += now.1 - before.1;
+            cell.samples += (now.2 - before.2) as u64;
+            let inside = (end.min(i128::from(flow.end_ns))
+                - i128::from(flow.start_ns).max(end - i128::from(self.interval_ns)))
+                as f64;
+            cell.variance += variance * inside / length as f64;
+            before = now;
+        }
+        true
+    }
+
+    /// The cells, by time and then by the names of places.
+    pub fn pairs(self, places: &[String]) -> Vec<Pair> {
+        let interval_s = self.interval_ns / SECOND;
+        let pairs = self.cells.into_iter().map(|((interval, source, destination), cell)| Pair {
+            start_s: interval * interval_s,
+            source,
+            destination,
+            cell,
+        });
+        let mut pairs: Vec<Pair> = pairs.collect();
+        let name = |place: PlaceId| places.get(place as usize);
+        pairs.sort_unstable_by_key(|pair| (pair.start_s, name(pair.source), name(pair.destination)));
+        pairs
+    }
+}
+
+/// What of `whole` has come when `passed` of `length` has passed, evenly.
+fn part(whole: u128, passed: u128, length: u128) -> u128 {
+    // Both are below 2^64, but for bytes that are scaled: quotient and rest apart stay within 128 bits.
+    whole / length * passed + whole % length * passed / length
+}
+
+fn variance(flow: &Flow) -> f64 {
+    let rate = f64::from(flow.rate);
+    let bytes = flow.bytes as f64;
+    rate * (rate - 1.0) * bytes * bytes / flow.packets.max(1) as f64
+}

@@ -1,0 +1,219 @@
+//! A captured frame as what it says of traffic: link layers and tags are taken off by hand, since they are a few bytes
+//! each, and IP with its extensions is read by etherparse, which takes headers that were cut off.
+//!
+//! In a tunnel (VXLAN, GRE, IP in IP) the outer addresses count: they are the ends on this network.
+
+use std::net::IpAddr;
+
+use etherparse::{Ipv6ExtensionSlice, LaxIpSlice, UdpHeaderSlice, ip_number};
+
+use crate::discards::Reason;
+
+/// Link types, as numbered by tcpdump.org.
+pub mod link_type {
+    pub const NULL: u32 = 0;
+    pub const ETHERNET: u32 = 1;
+    /// Raw IP: the number of captures, and those that some systems write instead.
+    pub const RAW: [u32; 5] = [101, 12, 14, 228, 229];
+    pub const LOOP: u32 = 108;
+    pub const LINUX_SLL: u32 = 113;
+    pub const LINUX_SLL2: u32 = 276;
+    /// A stack of MPLS labels; what sFlow calls it.
+    pub const MPLS: u32 = 219;
+}
+
+mod ether_type {
+    pub const IPV4: u16 = 0x0800;
+    pub const IPV6: u16 = 0x86dd;
+    pub const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+    pub const MPLS: [u16; 2] = [0x8847, 0x8848];
+    pub const PPPOE: u16 = 0x8864;
+    /// What is less is the length of an IEEE 802.3 frame.
+    pub const LEAST: u16 = 0x0600;
+}
+
+/// Tags and labels in front of a packet.
+const MOST_TAGS: usize = 16;
+
+/// An IP packet, as far as it was captured.
+pub struct Packet<'a> {
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    /// Of TCP, UDP, SCTP and DCCP, where they were captured and are not in an earlier fragment.
+    pub ports: Option<(u16, u16)>,
+    pub protocol: u8,
+    /// Whether it is a part of a datagram, the first one or another.
+    pub fragment: bool,
+    /// Its length with its headers.
+    pub ip_bytes: u64,
+    /// What was captured behind the IP headers.
+    payload: &'a [u8],
+}
+
+/// Why a frame is not counted, and what tells it apart from others of the same reason.
+pub struct Refused {
+    pub reason: Reason,
+    pub detail: String,
+}
+
+/// The payload of a UDP datagram.
+pub enum Datagram<'a> {
+    Whole(&'a [u8]),
+    /// Not all of it was captured.
+    CutOff,
+    Fragment,
+    /// It is none.
+    Other,
+}
+
+impl<'a> Packet<'a> {
+    /// Reads a frame of a link type; `length` is its length on the wire.
+    pub fn read(link_type: u32, frame: &'a [u8], length: u64) -> Result<Packet<'a>, Refused> {
+        let packet = unwrapped(link_type, frame)?;
+        Packet::of_ip(packet, length.saturating_sub((frame.len() - packet.len()) as u64))
+    }
+
+    /// Reads from the IP header on.
+    fn of_ip(bytes: &'a [u8], left: u64) -> Result<Packet<'a>, Refused> {
+        use etherparse::err::ip::LaxHeaderSliceError::{Content, Len};
+        let (ip, _) = LaxIpSlice::from_slice(bytes).map_err(|error| match error {
+            Len(_) => refuse(Reason::CutOffHeader),
+            Content(_) => refuse(Reason::BrokenIp),
+        })?;
+        let (told, later) = match &ip {
+            LaxIpSlice::Ipv4(ip) => {
+                (u64::from(ip.header().total_len()), ip.header().fragments_offset().value() > 0)
+            }
+            LaxIpSlice::Ipv6(ip) => {
+                let payload = u64::from(ip.header().payload_length());
+                let later = |extension| matches!(extension, Ipv6ExtensionSlice::Fragment(part) if part.fragment_offset().value() > 0);
+                // A jumbogram says 0; its true length is in an option.
+                let told = if payload == 0 { 0 } else { payload + 40 };
+                (told, ip.extensions().clone().into_iter().any(later))
+            }
+        };
+        let protocol = ip.payload_ip_number();
+        let payload = ip.payload().payload;
+        let has_ports =
+            [ip_number::TCP, ip_number::UDP, ip_number::SCTP, ip_number::DCCP].contains(&protocol);
+        let ports = match payload {
+            [a, b, c, d, ..] if has_ports && !later => {
+                Some((u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])))
+            }
+            _ => None,
+        };
+        Ok(Packet {
+            source: ip.source_addr(),
+            destination: ip.destination_addr(),
+            ports,
+            protocol: protocol.0,
+            fragment: ip.is_fragmenting_payload(),
+            // Segmentation offload leaves 0 in headers captured before the length was known.
+            ip_bytes: if told == 0 { left } else { told },
+            payload,
+        })
+    }
+
+    /// What it carries as UDP.
+    pub fn datagram(&self) -> Datagram<'a> {
+        if self.protocol != ip_number::UDP.0 {
+            return Datagram::Other;
+        }
+        if self.fragment {
+            return Datagram::Fragment;
+        }
+        let Ok(header) = UdpHeaderSlice::from_slice(self.payload) else { return Datagram::CutOff };
+        match self.payload.get(8..usize::from(header.length())) {
+            Some(payload) => Datagram::Whole(payload),
+            None => Datagram::CutOff,
+        }
+    }
+}
+
+fn refuse(reason: Reason) -> Refused {
+    Refused { reason, detail: String::new() }
+}
+
+/// Takes off the link layer: what is left begins with an IP header.
+fn unwrapped(link: u32, frame: &[u8]) -> Result<&[u8], Refused> {
+    match link {
+        link_type::ETHERNET => untagged(word(frame, 12)?, frame.get(14..).unwrap_or_default()),
+        link_type::LINUX_SLL => untagged(word(frame, 14)?, frame.get(16..).unwrap_or_default()),
+        link_type::LINUX_SLL2 => untagged(word(frame, 0)?, frame.get(20..).unwrap_or_default()),
+        link_type::NULL | link_type::LOOP => {
+            // The family is in the order of the machine that captured, which nothing tells.
+            let family = [word(frame, 0)?, word(frame, 2)?];
+            let family = if family[0] == 0 { family[1] } else { family[0].swap_bytes() };
+            match family {
+                // Of IPv6 the number differs between systems.
+                2 | 10 | 24 | 28 | 30 => Ok(frame.get(4..).unwrap_or_default()),
+                _ => Err(Refused { reason: Reason::NotIp, detail: format!("address family {family}") }),
+            }
+        }
+        link_type::MPLS => unlabelled(frame, ether_type::MPLS[0]),
+        link if link_type::RAW.contains(&link) => Ok(frame),
+        link => Err(Refused { reason: Reason::UnknownLinkType, detail: link.to_string() }),
+    }
+}
+
+/// Takes off VLAN tags and MPLS labels. `of` is the EtherType of what follows.
+fn untagged(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], Refused> {
+    for _ in 0..MOST_TAGS {
+        match of {
+            ether_type::IPV4 | ether_type::IPV6 => return Ok(bytes),
+            of_tag if ether_type::TAGS.contains(&of_tag) => {
+                of = word(bytes, 2)?;
+                bytes = bytes.get(4..).unwrap_or_default();
+            }
+            label if ether_type::MPLS.contains(&label) => return unlabelled(bytes, label),
+            ether_type::PPPOE => {
+                return match word(bytes, 6)? {
+                    0x0021 | 0x0057 => Ok(bytes.get(8..).unwrap_or_default()),
+                    other => Err(Refused { reason: Reason::NotIp, detail: format!("PPP {other:#06x}") }),
+                };
+            }
+            length if length < ether_type::LEAST => {
+                return Err(Refused { reason: Reason::NotIp, detail: "IEEE 802.3".into() });
+            }
+            other => return Err(Refused { reason: Reason::NotIp, detail: named(other) }),
+        }
+    }
+    Err(Refused { reason: Reason::NotIp, detail: "too many tags".into() })
+}
+
+/// Takes off MPLS labels. What follows the last says only by its first bits whether it is IP.
+fn unlabelled(mut bytes: &[u8], of: u16) -> Result<&[u8], Refused> {
+    for _ in 0..MOST_TAGS {
+        let last = word(bytes, 2)? & 0x0100 != 0;
+        bytes = bytes.get(4..).unwrap_or_default();
+        if last {
+            return match bytes.first().map(|first| first >> 4) {
+                Some(4 | 6) => Ok(bytes),
+                Some(_) => Err(Refused { reason: Reason::NotIp, detail: named(of) }),
+                None => Err(refuse(Reason::CutOffHeader)),
+            };
+        }
+    }
+    Err(Refused { reason: Reason::NotIp, detail: "too many labels".into() })
+}
+
+/// An EtherType, with the name of those that most networks carry.
+fn named(of: u16) -> String {
+    let name = match of {
+        0x0806 => " ARP",
+        0x8847 | 0x8848 => " MPLS",
+        0x8809 => " LACP",
+        0x88cc => " LLDP",
+        0x8906 => " FCoE",
+        0x8915 => " RoCE",
+        _ => "",
+    };
+    format!("{of:#06x}{name}")
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u16, Refused> {
+    match bytes.get(at..at + 2) {
+        Some(&[high, low]) => Ok(u16::from_be_bytes([high, low])),
+        _ => Err(refuse(Reason::CutOffHeader)),
+    }
+}

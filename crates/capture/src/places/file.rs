@@ -1,0 +1,248 @@
+//! Files that say whose addresses are: YAML, CSV, or lines as in `/etc/hosts`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use leeward_fabric::input::{InputError, Spanned, Table, Text, excerpt, read_text, read_yaml};
+use serde::Deserialize;
+
+use super::Prefix;
+
+/// Addresses and prefixes that a mapping may have.
+const MOST: usize = 4_000_000;
+
+/// Whose addresses are, and what services there are.
+#[derive(Default, Debug)]
+pub struct Mapping {
+    file: String,
+    addresses: BTreeMap<Prefix, Called>,
+    services: Vec<Service>,
+}
+
+#[derive(Debug)]
+struct Called {
+    name: String,
+    /// As it was written, for errors.
+    written: String,
+    line: Option<u64>,
+}
+
+/// A service of a mapping.
+#[derive(Debug)]
+pub struct Service {
+    /// What it is called; several entries may be of one service.
+    pub name: String,
+    /// The ports that it listens at; any, if there are none.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Where it is; anywhere, if nothing is said.
+    pub at: Option<Vec<Prefix>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    addresses: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    services: Vec<WrittenService>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenService {
+    name: Spanned<String>,
+    #[serde(default)]
+    ports: Vec<Spanned<WrittenPorts>>,
+    at: Option<Vec<Spanned<String>>>,
+}
+
+/// A port, or a range of ports such as `8000-8099`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenPorts {
+    One(u16),
+    Range(String),
+}
+
+impl Mapping {
+    /// Reads a file: YAML if its name ends so, CSV with the columns `address` and `host` if its name ends so, otherwise
+    /// lines of an address and a name, as in `/etc/hosts`.
+    pub fn read(path: &str) -> Result<Mapping, InputError> {
+        Mapping::of(path, &read_text(path)?)
+    }
+
+    /// Reads the text of a file of that name.
+    pub fn of(name: &str, text: &str) -> Result<Mapping, InputError> {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        match ending.to_ascii_lowercase().as_str() {
+            "yaml" | "yml" | "json" => Mapping::of_yaml(name, text),
+            "csv" => Mapping::of_csv(name, text),
+            _ => Mapping::of_lines(name, text),
+        }
+    }
+
+    /// Prefixes and what they are called.
+    pub fn addresses(&self) -> impl Iterator<Item = (Prefix, &str)> {
+        self.addresses.iter().map(|(prefix, called)| (*prefix, called.name.as_str()))
+    }
+
+    /// Services in order.
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    /// What errors call it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Checks what addresses are called.
+    pub fn check(&self, right: impl Fn(&str) -> Result<(), String>) -> Result<(), InputError> {
+        for called in self.addresses.values() {
+            right(&called.name).map_err(|problem| {
+                let error = InputError::new(&self.file, problem).in_field(called.written.as_str());
+                called.line.into_iter().fold(error, InputError::at_line)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn of_yaml(name: &str, text: &str) -> Result<Mapping, InputError> {
+        let written: Written = read_yaml(name, text)?;
+        let mut mapping = Mapping { file: name.into(), ..Mapping::default() };
+        for (address, called) in &written.addresses {
+            let error = |message: String| InputError::new(name, message).in_field("addresses").at(called);
+            mapping.add(address, &called.value, Some(called.referenced.line())).map_err(error)?;
+        }
+        for (number, service) in written.services.iter().enumerate() {
+            let field = format!("services[{number}]");
+            let error =
+                |message: String| InputError::new(name, message).in_field(field.as_str()).at(&service.name);
+            let called = checked(&service.name.value).map_err(error)?;
+            let ports = service.ports.iter().map(|ports| {
+                ports
+                    .value
+                    .range()
+                    .map_err(|message| InputError::new(name, message).in_field(field.as_str()).at(ports))
+            });
+            let ports = ports.collect::<Result<Vec<_>, _>>()?;
+            let at = service.at.as_ref().map(|at| {
+                let mut prefixes = Vec::new();
+                for place in at {
+                    let wrong = |message| InputError::new(name, message).in_field(field.as_str()).at(place);
+                    prefixes.extend(mapping.prefixes(&place.value).map_err(wrong)?);
+                }
+                Ok::<_, InputError>(prefixes)
+            });
+            let at = at.transpose()?;
+            if ports.is_empty() && at.is_none() {
+                return Err(error("expected ports, where the service is (`at`), or both".into()));
+            }
+            mapping.services.push(Service { name: called.to_owned(), ports, at });
+        }
+        if mapping.addresses.is_empty() && mapping.services.is_empty() {
+            return Err(InputError::new(name, "no addresses and no services; expected some of one"));
+        }
+        Ok(mapping)
+    }
+
+    fn of_csv(name: &str, text: &str) -> Result<Mapping, InputError> {
+        let mut mapping = Mapping { file: name.into(), ..Mapping::default() };
+        let mut table = Table::open(Text::from_bytes(name, text)?, ["address", "host"])?;
+        while let Some(row) = table.next_row()? {
+            let [address, host] = row.cells;
+            mapping.add(address, host, None).map_err(|message| row.line.error("address", message))?;
+        }
+        Ok(mapping)
+    }
+
+    fn of_lines(name: &str, text: &str) -> Result<Mapping, InputError> {
+        let mut mapping = Mapping { file: name.into(), ..Mapping::default() };
+        for (line, text) in (1..).zip(text.lines()) {
+            let mut words = text.split('#').next().unwrap_or_default().split_whitespace();
+            let Some(address) = words.next() else { continue };
+            let error = |message: String| InputError::new(name, message).at_line(line);
+            let host = words.next().ok_or_else(|| error("expected an address and a name".into()))?;
+            // The first name is the host's own, the others are aliases. Each machine's loopback is its own.
+            if address.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
+                continue;
+            }
+            mapping.add(address, host, Some(line)).map_err(error)?;
+        }
+        if mapping.addresses.is_empty() {
+            return Err(InputError::new(name, "no addresses; expected lines such as `10.0.0.1 r0h0`"));
+        }
+        Ok(mapping)
+    }
+
+    fn add(&mut self, address: &str, name: &str, line: Option<u64>) -> Result<(), String> {
+        let prefix = parsed(address)?;
+        let name = checked(name)?.to_owned();
+        if self.addresses.len() >= MOST {
+            return Err(format!("more than {MOST} addresses"));
+        }
+        let called = Called { name, written: excerpt(address), line };
+        match self.addresses.insert(prefix, called) {
+            Some(before) if before.name != self.addresses[&prefix].name => {
+                Err(format!("`{}`: there before, as `{}`", excerpt(address), excerpt(&before.name)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An address, a prefix, or all prefixes of a name.
+    fn prefixes(&self, place: &str) -> Result<Vec<Prefix>, String> {
+        if let Ok(prefix) = parsed(place) {
+            return Ok(vec![prefix]);
+        }
+        let of_name = self.addresses.iter().filter(|(_, called)| called.name == place);
+        let prefixes: Vec<Prefix> = of_name.map(|(prefix, _)| *prefix).collect();
+        if prefixes.is_empty() {
+            return Err(format!(
+                "`{}`: expected an address, a prefix, or a name that `addresses` gives",
+                excerpt(place)
+            ));
+        }
+        Ok(prefixes)
+    }
+}
+
+impl WrittenPorts {
+    fn range(&self) -> Result<RangeInclusive<u16>, String> {
+        let (from, to) = match self {
+            WrittenPorts::One(port) => return Ok(*port..=*port),
+            WrittenPorts::Range(text) => {
+                let wrong = || format!("`{}`: expected a port or a range such as 8000-8099", excerpt(text));
+                let (from, to) = text.split_once('-').ok_or_else(wrong)?;
+                let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong());
+                (port(from)?, port(to)?)
+            }
+        };
+        if from > to { Err(format!("{from}-{to}: the first port is above the last")) } else { Ok(from..=to) }
+    }
+}
+
+fn parsed(text: &str) -> Result<Prefix, String> {
+    let wrong = || format!("`{}`: expected an address or a prefix such as 10.0.1.0/24", excerpt(text));
+    let (address, length) = match text.trim().split_once('/') {
+        None => return text.trim().parse().map(Prefix::whole).map_err(|_| wrong()),
+        Some((address, length)) => (address, length),
+    };
+    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    length.parse().ok().and_then(|length| Prefix::new(address, length)).ok_or_else(wrong)
+}
+
+/// A name that lists and matrices can hold.
+fn checked(name: &str) -> Result<&str, String> {
+    let name = name.trim();
+    let right = !name.is_empty()
+        && name.len() <= 200
+        && !name.contains([',', '"'])
+        && !name.contains(char::is_control);
+    if right {
+        Ok(name)
+    } else {
+        Err(format!("`{}`: expected a name without commas and quotes", excerpt(name)))
+    }
+}

@@ -1,0 +1,76 @@
+//! Services: what listens at ports, and what runs at addresses.
+
+use std::net::IpAddr;
+
+use super::{Mapping, PlaceId, Prefixes};
+
+/// Which service an end belongs to.
+///
+/// The first service of the mapping that has its port, and its address if the service is said to be somewhere. If none
+/// has, the service that is at its address and has no ports. If none is, the end is a client of the other one, `others`,
+/// as long as that belongs to a service.
+pub struct Services {
+    all: Vec<Service>,
+    /// Services that have each port, by their place in the list.
+    by_port: Vec<Vec<u32>>,
+    /// Services without ports.
+    anywhere: Vec<u32>,
+    others: PlaceId,
+}
+
+struct Service {
+    place: PlaceId,
+    at: Option<Prefixes<()>>,
+}
+
+impl Services {
+    pub fn new(mapping: &Mapping, mut number: impl FnMut(&str) -> PlaceId) -> Services {
+        let mut by_port = vec![Vec::new(); 1 << 16];
+        let (mut all, mut anywhere) = (Vec::new(), Vec::new());
+        for service in mapping.services() {
+            let id = all.len() as u32;
+            for range in &service.ports {
+                for port in range.clone() {
+                    by_port[usize::from(port)].push(id);
+                }
+            }
+            if service.ports.is_empty() {
+                anywhere.push(id);
+            }
+            let at = service.at.as_ref().map(|at| {
+                let mut prefixes = Prefixes::default();
+                for &prefix in at {
+                    prefixes.insert(prefix, ());
+                }
+                prefixes
+            });
+            all.push(Service { place: number(&service.name), at });
+        }
+        Services { all, by_port, anywhere, others: number(super::OTHERS) }
+    }
+
+    pub fn of(
+        &self,
+        ends: (IpAddr, IpAddr),
+        ports: Option<(u16, u16)>,
+    ) -> (Option<PlaceId>, Option<PlaceId>) {
+        let found = (
+            self.service(ends.0, ports.map(|ports| ports.0)),
+            self.service(ends.1, ports.map(|ports| ports.1)),
+        );
+        match found {
+            (None, None) => found,
+            (source, destination) => (source.or(Some(self.others)), destination.or(Some(self.others))),
+        }
+    }
+
+    fn service(&self, address: IpAddr, port: Option<u16>) -> Option<PlaceId> {
+        let here = |id: &&u32| {
+            let at = self.all[**id as usize].at.as_ref();
+            at.is_none_or(|at| at.find(address).is_some())
+        };
+        let of_port = port.and_then(|port| self.by_port[usize::from(port)].iter().find(here));
+        let id = of_port.or_else(|| self.anywhere.iter().find(here))?;
+        Some(self.all[*id as usize].place)
+    }
+}
