@@ -235,6 +235,19 @@ class Run:
     def migrations(self) -> pyarrow.Table:
         """Migrations of apps, by time: what was predicted of staying, of moving and of its cost."""
 
+def read_capture(
+    files: list[str],
+    *,
+    by: str,
+    interval_s: int,
+    mapping: str | None = None,
+    cluster: Cluster | None = None,
+    size: str = "frame",
+    content: str = "auto",
+    ports: list[int] = [],
+    sampling: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[pyarrow.Table]: ...
 def check_policy(policy: str, kind: str) -> None: ...
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(

@@ -5,6 +5,7 @@
 //! with its documentation and types, is the Python package around this module.
 
 mod app_records;
+mod capture;
 mod cluster;
 mod cluster_tables;
 mod columns;
@@ -38,6 +39,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::capture::read_capture;
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""`leeward matrix`: what tasks will send each other next, and how far that can be trusted."""
+"""`leeward matrix`: what tasks sent each other, what they will send next, and how far that can be trusted."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward.cli import matrix_capture
 from leeward.cli.options import given_by, listed, place
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
+  leeward matrix capture examples/captures/shuffle.pcap.gz --interval 1min
   leeward matrix predict examples/traffic/wordcount.csv --out next.npy
   leeward matrix score examples/traffic/wordcount.csv
 """
@@ -77,11 +79,14 @@ TasksOption = Annotated[
 
 @app.callback(epilog=EXAMPLES)
 def matrix() -> None:
-    """Predict traffic matrices from those of earlier hours.
+    """Make traffic matrices from packets, and predict them from those of earlier hours.
 
-    By what each pair of tasks sent in the last hour and at the same time of earlier days, which Choreo's
-    section 2.1 finds to be good predictors.
+    Predictions go by what each pair of tasks sent in the last hour and at the same time of earlier days,
+    which Choreo's section 2.1 finds to be good predictors.
     """
+
+
+app.command("capture", epilog=matrix_capture.EXAMPLES)(matrix_capture.capture)
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
@@ -115,7 +120,8 @@ def predict(
     else:
         _print_prediction(series, made)
     if out is not None:
-        _write(out, made.matrix)
+        write_square(out, made.matrix)
+        print(f"wrote {out}", file=sys.stderr)
 
 
 @app.command(epilog=SCORE_EXAMPLES)
@@ -256,12 +262,12 @@ def _bytes(value: float) -> str:
     return f"{value:.2f}B"
 
 
-def _write(out: Path, made: Any) -> None:
+def write_square(out: Path, made: Any) -> None:
+    """Writes a matrix as a NumPy file or a square of numbers."""
     from leeward.files import whole_file
 
     with whole_file(out) as temporary:
         _WRITERS[out.suffix](temporary, made)
-    print(f"wrote {out}", file=sys.stderr)
 
 
 def _write_npy(path: Path, made: Any) -> None:

@@ -6,23 +6,30 @@ the next hour" (section 2.1). It says neither how the two are combined nor how g
 prediction of a pair is a weighted mean of the two, whose weight is fitted (`predictor`) and whose error is
 measured on hours that the fit has not seen, beside that of each alone (`scoring`).
 
-    read (series, lists) -> Series -> predict -> Prediction: the next matrix
-                                   -> score   -> Score: the errors of all predictors, in one table
+    capture (capturing) -> Capture: from packets --\
+    read (series, lists)  ------------------------> Series -> predict -> Prediction: the next matrix
+                                                           -> score   -> Score: the errors of all predictors
 """
 
+from leeward.matrix.capturing import BY, CONTENTS, SIZES, Capture, capture
 from leeward.matrix.lists import read
 from leeward.matrix.predictor import Model, Prediction, predict
 from leeward.matrix.scoring import PREDICTORS, Figure, Score, Scored, score
 from leeward.matrix.series import Series, seconds
 
 __all__ = [
+    "BY",
+    "CONTENTS",
     "PREDICTORS",
+    "SIZES",
+    "Capture",
     "Figure",
     "Model",
     "Prediction",
     "Score",
     "Scored",
     "Series",
+    "capture",
     "predict",
     "read",
     "score",

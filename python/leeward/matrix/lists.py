@@ -10,7 +10,7 @@ import math
 import re
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import IO, BinaryIO, cast
 import numpy
 
 from leeward import npy
+from leeward.arrays import Floats, Ints
 from leeward.errors import InputError
 from leeward.matrix.series import (
     LEAST_BYTES,
@@ -104,18 +105,44 @@ def _list(opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | No
             sizes.append(_number(name, line, "bytes", size, "bytes"))
     if not sizes:
         raise _wrong(name, "no lines; expected at least one transfer")
-    names, places = _places(known, name, order)
-    first = min(starts)
-    intervals = max(starts) - first + 1
-    ends = places[numpy.array([sources, targets])].T
-    at = numpy.array(starts) - first
-    amounts = numpy.array(sizes)
-    some = amounts >= LEAST_BYTES
+    pairs = numpy.array([sources, targets]).T
+    return summed(name, length, tuple(known), numpy.array(starts), pairs, numpy.array(sizes), order)
+
+
+def summed(
+    name: str,
+    length: int,
+    known: Sequence[str],
+    starts: Ints,
+    ends: Ints,
+    sizes: Floats,
+    order: Sequence[str] | None = None,
+) -> Series:
+    """Sums transfers by interval and pair.
+
+    Args:
+        name: What errors call them.
+        length: The length of an interval, in seconds.
+        known: The names of tasks.
+        starts: The number of each transfer's interval, shape (transfers,), at least one.
+        ends: The sender and the receiver of each, by their places in `known`, shape (transfers, 2).
+        sizes: The bytes of each, shape (transfers,).
+        order: All tasks in the order that matrices have; by default names are sorted.
+
+    Raises:
+        InputError: There are too many, or a task that is not in `order`.
+    """
+    names, places = _places(known, name, None if order is None else tuple(order))
+    first = int(starts.min())
+    intervals = int(starts.max()) - first + 1
+    ends = places[ends]
+    at = starts - first
+    some = sizes >= LEAST_BYTES
     pairs, which = numpy.unique(ends[some], axis=0, return_inverse=True)
     check_values(intervals, len(pairs), name)
     cells = at[some] * len(pairs) + which.reshape(-1)
-    summed = numpy.bincount(cells, amounts[some], minlength=intervals * len(pairs))
-    values = summed.astype(numpy.float64).reshape(intervals, len(pairs))
+    total = numpy.bincount(cells, sizes[some], minlength=intervals * len(pairs))
+    values = total.astype(numpy.float64).reshape(intervals, len(pairs))
     if (values > MOST_BYTES).any():
         over, pair = numpy.argwhere(values > MOST_BYTES)[0]
         source, target = (names[end] for end in pairs[pair])
@@ -125,7 +152,7 @@ def _list(opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | No
 
 
 def _places(
-    known: dict[str, int], name: str, order: tuple[str, ...] | None
+    known: Collection[str], name: str, order: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]]:
     """The names of all tasks in order, and the place in it of each that is known."""
     if order is None and all(re.fullmatch(r"\d{1,18}", task, re.ASCII) for task in known):

@@ -1,0 +1,192 @@
+//! `leeward.matrix.capture`: captures of packets and exports as tables.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow_pyarrow::{PyArrowType, Table};
+use leeward_capture::places::{By, Mapping};
+use leeward_capture::{Capture, Content, Matrix, Places, Settings, Size};
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::{DomainId, Fabric};
+use pyo3::prelude::*;
+
+use crate::cluster::{Cluster, table};
+use crate::errors::Refused;
+
+/// Records between two looks at whether the user wants to stop.
+const RECORDS: u64 = 1 << 16;
+const NANOS: i64 = 1_000_000_000;
+/// The most that a column of whole numbers holds, and a matrix takes.
+const MOST: u128 = 1_000_000_000_000_000_000;
+
+type Tables = [PyArrowType<Table>; 5];
+
+/// Reads captures into one matrix: tables of cells, sources, unknown addresses, discards and counters of interfaces.
+/// `progress` is called with the bytes read since the last call.
+#[pyfunction]
+#[pyo3(signature = (files, *, by, interval_s, mapping = None, cluster = None, size = "frame", content = "auto",
+    ports = Vec::new(), sampling = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "settings by keyword")]
+pub fn read_capture(
+    py: Python<'_>,
+    files: Vec<String>,
+    by: &str,
+    interval_s: u32,
+    mapping: Option<&str>,
+    cluster: Option<&Bound<'_, Cluster>>,
+    size: &str,
+    content: &str,
+    ports: Vec<u16>,
+    sampling: Option<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Tables> {
+    let by = one(By::named(by), "by", by, By::ALL.map(By::name).join(", "))?;
+    let size = one(Size::named(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
+    let content =
+        one(Content::named(content), "content", content, Content::ALL.map(Content::name).join(", "))?;
+    let mapping = mapping.map(Mapping::read).transpose().map_err(Refused)?;
+    let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
+    let places = places(by, mapping.as_ref(), fabric)?;
+    let matrix = py.detach(|| {
+        let settings = Settings { interval_s, size, content, ports, sampling };
+        let mut capture = Capture::new(settings, places);
+        for file in &files {
+            let mut open = capture.open(file, opened(file)?).map_err(Refused)?;
+            let mut told = 0;
+            loop {
+                let more = capture.read(&mut open, RECORDS).map_err(Refused)?;
+                let passed = open.passed();
+                Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (passed - told,)).map(drop))
+                })?;
+                told = passed;
+                if !more {
+                    break;
+                }
+            }
+        }
+        Ok::<_, PyErr>(capture.finish())
+    })?;
+    tables(&matrix)
+}
+
+fn one<T>(found: Option<T>, name: &str, given: &str, known: String) -> Result<T, Refused> {
+    let unknown = || InputError::new(name, format!("`{}`: expected one of {known}", excerpt(given)));
+    found.ok_or_else(|| Refused(unknown()))
+}
+
+fn opened(path: &str) -> Result<File, Refused> {
+    let refuse = |message: String| Refused(InputError::new(path, message));
+    let file = File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => refuse("no such file".into()),
+        std::io::ErrorKind::PermissionDenied => refuse("it may not be read".into()),
+        _ => refuse(error.to_string()),
+    })?;
+    let folder = file.metadata().is_ok_and(|about| about.is_dir());
+    if folder { Err(refuse("this is a folder; expected a file".into())) } else { Ok(file) }
+}
+
+/// What addresses are called, by what the matrix is by.
+fn places(by: By, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, Refused> {
+    let mapping = match (by, mapping) {
+        (By::Address, _) => return Ok(Places::addresses()),
+        (_, Some(mapping)) => mapping,
+        (_, None) => {
+            let message = format!("by {}: expected a file that says whose addresses are", by.name());
+            return Err(Refused(InputError::new("mapping", message)));
+        }
+    };
+    if let Some(fabric) = fabric {
+        mapping.check(|name| {
+            let known = fabric.host(name).is_some() || fabric.domain(name).is_some();
+            let message = || format!("`{}`: no host or rack of the cluster is called so", excerpt(name));
+            if known { Ok(()) } else { Err(message()) }
+        })?;
+    }
+    if by == By::Service {
+        if mapping.services().is_empty() {
+            return Err(Refused(InputError::new(mapping.file(), "no services; expected a list of them")));
+        }
+        return Ok(Places::services(mapping));
+    }
+    Ok(Places::mapped(mapping, |name| match fabric {
+        None => Some(name.to_owned()),
+        Some(fabric) if by == By::Host => fabric.host(name).map(|host| fabric.host_name(host).to_owned()),
+        Some(fabric) => {
+            let rack = fabric.host(name).map(|host| fabric.rack_of(host));
+            let rack = rack.or_else(|| fabric.domain(name).filter(|&domain| is_rack(fabric, domain)));
+            rack.map(|rack| fabric.domain_name(rack).to_owned())
+        }
+    }))
+}
+
+fn is_rack(fabric: &Fabric, domain: DomainId) -> bool {
+    fabric.all_racks().any(|rack| rack == domain)
+}
+
+fn tables(matrix: &Matrix) -> PyResult<Tables> {
+    let pairs = &matrix.pairs;
+    let names = |of: fn(&leeward_capture::Pair) -> u32| {
+        texts(pairs.iter().map(move |pair| &matrix.places[of(pair) as usize]))
+    };
+    let cells = table([
+        ("t_s", longs(pairs.iter().map(|pair| pair.start_s))),
+        ("src", names(|pair| pair.source)),
+        ("dst", names(|pair| pair.destination)),
+        ("bytes", longs(pairs.iter().map(|pair| whole(pair.cell.bytes)))),
+        ("packets", longs(pairs.iter().map(|pair| whole(pair.cell.packets)))),
+        ("samples", longs(pairs.iter().map(|pair| whole(pair.cell.samples.into())))),
+        (
+            "stderr",
+            Arc::new(pairs.iter().map(|pair| Some(pair.cell.standard_error())).collect::<Float64Array>()),
+        ),
+    ])?;
+    let sources = table([
+        ("protocol", texts(matrix.sources.iter().map(|source| source.protocol))),
+        ("name", texts(matrix.sources.iter().map(|source| &source.name))),
+        ("flows", longs(matrix.sources.iter().map(|source| whole(source.flows.into())))),
+        ("bytes", longs(matrix.sources.iter().map(|source| whole(source.bytes)))),
+    ])?;
+    let unknown = table([
+        ("address", texts(matrix.unknown.iter().map(|(address, _)| address.to_string()))),
+        ("bytes", longs(matrix.unknown.iter().map(|&(_, bytes)| whole(bytes)))),
+    ])?;
+    let discards: Vec<_> = matrix.discards.iter().collect();
+    let kept = discards.iter().map(|(reason, _, _)| Some(reason.kept()));
+    let discards = table([
+        ("reason", texts(discards.iter().map(|(reason, _, _)| reason.name()))),
+        ("detail", texts(discards.iter().map(|(_, detail, _)| detail))),
+        ("kept", Arc::new(kept.collect::<arrow_array::BooleanArray>())),
+        ("count", longs(discards.iter().map(|(_, _, discard)| whole(discard.count.into())))),
+        ("bytes", longs(discards.iter().map(|(_, _, discard)| whole(discard.bytes.into())))),
+        ("meaning", texts(discards.iter().map(|(reason, _, _)| reason.meaning()))),
+        ("examples", texts(discards.iter().map(|(_, _, discard)| discard.examples.join("; ")))),
+    ])?;
+    let readings = &matrix.counters;
+    let octets = |of: fn(&leeward_capture::Counter) -> u64| {
+        longs(readings.iter().map(move |reading| of(reading) as i64))
+    };
+    let counters = table([
+        ("t_ms", longs(readings.iter().map(|reading| reading.time_ns.div_euclid(NANOS / 1000)))),
+        ("device", texts(readings.iter().map(|reading| reading.agent.to_string()))),
+        ("interface", texts(readings.iter().map(|reading| reading.interface.to_string()))),
+        ("in_octets", octets(|reading| reading.in_octets)),
+        ("out_octets", octets(|reading| reading.out_octets)),
+        ("speed_bps", octets(|reading| reading.speed_bps)),
+    ])?;
+    Ok([cells, sources, unknown, discards, counters])
+}
+
+fn longs(values: impl Iterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values))
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+fn whole(number: u128) -> i64 {
+    number.min(MOST) as i64
+}

@@ -1,0 +1,318 @@
+"""`leeward matrix capture`: who sent how much to whom, from packets and from what switches export."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.options import given_by, listed, place
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import patience, progress
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from leeward.matrix import Capture
+
+EXAMPLES = """\b
+Examples:
+  leeward matrix capture examples/captures/shuffle.pcap.gz --interval 1min
+  leeward matrix capture examples/captures/shuffle.pcap.gz --by rack \\
+      --map examples/captures/hosts.yaml --cluster examples/clusters/small.yaml
+  leeward matrix capture examples/captures/shuffle.pcap.gz --by service \\
+      --map examples/captures/hosts.yaml --total --out app.npy && \\
+      leeward place tasks --cluster examples/clusters/tenant.yaml --matrix app.npy
+  leeward matrix capture examples/captures/shuffle.pcap.gz --interval 1min --out sent.csv && \\
+      leeward matrix predict sent.csv --interval 1min
+
+Files are pcap or pcapng (packets, or datagrams of sFlow, NetFlow and IPFIX) or IPFIX messages.
+"""
+SHOWN = 20
+"""Pairs in a table."""
+SHOWN_UNKNOWN = 5
+"""Addresses that belong nowhere, in the lines below it."""
+_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def capture(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Captures: pcap, pcapng or IPFIX messages, plain or gzip.",
+            show_default=False,
+        ),
+    ],
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Cluster file, whose hosts and racks the map names.", show_default=False
+        ),
+    ] = None,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Whose addresses are: YAML, CSV (address,host) or lines as in /etc/hosts.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="address|host|rack|service",
+            help="What the matrix is by; by default host with a map, otherwise address.",
+            show_default=False,
+        ),
+    ] = None,
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of an interval, a whole part of a day: 1h, 30min.")
+    ] = "1h",
+    size: Annotated[
+        str,
+        typer.Option(
+            metavar="frame|ip",
+            help="Which bytes count: Ethernet frames without check sequence, or IP packets.",
+        ),
+    ] = "frame",
+    content: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|packets|exports",
+            help="What packets are: traffic, or sFlow, NetFlow and IPFIX datagrams that tell of it.",
+        ),
+    ] = "auto",
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="PORT", help="One more port of such datagrams, beside 6343, 2055, 4739; repeatable."
+        ),
+    ] = None,
+    sampling: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Packets that each seen one stands for, where nothing tells; by default 1.",
+            show_default=False,
+        ),
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="All places in the order of a .npy or square, separated by commas; by default names sorted.",
+            show_default=False,
+        ),
+    ] = None,
+    total: Annotated[
+        bool,
+        typer.Option("--total", help="Write one matrix of the whole time: a square, not a list or series."),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Where the matrix goes: a list (.csv, .parquet) or NumPy file (.npy).",
+            show_default=False,
+        ),
+    ] = None,
+    counters: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Where counters of interfaces go that sFlow agents sent (.csv, .parquet).",
+            show_default=False,
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Make traffic matrices from captured packets.
+
+    Or from what switches and routers export of them. Sampled traffic is scaled, with the error that comes
+    of it.
+    """
+    from leeward.files import check_file
+    from leeward.matrix import capture as read
+
+    for path, flag in ((out, "--out"), (counters, "--counters")):
+        if path is not None:
+            _check_ending(path, flag, total)
+            check_file(path, flag)
+    network = None
+    if cluster is not None:
+        from leeward.cli.cluster import read as read_cluster
+
+        network = read_cluster(cluster)
+    flags = {"by": "--by", "interval": "--interval", "size": "--size", "content": "--content"}
+    flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--map"}
+    with given_by(**flags), _reading(files) as tell:
+        made = read(
+            files,
+            mapping=mapping,
+            cluster=network,
+            by=by,
+            interval=interval,
+            size=size,
+            content=content,
+            ports=port or (),
+            sampling=sampling,
+            progress=tell,
+        )
+    if out is not None:
+        with given_by(tasks="--tasks"):
+            _write(out, made, total, tasks)
+    if counters is not None:
+        _write_table(counters, made.counters)
+        print(f"wrote {counters}: {len(made.counters):,} readings", file=sys.stderr)
+    if output is Format.json:
+        print_json(_described(made))
+    else:
+        _print(made)
+        _say(made)
+    if not len(made.cells):
+        error = InputError(files[0], None, None, None, "no traffic between places that are known")
+        error.add_note("--by address shows what there is; the discards above say why the rest is not counted")
+        raise error
+
+
+@contextmanager
+def _reading(files: list[str]) -> Iterator[Callable[[int], None] | None]:
+    """Shows how far files are read, unless one is compressed: of that nobody knows how long it is."""
+    sizes = [path.stat().st_size if (path := Path(file)).is_file() else 0 for file in files]
+    if not sum(sizes) or any(file.endswith(".gz") for file in files):
+        with patience("reading"):
+            yield None
+    else:
+        with progress("reading", sum(sizes)) as tell:
+            yield tell
+
+
+def _check_ending(path: Path, flag: str, total: bool) -> None:
+    known = (
+        (".csv", ".npy")
+        if total and flag == "--out"
+        else (".csv", ".parquet", ".npy")[: 3 if flag == "--out" else 2]
+    )
+    if path.suffix not in known:
+        message = f"`{path}`: expected a name that ends in {' or '.join(known)}"
+        raise InputError(flag, None, None, None, message)
+
+
+def _write(out: Path, made: "Capture", total: bool, tasks: str | None) -> None:
+    import numpy
+
+    from leeward.cli.matrix import write_square
+    from leeward.files import whole_file
+
+    if total:
+        series = made.series(listed(tasks))
+        write_square(out, series.square(series.bytes.sum(axis=0)))
+        shape = f"{len(series.tasks)} x {len(series.tasks)}"
+    elif out.suffix == ".npy":
+        series = made.series(listed(tasks))
+        with whole_file(out) as temporary, temporary.open("wb") as file:
+            numpy.save(file, numpy.stack([series.square(row) for row in series.bytes]), allow_pickle=False)
+        shape = f"{series.intervals} x {len(series.tasks)} x {len(series.tasks)}"
+    else:
+        _write_table(out, made.cells)
+        shape = f"{len(made.cells):,} rows"
+    print(f"wrote {out}: {shape}", file=sys.stderr)
+
+
+def _write_table(path: Path, table: "pyarrow.Table") -> None:
+    from pyarrow import csv, parquet
+
+    from leeward.files import whole_file
+
+    with whole_file(path) as temporary:
+        if path.suffix == ".parquet":
+            parquet.write_table(table, temporary)
+        else:
+            csv.write_csv(table, temporary, csv.WriteOptions(quoting_style="none"))
+
+
+def _described(made: "Capture") -> dict[str, Any]:
+    """A capture for programs."""
+    return {
+        "interval_s": made.interval_s,
+        "cells": made.cells.to_pylist(),
+        "sources": made.sources.to_pylist(),
+        "unknown": made.unknown.to_pylist(),
+        "discards": made.discards.to_pylist(),
+    }
+
+
+def _print(made: "Capture") -> None:
+    total = made.total()
+    rows = total.slice(0, SHOWN).to_pylist()
+    if not rows:
+        return
+    shown = [
+        (row["src"], row["dst"], _bytes(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
+    ]
+    for name, of in ((f"{len(total) - SHOWN:,} more pairs", total.slice(SHOWN)), ("all pairs", total)):
+        if len(of):
+            sums = {column: sum(of[column].to_pylist()) for column in ("bytes", "packets")}
+            sums["stderr"] = sum(value**2 for value in of["stderr"].to_pylist()) ** 0.5
+            shown.append((name, "", _bytes(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
+    print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", shown)
+
+
+def _error(row: dict[str, Any]) -> str:
+    from leeward.matrix.capturing import CONFIDENT
+
+    if not row["stderr"]:
+        return ""
+    return f"±{100 * CONFIDENT * row['stderr'] / row['bytes']:.1f} %"
+
+
+def _say(made: "Capture") -> None:
+    """What goes with the table, on stderr."""
+    lines = []
+    if len(made.cells):
+        times = made.cells["t_s"].to_numpy()
+        intervals = int(times.max() - times.min()) // made.interval_s + 1
+        lines.append(f"{intervals:,} intervals of {made.interval_s:,} s, from {_moment(int(times.min()))}")
+    sources = made.sources.to_pylist()
+    for row in sources[:SHOWN]:
+        what = "packets" if row["protocol"] == "packets" else "records"
+        lines.append(
+            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {_bytes(row['bytes'])}"
+        )
+    if len(sources) > SHOWN:
+        lines.append(f"and by {len(sources) - SHOWN:,} more")
+    if len(sources) > 1:
+        lines.append("traffic that two of these saw is counted twice")
+    for kept, title in ((False, "not counted"), (True, "counted with a doubt")):
+        for row in made.discards.to_pylist():
+            if row["kept"] is kept:
+                of = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
+                much = f", {_bytes(row['bytes'])}" if row["bytes"] else ""
+                lines.append(f"{title}: {row['count']:,} {of}{much}: {row['meaning']} ({row['examples']})")
+    if len(made.unknown):
+        first = made.unknown.slice(0, SHOWN_UNKNOWN).to_pylist()
+        named = ", ".join(f"{row['address']} ({_bytes(row['bytes'])})" for row in first)
+        more = len(made.unknown) - len(first)
+        lines.append(f"addresses that belong nowhere: {named}" + (f" and {more:,} more" if more else ""))
+    print(*["", *lines], sep="\n", file=sys.stderr)
+
+
+def _moment(seconds: int) -> str:
+    from datetime import UTC, datetime, timedelta
+
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _bytes(value: float) -> str:
+    """A number of bytes, rounded."""
+    for unit, size in _UNITS:
+        if value >= size:
+            return f"{value / size:,.2f}{unit}"
+    return f"{value:.0f}B"

@@ -1,0 +1,238 @@
+"""Traffic matrices from captures, from Python and by `leeward matrix capture`."""
+
+import gzip
+import json
+import struct
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from pyarrow import parquet
+
+from leeward import Cluster
+from leeward.errors import InputError
+from leeward.matrix import capture, read
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Packet = tuple[int, str, str, int]
+"""When in seconds, from whom, to whom, how long."""
+EXAMPLES = Path(__file__).parents[2] / "examples"
+START = 1_767_225_600
+
+
+def pcap(packets: Sequence[Packet]) -> bytes:
+    """A capture of UDP packets, with a snap length of 42 bytes."""
+    made = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 42, 1)
+    for second, source, target, length in packets:
+        ends = ip_address(source).packed + ip_address(target).packed
+        header = struct.pack(">BBHHHBBH", 0x45, 0, length - 14, 0, 0, 64, 17, 0) + ends
+        frame = bytes(12) + b"\x08\x00" + header + struct.pack(">HHHH", 1, 2, length - 34, 0)
+        made += struct.pack("<IIII", second, 0, len(frame), length) + frame
+    return made
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> Path:
+    path = tmp_path / "two.pcap"
+    path.write_bytes(
+        pcap([(START, "10.0.0.1", "10.0.1.1", 1000), (START + 7200, "10.0.1.1", "10.0.0.1", 60)])
+    )
+    return path
+
+
+packets = some.tuples(
+    some.integers(START, START + 600),
+    *[some.sampled_from([f"10.0.0.{host}" for host in range(4)])] * 2,
+    some.integers(42, 1500),
+)
+
+
+@given(some.lists(packets, min_size=1, max_size=30), some.sampled_from(["1s", "1min", "1h"]))
+def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sent.pcap"
+        path.write_bytes(pcap(sent))
+        made = capture(path, interval=interval)
+    expected: Counter[tuple[int, str, str]] = Counter()
+    for second, source, target, length in sent:
+        expected[second // made.interval_s * made.interval_s, source, target] += length
+    rows = [tuple(row[name] for name in ("t_s", "src", "dst", "bytes")) for row in made.cells.to_pylist()]
+    assert rows == sorted((*key, length) for key, length in expected.items())
+    series = made.series()
+    assert series.bytes.sum() == sum(length for *_, length in sent)
+    assert made.total()["bytes"].to_pylist() == sorted(made.total()["bytes"].to_pylist(), reverse=True)
+
+
+def test_what_is_written_is_what_the_predictor_reads(run: Run, captured: Path, tmp_path: Path) -> None:
+    made = capture(captured).series()
+    for name in ("m.csv", "m.parquet", "m.npy"):
+        done = run("matrix", "capture", "two.pcap", "--out", name)
+        assert (done.returncode, f"wrote {name}" in done.stderr) == (0, True), done.stderr
+        again = read(tmp_path / name, tasks=made.tasks if name == "m.npy" else None)
+        assert (again.tasks, again.intervals) == (made.tasks, 3)
+        assert (again.bytes == made.bytes).all()
+        assert (again.pairs == made.pairs).all()
+    done = run("matrix", "predict", "m.csv", "-o", "json")
+    assert json.loads(done.stdout)["intervals"] == 3
+
+
+def test_one_square_of_the_whole_time_is_what_tasks_are_placed_by(
+    run: Run, captured: Path, tmp_path: Path
+) -> None:
+    names = "10.0.1.1,10.0.0.1,10.9.9.9"
+    for name in ("m.npy", "m.csv"):
+        assert (
+            run("matrix", "capture", "two.pcap", "--total", "--tasks", names, "--out", name).returncode == 0
+        )
+    square = numpy.load(tmp_path / "m.npy")
+    assert square.tolist() == [[0, 60, 0], [1000, 0, 0], [0, 0, 0]]
+    assert numpy.loadtxt(tmp_path / "m.csv", delimiter=",").tolist() == square.tolist()
+    cluster = EXAMPLES / "clusters" / "tenant.yaml"
+    placed = run("place", "tasks", "--cluster", str(cluster), "--matrix", "m.npy", "-o", "json")
+    assert len(json.loads(placed.stdout)["tasks"]) == 3
+
+
+def test_hosts_and_racks_are_those_of_the_cluster() -> None:
+    path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", EXAMPLES / "captures" / "hosts.yaml"
+    cluster = Cluster(EXAMPLES / "clusters" / "small.yaml")
+    racks = capture(path, mapping=mapping, cluster=cluster, by="rack").total()
+    hosts = capture(path, mapping=mapping, cluster=cluster).total()
+    services = capture(path, mapping=mapping, by="service").total()
+    assert {*racks["src"].to_pylist()} == {"r0", "r1", "r2", "r3"}
+    assert {*hosts["src"].to_pylist()} == {"r0h0", "r1h0", "r1h1", "r2h0"}
+    assert {*services["src"].to_pylist()} == {"split", "map", "reduce", "others"}
+    # What is between racks is between services too, and clients from outside are of no rack.
+    everything = capture(path).total()["bytes"].to_pylist()
+    assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
+
+
+def test_counters_that_agents_send_are_telemetry(run: Run, tmp_path: Path) -> None:
+    record = struct.pack(">IIQIIQ6IQ6I", 7, 6, 10**11, 1, 3, 1 << 40, *range(6), 9, *range(6))
+    sample = struct.pack(">IIIII", 1, 3, 1, 1, len(record)) + record
+    datagram = struct.pack(">IIIIIIIII", 5, 1, 0x0A000009, 0, 1, 1, 1, 2, len(sample)) + sample
+    frame = pcap([(START, "10.0.0.9", "10.0.0.8", 42)])
+    packet = bytearray(frame[40:] + datagram)
+    packet[16:18] = struct.pack(">H", 28 + len(datagram))
+    packet[36:40] = struct.pack(">HH", 6343, 8 + len(datagram))
+    head = struct.pack("<IIII", START, 0, len(packet), len(packet))
+    (tmp_path / "s.pcap").write_bytes(frame[:24] + head + packet)
+    done = run("matrix", "capture", "s.pcap", "--counters", "c.parquet")
+    assert (done.returncode, "no traffic" in done.stderr) == (2, True)
+    [row] = parquet.read_table(tmp_path / "c.parquet").to_pylist()
+    assert row == {
+        "t_ms": START * 1000,
+        "device": "10.0.0.9",
+        "interface": "7",
+        "in_octets": 1 << 40,
+        "out_octets": 9,
+        "speed_bps": 10**11,
+    }
+
+
+def test_the_table_and_the_json_say_what_was_not_counted(run: Run, captured: Path, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("10.0.0.1 a\n10.0.1.1 b\n")
+    whole = captured.read_bytes()
+    captured.write_bytes(whole + pcap([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
+    done = run("matrix", "capture", "two.pcap", "--map", "hosts")
+    assert done.returncode == 0
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["FROM", "TO", "BYTES", "PACKETS", "95", "%"],
+        ["a", "b", "1.00kB", "1"],
+        ["b", "a", "60B", "1"],
+        ["all", "pairs", "1.06kB", "2"],
+    ]
+    assert "not counted: 1 no-place, destination, 500B" in done.stderr
+    assert "not counted: 1 cut-off-record, 3B" in done.stderr
+    assert "addresses that belong nowhere: 10.7.7.7 (500B)" in done.stderr
+    said = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
+    assert [row["bytes"] for row in said["cells"]] == [1000, 60]
+    assert {row["reason"] for row in said["discards"]} == {"no-place", "cut-off-record"}
+    assert said["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
+
+
+def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) -> None:
+    made = capture(captured, sampling=100).cells.to_pylist()
+    assert [row["bytes"] for row in made] == [100_000, 6000]
+    assert made[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
+    assert "±195.0 %" in run("matrix", "capture", "two.pcap", "--sampling", "100").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["none.pcap"], "none.pcap: no such file"),
+        (["."], ".: this is a folder; expected a file"),
+        (
+            ["hosts.csv"],
+            "hosts.csv: it begins with 61646472; expected pcap, pcapng or a file of IPFIX messages",
+        ),
+        (["two.pcap", "--by", "pod"], "--by: `pod`: expected one of address, host, rack, service"),
+        (["two.pcap", "--by", "rack"], "--map: by rack: expected a file that says whose addresses are"),
+        (
+            ["two.pcap", "--map", "hosts.csv", "--by", "service"],
+            "hosts.csv: no services; expected a list of them",
+        ),
+        (["two.pcap", "--size", "wire"], "--size: `wire`: expected one of frame, ip"),
+        (["two.pcap", "--content", "all"], "--content: `all`: expected one of auto, packets, exports"),
+        (["two.pcap", "--port", "0"], "--port: 0: expected ports from 1 to 65535"),
+        (["two.pcap", "--sampling", "0"], "--sampling: 0: expected one packet in 1 to 4294967295"),
+        (["two.pcap", "--interval", "7min"], "--interval: `7min`: expected a whole part of a day"),
+        (
+            ["two.pcap", "--out", "m.txt"],
+            "--out: `m.txt`: expected a name that ends in .csv or .parquet or .npy",
+        ),
+        (["two.pcap", "--total", "--out", "m.parquet"], "expected a name that ends in .csv or .npy"),
+        (["two.pcap", "--total", "--out", "m.npy", "--tasks", "a"], "not one of the 1 tasks that were named"),
+        (["two.pcap", "--content", "exports", "--out", "m.npy"], "no traffic between places that are known"),
+        (
+            ["two.pcap", "--map", "wrong.csv", "--cluster", "c.yaml"],
+            "no host or rack of the cluster is called so",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_and_leaves_nothing(
+    run: Run, captured: Path, tmp_path: Path, arguments: list[str], error: str
+) -> None:
+    (tmp_path / "hosts.csv").write_text("address,host\n10.0.0.1,a\n")
+    (tmp_path / "wrong.csv").write_text("address,host\n10.0.0.1,nobody\n")
+    (tmp_path / "c.yaml").write_text("racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\n")
+    before = {*tmp_path.iterdir()}
+    done = run("matrix", "capture", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert error in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {*tmp_path.iterdir()} == before
+
+
+def test_a_compressed_capture_and_several_are_one_matrix(captured: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "two.pcap.gz"
+    packed.write_bytes(gzip.compress(captured.read_bytes()))
+    told: list[int] = []
+    both = capture([captured, packed], progress=told.append)
+    assert both.cells["bytes"].to_pylist() == [2000, 120]
+    assert sum(told) == 2 * len(captured.read_bytes())
+    assert both.sources["name"].to_pylist() == [str(captured), str(packed)]
+
+
+def test_arguments_that_are_wrong_are_named(captured: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"ports": [70_000]},
+        {"sampling": 0},
+        {"interval": "1"},
+        {"by": "x"},
+        {"size": "x"},
+    ]
+    for arguments in wrong:
+        with pytest.raises(InputError) as raised:
+            capture(captured, **arguments)
+        assert raised.value.file == next(iter(arguments))
+    assert isinstance(capture(captured).cells, pyarrow.Table)

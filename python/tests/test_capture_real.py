@@ -1,0 +1,146 @@
+"""Captures of real parts: tcpdump on a veth pair, and what softflowd exports of it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from leeward.matrix import capture
+
+SENDER = """
+import socket, sys
+to, count, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    sender.bind(("", 4000))
+    for _ in range(count):
+        sender.sendto(bytes(size), (to, 5000))
+"""
+HEADERS = 14 + 20 + 8
+SENT = {("10.77.0.1", "10.77.0.2"): (200, 1000), ("10.77.0.2", "10.77.0.1"): (50, 300)}
+"""Packets and bytes of payload from each end to the other."""
+
+
+def missing(*programs: str) -> str | None:
+    """Why this machine cannot run these tests."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    for program in ("ip", *programs):
+        if shutil.which(program) is None:
+            return f"{program} is not installed"
+    tried = subprocess.run(
+        ["ip", "netns", "add", f"leeward-try-{os.getpid()}"], capture_output=True, check=False
+    )
+    if tried.returncode:
+        return f"no network namespace can be made: {tried.stderr.decode().strip()}"
+    subprocess.run(["ip", "netns", "delete", f"leeward-try-{os.getpid()}"], check=True)
+    return None
+
+
+@pytest.fixture(scope="module")
+def ends() -> Iterator[tuple[str, str]]:
+    """Two namespaces that are joined by a cable."""
+    if why := missing("tcpdump"):
+        pytest.skip(why)
+    names = tuple(f"leeward-{os.getpid()}-{end}" for end in "ab")
+    try:
+        for name in names:
+            run("ip", "netns", "add", name)
+        run(
+            "ip",
+            "link",
+            "add",
+            "cable",
+            "netns",
+            names[0],
+            "type",
+            "veth",
+            "peer",
+            "cable",
+            "netns",
+            names[1],
+        )
+        for number, name in enumerate(names, 1):
+            within = ("ip", "-n", name)
+            run(*within, "addr", "add", f"10.77.0.{number}/24", "dev", "cable")
+            run(*within, "link", "set", "cable", "up")
+            run(*within, "link", "set", "lo", "up")
+        yield names[0], names[1]
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+@contextmanager
+def dumping(namespace: str, interface: str, to: Path, *words: str) -> Iterator[None]:
+    """Captures what happens inside."""
+    command = [
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        "tcpdump",
+        "-i",
+        interface,
+        "-U",
+        "-Z",
+        "root",
+        "-w",
+        str(to),
+        *words,
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dump:
+        try:
+            assert dump.stderr is not None
+            # It says so once packets are captured.
+            assert any("listening on" in line for line in dump.stderr)
+            yield
+            time.sleep(0.5)
+        finally:
+            dump.send_signal(signal.SIGINT)
+            dump.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def dumped(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture of what each end sent the other."""
+    path = tmp_path_factory.mktemp("dumped") / "cable.pcap"
+    with dumping(ends[0], "cable", path, "-s", "64", "udp port 5000"):
+        for namespace, ((_, to), (count, size)) in zip(ends, SENT.items(), strict=True):
+            run("ip", "netns", "exec", namespace, sys.executable, "-c", SENDER, to, str(count), str(size))
+    return path
+
+
+def test_what_was_sent_over_a_cable_is_what_the_matrix_has(dumped: Path) -> None:
+    made = capture(dumped, interval="12h")
+    rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in made.total().to_pylist()}
+    assert rows == {pair: (count, count * (size + HEADERS)) for pair, (count, size) in SENT.items()}
+    assert made.discards.num_rows == 0
+
+
+@pytest.mark.parametrize("version", [5, 9, 10])
+def test_what_softflowd_exports_of_it_is_what_the_matrix_has(
+    ends: tuple[str, str], dumped: Path, tmp_path: Path, version: int
+) -> None:
+    if why := missing("softflowd"):
+        pytest.skip(why)
+    path = tmp_path / "exports.pcap"
+    with dumping(ends[0], "lo", path, "udp port 2055"):
+        collector = ("-n", "127.0.0.1:2055", "-v", str(version))
+        run("ip", "netns", "exec", ends[0], "softflowd", "-d", "-r", str(dumped), *collector)
+    made = capture(path, size="ip", interval="12h", sampling=1)
+    rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in made.total().to_pylist()}
+    assert rows == {pair: (count, count * (size + 28)) for pair, (count, size) in SENT.items()}
+    assert {row["reason"] for row in made.discards.to_pylist()} <= {"not-an-export"}
+    [source] = made.sources.to_pylist()
+    assert source["protocol"] == {5: "netflow 5", 9: "netflow 9", 10: "ipfix"}[version]
