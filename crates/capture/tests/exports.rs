@@ -403,3 +403,19 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
     // The published error is of packets; bytes vary more, by their sizes.
     assert!((0.80..0.93).contains(&share(published)), "{}", share(published));
 }
+
+#[test]
+fn times_since_an_exporter_started_rest_on_the_options_that_say_when_it_did() {
+    // As softflowd sends them: records have uptimes (22, 21), and options say when it started (160).
+    let mut template = ipfix_template(300);
+    let fields = template.len() - 8;
+    template[fields..].copy_from_slice(&[0, 22, 0, 8, 0, 21, 0, 8]);
+    let up = |time: u64| time - BOOT_MS;
+    let flow = Told { start_ms: up(BOOT_MS + 5000), end_ms: up(BOOT_MS + 9000), ..flow() };
+    let options = [&[1, 45, 0, 2, 0, 1, 1, 46, 0, 4, 0, 160, 0, 8][..], &[]].concat();
+    let boot = [set(3, &options), set(301, &[&[0, 0, 0, 1][..], &BOOT_MS.to_be_bytes()].concat())].concat();
+    let file = ipfix(1, &[template, boot, ipfix_data(300, &[flow])]);
+    let matrix = read(&file, Settings { interval_s: 1, sampling: Some(1), ..exports(Size::Ip) });
+    let seconds: Vec<i64> = cells(&matrix).iter().map(|cell| cell.0 - (BOOT_MS / 1000) as i64).collect();
+    assert_eq!((seconds, reasons(&matrix)), (vec![5, 6, 7, 8], vec![]));
+}

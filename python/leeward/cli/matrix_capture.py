@@ -279,7 +279,8 @@ def _say(made: "Capture") -> None:
     if len(made.cells):
         times = made.cells["t_s"].to_numpy()
         intervals = int(times.max() - times.min()) // made.interval_s + 1
-        lines.append(f"{intervals:,} intervals of {made.interval_s:,} s, from {_moment(int(times.min()))}")
+        many = "interval" if intervals == 1 else "intervals"
+        lines.append(f"{intervals:,} {many} of {made.interval_s:,} s, from {_moment(int(times.min()))}")
     sources = made.sources.to_pylist()
     for row in sources[:SHOWN]:
         what = "packets" if row["protocol"] == "packets" else "records"

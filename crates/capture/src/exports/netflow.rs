@@ -161,11 +161,16 @@ struct Clock {
     sent_ns: i64,
     /// How long the exporter had been up, in milliseconds; IPFIX does not tell.
     uptime_ms: Option<u32>,
+    /// When it started; IPFIX may tell in options.
+    boot_ns: Option<i64>,
 }
 
 impl Clock {
     /// When its uptime was that many milliseconds. The number starts again after 49.7 days.
     fn at_uptime(self, uptime_ms: u64) -> Option<i64> {
+        if let Some(boot) = self.boot_ns {
+            return boot.checked_add(i64::try_from(uptime_ms).ok()?.checked_mul(MILLI)?);
+        }
         let age = self.uptime_ms?.wrapping_sub(u32::try_from(uptime_ms).ok()?);
         Some(self.sent_ns - i64::from(age) * MILLI)
     }
@@ -183,6 +188,7 @@ struct Key {
 struct Known {
     parser: NetflowParser,
     sampling: Sampling,
+    boot_ns: Option<i64>,
 }
 
 pub struct Exporters {
@@ -236,7 +242,7 @@ impl Exporters {
                 }
                 Ok(NetflowPacket::IPFix(packet)) => {
                     sets += packet.flowsets.len();
-                    reading.ipfix(&packet, &mut known.sampling);
+                    reading.ipfix(&packet, &mut known.sampling, &mut known.boot_ns);
                 }
                 Ok(_) | Err(_) => break,
             }
@@ -274,7 +280,7 @@ impl Known {
             .with_max_records_per_flowset(MOST_RECORDS)
             .with_pending_flows(waiting)
             .build();
-        Known { parser: parser.unwrap_or_default(), sampling: Sampling::default() }
+        Known { parser: parser.unwrap_or_default(), sampling: Sampling::default(), boot_ns: None }
     }
 
     /// Sets that waited for a template and have not come yet.
@@ -321,6 +327,7 @@ impl Reading<'_, '_> {
         let clock = Clock {
             sent_ns: i64::from(header.unix_secs) * SECOND + i64::from(header.unix_nsecs.min(999_999_999)),
             uptime_ms: Some(header.sys_up_time),
+            boot_ns: None,
         };
         // The two bits above say how packets are chosen.
         let rate = match header.sampling_interval & 0x3fff {
@@ -343,8 +350,11 @@ impl Reading<'_, '_> {
 
     fn v9(&mut self, packet: &V9, sampling: &mut Sampling) {
         let header = &packet.header;
-        let clock =
-            Clock { sent_ns: i64::from(header.unix_secs) * SECOND, uptime_ms: Some(header.sys_up_time) };
+        let clock = Clock {
+            sent_ns: i64::from(header.unix_secs) * SECOND,
+            uptime_ms: Some(header.sys_up_time),
+            boot_ns: None,
+        };
         for set in &packet.flowsets {
             match &set.body {
                 V9Body::Data(data) => {
@@ -363,8 +373,12 @@ impl Reading<'_, '_> {
         }
     }
 
-    fn ipfix(&mut self, packet: &IPFix, sampling: &mut Sampling) {
-        let clock = Clock { sent_ns: i64::from(packet.header.export_time) * SECOND, uptime_ms: None };
+    fn ipfix(&mut self, packet: &IPFix, sampling: &mut Sampling, boot_ns: &mut Option<i64>) {
+        let mut clock = Clock {
+            sent_ns: i64::from(packet.header.export_time) * SECOND,
+            uptime_ms: None,
+            boot_ns: *boot_ns,
+        };
         for set in &packet.flowsets {
             match &set.body {
                 IpfixBody::Data(data) => {
@@ -374,7 +388,11 @@ impl Reading<'_, '_> {
                 }
                 IpfixBody::OptionsData(data) => {
                     for record in &data.fields {
-                        self.late(sampling.learn(&Fields::of_ipfix(record)));
+                        let options = Fields::of_ipfix(record);
+                        self.late(sampling.learn(&options));
+                        if let Some(boot) = options.time(field::BOOT_MS, MILLI) {
+                            (*boot_ns, clock.boot_ns) = (Some(boot), Some(boot));
+                        }
                     }
                 }
                 IpfixBody::V9Data(data) => {
@@ -538,10 +556,8 @@ fn moment(fields: &Fields<'_>, clock: Clock, absolute: [(u16, i64); 4], up: u16,
         return Some(time);
     }
     if let Some(uptime) = fields.number(up) {
-        return match fields.time(field::BOOT_MS, MILLI) {
-            Some(boot) => boot.checked_add(i64::try_from(uptime).ok()?.checked_mul(MILLI)?),
-            None => clock.at_uptime(uptime),
-        };
+        let boot_ns = fields.time(field::BOOT_MS, MILLI).or(clock.boot_ns);
+        return Clock { boot_ns, ..clock }.at_uptime(uptime);
     }
     let before = i64::try_from(fields.number(before)?).ok()?.checked_mul(1_000)?;
     clock.sent_ns.checked_sub(before)
