@@ -337,7 +337,7 @@ impl Reading<'_, '_> {
         for record in &packet.flowsets {
             let seen = Seen {
                 ends: (Some(record.src_addr.into()), Some(record.dst_addr.into())),
-                ports: ports(record.protocol_number.into(), Some(record.src_port), Some(record.dst_port)),
+                ports: ports(record.protocol_number, Some(record.src_port), Some(record.dst_port)),
                 octets: Some(record.d_octets.into()),
                 frame_octets: None,
                 packets: Some(record.d_pkts.into()),
