@@ -46,7 +46,7 @@ pub fn pcap(order: Order, nanoseconds: bool, link_type: u32, frames: &[Captured]
     file.extend(order.w32(if nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }));
     file.extend(order.w16(2));
     file.extend(order.w16(4));
-    [0, 0, 262_144, link_type].map(|word| file.extend(order.w32(word)));
+    [0, 0, 262_144, link_type].iter().for_each(|&word| file.extend(order.w32(word)));
     for frame in frames {
         let fraction = (frame.time_ns % 1_000_000_000) as u32;
         file.extend(order.w32((frame.time_ns / 1_000_000_000) as u32));
