@@ -204,7 +204,7 @@ def test_what_is_wrong_is_said_and_leaves_nothing(
 ) -> None:
     (tmp_path / "hosts.csv").write_text("address,host\n10.0.0.1,a\n")
     (tmp_path / "wrong.csv").write_text("address,host\n10.0.0.1,nobody\n")
-    (tmp_path / "c.yaml").write_text("racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\n")
+    (tmp_path / "c.yaml").write_text("racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n")
     before = {*tmp_path.iterdir()}
     done = run("matrix", "capture", *arguments)
     assert (done.returncode, done.stdout) == (2, "")

@@ -105,10 +105,22 @@ def dumping(namespace: str, interface: str, to: Path, *words: str) -> Iterator[N
             # It says so once packets are captured.
             assert any("listening on" in line for line in dump.stderr)
             yield
-            time.sleep(0.5)
+            settle(to)
         finally:
             dump.send_signal(signal.SIGINT)
             dump.wait(timeout=20)
+
+
+def settle(path: Path, least: int = 24, seconds: float = 2, most: float = 30) -> None:
+    """Waits until a capture has more than its header and has not grown for a while."""
+    size, since, start = -1, time.monotonic(), time.monotonic()
+    while time.monotonic() - start < most:
+        now = path.stat().st_size if path.exists() else 0
+        if now != size:
+            size, since = now, time.monotonic()
+        elif size > least and time.monotonic() - since > seconds:
+            return
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

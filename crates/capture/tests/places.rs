@@ -54,7 +54,7 @@ addresses:
   "fd00::/64": r2
 services:
   - {name: web, ports: [80, 8000-8099]}
-  - {name: db, ports: [5432], at: [db0, 10.0.1.9]}
+  - {name: db, ports: [5432], at: [db0, 10.0.1.109]}
   - {name: batch, at: [10.0.1.0/24]}
 "#;
 
@@ -96,7 +96,7 @@ fn a_wrong_mapping_says_where_and_what() {
         (
             "m.yaml",
             "addresses: {10.0.0.0/33: a}",
-            "m.yaml:1:27: addresses: `10.0.0.0/33`: expected an address or a prefix such as 10.0.1.0/24",
+            "m.yaml:1:26: addresses: `10.0.0.0/33`: expected an address or a prefix such as 10.0.1.0/24",
         ),
         (
             "m.yaml",
