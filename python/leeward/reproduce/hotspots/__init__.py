@@ -5,10 +5,56 @@ scheduler's objectives in full; what stands for them is said with the rows that 
 tuned to what it found.
 """
 
+from functools import partial
+
 from leeward.reproduce.figures import Figure
-from leeward.reproduce.hotspots import chunks, incidents, pictures, tasks
+from leeward.reproduce.hotspots import chunks, gains, incidents, latency, pictures, prevalence, racks, tasks
+
+_RACK = (racks.RACK,)
 
 FIGURES = {
+    "3": Figure("hot links by direction", prevalence.CELL_SWEEPS, prevalence.section_rows),
+    "4": Figure(
+        "how long links stay hot", prevalence.CELL_SWEEPS, prevalence.duration_rows, prevalence.lasting
+    ),
+    "5": Figure("hot links by kind of rack", prevalence.KIND_SWEEPS, prevalence.kind_rows),
+    "6": Figure("whose hotspots mixed racks have", (), prevalence.split_rows),
+    "7": Figure("bandwidth per compute unit of jobs", (), prevalence.job_rows),
+    "8": Figure(
+        "network-intensive tasks and utilization",
+        prevalence.CELL_SWEEPS,
+        prevalence.crowding_rows,
+        prevalence.crowding,
+    ),
+    "9": Figure("uplink over disk capacity", (), prevalence.provision_rows),
+    "11": Figure(
+        "an aggregation and its parts by utilization",
+        (),
+        latency.aggregation_rows,
+        partial(latency.picture, "11", "aggregation"),
+        _RACK,
+    ),
+    "table-1": Figure(
+        "queries by utilization (figure 12a)",
+        (),
+        latency.table_rows,
+        partial(latency.picture, "12a", "queries"),
+        _RACK,
+    ),
+    "12b": Figure(
+        "hotspot-inflation by compute ratio",
+        (),
+        latency.ratio_rows,
+        partial(latency.picture, "12b", "ratios"),
+        _RACK,
+    ),
+    "13": Figure(
+        "HDD reads and writes by utilization",
+        (),
+        latency.file_rows,
+        partial(latency.picture, "13", "files"),
+        _RACK,
+    ),
     "14": Figure("chunk requests by class of uplink", chunks.SWEEPS, chunks.rows, pictures.chunk_shares),
     "15": Figure(
         "hot ToRs of a fleet, before and after UTP", tasks.FLEET_SWEEPS, tasks.fleet_rows, pictures.fleet
@@ -21,6 +67,41 @@ FIGURES = {
         tasks.MOVES_SWEEPS,
         tasks.moves_rows,
         pictures.moves,
+    ),
+    "19": Figure(
+        "queries before and after UTP",
+        gains.QUERY_SWEEPS,
+        gains.query_rows,
+        gains.changes,
+        gains.QUERY_EXPERIMENTS,
+    ),
+    "20": Figure(
+        "HDD reads with and without CCP",
+        gains.READ_SWEEPS,
+        gains.read_rows,
+        gains.changes,
+        gains.READ_EXPERIMENTS,
+    ),
+    "21": Figure(
+        "load-tolerance by size",
+        (),
+        latency.size_rows,
+        partial(latency.picture, "21", "sizes"),
+        _RACK,
+    ),
+    "22": Figure(
+        "load-tolerance by class of service",
+        (),
+        latency.class_rows,
+        partial(latency.picture, "22", "classes"),
+        (racks.BY_CLASS,),
+    ),
+    "23": Figure(
+        "reads of SSDs and of memory",
+        (),
+        latency.medium_rows,
+        partial(latency.picture, "23", "media"),
+        _RACK,
     ),
     "objectives": Figure(
         "what UTP and the objectives above it cost", tasks.OBJECTIVES_SWEEPS, tasks.objectives_rows

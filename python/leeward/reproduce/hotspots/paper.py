@@ -47,3 +47,20 @@ SIZES = {"10kB to 100kB": None, "1MB to 10MB": 50.0}
 """Figure 21 and appendix B: load-tolerance at 2x of HDD reads by size, in percent."""
 MEDIA = {"ssd": (55.0, 2.5), "ram": (30.0, 3.0)}
 """Figure 23 and appendix D: load-tolerance at 2x in percent, and hotspot-inflation, of reads."""
+QUERY_GAINS = {"shuffle-flush": -13.0, "materialize": -9.0, "tpc-h-q02": 0.0}
+"""Figure 19 and the introduction: change of the p95 with UTP, in percent; TPC-H's is not significant."""
+READ_GAINS = {"network": (-80.0, -50.0), "total": (-60.0, -30.0)}
+"""Figure 20: change of the p95 of HDD reads with CCP, from and to, in percent."""
+HALVES = 50.0
+TIMES_HOSTS, TIMES_CORE = 10.0, 2.0
+"""Section 3.2 and figure 3: share of hot ToR links that are hot upwards, in percent; how much more often
+links of ToRs are hot than hosts', and than the core's."""
+DURATIONS = {"below 1 h": 33.0, "1 to 12 h": 40.0, "1 day to 2 weeks": 13.0}
+KINDS = {"mixed": 50.0, "disk": 40.0}
+STORAGES = 45.0
+"""Section 3.2 and figures 4 to 6: percent of hotspots by duration and by kind of rack, and of those on
+mixed racks that storage makes."""
+WIDEST_JOB = 10.0
+WIDEST_RACK = 2.0
+"""Section 3.3 and figures 7 and 9: bandwidth per compute unit of some jobs over the median's; the largest
+uplink over disk capacity over the smallest."""

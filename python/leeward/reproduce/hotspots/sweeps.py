@@ -30,6 +30,8 @@ PILOT = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True)
 """The cell of tables 2 and 3."""
 PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, most_seeds=3)
 """The same under `leeward`, which decides as `utp` does; among the runs of the pilot."""
+PILOT_PAIR = Sweep("pilot", CELL, ("borg", "utp"), tables=True)
+"""Those of its runs that figure 19 looks at."""
 PILOT_GROWN = Sweep("pilot-grown", CELL, ("utp",), fixed=((NETWORK, GROWN),), tables=True)
 """The same with more traffic."""
 PILOT_STRICT = Sweep("pilot", CELL, (STRICT,), tables=True)
@@ -81,6 +83,16 @@ CHUNKS = Sweep(
     most_seeds=5,
 )
 """Chunks on racks with uneven uplinks (figure 14)."""
+CHUNKS_PAIR = Sweep(
+    "chunks",
+    CHUNKS.scenario,
+    ("uniform", "ccp"),
+    axis=CHUNKS.axis,
+    values=CHUNKS_LOADS,
+    tables=True,
+    whole=True,
+)
+"""Those of its policies that figure 20 looks at, under all seeds."""
 DEGRADED = Sweep("degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, whole=True)
 DEGRADED_NONE = Sweep(
     "degraded-none",

@@ -1,0 +1,335 @@
+"""Storage operations through a loaded rack link, request by request (Hotspots, section 4.3 and appendices).
+
+A rack serves operations, and its other traffic, at the utilization that is asked for, in both directions. The
+request simulator has every request wait for the device and for each link on its way; what comes out is how
+long each operation took and what the rack's link carried in each interval. No inflation is put in::
+
+    read:   device of the server --> server's NIC --> rack's uplink   --> client's NIC
+    write:  client's NIC --> rack's downlink --> server's NIC --> memory of the server
+
+*Bursts.* Each host of the rack sends and receives chunks of its own, whose gaps have the C^2 of the
+median published workload (SLO table 3.1; here hyperexponential gaps of balanced means), and whose sizes
+are those of the paper's chunks. *Links* send 64 KiB at a time, first come first served: so much is handed
+to a NIC at once.
+
+*What is not there.* No TCP: a sender has all of a chunk in its NIC's queue, and is held back by nothing but
+the links. No time in servers, RPCs or switches besides. Devices are as busy whatever the link is.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy
+import pyarrow
+import yaml
+from pyarrow import parquet
+
+from leeward import Cluster, slo
+from leeward._native import study_described
+from leeward.arrays import Floats, Ints
+
+HOSTS = 5
+"""Of the rack, as in `clusters/storage.yaml`."""
+NIC = "10Gbps"
+MEDIUM_BPS = 3e9
+"""A rack's link at the guideline there."""
+CHUNK = (100_000, 1_000_000)
+SMALL, LARGE = (10_000, 100_000), (1_000_000, 10_000_000)
+"""Bytes of operations (section 4.3, appendix B); logarithms of sizes are drawn evenly."""
+FRAME = 65_536
+INTERVAL_S = 30
+"""Telemetry's (section 4.1)."""
+WARMUP_S = 15
+LEVELS: tuple[float, ...] = tuple(0.025 + 0.05 * at for at in range(20))
+"""Utilizations: the middles of buckets of 5 %."""
+
+DEVICES: dict[str, dict[str, Any]] = {
+    "hdd": {"disk": {"seek_seconds": 0.008, "read_bytes_per_second": 150e6, "write_bytes_per_second": 140e6}},
+    "ssd": {
+        "table": [
+            {"size_bytes": 4096, "read_iops": 60000, "write_iops": 40000},
+            {"size_bytes": 1 << 20, "read_iops": 480, "write_iops": 360},
+        ]
+    },
+    "ram": {
+        "table": [
+            {"size_bytes": 4096, "read_iops": 1e6, "write_iops": 1e6},
+            {"size_bytes": 1 << 20, "read_iops": 10000, "write_iops": 10000},
+        ]
+    },
+}
+"""A disk of 7,200 revolutions a minute, an SSD of 500 MB/s, and memory of 10 GB/s; round numbers of ours."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Operations of a kind."""
+
+    name: str
+    kind: str
+    """`read` or `write`; these end in a cache, as the paper's do."""
+    medium: str
+    sizes: tuple[int, int]
+    rate: float
+    """A second, without bursts."""
+
+
+OPERATIONS = (
+    Operation("hdd-read", "read", "hdd", CHUNK, 5),
+    Operation("hdd-read-small", "read", "hdd", SMALL, 5),
+    Operation("hdd-read-large", "read", "hdd", LARGE, 2),
+    Operation("ssd-read", "read", "ssd", CHUNK, 5),
+    Operation("ram-read", "read", "ram", CHUNK, 5),
+    Operation("hdd-write", "write", "ram", CHUNK, 5),
+    Operation("hdd-write-small", "write", "ram", SMALL, 5),
+    Operation("hdd-write-large", "write", "ram", LARGE, 2),
+)
+"""All that are looked at; their bytes are among those that the link carries."""
+CLASSES = ("PC", "NC")
+"""Of service (appendix C): PC is served first here."""
+STAGES = {"read": ("storage", "network-out"), "write": ("network-in", "storage")}
+
+
+def burstiness() -> float:
+    """C^2 of the gaps between requests: the median of the workloads of SLO table 3.1."""
+    return statistics.median(row["gap_c2"] for row in study_described().values())
+
+
+@dataclass(frozen=True)
+class Served:
+    """Operations at all levels, and what the link carried. Arrays of one length, a value an operation."""
+
+    operation: Ints
+    """Its number in `operations`."""
+    interval: Ints
+    """The number of the interval that it ended in, from 0, level after level."""
+    end_s: Floats
+    """When it ended, from the start of the first interval; levels follow one another."""
+    bytes: Ints
+    storage_s: Floats
+    network_s: Floats
+    level: Ints
+    """Of each interval."""
+    carried: Mapping[str, Floats]
+    """Bits by `up` and `down` in each interval; by class, `PC up`, where there are classes."""
+    operations: tuple[str, ...]
+    link_bps: float
+
+    @property
+    def latency_s(self) -> Floats:
+        """Of each operation."""
+        return self.storage_s + self.network_s
+
+    def of(self, name: str) -> Any:
+        """Which operations are of this kind."""
+        return self.operation == self.operations.index(name)
+
+
+def cluster(link_bps: float) -> Cluster:
+    """The rack `r0`, and all that it talks to."""
+    devices = [{"name": name, "read": "1GB/s", "write": "1GB/s"} for name in DEVICES]
+    return Cluster(
+        {
+            "name": "a rack and all others",
+            "nic": NIC,
+            "racks": [
+                {"hosts": HOSTS, "link": f"{link_bps:.0f}bps", "devices": devices},
+                {"hosts": 2 * HOSTS + 2 * len(OPERATIONS), "link": "10Tbps"},
+            ],
+        }
+    )
+
+
+def serve(
+    seed: int,
+    intervals: int,
+    *,
+    levels: Sequence[float] = LEVELS,
+    link_bps: float = MEDIUM_BPS,
+    operations: Sequence[Operation] = OPERATIONS,
+    classes: bool = False,
+) -> Served:
+    """Serves operations at each level of utilization.
+
+    Args:
+        seed: Of arrivals, sizes and offsets.
+        intervals: Intervals of 30 s at each level.
+        levels: Utilizations of the link, background and operations together; 0 to 1.
+        link_bps: Of the rack's link.
+        operations: What is looked at.
+        classes: Whether half of everything is of each of `CLASSES`, and links serve by class.
+    """
+    parts = [
+        _level(seed, at, level, intervals, link_bps, operations, classes) for at, level in enumerate(levels)
+    ]
+    names = [name for name in parts[0] if name != "carried"]
+    whole = {name: numpy.concatenate([part[name] for part in parts]) for name in names}
+    carried = {
+        name: numpy.concatenate([part["carried"][name] for part in parts]) for name in parts[0]["carried"]
+    }
+    return Served(
+        **whole,
+        level=numpy.repeat(numpy.arange(len(levels)), intervals),
+        carried=carried,
+        operations=tuple(_names(operations, classes)),
+        link_bps=link_bps,
+    )
+
+
+@dataclass(frozen=True)
+class _Sender:
+    """Who sends requests, and what."""
+
+    name: str
+    kind: str
+    place: int
+    """The host of the rack."""
+    medium: str | None
+    """None: other traffic, that is looked at only for what links carry."""
+    sizes: tuple[int, int]
+    rate: float
+    c2: float
+    of_class: str | None
+
+
+def _names(operations: Sequence[Operation], classes: bool) -> list[str]:
+    if not classes:
+        return [one.name for one in operations]
+    return [f"{one.name}-{name}" for name in CLASSES for one in operations]
+
+
+def _senders(level: float, link_bps: float, operations: Sequence[Operation], classes: bool) -> list[_Sender]:
+    """Operations in the order of `_names`, then all other traffic."""
+    groups: Sequence[str | None] = CLASSES if classes else (None,)
+    made = [
+        _Sender(name, one.kind, at % HOSTS, one.medium, one.sizes, one.rate, 1.0, group)
+        for (at, (group, one)), name in zip(
+            enumerate((group, one) for group in groups for one in operations),
+            _names(operations, classes),
+            strict=True,
+        )
+    ]
+    for kind in dict.fromkeys(one.kind for one in operations):
+        own = sum(one.rate * _mean(one.sizes) * 8 for one in made if one.kind == kind and one.medium)
+        rate = max(level * link_bps - own, 0.0) / 8 / _mean(CHUNK) / HOSTS / len(groups)
+        for group in groups:
+            for host in range(HOSTS):
+                name = "-".join(filter(None, [f"other-{kind}-{host}", group]))
+                made.append(_Sender(name, kind, host, None, CHUNK, rate, burstiness(), group))
+    return made
+
+
+def _mean(sizes: tuple[int, int]) -> float:
+    """Of sizes whose logarithms are drawn evenly."""
+    return (sizes[1] - sizes[0]) / float(numpy.log(sizes[1] / sizes[0]))
+
+
+def _level(
+    seed: int,
+    at: int,
+    level: float,
+    intervals: int,
+    link_bps: float,
+    operations: Sequence[Operation],
+    classes: bool,
+) -> dict[str, Any]:
+    """Operations at one level, as the columns of `Served`."""
+    length = WARMUP_S + intervals * INTERVAL_S
+    sent = {}
+    for number, one in enumerate(_senders(level, link_bps, operations, classes)):
+        random = numpy.random.default_rng([seed, at, number, int(link_bps)])
+        times = _arrivals(random, one.rate, one.c2, length)
+        if len(times):
+            low, high = numpy.log(one.sizes)
+            sizes = numpy.exp(random.uniform(low, high, len(times))).astype(numpy.int64)
+            sent[one] = times, sizes, random.integers(0, 1 << 40, len(times))
+    with TemporaryDirectory(prefix="leeward-plant-") as folder:
+        file = _write(Path(folder), sent, classes)
+        order = "priority" if classes else "fifo"
+        _, rows = slo.check(file, cluster(link_bps), method="dnc", order=order, rows=True)
+    assert rows is not None
+    names = rows["workload"].to_numpy(zero_copy_only=False)
+    column = {
+        name: rows[name].to_numpy()
+        for name in ("arrival_s", "latency_s", "storage_s", "network_in_s", "network_out_s")
+    }
+    carried = {
+        name: numpy.zeros(intervals)
+        for name in (
+            [f"{one} {way}" for one in CLASSES for way in ("up", "down")] if classes else ("up", "down")
+        )
+    }
+    kept: dict[str, list[Any]] = {
+        name: [] for name in ("operation", "interval", "end_s", "bytes", "storage_s", "network_s")
+    }
+    position = {name: number for number, name in enumerate(_names(operations, classes))}
+    for one, (_, sizes, _) in sent.items():
+        mine = numpy.flatnonzero(names == one.name)
+        mine = mine[numpy.argsort(column["arrival_s"][mine], kind="stable")]
+        end = column["arrival_s"][mine] + column["latency_s"][mine] - WARMUP_S
+        number = numpy.floor(end / INTERVAL_S).astype(numpy.int64)
+        within = (number >= 0) & (number < intervals)
+        way = " ".join(filter(None, [one.of_class, "up" if one.kind == "read" else "down"]))
+        carried[way] += 8 * numpy.bincount(number[within], sizes[within], intervals)
+        if one.medium is None:
+            continue
+        mine, number = mine[within], number[within]
+        network = column["network_in_s"][mine] + column["network_out_s"][mine]
+        values = (
+            numpy.full(len(mine), position[one.name]),
+            at * intervals + number,
+            at * intervals * INTERVAL_S + end[within],
+            sizes[within],
+            column["storage_s"][mine],
+            network,
+        )
+        for name, value in zip(kept, values, strict=True):
+            kept[name].append(value)
+    return {name: numpy.concatenate(values) for name, values in kept.items()} | {"carried": carried}
+
+
+def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: float) -> Floats:
+    """Times from 0 up to a length, by gaps of this C^2: exponential for 1, else of two means, balanced."""
+    if rate <= 0:
+        return numpy.empty(0)
+    count = int(1.3 * rate * length) + 100
+    share = 0.5 * (1 + numpy.sqrt((c2 - 1) / (c2 + 1)))
+    first = random.random(count) < share
+    gaps = random.exponential(1 / rate, count) * numpy.where(first, 1 / (2 * share), 1 / (2 * (1 - share)))
+    # To the nanosecond, which is what the simulator counts in.
+    times = numpy.unique(numpy.rint(numpy.cumsum(gaps) * 1e9)) / 1e9
+    made: Floats = times[times < length]
+    return made
+
+
+def _write(folder: Path, sent: Mapping[_Sender, tuple[Floats, Ints, Ints]], classes: bool) -> Path:
+    """The file of workloads, with their traces and devices beside it."""
+    for name, device in DEVICES.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(device), encoding="utf-8")
+    workloads, devices = [], {}
+    for client, (one, (times, sizes, offsets)) in enumerate(sent.items()):
+        trace = {"seconds": times, "kind": [one.kind] * len(times), "size": sizes, "offset": offsets}
+        parquet.write_table(pyarrow.table(trace), folder / f"{one.name}.parquet")
+        server = f"r0h{one.place}" + (f":{one.medium}" if one.medium else "")
+        stages = [stage for stage in STAGES[one.kind] if one.medium or stage != "storage"]
+        made: dict[str, Any] = {"name": one.name, "client": f"r1h{client}", "server": server}
+        made |= {"trace": f"{one.name}.parquet", "stages": stages, "limits": {}}
+        if one.medium:
+            devices[server] = f"{one.medium}.yaml"
+        if classes and one.of_class == CLASSES[0]:
+            made |= {"slo": {"percentile": 99, "latency": "1h"}, "priority": 0}
+        workloads.append(made)
+    content = {
+        "name": "a rack's link",
+        "devices": devices,
+        "network": {"overhead": 0, "payload": 1, "other": 0},
+        "bounds": {"unit": "frames", "frame": FRAME},
+        "workloads": workloads,
+    }
+    path = folder / "workloads.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path

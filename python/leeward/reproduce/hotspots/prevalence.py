@@ -1,0 +1,253 @@
+"""Where and how long links are hot, and why: figures 3 to 9, by `leeward.hotspots` on simulated links.
+
+What a fleet's telemetry would be is here what the fluid simulator says of links: of the pilot cell before UTP
+(figures 3, 4 and 8), and of chunks before CCP (figure 5). The paper's fleet is private: its values stand
+beside ours for reference, and nothing is claimed by them. A figure for which no run has the data is a row
+that says so; `leeward hotspots` makes all of them from any fleet's.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+import pyarrow
+from pyarrow import compute
+
+from leeward import Cluster
+from leeward.arrays import Floats
+from leeward.hotspots import durations, hot
+from leeward.hotspots.causes.provision import provision
+from leeward.hotspots.causes.tasks import correlation
+from leeward.hotspots.settings import Settings
+from leeward.reproduce.figures import Results
+from leeward.reproduce.hotspots import paper
+from leeward.reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, HERE, PILOT_PAIR, STORAGE
+from leeward.reproduce.rows import Row, computed, measured, missing
+from leeward.reproduce.sweeps import Cells
+from leeward.telemetry import Engine, Samples, Windows, windows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CELL_SWEEPS = (PILOT_PAIR,)
+KIND_SWEEPS = (CHUNKS_PAIR,)
+START_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z, where runs begin."""
+COMPUTE = HERE / "clusters" / "compute.yaml"
+_REFERENCE = "the paper's fleet is private: its value is for reference only"
+_DAY_S = 86_400.0
+_BOUNDS_S = {
+    "below 1 h": (0.0, 3600.0),
+    "1 to 12 h": (3600.0, _DAY_S / 2),
+    "1 day to 2 weeks": (_DAY_S, 14 * _DAY_S),
+}
+
+
+def samples(links: pyarrow.Table, cluster: Path) -> Samples:
+    """The table `links` of a run, as telemetry.
+
+    Args:
+        links: Mean loads in intervals of one length.
+        cluster: The file of the cluster that it ran on.
+    """
+    of = Cluster(cluster)
+    known = of.links()
+    number = dict(zip(known["name"].to_pylist(), range(len(known)), strict=True))
+    coded = links["link"].cast("string").dictionary_encode().combine_chunks()
+    at = numpy.array([number[name] for name in coded.dictionary.to_pylist()])[coded.indices.to_numpy()]
+    start = links["start_s"].to_numpy()
+    span = round(1000 * float(numpy.diff(numpy.unique(start)).min()))
+    table = pyarrow.table(
+        {
+            "link": pyarrow.array(known["link"].to_numpy()[at], "int32"),
+            "t_ms": START_MS + numpy.rint(1000 * start).astype(numpy.int64) + span,
+            "span_ms": numpy.full(len(start), span),
+            "bits": numpy.rint(links["load_bps"].to_numpy() * span / 1000).astype(numpy.int64),
+            "capacity_bps": known["capacity_bps"].to_numpy()[at],
+        }
+    )
+    engine = Engine.duckdb(threads=1)
+    return Samples(engine, engine.table(table), known, of.rack_table(), span)
+
+
+@lru_cache(maxsize=16)
+def _cell(cells: Cells, seed: int) -> Windows:
+    return windows(samples(cells.table("links", "borg", seed), COMPUTE))
+
+
+def section_rows(results: Results) -> list[Row]:
+    """Figure 3: how many links are hot, and in which direction."""
+    cells, rates, upwards = results[PILOT_PAIR], list[float](), list[float]()
+    for seed in cells.seeds:
+        every = _cell(cells, seed)
+        found = hot.by_cross_section(every, hot.histogram(every, Settings())).to_pylist()
+        tors = {row["direction"]: row for row in found if row["cross_section"] == hot.TOR}
+        count = sum(row["hot"] for row in tors.values())
+        rates.append(100 * count / sum(row["intervals"] for row in tors.values()))
+        upwards += [100 * tors["up"]["hot"] / count] if count else []
+    why = "a cell's runs keep loads of racks' links alone"
+    return [
+        measured(
+            "3", "hot link-intervals of ToRs, borg", "%", rates, None, "the paper's axis has no numbers"
+        ),
+        measured("3", "of these upwards", "%", upwards, paper.HALVES, _REFERENCE),
+        missing("3", "rate of ToRs over that of hosts' links", "x", paper.TIMES_HOSTS, why),
+        missing("3", "rate of ToRs over that of the core's links", "x", paper.TIMES_CORE, why),
+    ]
+
+
+def _durations(cells: Cells, seed: int) -> Floats:
+    """How long each hotspot lasted, in seconds."""
+    every = _cell(cells, seed)
+    runs = every.samples.engine.arrow(durations.runs(every, durations.marked(every, Settings())))
+    made: Floats = compute.subtract(runs["end_ms"], runs["start_ms"]).to_numpy() / 1000
+    return made
+
+
+def duration_rows(results: Results) -> list[Row]:
+    """Figure 4: how long links stay hot."""
+    cells, made = results[PILOT_PAIR], []
+    lasted = [_durations(cells, seed) for seed in cells.seeds]
+    for words, (low, high) in _BOUNDS_S.items():
+        values = [100 * float(((one >= low) & (one < high)).mean()) for one in lasted if len(one)]
+        made.append(
+            measured(
+                "4", f"hotspots that last {words}, borg", "%", values, paper.DURATIONS[words], _REFERENCE
+            )
+        )
+    return made
+
+
+def kind_rows(results: Results) -> list[Row]:
+    """Figure 5: on which kinds of racks links are hot."""
+    cells, counts = results[CHUNKS_PAIR], {"compute": list[float](), "disk": [], "mixed": []}
+    for seed in cells.seeds:
+        by_kind = dict.fromkeys(counts, 0)
+        for load in CHUNKS_LOADS:
+            every = windows(samples(cells.table("links", "uniform", seed, load), STORAGE))
+            for row in hot.by_kind(every, hot.histogram(every, Settings())).to_pylist():
+                by_kind[row["kind"]] += row["hot"]
+        total = sum(by_kind.values())
+        for kind, count in by_kind.items():
+            counts[kind] += [100 * count / total] if total else []
+    note = f"as many disk racks as mixed ones, and only storage's traffic; {_REFERENCE}"
+    return [
+        measured(
+            "5",
+            f"share of hot link-intervals, {kind} racks, uniform",
+            "%",
+            values,
+            paper.KINDS.get(kind),
+            note,
+        )
+        for kind, values in counts.items()
+    ]
+
+
+def split_rows(_: Results) -> list[Row]:
+    """Figure 6: whose the hotspots of mixed racks are."""
+    why = "no run has storage's and compute's traffic on one rack; `leeward hotspots --split` tells a fleet's"
+    return [missing("6", "hotspots on mixed racks that are storage's", "%", paper.STORAGES, why)]
+
+
+def job_rows(_: Results) -> list[Row]:
+    """Figure 7: bandwidth per compute unit of jobs."""
+    why = "runs of cells do not keep what each job sends; `leeward hotspots --tasks` tells any fleet's"
+    return [missing("7", "bandwidth per compute unit, most over median job", "x", paper.WIDEST_JOB, why)]
+
+
+def _crowding(cells: Cells, seed: int) -> tuple[Floats, Floats]:
+    """For each rack: mean network-intensive tasks per Gb/s of uplink, and its utilization, 0 to 1.
+
+    The utilization is the mean of its busier direction.
+    """
+    every = _cell(cells, seed)
+    bins = hot.histogram(every, Settings())
+    runs = durations.runs(every, durations.marked(every, Settings()))
+    by_rack: dict[str, float] = {}
+    capacity = {}
+    for link in every.samples.links.to_pylist():
+        if link["cross_section"] == hot.TOR:
+            capacity[link["rack"]] = link["capacity_bps"] / 1e9
+    for row in hot.by_link(every, bins, runs).to_pylist():
+        if row["cross_section"] == hot.TOR:
+            by_rack[row["rack"]] = max(by_rack.get(row["rack"], 0.0), row["mean_ppm"] / 1e6)
+    links = cells.table("links", "borg", seed)["start_s"].to_numpy()
+    first, last = float(links.min()), float(links.max())
+    tasks = cells.table("tasks", "borg", seed)
+    placed, finished = (tasks[name].to_numpy(zero_copy_only=False) for name in ("placed_s", "finished_s"))
+    begin = numpy.maximum(placed, first)
+    end = numpy.where(numpy.isnan(finished), last, numpy.fmin(finished, last))
+    spent = numpy.where(tasks["intensive"].to_numpy(zero_copy_only=False) & (end > begin), end - begin, 0.0)
+    there: dict[str, float] = dict.fromkeys(by_rack, 0.0)
+    for at in numpy.flatnonzero(spent).tolist():
+        there[tasks["host"][at].as_py().partition("h")[0]] += spent[at] / (last - first)
+    return (
+        numpy.array([there[rack] / capacity[rack] for rack in by_rack]),
+        numpy.array(list(by_rack.values())),
+    )
+
+
+def crowding_rows(results: Results) -> list[Row]:
+    """Figure 8: network-intensive tasks for each unit of bandwidth, against utilization."""
+    cells = results[PILOT_PAIR]
+    pairs = [_crowding(cells, seed) for seed in cells.seeds]
+    found = [correlation(x.tolist(), y.tolist()) for x, y in pairs]
+    said = "network-intensive tasks per Gb/s and utilization of ToRs: Pearson's r over racks, borg"
+    note = "the paper: a clear correlation, without a number"
+    return [measured("8", said, "", [one[0] for one in found if one], None, note)]
+
+
+def provision_rows(_: Results) -> list[Row]:
+    """Figure 9: uplink over disk capacity."""
+    of = Cluster(STORAGE)
+    engine = Engine.duckdb(threads=1)
+    nothing = engine.table(pyarrow.table({"link": pyarrow.array([], "int32")}))
+    racks = provision(Samples(engine, nothing, of.links(), of.rack_table(), 1000), Settings()).racks
+    shares = [
+        row["normalized"]
+        for row in racks.to_pylist()
+        if row["kind"] == "disk" and row["normalized"] is not None
+    ]
+    note = f"of the cluster that chunks are placed on, made as uneven on purpose; {_REFERENCE}"
+    said = "uplink over disk capacity, largest over smallest, disk racks"
+    return [computed("9", said, "x", max(shares) / min(shares), paper.WIDEST_RACK, note)]
+
+
+def lasting(results: Results, _: Sequence[Row]) -> "Figure":
+    """Figure 4: durations of all seeds, cumulative."""
+    from matplotlib import pyplot
+
+    cells = results[PILOT_PAIR]
+    hours = numpy.sort(numpy.concatenate([_durations(cells, seed) for seed in cells.seeds])) / 3600
+    fig, axes = pyplot.subplots(figsize=(6.4, 3.9), layout="constrained")
+    shares = numpy.linspace(0, 100, 101)
+    axes.plot(numpy.percentile(hours, shares), shares, color="#5a6a7a")
+    for words, (_, high) in list(_BOUNDS_S.items())[:2]:
+        upto = sum(share for name, share in paper.DURATIONS.items() if _BOUNDS_S[name][1] <= high)
+        axes.plot(
+            [high / 3600], [upto], "D", markerfacecolor="white", markeredgecolor="#111111", markersize=8
+        )
+        axes.annotate(
+            f"the paper: {words}", (high / 3600, upto), (8, -10), textcoords="offset points", fontsize=8
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel("hours that a ToR's link stays hot")
+    axes.set_ylabel("hotspots that last at most this, %")
+    return fig
+
+
+def crowding(results: Results, _: Sequence[Row]) -> "Figure":
+    """Figure 8: a point for each rack, of all seeds."""
+    from matplotlib import pyplot
+
+    cells = results[PILOT_PAIR]
+    fig, axes = pyplot.subplots(figsize=(6.4, 3.9), layout="constrained")
+    for seed in cells.seeds:
+        across, up = _crowding(cells, seed)
+        axes.plot(across, 100 * up, ".", color="#5a6a7a", markersize=3)
+    axes.set_xlabel("network-intensive tasks for each Gb/s of uplink")
+    axes.set_ylabel("mean utilization of the ToR, %")
+    return fig
