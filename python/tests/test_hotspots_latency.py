@@ -1,4 +1,4 @@
-"""Hotspots' latencies by utilization: what a simulated rack link does to operations, and what is made of it."""
+"""Hotspots' latencies by utilization: what a loaded rack link does to operations, and what comes of it."""
 
 import numpy
 import pytest

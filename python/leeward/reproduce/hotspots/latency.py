@@ -16,6 +16,7 @@ from leeward.reproduce.hotspots import forms, paper, plant, racks
 from leeward.reproduce.hotspots.plant import Served
 from leeward.reproduce.hotspots.queries import BASE_S, BENCHMARKS, Worker
 from leeward.reproduce.hotspots.racks import BY_CLASS, RACK
+from leeward.reproduce.links import START_MS
 from leeward.reproduce.rows import Row, measured
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def _asked(served: Served, seed: int, queries: Mapping[str, tuple[Any, float]]) 
         parts.append(
             pyarrow.table(
                 {
-                    "t_ms": racks.START_MS + 1000 * end,
+                    "t_ms": START_MS + 1000 * end,
                     "latency_s": latency,
                     "operation": [name] * len(latency),
                     "links": [" ".join(racks.LINKS.values())] * len(latency),

@@ -96,7 +96,7 @@ STAGES = {"read": ("storage", "network-out"), "write": ("network-in", "storage")
 
 def burstiness() -> float:
     """C^2 of the gaps between requests: the median of the workloads of SLO table 3.1."""
-    return statistics.median(row["gap_c2"] for row in study_described().values())
+    return float(statistics.median(row["gap_c2"] for row in study_described().values()))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ that says so; `leeward hotspots` makes all of them from any fleet's.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy
@@ -24,6 +23,7 @@ from leeward.hotspots.settings import Settings
 from leeward.reproduce.figures import Results
 from leeward.reproduce.hotspots import paper
 from leeward.reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, HERE, PILOT_PAIR, STORAGE
+from leeward.reproduce.links import samples
 from leeward.reproduce.rows import Row, computed, measured, missing
 from leeward.reproduce.sweeps import Cells
 from leeward.telemetry import Engine, Samples, Windows, windows
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 CELL_SWEEPS = (PILOT_PAIR,)
 KIND_SWEEPS = (CHUNKS_PAIR,)
-START_MS = 1_767_225_600_000
-"""2026-01-01T00:00:00Z, where runs begin."""
 COMPUTE = HERE / "clusters" / "compute.yaml"
 _REFERENCE = "the paper's fleet is private: its value is for reference only"
 _DAY_S = 86_400.0
@@ -43,33 +41,6 @@ _BOUNDS_S = {
     "1 to 12 h": (3600.0, _DAY_S / 2),
     "1 day to 2 weeks": (_DAY_S, 14 * _DAY_S),
 }
-
-
-def samples(links: pyarrow.Table, cluster: Path) -> Samples:
-    """The table `links` of a run, as telemetry.
-
-    Args:
-        links: Mean loads in intervals of one length.
-        cluster: The file of the cluster that it ran on.
-    """
-    of = Cluster(cluster)
-    known = of.links()
-    number = dict(zip(known["name"].to_pylist(), range(len(known)), strict=True))
-    coded = links["link"].cast("string").dictionary_encode().combine_chunks()
-    at = numpy.array([number[name] for name in coded.dictionary.to_pylist()])[coded.indices.to_numpy()]
-    start = links["start_s"].to_numpy()
-    span = round(1000 * float(numpy.diff(numpy.unique(start)).min()))
-    table = pyarrow.table(
-        {
-            "link": pyarrow.array(known["link"].to_numpy()[at], "int32"),
-            "t_ms": START_MS + numpy.rint(1000 * start).astype(numpy.int64) + span,
-            "span_ms": numpy.full(len(start), span),
-            "bits": numpy.rint(links["load_bps"].to_numpy() * span / 1000).astype(numpy.int64),
-            "capacity_bps": known["capacity_bps"].to_numpy()[at],
-        }
-    )
-    engine = Engine.duckdb(threads=1)
-    return Samples(engine, engine.table(table), known, of.rack_table(), span)
 
 
 @lru_cache(maxsize=16)

@@ -15,6 +15,7 @@ from leeward.impact import Settings, measure, tables
 from leeward.reproduce.figures import Experiment
 from leeward.reproduce.hotspots import forms, plant
 from leeward.reproduce.hotspots.plant import CHUNK, CLASSES, Operation, Served
+from leeward.reproduce.links import START_MS
 from leeward.telemetry import Engine, Samples
 
 SHORT_LEVELS = (0.025, 0.475, 0.775, 0.975)
@@ -23,8 +24,6 @@ INTERVALS = 2
 """Of 30 s, at each level."""
 CAPACITIES_BPS = (4.5e9, 3e9, 2e9)
 """Uplinks of High-, Medium- and Low-Uplink racks in `clusters/storage.yaml`."""
-START_MS = 1_767_225_600_000
-"""2026-01-01T00:00:00Z, where all experiments begin."""
 LEAST = 50
 """Latencies that a bucket is judged by."""
 LINKS = {"read": "r0:uplink", "write": "r0:downlink"}

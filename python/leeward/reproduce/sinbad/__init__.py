@@ -22,6 +22,9 @@ FIGURES = {
     "5": Figure(
         "imbalance of the input", imbalance.INPUT_SWEEPS, imbalance.input_rows, pictures.input_imbalance
     ),
+    "5-links": Figure(
+        "imbalance and stability, as telemetry tells them", imbalance.LINK_SWEEPS, imbalance.link_rows
+    ),
     "6": Figure("machines: blocks, and jobs by bin", machines.SWEEPS, machines.rows, pictures.intervals),
     "7": Figure("machines: jobs by write size", machines.SIZE_SWEEPS, machines.size_rows, pictures.intervals),
     "7.2": Figure("the simulation", simulation.SWEEPS, simulation.rows, pictures.intervals),

@@ -9,13 +9,28 @@ from collections.abc import Mapping
 import numpy
 
 from leeward.arrays import Floats
+from leeward.hotspots.hot import TOR
+from leeward.hotspots.imbalance import imbalance
+from leeward.hotspots.settings import Settings
+from leeward.reproduce.links import samples
 from leeward.reproduce.rows import Row, measured
 from leeward.reproduce.sinbad import paper
 from leeward.reproduce.sinbad.pairs import differences
-from leeward.reproduce.sinbad.sweeps import HOUR, MACHINES, OPT, REMOTE_RACKS, policy, short
+from leeward.reproduce.sinbad.sweeps import (
+    HERE,
+    HOUR,
+    HOUR_UNIFORM,
+    MACHINES,
+    OPT,
+    REMOTE_RACKS,
+    policy,
+    short,
+)
 from leeward.reproduce.sweeps import Cells, Sweep
+from leeward.telemetry import windows
 
 INPUT_SWEEPS = (HOUR,)
+LINK_SWEEPS = (HOUR_UNIFORM,)
 RACK_SWEEPS = (HOUR,)
 MACHINE_SWEEPS = (MACHINES,)
 
@@ -48,6 +63,41 @@ def input_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 "some 25 writers at a time on 150 uplinks; without the writes the generator is fitted to it"
             )
         made.append(measured("5", said, "%", values, paper.UNEVEN_HALF, note))
+    return made
+
+
+def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 5 and the rest of section 4.3, by `leeward.hotspots` from loads of links."""
+    cells = results[HOUR_UNIFORM]
+    ways = ("down", "up")
+    uneven: dict[str, list[float]] = {way: [] for way in ways}
+    busy: dict[str, list[float]] = {way: [] for way in ways}
+    stable: dict[int, list[float]] = {seconds: [] for seconds in paper.STABLE}
+    for seed in cells.seeds:
+        links = cells.table("links", policy("uniform", 1), seed)
+        settings = Settings()
+        found = imbalance(windows(samples(links, HERE / "../../demo/cluster.yaml")), settings)
+        for row in found.unevenness.to_pylist():
+            if row["cross_section"] == TOR and row["above_one"] is not None:
+                uneven[row["direction"]].append(100 * row["above_one"])
+                busy[row["direction"]].append(100 * row["busy"])
+        for row in found.stability.to_pylist():
+            if row["horizon_ms"] // 1000 in stable and row["worst"] is not None:
+                stable[row["horizon_ms"] // 1000].append(100 * row["worst"])
+    made = []
+    for way in ways:
+        said = f"intervals of 10 s in which Cv > 1, racks' {way}links, by `leeward hotspots`"
+        made.append(measured("5-links", said, "%", uneven[way], paper.UNEVEN_HALF))
+    for way in ways:
+        said = f"intervals of 10 s in which the 95th percentile of racks' {way}links is above 75 %"
+        note = "of bottleneck links in the paper, without saying in which direction"
+        made.append(measured("5-links", said, "%", busy[way], paper.BUSY, note))
+    for seconds, values in stable.items():
+        said = f"utilization of the least predictable link moves by at most 5 % in {seconds} s"
+        note = (
+            "samples of 10 s; flows here begin and end on links that few share, and a fluid has no smoothing"
+        )
+        made.append(measured("5-links", said, "%", values, paper.STABLE[seconds], note))
     return made
 
 

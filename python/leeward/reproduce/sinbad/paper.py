@@ -20,6 +20,11 @@ MACHINES_CV_DECREASE = {"host_egress_cv": 0.34, "host_ingress_cv": 0.46}
 """Section 7.3, figure 9."""
 UNEVEN_HALF = 50.0
 """Section 4.3, figure 5: share of intervals with Cv above 1, "almost half"."""
+STABLE = {10: 89.0, 20: 80.0, 40: 66.0}
+"""Section 4.3: chance that the least predictable link's utilization moves by at most 5 % in so many seconds,
+in percent. For 5 s it is 94."""
+BUSY = 25.0
+"""Section 4.3: share of the time with the 95th percentile of links above 75 %."""
 MACHINES_BLOCKS = 1.30
 MACHINES_WRITES = 1.29
 MACHINES_JOBS = 1.19

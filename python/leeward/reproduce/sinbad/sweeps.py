@@ -59,6 +59,8 @@ PHASES = "workloads[0].facebook.phases"
 
 HOUR = Sweep("hour", RACKS, both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"), tables=True)
 """The simulation of section 7."""
+HOUR_UNIFORM = Sweep("hour", RACKS, (policy("uniform", 1),), tables=True)
+"""Its runs under the default alone."""
 MEMORY = Sweep(
     "memory",
     RACKS,

@@ -1,0 +1,39 @@
+"""Links of a simulated run as telemetry, so that what is said of an operator's links can be said of them."""
+
+from pathlib import Path
+
+import numpy
+import pyarrow
+
+from leeward import Cluster
+from leeward.telemetry import Engine, Samples
+
+START_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z, where runs begin."""
+
+
+def samples(links: pyarrow.Table, cluster: Path) -> Samples:
+    """The table `links` of a run, as telemetry.
+
+    Args:
+        links: Mean loads in intervals of one length.
+        cluster: The file of the cluster that it ran on.
+    """
+    of = Cluster(cluster)
+    known = of.links()
+    number = dict(zip(known["name"].to_pylist(), range(len(known)), strict=True))
+    coded = links["link"].cast("string").dictionary_encode().combine_chunks()
+    at = numpy.array([number[name] for name in coded.dictionary.to_pylist()])[coded.indices.to_numpy()]
+    start = links["start_s"].to_numpy()
+    span = round(1000 * float(numpy.diff(numpy.unique(start)).min()))
+    table = pyarrow.table(
+        {
+            "link": pyarrow.array(known["link"].to_numpy()[at], "int32"),
+            "t_ms": START_MS + numpy.rint(1000 * start).astype(numpy.int64) + span,
+            "span_ms": numpy.full(len(start), span),
+            "bits": numpy.rint(links["load_bps"].to_numpy() * span / 1000).astype(numpy.int64),
+            "capacity_bps": known["capacity_bps"].to_numpy()[at],
+        }
+    )
+    engine = Engine.duckdb(threads=1)
+    return Samples(engine, engine.table(table), known, of.rack_table(), span)
