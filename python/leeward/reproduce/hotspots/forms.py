@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from leeward.impact.pictures import COLOURS
 from leeward.impact.tables import TABLES
-from leeward.report.style import LINES, name_curves
+from leeward.report.style import LINES, decades, name_curves, plain
 from leeward.reproduce.hotspots import paper
 from leeward.reproduce.rows import Row, computed, missing
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRIVATE = "the paper's value is of Google's fleet, which is private"
+_LEFT = 30.0
+"""Names of marks up to this utilization are right of them, so that they stay within."""
+_LOG = 8.0
+"""From this inflation on, the axis is logarithmic."""
 NEVER = 105.0
 """Where a load-tolerance that is not reached is drawn, in percent."""
 
@@ -200,12 +204,18 @@ def _curves(axes: "Axes", found: Mapping[tuple[str, ...], Sequence[tuple[float, 
         across, up = zip(*sorted(points), strict=True)
         style: dict[str, Any] = {
             "color": COLOURS[at % len(COLOURS)],
-            "linestyle": LINES[at % len(LINES)],
+            # Colours and lines are as many: whoever has a colour again has another line.
+            "linestyle": LINES[(at + at // len(COLOURS)) % len(LINES)],
             "label": " ".join(kind),
         }
         axes.plot(across, up, marker=".", **style)
     for factor in (1.5, 2.0):
         axes.axhline(factor, color="#444444", linewidth=0.8, linestyle=":")
+    most = max((up for points in found.values() for _, up in points), default=1.0)
+    if most > _LOG:
+        axes.set_yscale("log")
+        axes.set_ylim(0.8, 1.5 * most)
+        plain(axes.yaxis, decades(-1, 4))
     axes.set_xlim(0, 100)
     axes.set_xlabel("utilization of an operation's busiest link, %")
     axes.set_ylabel("p95 of latency over that of the lowest bucket")
@@ -213,9 +223,20 @@ def _curves(axes: "Axes", found: Mapping[tuple[str, ...], Sequence[tuple[float, 
 
 def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
     """The paper's values: crosses with names."""
-    for name, (across, up) in values.items():
+    for at, (name, (across, up)) in enumerate(values.items()):
         axes.plot([across], [up], marker="x", color="#111111", linestyle="none", label="_paper")
-        axes.annotate(f"paper: {name}", (across, up), (4, 4), textcoords="offset points", fontsize=7)
+        # Marks side by side or one above another have their names apart, each ending where its mark is.
+        lift = (
+            4 + 9 * at if any(len(set(of)) < len(values) for of in zip(*values.values(), strict=True)) else 4
+        )
+        axes.annotate(
+            f"paper: {name}",
+            (across, up),
+            (-2, lift),
+            textcoords="offset points",
+            fontsize=7,
+            ha="right" if across > _LEFT else "left",
+        )
 
 
 def _by_size(tables: Tables, keys: Sequence[str], reported: Mapping[str, float | None]) -> "Figure":

@@ -89,7 +89,10 @@ def class_rows(results: Results) -> list[Row]:
     found, made = [_classes(served) for served in results.outcomes[BY_CLASS]], []
     for name in paper.FILES:
         for of_class in plant.CLASSES:
-            note = "the paper: PC above NC, in a figure without numbers; classes are strict priorities here"
+            note = (
+                "the paper: PC above NC, in a figure without numbers; links serve PC first; by weights of 8:4"
+            )
+            note += f" links are full at {75 if of_class == 'PC' else 150} %"
             made += _tolerance("22", found, (name, of_class, "100kB to 1MB"), 2.0, None, note)
     return made
 
