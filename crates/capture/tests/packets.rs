@@ -220,7 +220,7 @@ fn what_is_not_counted_is_counted_by_reason() {
     let packet = one(v4(1), v4(2));
     let mut short_header = packet.frame();
     short_header[14] = 0x44;
-    let cases: Vec<(&str, u32, Vec<u8>, (&str, &str))> = vec![
+    let cases = [
         ("arp", 1, tagged(&[], 0x0806, &[0; 28]), ("not-ip", "0x0806 ARP")),
         ("802.3", 1, tagged(&[], 0x0026, &[0; 38]), ("not-ip", "IEEE 802.3")),
         ("mpls pseudowire", 1, tagged(&[], 0x8847, &[0, 2, 1, 64, 0, 0, 0, 0]), ("not-ip", "0x8847 MPLS")),

@@ -8,7 +8,7 @@ use leeward_calculus::Packets;
 use leeward_placement::volumes::Workload;
 use leeward_placement::volumes::limits::bounds;
 use leeward_placement::volumes::pack::{
-    Client, Event, Hindered, PackSettings, Packing, Request, Requests, Site, Why,
+    Client, Event, Hindered, NoRoom, PackSettings, Packing, Request, Requests, Site, Why,
 };
 use loads::LINK;
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ fn who_has_no_place_is_told_why() {
     let mut hopeless = some("hopeless");
     hopeless.slo.as_mut().unwrap().latency = 1e-6;
     hopeless.demands.iter_mut().for_each(|demand| demand.unloaded = 0.0);
-    assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom { .. })));
+    assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom(_))));
     let mut slow = some("slow");
     slow.demands[0].unloaded = 30.0;
     slow.slo.as_mut().unwrap().latency = 20.0;
@@ -121,12 +121,11 @@ fn who_has_no_place_is_told_why() {
         let _ = ask(Workload { name: format!("e{at}"), ..easy.clone() }, Some(0));
     }
     let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
-    assert!(matches!(full, Err(Why::NoClient | Why::NoRoom { .. })), "{full:?}");
+    assert!(matches!(full, Err(Why::NoClient | Why::NoRoom(_))), "{full:?}");
     assert!(packing.servers_used() > 0);
     let on = |servers, first: Option<&str>| Hindered { servers, first: first.map(str::to_owned) };
-    let [rates, full, unknown] = [(); 3].map(|()| Hindered::default());
     let (bursts, limits) = (on(2, Some("the SLO of `a` at storage, s:0")), on(1, None));
-    let full = Why::NoRoom { servers: 3, rates, bursts, full, limits, unknown };
+    let full = Why::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
     assert_eq!(
         full.to_string(),
         "none of 3 servers has room for it: on 2 the least bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"

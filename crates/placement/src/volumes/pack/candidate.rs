@@ -9,7 +9,7 @@ use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_kno
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
 use super::packing::{Packing, Placed};
-use super::report::{Hindered, Why};
+use super::report::{NoRoom, Why};
 use super::ruled_out::Out;
 
 /// A place that keeps every SLO, and what changes with it.
@@ -57,11 +57,10 @@ impl Search<'_> {
     pub fn first(&self) -> Result<Fit, Why> {
         let packing = self.packing;
         let spare = self.asked.or_else(|| self.most_free());
-        let [mut rates, mut bursts, mut full, mut limits, mut unknown] =
-            [(); 5].map(|()| Hindered::default());
-        let (mut alone, mut unsettled): (Option<(Unsettled, Place)>, Option<(Unsettled, Place)>) =
-            (None, None);
-        let (mut tried, mut clients) = (0, 0);
+        let mut no_room = NoRoom::default();
+        let mut alone: Option<(Unsettled, Place)> = None;
+        let mut unsettled: Option<(Unsettled, Place)> = None;
+        let mut clients = 0;
         // Servers by themselves that are alike need no second try.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let threads = packing.settings.threads;
@@ -72,16 +71,16 @@ impl Search<'_> {
         loop {
             waiting.clear();
             for (server, device) in places.by_ref() {
-                tried += 1;
+                no_room.servers += 1;
                 let Some(client) = self.client(server, spare) else { continue };
                 clients += 1;
                 let place = self.place(server, device, client);
                 match self.ruled_out(&place) {
-                    Some(out @ Out::Rates { .. }) => rates.add(|| self.who(&out)),
-                    Some(out @ Out::Bursts { .. }) => bursts.add(|| self.who(&out)),
-                    Some(out @ Out::Full { .. }) => full.add(|| self.who(&out)),
+                    Some(out @ Out::Rates { .. }) => no_room.rates.add(|| self.who(&out)),
+                    Some(out @ Out::Bursts { .. }) => no_room.bursts.add(|| self.who(&out)),
+                    Some(out @ Out::Full { .. }) => no_room.full.add(|| self.who(&out)),
                     None if self.unlike(&place, &mut known) => waiting.push(place),
-                    None => limits.servers += 1,
+                    None => no_room.limits.servers += 1,
                 }
                 if waiting.len() == threads {
                     break;
@@ -94,10 +93,10 @@ impl Search<'_> {
                 match found {
                     Ok(fit) => return Ok(fit),
                     Err(why @ Unsettled::NoLimits(NoLimits::Solver { .. })) => {
-                        unknown.add(|| why.to_string())
+                        no_room.unknown.add(|| why.to_string())
                     }
                     Err(why) => {
-                        limits.servers += 1;
+                        no_room.limits.servers += 1;
                         if packing.on[place.server].is_empty() {
                             alone = Some((why, place.clone()));
                         } else if unsettled.is_none() {
@@ -111,8 +110,8 @@ impl Search<'_> {
             _ if clients == 0 => Err(Why::NoClient),
             Some((why, place)) => Err(Why::Alone(self.told(&why, &place))),
             None => {
-                limits.first = unsettled.map(|(why, place)| self.told(&why, &place));
-                Err(Why::NoRoom { servers: tried, rates, bursts, full, limits, unknown })
+                no_room.limits.first = unsettled.map(|(why, place)| self.told(&why, &place));
+                Err(Why::NoRoom(Box::new(no_room)))
             }
         }
     }

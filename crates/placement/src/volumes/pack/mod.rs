@@ -23,6 +23,6 @@ mod site;
 
 pub use ledger::{BridgeError, Promised, believe, transaction};
 pub use packing::{Event, Packing, Plan, Request};
-pub use report::{Hindered, Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+pub use report::{Hindered, Limit, NoRoom, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
 pub use settings::{PackSettings, Requests};
 pub use site::{Client, Server, Site, SiteError};

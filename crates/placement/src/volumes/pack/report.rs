@@ -1,5 +1,7 @@
 //! What a packing says: who is where, with which limits and bounds, and who is refused and why.
 
+use std::fmt;
+
 use leeward_traces::Stage;
 use serde::{Deserialize, Serialize};
 
@@ -42,21 +44,25 @@ pub enum Why {
     #[error("on an empty server it has no place: {0}")]
     Alone(String),
     /// No server has room for it.
-    #[error("none of {servers} servers has room for it{}", reasons([.rates, .bursts, .full, .limits, .unknown]))]
-    NoRoom {
-        /// Servers tried.
-        servers: usize,
-        /// Of these, where the sum of least rates is more than a queue has.
-        rates: Hindered,
-        /// Where the least bursts alone take longer than an SLO.
-        bursts: Hindered,
-        /// Where the rates configured leave no room for its least rate.
-        full: Hindered,
-        /// Where no limits keep every SLO.
-        limits: Hindered,
-        /// Where the solver failed, so that nothing is known.
-        unknown: Hindered,
-    },
+    #[error("{0}")]
+    NoRoom(Box<NoRoom>),
+}
+
+/// What stands in the way on servers that have no room for a workload.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NoRoom {
+    /// Servers tried.
+    pub servers: usize,
+    /// Of these, where the sum of least rates is more than a queue has.
+    pub rates: Hindered,
+    /// Where the least bursts alone take longer than an SLO.
+    pub bursts: Hindered,
+    /// Where the rates configured leave no room for its least rate.
+    pub full: Hindered,
+    /// Where no limits keep every SLO.
+    pub limits: Hindered,
+    /// Where the solver failed, so that nothing is known.
+    pub unknown: Hindered,
 }
 
 /// Servers on which one thing stands in the way.
@@ -78,23 +84,25 @@ impl Hindered {
     }
 }
 
-/// What stands in the way on how many servers, as [`Why::NoRoom`] counts them; only what does on some.
-fn reasons(found: [&Hindered; 5]) -> String {
-    let why = [
-        "the least rates are more than a queue has",
-        "the least bursts take too long",
-        "the configured rates leave too little (fast first fit)",
-        "no limits keep every SLO",
-        "the solver failed",
-    ];
-    let some = found.iter().zip(why).filter(|(found, _)| found.servers > 0);
-    let some: Vec<String> = some
-        .map(|(Hindered { servers, first }, why)| match first {
-            None => format!("on {servers} {why}"),
-            Some(first) => format!("on {servers} {why} (the first: {first})"),
-        })
-        .collect();
-    if some.is_empty() { String::new() } else { format!(": {}", some.join(", ")) }
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "none of {} servers has room for it", self.servers)?;
+        let why = [
+            (&self.rates, "the least rates are more than a queue has"),
+            (&self.bursts, "the least bursts take too long"),
+            (&self.full, "the configured rates leave too little (fast first fit)"),
+            (&self.limits, "no limits keep every SLO"),
+            (&self.unknown, "the solver failed"),
+        ];
+        let some = why.iter().filter(|(found, _)| found.servers > 0);
+        for (at, (Hindered { servers, first }, why)) in some.enumerate() {
+            write!(f, "{} on {servers} {why}", if at == 0 { ":" } else { "," })?;
+            if let Some(first) = first {
+                write!(f, " (the first: {first})")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a packing came to.
