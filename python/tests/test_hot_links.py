@@ -1,6 +1,5 @@
 """Hotspots that are planted in telemetry come back exactly: where, since when, how long, why."""
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -260,15 +259,7 @@ def test_settings_that_make_no_sense_are_refused_by_name(wrong: dict[str, Any], 
     assert told.value.file == argument
 
 
-@pytest.fixture(scope="session")
-def spark() -> Engine:
-    if shutil.which("java") is None:
-        pytest.skip("there is no java: Spark is not compared with DuckDB")
-    pytest.importorskip("pyspark", reason="pyspark is not installed: Spark is not compared with DuckDB")
-    return Engine.spark()
-
-
-def test_spark_and_duckdb_say_the_same_of_everything(spark: Engine, recwarn: pytest.WarningsRecorder) -> None:
+def test_spark_and_duckdb_say_the_same_of_everything(spark: Engine) -> None:
     made: Callable[[Engine], Analysis] = lambda engine: analyze(  # noqa: E731
         samples(PLANTS, engine, cadence_ms=10 * MIN), Settings(interval_ms=10 * MIN, ahead_ms=10 * MIN)
     )

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -412,22 +412,6 @@ def test_the_bootstrap_is_that_of_drawing_latencies_again(write: Write) -> None:
     assert [found.low, found.high] == pytest.approx([low, high], rel=0.05)
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Engine]:
-    """Spark on this machine."""
-    try:
-        engine = Engine.spark()
-    except InputError as error:
-        pytest.skip(f"{error}: DuckDB is not compared with Spark")
-    yield engine
-    engine.connection.disconnect()
-
-
-@pytest.mark.filterwarnings(
-    # PySpark leaves the closing of its sockets to the collector.
-    "ignore::ResourceWarning",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
-)
 def test_duckdb_and_spark_agree_on_every_digit(tmp_path: Path, spark: Engine) -> None:
     kinds = [Kind("chunk-read", GROWTH, 0.4), Kind("shuffle-write", GROWTH, medium="ram")]
     made = plant(LINKS, kinds, per_bucket=40, even=False)
