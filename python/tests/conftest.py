@@ -1,12 +1,16 @@
-"""What the tests share: reference results, hypothesis profiles, the `leeward` command, a Spark."""
+"""What the tests share: reference results, hypothesis profiles, the `leeward` command, Prometheus, Spark."""
 
 import gc
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,7 @@ settings.load_profile("test")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Backfilled = Callable[[Path, Iterable[str]], AbstractContextManager[str]]
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +62,10 @@ def _spark() -> Iterator[Engine]:
     if shutil.which("java") is None:
         pytest.skip("no java: nothing for Spark to run on")
     pytest.importorskip("pyspark", reason="no pyspark: pip install 'leeward[spark]'")
-    engine = Engine.spark()
+    with pytest.MonkeyPatch.context() as patch:
+        # Most of its time would go into compiling itself for a long life.
+        patch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-java-options '-XX:TieredStopAtLevel=1' pyspark-shell")
+        engine = Engine.spark()
     # Tables are small: what starts a task takes longer than the task.
     engine.connection.raw_sql("SET spark.sql.shuffle.partitions = 2")
     yield engine
@@ -77,3 +85,47 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="session")
+def backfilled() -> Backfilled:
+    """Starts a Prometheus that holds what lines of OpenMetrics say, in a folder; gives its address."""
+    for name in ("prometheus", "promtool"):
+        if shutil.which(name) is None:
+            pytest.skip(f"no {name}: as root, apt-get install prometheus")
+
+    @contextmanager
+    def started(folder: Path, lines: Iterable[str]) -> Iterator[str]:
+        (folder / "history.om").write_text("\n".join(lines) + "\n# EOF\n")
+        (folder / "prometheus.yml").write_text("global: {}\n")
+        # One block: to make many takes long.
+        blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
+        subprocess.run([*blocks, "history.om", "data"], cwd=folder, check=True, capture_output=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        options = {
+            "config.file": "prometheus.yml",
+            "storage.tsdb.path": "data",
+            "storage.tsdb.retention.time": "100y",
+            "web.listen-address": address,
+        }
+        command = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
+        with (folder / "log").open("w") as log:
+            running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        try:
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).close()
+                    break
+                except OSError:
+                    assert running.poll() is None, (folder / "log").read_text()
+                    time.sleep(0.1)
+            else:
+                pytest.fail("prometheus did not become ready in a minute")
+            yield f"http://{address}"
+        finally:
+            running.terminate()
+            running.wait()
+
+    return started

@@ -3,9 +3,7 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -320,10 +318,8 @@ def measured() -> dict[tuple[str, int], tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Iterator[str]:
     """The address of a Prometheus that holds the counters."""
-    server, promtool = tool("prometheus"), tool("promtool")
-    folder = tmp_path_factory.mktemp("prometheus")
     lines = []
     for (metric, instance, name), readings in sorted(counters().items()):
         job = ',job="snmp"' if metric == "ifHCOutOctets" else ""
@@ -331,42 +327,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         lines += [f"{metric}{labels} {value} {t_ms / 1000:.3f}" for t_ms, value in readings]
         if metric == "ifHCInOctets":
             lines += [f"ifHighSpeed{labels} 1000 {t_ms / 1000:.3f}" for t_ms, _ in readings]
-    (folder / "counters.txt").write_text("\n".join(lines) + "\n# EOF\n")
-    (folder / "empty.yml").write_text("{}\n")
-    subprocess.run(
-        [promtool, "tsdb", "create-blocks-from", "openmetrics", "counters.txt", "data"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    with (folder / "log").open("w") as log:
-        running = subprocess.Popen(
-            [
-                server,
-                "--config.file=empty.yml",
-                "--storage.tsdb.path=data",
-                "--storage.tsdb.retention.time=100y",
-                f"--web.listen-address={address}",
-            ],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            for _ in range(300):
-                try:
-                    urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).close()
-                    break
-                except OSError:
-                    assert running.poll() is None, (folder / "log").read_text()
-                    time.sleep(0.1)
-            yield f"http://{address}"
-        finally:
-            running.terminate()
-            running.wait()
+    with backfilled(tmp_path_factory.mktemp("prometheus"), lines) as address:
+        yield address
 
 
 def asked(address: str, expression: str) -> dict[tuple[str, int], float]:

@@ -73,11 +73,11 @@ def test_json_has_what_the_tables_have(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--hot", "75"), "error: --hot: `75`: expected a percentage such as 75%\n"),
+        (("--hot", "75"), "error: --hot: `75`: expected a percentage, such as 75%\n"),
         (("--hot", "200%"), "error: --hot: `200%`: expected more than 0 % and less than 105 %\n"),
         (("--interval", "5"), "error: --interval: "),
         (("--ahead", "7min"), "error: --ahead: `420 s`: expected a whole number of intervals of 300 s\n"),
-        (("--coverage", "nan%"), "error: --coverage: `nan`: expected a share from 0 to 1\n"),
+        (("--coverage", "nan%"), "error: --coverage: `nan%`: expected a percentage, such as 75%\n"),
         (("--report", "no/page.html"), "error: --report: `no/page.html`: there is no folder `no`\n"),
         (("--split", "nowhere.csv"), "error: --split: `nowhere.csv`: no such file\n"),
         (("--bridge", "-1"), "error: Invalid value for '--bridge'"),

@@ -1,12 +1,8 @@
 """Telemetry from a Prometheus server: a real one with a month of it, and ones that misbehave."""
 
 import json
-import shutil
 import socket
-import subprocess
 import threading
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -56,47 +52,13 @@ def openmetrics() -> Iterator[str]:
                 at = END - 30 * DAY + SCRAPE * step + rack
                 speed = 0 if (rack, port) == (2, 1) and step >= len(steps) // 2 else 20_000
                 yield f'ifHighSpeed{{job="snmp",instance="tor-r{rack}",ifName="Ethernet{port}"}} {speed} {at}'
-    yield "# EOF"
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: Any, backfilled: Any) -> Iterator[str]:
     """The address of a Prometheus that runs here."""
-    if not shutil.which("prometheus") or not shutil.which("promtool"):
-        pytest.skip("no prometheus or promtool: as root, apt-get install prometheus")
-    place = tmp_path_factory.mktemp("prometheus")
-    (place / "month.om").write_text("\n".join(openmetrics()) + "\n")
-    blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
-    subprocess.run([*blocks, place / "month.om", place / "data"], check=True, capture_output=True)
-    (place / "prometheus.yml").write_text("global: {}\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    running = subprocess.Popen(
-        [
-            "prometheus",
-            f"--config.file={place}/prometheus.yml",
-            f"--storage.tsdb.path={place}/data",
-            "--storage.tsdb.retention.time=100y",
-            f"--web.listen-address=127.0.0.1:{port}",
-            "--log.level=error",
-        ],
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            try:
-                with urllib.request.urlopen(f"{url}/-/ready"):
-                    break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            pytest.fail("prometheus did not become ready")
-        yield url
-    finally:
-        running.terminate()
-        running.wait()
+    with backfilled(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
+        yield address
 
 
 def month(url: str, folder: Path, **given: Any) -> Samples:

@@ -3,7 +3,8 @@
 Counters are asked for by range selectors (`ifHCInOctets[6h]`), which give every reading as it was scraped,
 at its own time. `query_range` would repeat a reading at each step until the next or for five minutes, at the
 time of the step: rates made of that are off by the distance of the scrape from the step, and restarts between
-steps are not seen. It is used for speeds, which seldom change.
+steps are not seen. It is used for speeds, which seldom change; where one did between two steps, every reading
+between them is asked for.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -260,12 +262,16 @@ def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Ite
         if steps:
             question = {
                 "start": _seconds(start + 1),
-                "end": _seconds(end),
+                # One beyond: what changes after the last is to be seen too.
+                "end": _seconds(end + SPEED_STEP_MS),
                 "step": f"{SPEED_STEP_MS / 1000:g}",
             }
-            answer = asked.ask("query_range", query=query, **question)
+            answers = [asked.ask("query_range", query=query, **question)]
+            for at in _changes(asked, _results(asked, answers[0], "matrix")):
+                reach = f"{query}[{SPEED_STEP_MS}ms]"
+                answers.append(asked.ask("query", query=reach, time=_seconds(at)))
         else:
-            answer = asked.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))
+            answers = [asked.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))]
     except TooMuchError:
         if end - start > LEAST_MS:
             middle = (start + end) // 2
@@ -275,7 +281,21 @@ def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Ite
         for part in _parts(asked, query, start, end):
             yield from _pieces(asked, part, steps, start, end)
         return
-    yield _as_table(asked, _results(asked, answer, "matrix"), start, end)
+    for answer in answers:
+        yield _as_table(asked, _results(asked, answer, "matrix"), start, end)
+
+
+def _changes(asked: Server, results: list[dict[str, Any]]) -> list[int]:
+    """Times of steps at which any series is not what it was a step before."""
+    found: set[int] = set()
+    for result in results:
+        try:
+            for (_, before), (at, value) in pairwise(result["values"]):
+                if value != before:
+                    found.add(round(1000 * float(at)))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise asked.strange(str(result)[:80]) from None
+    return sorted(found)
 
 
 def _parts(asked: Server, query: str, start: int, end: int) -> Iterator[str]:
