@@ -69,7 +69,7 @@ def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        (("--hot", "0.75"), "error: --hot: `0.75`: expected a percentage such as 75%"),
+        (("--hot", "0.75"), "error: --hot: `0.75`: expected a percentage, such as 75%"),
         (("--bucket", "0%"), "error: --bucket: `0%`: expected from 0.1 % to 100 %"),
         (("--interval", "10"), "error: --interval: `10`: the unit is missing"),
         (("--factors", "1"), "error: --factors: `1`: expected factors above 1"),

@@ -23,7 +23,7 @@ from leeward.telemetry.samples import COLUMNS
 Run = Callable[..., Any]
 GB = 10**9
 MINUTES = 300_000
-START = 1_800_000_000_000 // MINUTES * MINUTES
+START = 1_750_000_000_000 // MINUTES * MINUTES
 JUDGE = Judge(750_000, 98_000)
 
 

@@ -193,7 +193,7 @@ def test_a_file_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=15)
+@settings(max_examples=40)
 @given(data=st.binary(max_size=300))
 def test_no_bytes_make_reading_fail_in_another_way(tmp_path_factory: Any, data: bytes) -> None:
     path = tmp_path_factory.mktemp("hostile") / "a.csv"
