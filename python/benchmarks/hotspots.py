@@ -20,61 +20,77 @@ import time
 from pathlib import Path
 
 import duckdb
+import numpy
+import pyarrow
 import yaml
+from pyarrow import parquet
 
 CADENCE_S = 30
 SAMPLES = 86_400
 """Of each link: thirty days."""
-RACKS_PER_LINKS = 8
-"""Links of a rack: of three hosts, and its own, each way."""
 START_S = 1_767_571_200
+HOUR = 3600 // CADENCE_S
 NIC_BPS, UPLINK_BPS = 10_000_000_000, 20_000_000_000
+LINKS = {f"h{host}:{way}": NIC_BPS for host in range(3) for way in ("egress", "ingress")} | {
+    ":uplink": UPLINK_BPS,
+    ":downlink": UPLINK_BPS,
+}
+"""Of a rack, and their speeds."""
+LINKS_PER_RACK = len(LINKS)
 
 
 def generate(folder: Path, rows: int) -> tuple[Path, Path, int]:
     """Writes telemetry and a cluster file; gives their paths and how many rows there are."""
-    racks = max(1, round(rows / SAMPLES / RACKS_PER_LINKS))
+    racks = max(1, round(rows / SAMPLES / LINKS_PER_RACK))
     cluster = folder / "cluster.yaml"
     cluster.write_text(
         yaml.safe_dump({"racks": racks, "hosts_per_rack": 3, "nic": "10Gbps", "rack_link": "20Gbps"})
     )
     out = folder / "telemetry.parquet"
     if not out.exists():
-        connection = duckdb.connect()
-        connection.execute("SET preserve_insertion_order=false; SET memory_limit='4GB'; SET threads=2")
-        connection.execute(f"SET temp_directory='{folder / 'spill'}'")
-        connection.execute(_GENERATED.format(racks=racks, out=out))
-    count = duckdb.sql(f"SELECT count(*) FROM '{out}'").fetchone()
-    return out, cluster, int(count[0]) if count else 0
+        _write(out, racks)
+    return out, cluster, parquet.ParquetFile(out).metadata.num_rows
 
 
-# What a link carries is a hash of its name and the hour, with a hash of each sample around it. One hour of a
-# link in 200 is hot.
-_GENERATED = f"""
-COPY (
-  WITH names AS (
-    SELECT 'r' || r || e.suffix AS link, r * 8 + e.n AS id, e.bps
-    FROM range({{racks}}) t(r), (VALUES
-      ('h0:egress', 0, {NIC_BPS}), ('h0:ingress', 1, {NIC_BPS}), ('h1:egress', 2, {NIC_BPS}),
-      ('h1:ingress', 3, {NIC_BPS}), ('h2:egress', 4, {NIC_BPS}), ('h2:ingress', 5, {NIC_BPS}),
-      (':uplink', 6, {UPLINK_BPS}), (':downlink', 7, {UPLINK_BPS})) e(suffix, n, bps)
-  )
-  SELECT n.link, {START_S} + (s + 1) * {CADENCE_S} AS t_s,
-    (n.bps // 100000 * (CASE WHEN hash(n.id * 1000003 + s // 120) % 200 = 0 THEN 85000
-       ELSE 10000 + hash(n.id * 7919 + s // 120) % 40000 END + hash(n.id * 104729 + s) % 8000))::BIGINT
-       AS load_bps
-  FROM names n, range({SAMPLES}) t(s)
-) TO '{{out}}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)
-"""
+def _write(out: Path, racks: int) -> None:
+    """Telemetry in the order of time, as collectors write it.
+
+    What a link carries is drawn for each of its hours, and around it for each sample. One hour of a link in
+    200 is hot.
+    """
+    names = [f"r{rack}{link}" for rack in range(racks) for link in LINKS]
+    units = numpy.tile(numpy.array(list(LINKS.values())) // 100_000, racks)
+    schema = pyarrow.schema(
+        [("link", pyarrow.string()), ("t_s", pyarrow.int64()), ("load_bps", pyarrow.int64())]
+    )
+    random = numpy.random.default_rng(1)
+    # Whole hours, of about a million rows.
+    step = max(1, 1_000_000 // (HOUR * len(names))) * HOUR
+    half = out.with_suffix(".half")
+    with parquet.ParquetWriter(half, schema, compression="zstd", store_schema=False) as writer:
+        for first in range(0, SAMPLES, step):
+            number = min(step, SAMPLES - first)
+            shape = (number // HOUR, len(names))
+            hours = numpy.where(
+                random.integers(0, 200, shape) == 0, 85_000, random.integers(10_000, 50_000, shape)
+            )
+            loads = numpy.repeat(hours, HOUR, axis=0) + random.integers(0, 8_000, (number, len(names)))
+            times = START_S + CADENCE_S * numpy.arange(first + 1, first + number + 1)
+            indices = numpy.tile(numpy.arange(len(names), dtype=numpy.int32), number)
+            links = pyarrow.DictionaryArray.from_arrays(indices, names).cast(pyarrow.string())
+            columns = [links, numpy.repeat(times, len(names)), (loads * units).ravel()]
+            writer.write_table(pyarrow.table(columns, schema=schema), row_group_size=1_000_000)
+    half.rename(out)
+
+
 _SQL = f"""
+CREATE TEMP TABLE utilizations AS
+SELECT link, (t_s - 1) // 300 AS start, sum(load_bps * {CADENCE_S}) AS bits, count(*) AS samples
+FROM read_parquet('{{path}}') GROUP BY link, start;
 WITH links AS (SELECT * FROM (VALUES ('egress', {NIC_BPS}), ('ingress', {NIC_BPS}), ('uplink', {UPLINK_BPS}),
-    ('downlink', {UPLINK_BPS})) t(kind, bps)),
-  utilizations AS (
-    SELECT link, (t_s - 1) // 300 AS start, sum(load_bps * {CADENCE_S}) AS bits,
-      count(*) * {CADENCE_S} AS seconds
-    FROM read_parquet('{{path}}') GROUP BY link, start)
-SELECT count(*), sum((bits > 0.75 * bps * seconds)::BIGINT)
-FROM utilizations JOIN links ON split_part(link, ':', 2) = kind
+  ('downlink', {UPLINK_BPS})) t(kind, bps))
+SELECT count(*), sum((bits > 0.75 * bps * samples * {CADENCE_S})::BIGINT)
+FROM utilizations JOIN links ON regexp_extract(link, '[a-z]+$') = kind
 """
 
 

@@ -15,6 +15,7 @@ from leeward.telemetry.mapping import Map, read_map
 from leeward.telemetry.rates import rates
 from leeward.telemetry.samples import Samples
 from leeward.telemetry.series import Period, series
+from leeward.telemetry.sums import summed
 from leeward.telemetry.times import length_ms, moment
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ def read(
         ahead = 2**62 if until is None else last
         period = Period(-(2**62) if first is None else first, ahead, now)
     links = cluster.links()
+    racks = cluster.rack_table()
+    if not (given.counter or given.speeds):
+        swift = summed(engine, given, links, known, period, spacing, discards)
+        if swift is not None:
+            return Samples(engine, swift.table, links, racks, swift.cadence_ms, discards, swift.sums)
     found = series(engine, given, links, known, period, spacing, discards)
     if given.counter:
         counter = Counter(given.unit, given.width, GAP * found.cadence_ms)
@@ -96,5 +102,4 @@ def read(
     else:
         made = rates(engine, found, discards, given.name)
     table = of_links(engine, made, found, given.speeds, discards, given.name)
-    steady = not (given.counter or given.speeds or found.bundled or "duplicate" in discards.counts)
-    return Samples(engine, table, links, cluster.rack_table(), found.cadence_ms, discards, steady)
+    return Samples(engine, table, links, racks, found.cadence_ms, discards)

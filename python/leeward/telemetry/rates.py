@@ -39,7 +39,7 @@ def rates(engine: Engine, of: Series, discards: Discards, name: str) -> ibis.Tab
     with reading(name):
         suspicious = engine.arrow(twice.order_by("series", "block"))
     if not suspicious.num_rows:
-        return _samples(every, ibis.literal(cadence, "int64"))
+        return samples_of(every, cadence)
     table = engine.table(suspicious)
     blocked = every.mutate(block=every.t_ms >> (shift + 5))
     unique = blocked.anti_join(table, ["series", "block"]).drop("block")
@@ -52,7 +52,12 @@ def rates(engine: Engine, of: Series, discards: Discards, name: str) -> ibis.Tab
     discards.count("duplicate", number)
     once = ordered.filter(ordered.since.isnull() | (ordered.since > 0))
     span = ibis.least(once.since.fill_null(cadence), ibis.literal(cadence, "int64"))
-    return ibis.union(_samples(unique, ibis.literal(cadence, "int64")), _samples(once, span))
+    return ibis.union(samples_of(unique, cadence), _samples(once, span))
+
+
+def samples_of(table: ibis.Table, cadence_ms: int) -> ibis.Table:
+    """Samples of rates that each stand for one cadence, from the columns of `Series.table`."""
+    return _samples(table, ibis.literal(cadence_ms, "int64"))
 
 
 @ibis.udf.agg.builtin(name="bit_or")

@@ -15,6 +15,19 @@ MOST_CAPACITY = 10**15
 
 
 @dataclass(frozen=True)
+class Sums:
+    """Samples in intervals that longer ones can be made of.
+
+    Attributes:
+        table: `link`, `start_ms`, `bits`, `capacity_bits`, `covered_ms`, `ppm`, as `Windows.table` has them.
+        length_ms: The length of the intervals.
+    """
+
+    table: ibis.Table
+    length_ms: int
+
+
+@dataclass(frozen=True)
 class Samples:
     """What links were seen to carry, each direction by itself.
 
@@ -27,8 +40,7 @@ class Samples:
         racks: The cluster's racks as `Cluster.rack_table()` has them.
         cadence_ms: The usual time from a sample of a link to its next.
         discards: What was left out, by reason.
-        steady: Whether each sample covers one cadence and each link has one capacity throughout, which lets
-            sums over samples be counts.
+        sums: The same in short intervals, where they were summed up while they were read.
     """
 
     engine: Engine
@@ -37,4 +49,4 @@ class Samples:
     racks: pyarrow.Table
     cadence_ms: int
     discards: Discards = field(default_factory=Discards)
-    steady: bool = False
+    sums: Sums | None = None

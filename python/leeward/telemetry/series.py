@@ -77,6 +77,7 @@ def series(
     period: Period,
     cadence_ms: int | None,
     discards: Discards,
+    alone: bool = True,
 ) -> Series:
     """Readings of the links of a cluster.
 
@@ -88,12 +89,13 @@ def series(
         period: Which times count.
         cadence_ms: The usual spacing, if it is known.
         discards: Counts what is left out.
+        alone: Whether these are all readings; if there are others, these may all be left out.
 
     Raises:
         InputError: None is of a link.
     """
     rows, clean = _judged(engine, given, period)
-    if not rows:
+    if not rows and alone:
         raise InputError(given.name, None, None, None, "no readings")
     for row in rows:
         most = row["most"]
@@ -104,12 +106,18 @@ def series(
         if reason and reason != "outside":
             discards.count(reason, row["number"], _said(given, row))
     good = [row for row in rows if row["reason"] == 0]
-    if not good:
+    if not good and alone:
         outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
         raise _nothing(given, discards, outside)
-    known = _known(given, good, links, map_file, discards)
+    known = _known(given, good, links, map_file, discards, alone)
     if cadence_ms is None:
-        cadence_ms = _cadence(engine, clean, given, known)
+        cadence_ms = cadence_of(engine, clean, given, known)
+    if cadence_ms is None:
+        error = InputError(
+            given.name, None, None, None, "no series has two readings: how far apart are they?"
+        )
+        error.add_note("say it: --cadence 30s")
+        raise error
     if cadence_ms > MOST_CADENCE_MS:
         message = f"readings are {cadence_ms / 3.6e6:.3g} h apart; expected at most 1 h"
         raise InputError(given.name, None, None, None, message)
@@ -195,14 +203,14 @@ def _known(
     links: pyarrow.Table,
     map_file: Map,
     discards: Discards,
+    alone: bool,
 ) -> pyarrow.Table:
     """Which series are which links.
 
     Raises:
-        InputError: None is one.
+        InputError: None is one, and there are no others.
     """
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
-    capacities = dict(zip(links["link"].to_pylist(), links["capacity_bps"].to_pylist(), strict=True))
     rows: list[tuple[str, str, int]] = []
     strangers: list[str] = []
     for row in found:
@@ -221,14 +229,31 @@ def _known(
             near = nearest(wanted, numbers)
             strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
         discards.count("no-link", row["number"], *strangers[-1:])
-    if not rows:
+    if not rows and alone:
         message = f"none of {len(found):,} series is a link of the cluster: {'; '.join(strangers)}"
         error = InputError(given.name, None, None, None, message)
         error.add_note(
             _HINT if not map_file.rules else f"{map_file.name}: no rule in `links` gives these a link"
         )
         raise error
-    of = numpy.array([link for *_, link in rows])
+    return _shares(rows, links)
+
+
+def known_of(
+    given: Readings, keys: list[dict[str, Any]], links: pyarrow.Table, map_file: Map
+) -> pyarrow.Table | None:
+    """Which of these keys are which links, as `Series.known`; None if none is."""
+    numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
+    whole = [_whole(given, row) for row in keys]
+    named = [(row["key"], row["way"], map_file.link(_labels(given, row["key"]), row["way"])) for row in whole]
+    rows = [(key, way, numbers[name]) for key, way, name in named if name in numbers]
+    return _shares(rows, links) if rows else None
+
+
+def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.Table:
+    """Keys, ways and links as a table, with each series' part of its link."""
+    capacities = dict(zip(links["link"].to_pylist(), links["capacity_bps"].to_pylist(), strict=True))
+    of = numpy.array([link for *_, link in rows], numpy.int64)
     _, place, members = numpy.unique(of, return_inverse=True, return_counts=True)
     every = members[place]
     shares = [
@@ -246,11 +271,12 @@ def _known(
     )
 
 
-def _cadence(engine: Engine, clean: ibis.Table, given: Readings, known: pyarrow.Table) -> int:
-    """The most frequent spacing of readings of some series."""
+def cadence_of(engine: Engine, clean: ibis.Table, given: Readings, known: pyarrow.Table) -> int | None:
+    """The most frequent spacing of readings of some series; None if none has two."""
     step = max(1, known.num_rows // _PROBED)
     some = known.take(list(range(0, known.num_rows, step))[:_PROBED])
     probed = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*given.by, "t_ms")
+    probed = probed.filter(probed.t_ms.notnull())
     before = probed.t_ms.lag().over(group_by=given.by, order_by=probed.t_ms)
     spaced = probed.mutate(spacing=probed.t_ms - before)
     spaced = spaced.filter(spaced.spacing > 0)
@@ -258,11 +284,7 @@ def _cadence(engine: Engine, clean: ibis.Table, given: Readings, known: pyarrow.
     with reading(given.name):
         rows = engine.arrow(counted)
     if not rows.num_rows:
-        error = InputError(
-            given.name, None, None, None, "no series has two readings: how far apart are they?"
-        )
-        error.add_note("say it: --cadence 30s")
-        raise error
+        return None
     return most_frequent(rows["spacing"].to_pylist(), rows["number"].to_pylist())
 
 

@@ -50,43 +50,45 @@ def windows(samples: Samples, interval_ms: int = INTERVAL_MS, coverage: float = 
         interval_ms: The length of an interval, in milliseconds.
         coverage: The least share of an interval that must be seen, from 0 to 1.
     """
-    sample = samples.table
-    last = sample.t_ms - 1
-    start = last - last % interval_ms
-    if samples.steady:
-        counted = (
-            sample.select("link", "bits", "capacity_bps", start_ms=start)
-            .group_by("link", "start_ms")
-            .agg(
-                bits=lambda t: t.bits.sum().cast("int64"),
-                number=lambda t: t.count(),
-                capacity_bps=lambda t: t.capacity_bps.max(),
-            )
-        )
-        grouped = counted.select(
-            "link",
-            "start_ms",
-            "bits",
-            capacity_bits=counted.number * _possible(counted.capacity_bps, samples.cadence_ms),
-            covered_ms=counted.number * samples.cadence_ms,
-        )
+    sums, engine = samples.sums, samples.engine
+    if sums is not None and sums.length_ms == interval_ms:
+        every = sums.table
+    elif sums is not None and interval_ms % sums.length_ms == 0:
+        every = engine.keep(utilization(_longer(sums.table, interval_ms)))
     else:
-        grouped = (
-            sample.mutate(start_ms=start, possible=_possible(sample.capacity_bps, sample.span_ms))
-            .group_by("link", "start_ms")
-            .agg(
-                bits=lambda t: t.bits.sum().cast("int64"),
-                capacity_bits=lambda t: t.possible.sum().cast("int64"),
-                covered_ms=lambda t: t.span_ms.sum().cast("int64"),
-            )
-        )
-    share = grouped.bits.cast("float64") * MILLION / grouped.capacity_bits.cast("float64")
-    every = samples.engine.keep(grouped.mutate(ppm=share.floor().cast("int64")))
+        every = engine.keep(utilization(grouped(samples.table, interval_ms)))
     enough = every.covered_ms >= int(interval_ms * coverage)
     return Windows(samples, every.filter(enough), interval_ms, every.filter(~enough))
 
 
-def _possible(capacity_bps: Any, span_ms: Any) -> Any:
+def grouped(sample: ibis.Table, interval_ms: int) -> ibis.Table:
+    """Samples by link and interval: the columns of windows, but for `ppm`."""
+    last = sample.t_ms - 1
+    start = last - last % interval_ms
+    placed = sample.mutate(start_ms=start, possible=possible(sample.capacity_bps, sample.span_ms))
+    return placed.group_by("link", "start_ms").agg(
+        bits=placed.bits.sum().cast("int64"),
+        capacity_bits=placed.possible.sum().cast("int64"),
+        covered_ms=placed.span_ms.sum().cast("int64"),
+    )
+
+
+def _longer(sums: ibis.Table, interval_ms: int) -> ibis.Table:
+    """The same in longer intervals, each a whole number of theirs."""
+    placed = sums.mutate(start_ms=sums.start_ms - sums.start_ms % interval_ms)
+    names = ("bits", "capacity_bits", "covered_ms")
+    return placed.group_by("link", "start_ms").agg(
+        **{name: placed[name].sum().cast("int64") for name in names}
+    )
+
+
+def utilization(table: ibis.Table) -> ibis.Table:
+    """The same with `ppm`."""
+    share = table.bits.cast("float64") * MILLION / table.capacity_bits.cast("float64")
+    return table.mutate(ppm=share.floor().cast("int64"))
+
+
+def possible(capacity_bps: Any, span_ms: Any) -> Any:
     """Bits that a link can carry in a time."""
     span = span_ms.cast("float64") if hasattr(span_ms, "cast") else float(span_ms)
     return (capacity_bps.cast("float64") * span / 1000.0).floor().cast("int64")
