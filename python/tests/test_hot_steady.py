@@ -13,6 +13,7 @@ import leeward
 from leeward.hotspots import Settings
 from leeward.hotspots.durations import marked
 from leeward.hotspots.forecast import Forecast, forecast
+from leeward.hotspots.hot import hours
 from leeward.hotspots.imbalance import imbalance
 from leeward.telemetry import Engine, Samples, windows
 from leeward.telemetry.samples import COLUMNS
@@ -39,7 +40,8 @@ def samples(loads: Loads, cadence_ms: int, start_ms: int = 0) -> Samples:
 
 
 def uneven(loads: Loads, cadence_ms: int = 5 * MIN) -> Any:
-    return imbalance(windows(samples(loads, cadence_ms)), Settings())
+    every = windows(samples(loads, cadence_ms))
+    return imbalance(every, hours(every), Settings())
 
 
 @pytest.mark.hypothesis

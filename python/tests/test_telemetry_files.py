@@ -3,7 +3,9 @@
 import gzip
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow
@@ -311,3 +313,42 @@ def test_loads_of_machines_are_read_as_they_are(tmp_path: Path) -> None:
     )
     number = samples.engine.arrow(samples.table.agg(n=samples.table.count()))["n"][0].as_py()
     assert (samples.cadence_ms, round(number / (8928 * 500), 2)) == (300_000, 0.84)
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=5, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["r0:uplink", "r1:uplink", "r9:uplink"]),
+            st.integers(-1, 45),
+            st.integers(-2, 2),
+            st.sampled_from(["1e9", "2.5", "0", "-1", "nan", "", "x", "1e300"]),
+        ),
+        max_size=60,
+    ),
+    st.sampled_from([10, 30, 600]),
+)
+def test_sums_made_while_reading_are_those_of_the_samples(
+    drawn: list[tuple[str, int, int, str]], cadence: int
+) -> None:
+    # Some of both links are good, so that there are sums at all.
+    good = [(link, at, 0, "3e9") for link in ("r0:uplink", "r1:uplink") for at in range(100, 120)]
+    lines = [f"{link},{value},{T + cadence * at + late}" for link, at, late, value in drawn + good]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        path.write_text("\n".join(["link,load_bps,t_s", *lines, f"r0:uplink,1,{10 * T}", "r0:uplink,1,"]))
+        made = read(CLUSTER, [path], engine=Engine.duckdb(threads=1), cadence=f"{cadence}s")
+        assert made.sums is not None
+        for interval in (made.sums.length_ms, 7 * made.sums.length_ms):
+            ours, theirs = (
+                made.engine.arrow(windows(one, interval, 0.0).table.order_by("link", "start_ms")).to_pylist()
+                for one in (made, replace(made, sums=None))
+            )
+            names = ("link", "start_ms", "bits", "capacity_bits", "covered_ms", "ppm")
+            assert [[row[name] for name in names] for row in ours] == [
+                [row[name] for name in names] for row in theirs
+            ]
+        samples = made.engine.arrow(made.table.agg(n=made.table.count()))["n"][0].as_py()
+        # Two at the end are no time or of the future; nothing is lost that is not counted.
+        assert samples + made.discards.total == len(lines) + 2

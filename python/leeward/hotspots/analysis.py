@@ -166,14 +166,15 @@ def analyze(
     extent = _extent(every, bins)
     marked = durations.marked(every, settings)
     runs = durations.runs(every, marked)
-    links = hot.by_link(every, bins, runs)
+    by_hour = hot.hours(every)
+    links = hot.by_link(every, bins, by_hour, runs)
     advance(1)
     sections, kinds = hot.by_cross_section(every, bins), hot.by_kind(every, bins)
     shown = hot.utilization(every, bins), hot.heat(every, CELLS)
     advance(1)
-    found = causes(every, links, marked, runs, tables, settings)
+    found = causes(every, links, by_hour, marked, runs, tables, settings)
     advance(1)
-    uneven = imbalance(every, settings)
+    uneven = imbalance(every, by_hour, settings)
     advance(1)
     ahead = forecast(every, marked, settings)
     advance(1)
@@ -199,30 +200,31 @@ def _extent(every: Windows, bins: ibis.Table) -> Extent:
     engine, samples = every.samples.engine, every.samples
     row = engine.arrow(
         bins.agg(
-            first=bins.first_ms.min(),
-            last=bins.last_ms.max(),
             seen=bins.link.nunique(),
             intervals=bins.intervals.sum().cast("int64"),
             hot=bins.hot.sum().cast("int64"),
         )
     ).to_pylist()[0]
-    most = engine.arrow(every.table.agg(most=every.table.capacity_bits.max()))["most"][0].as_py()
+    table = every.table
+    most = engine.arrow(
+        table.agg(most=table.capacity_bits.max(), first=table.start_ms.min(), last=table.start_ms.max())
+    ).to_pylist()[0]
     thin = engine.arrow(every.thin.agg(n=every.thin.count()))["n"][0].as_py()
-    if row["first"] is None:
+    if most["first"] is None:
         message = f"no link was seen for long enough in any of {thin:,} intervals"
         error = InputError("telemetry", None, None, None, message)
         error.add_note(
             "--coverage says which share of an interval must be seen, --cadence how long a sample is"
         )
         raise error
-    if most >= EXACT:
-        message = f"a link can carry {most:.1e} bits in an interval; at most 2^53 can be counted"
+    if most["most"] >= EXACT:
+        message = f"a link can carry {most['most']:.1e} bits in an interval; at most 2^53 can be counted"
         error = InputError("telemetry", None, None, None, message)
         error.add_note("shorten --interval")
         raise error
     return Extent(
-        row["first"],
-        row["last"] + every.interval_ms,
+        most["first"],
+        most["last"] + every.interval_ms,
         every.interval_ms,
         samples.cadence_ms,
         samples.links.num_rows,

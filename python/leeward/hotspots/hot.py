@@ -16,7 +16,7 @@ from typing import Any
 import ibis
 import pyarrow
 
-from leeward.hotspots.settings import BIN_PPM, UNIT_PPM, Settings
+from leeward.hotspots.settings import BIN_PPM, HOUR_MS, UNIT_PPM, Settings
 from leeward.telemetry import Windows
 
 CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
@@ -33,26 +33,51 @@ def histogram(windows: Windows, settings: Settings) -> ibis.Table:
 
     Returns:
         `link`, `bin` (utilization in whole percent, rounded down), `intervals`, `hot`, `over` (how many are
-        above 105 %), `most_ppm`, `kbits` and `capacity_kbits` (thousands of bits), `first_ms`, `last_ms`
-        (starts of the first and last interval), `first_hot_ms`.
+        above 105 %), `most_ppm`.
     """
     seen = windows.table.mutate(bin=windows.table.ppm // BIN_PPM)
-    is_hot = seen.ppm > settings.hot_ppm
     grouped = seen.group_by("link", "bin")
     return windows.samples.engine.keep(
         grouped.agg(
             intervals=seen.count(),
-            hot=is_hot.ifelse(1, 0).sum().cast("int64"),
-            over=(seen.ppm > UNIT_PPM).ifelse(1, 0).sum().cast("int64"),
+            hot=seen.count(where=seen.ppm > settings.hot_ppm),
+            over=seen.count(where=seen.ppm > UNIT_PPM),
             most_ppm=seen.ppm.max(),
-            # In thousands, so that the sums of years fit.
-            kbits=(seen.bits // 1000).sum().cast("int64"),
-            capacity_kbits=(seen.capacity_bits // 1000).sum().cast("int64"),
-            first_ms=seen.start_ms.min(),
-            last_ms=seen.start_ms.max(),
-            first_hot_ms=is_hot.ifelse(seen.start_ms, None).min().cast("int64"),
         )
     )
+
+
+def hours(windows: Windows) -> ibis.Table:
+    """What each link carried in each hour, or in each interval if those are longer.
+
+    Returns:
+        `link`, `start_ms`, `sure` (whether it is of the intervals up to 105 %; those above have rows of their
+        own), `kbits` and `capacity_kbits` (sums, in thousands of bits), `load_bps` and `capacity_bps` (the
+        most of any interval).
+    """
+    seen, length = windows.table, max(HOUR_MS, windows.interval_ms)
+    placed = seen.select(
+        "link",
+        "bits",
+        "capacity_bits",
+        "covered_ms",
+        start_ms=seen.start_ms - seen.start_ms % length,
+        sure=seen.ppm <= UNIT_PPM,
+    )
+    return windows.samples.engine.keep(
+        placed.group_by("link", "start_ms", "sure").agg(
+            # In thousands, so that the sums of years fit.
+            kbits=(placed.bits // 1000).sum().cast("int64"),
+            capacity_kbits=(placed.capacity_bits // 1000).sum().cast("int64"),
+            load_bps=rate(placed.bits, placed.covered_ms).max(),
+            capacity_bps=rate(placed.capacity_bits, placed.covered_ms).max(),
+        )
+    )
+
+
+def rate(bits: Any, covered_ms: Any, scale: float = 1000.0) -> Any:
+    """Bits per second, rounded down."""
+    return (bits.cast("float64") * scale / covered_ms.cast("float64")).floor().cast("int64")
 
 
 def percentiles(bins: ibis.Table, by: Sequence[str], ranks: Sequence[int] = PERCENTILES) -> ibis.Table:
@@ -107,12 +132,13 @@ def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
     return table.append_column("share", pyarrow.array(shares, pyarrow.float64()))
 
 
-def by_link(windows: Windows, bins: ibis.Table, runs: ibis.Table) -> pyarrow.Table:
+def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.Table) -> pyarrow.Table:
     """Each link that was seen: how often and how long it was hot. Those that were hot most come first.
 
     Args:
         windows: Of all links.
         bins: Their histogram.
+        by_hour: What they carried, from `hours`.
         runs: Of hot intervals, from `durations.runs`.
 
     Returns:
@@ -122,14 +148,21 @@ def by_link(windows: Windows, bins: ibis.Table, runs: ibis.Table) -> pyarrow.Tab
     """
     engine = windows.samples.engine
     counted = _sums(bins.group_by("link"), bins).join(percentiles(bins, ["link"]), "link")
+    carried = by_hour.group_by(its="link").agg(
+        kbits=by_hour.kbits.sum().cast("int64"), capacity_kbits=by_hour.capacity_kbits.sum().cast("int64")
+    )
     longest = runs.group_by(of="link").agg(
-        runs=runs.count(), longest_ms=(runs.end_ms - runs.start_ms).max(), last_hot_ms=runs.end_ms.max()
+        runs=runs.count(),
+        longest_ms=(runs.end_ms - runs.start_ms).max(),
+        first_hot_ms=runs.start_ms.min(),
+        last_hot_ms=runs.end_ms.max(),
     )
     racks = engine.table(windows.samples.racks.select(["rack", "kind"])).rename(in_rack="rack")
     places = engine.table(windows.samples.links).select(
         "link", "name", "cross_section", "direction", "rack", "pod"
     )
-    joined = counted.join(places, "link").left_join(longest, [("link", "of")])
+    joined = counted.join(places, "link").join(carried, [("link", "its")])
+    joined = joined.left_join(longest, [("link", "of")])
     joined = joined.left_join(racks, [("rack", "in_rack")])
     made = joined.select(
         *("link", "name", "cross_section", "direction", "rack", "pod", "kind", "intervals", "hot"),
@@ -223,9 +256,6 @@ def _sums(grouped: Any, bins: ibis.Table) -> ibis.Table:
         hot=bins.hot.sum().cast("int64"),
         over=bins.over.sum().cast("int64"),
         most_ppm=bins.most_ppm.max(),
-        kbits=bins.kbits.sum().cast("int64"),
-        capacity_kbits=bins.capacity_kbits.sum().cast("int64"),
-        first_hot_ms=bins.first_hot_ms.min(),
     )
 
 

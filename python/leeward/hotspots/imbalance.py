@@ -59,11 +59,12 @@ class Imbalance:
     stability: pyarrow.Table
 
 
-def imbalance(every: Windows, settings: Settings) -> Imbalance:
+def imbalance(every: Windows, by_hour: ibis.Table, settings: Settings) -> Imbalance:
     """Imbalance of all cross-sections.
 
     Args:
         every: The intervals of the analysis.
+        by_hour: What links carried, from `hot.hours`.
         settings: Thresholds.
     """
     short = every
@@ -74,7 +75,7 @@ def imbalance(every: Windows, settings: Settings) -> Imbalance:
         short.interval_ms,
         _unevenness(short, spread),
         _histogram(short, spread),
-        _longer(every),
+        _longer(every, by_hour),
         _stability(every, settings),
     )
 
@@ -114,13 +115,14 @@ def _with_names(of: Windows, table: ibis.Table, *order: str) -> pyarrow.Table:
 def _spread(of: Windows, settings: Settings) -> ibis.Table:
     """For each interval and set of links: how many links, how busy, and their Cv in thousandths."""
     seen = of.table.select("link", "start_ms", "ppm").join(_sets(of)[0], "link")
-    seen = seen.mutate(x=seen.ppm // UNIT, sure=seen.ppm <= UNIT_PPM)
+    sure = seen.ppm <= UNIT_PPM
+    seen = seen.mutate(x=sure.ifelse(seen.ppm // UNIT, 0), sure=sure)
     grouped = seen.group_by("set", "start_ms").agg(
-        links=seen.sure.ifelse(1, 0).sum().cast("int64"),
-        doubtful=seen.sure.ifelse(0, 1).sum().cast("int64"),
-        hot=(seen.sure & (seen.ppm > settings.hot_ppm)).ifelse(1, 0).sum().cast("int64"),
-        s=seen.sure.ifelse(seen.x, 0).sum().cast("int64"),
-        q=seen.sure.ifelse(seen.x * seen.x, 0).sum().cast("int64"),
+        links=seen.count(where=seen.sure),
+        doubtful=seen.count(where=~seen.sure),
+        hot=seen.count(where=seen.sure & (seen.ppm > settings.hot_ppm)),
+        s=seen.x.sum().cast("int64"),
+        q=(seen.x * seen.x).sum().cast("int64"),
     )
     return of.samples.engine.keep(grouped.mutate(permille=_cv(grouped.links, grouped.s, grouped.q)))
 
@@ -179,17 +181,12 @@ def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis
     return table.group_by(*keys).agg(**found)
 
 
-def _longer(every: Windows) -> pyarrow.Table:
+def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
     """The median of Cv when utilization is averaged over longer and longer times."""
     lengths = [length for length in LONGER_MS if length > every.interval_ms]
-    sure = every.table.filter(every.table.ppm <= UNIT_PPM)
-    averaged = _averages(sure, lengths[0] if lengths else 0, "bits", "capacity_bits", 1000)
-    averaged = every.samples.engine.keep(averaged)
+    sure = by_hour.filter(by_hour.sure)
     spreads = [
-        _averages(averaged, length, "kbits", "capacity_kbits", 1).mutate(
-            average_ms=ibis.literal(length, "int64")
-        )
-        for length in (*lengths, 0)
+        _averages(sure, length).mutate(average_ms=ibis.literal(length, "int64")) for length in (*lengths, 0)
     ]
     summed = ibis.union(*spreads) if spreads[1:] else spreads[0]
     share = summed.kbits.cast("float64") * 1e6 / ibis.greatest(summed.capacity_kbits, 1).cast("float64")
@@ -205,12 +202,12 @@ def _longer(every: Windows) -> pyarrow.Table:
     return _with_names(every, made, "average_ms")
 
 
-def _averages(table: ibis.Table, length: int, bits: str, capacity: str, unit: int) -> ibis.Table:
+def _averages(table: ibis.Table, length: int) -> ibis.Table:
     """Thousands of bits, carried and possible, of each link in longer times; of length 0 in all of it."""
     start = table.start_ms - table.start_ms % length if length else table.start_ms * 0
-    placed = table.select("link", start_ms=start, bits=table[bits] // unit, possible=table[capacity] // unit)
+    placed = table.select("link", "kbits", "capacity_kbits", start_ms=start)
     return placed.group_by("link", "start_ms").agg(
-        kbits=placed.bits.sum().cast("int64"), capacity_kbits=placed.possible.sum().cast("int64")
+        kbits=placed.kbits.sum().cast("int64"), capacity_kbits=placed.capacity_kbits.sum().cast("int64")
     )
 
 

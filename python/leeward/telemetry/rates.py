@@ -67,7 +67,7 @@ def _bit_or(bits: int) -> int:
 
 
 def _samples(table: ibis.Table, span: Any) -> ibis.Table:
-    bits = table.value * span.cast("float64") / 1000.0
+    bits = table.value * (span.cast("float64") / 1000.0)
     return table.select(
         "link",
         "share_bps",

@@ -1,10 +1,11 @@
 """Rates summed up by link and short interval, in one pass over them, where nothing is wrong with them.
 
 Most readings of most files are as they should be. One scan tells which: it groups them by link and interval,
-and of each group sums the bits, counts the readings, and marks their places. An interval has a place for each
-cadence or somewhat less, which are the bits of a number; a reading that is no number, or out of range, marks
-none. If a group has as many places marked as readings, they are all good, and no two of them are the same
-reading. Any other group is *doubtful*, and its readings are looked at one by one (`rates`).
+and of each group sums the bits, the readings, and the marks of their places. An interval has a place for each
+cadence or somewhat less, and the mark of place k is 2^k; a reading that is no number, or out of range, has
+none. A sum of powers of two has as many bits set as there are of them only if all are different: then the
+readings of the group are all good, and no two of them are the same. Any other group is *doubtful*, and its
+readings are looked at one by one (`rates`).
 """
 
 from dataclasses import dataclass, replace
@@ -34,8 +35,10 @@ from leeward.telemetry.windows import INTERVAL_MS, grouped, possible, utilizatio
 if TYPE_CHECKING:
     from leeward.telemetry.mapping import Map
 
-PLACES = 62
+PLACES = 32
 """Bits of a number that mark places."""
+ONE = 2.0**PLACES
+"""A reading, in the bits above."""
 EXACT = 2.0**53
 """Below this the sum of whole numbers as doubles is exact, in any order."""
 
@@ -169,20 +172,23 @@ def _sums(engine: Engine, found: Series, length: int, period: Period) -> ibis.Ta
     """The columns of windows, and `sure`, of each link and interval."""
     table, cadence = found.table, found.cadence_ms
     good = (table.value >= 0) & (table.value <= MOST_RATE)
-    good = good & (table.t_ms > 0) & (table.t_ms <= period.now_ms + LATE_MS)
-    place = ((table.t_ms - 1) % length) >> _shift(cadence)
+    # Before 1970 it may be any place: those intervals are doubtful as a whole.
+    place = (((table.t_ms - 1) % length) >> _shift(cadence)) & (PLACES - 1)
     placed = table.select(
         "link",
         start_ms=_start(table.t_ms, length),
         # Spark's is whole, and might be too much to be added up.
-        bits=floor(table.value * float(cadence) / 1000.0) * 1.0,
-        place=good.ifelse(ibis.literal(1, "int64") << place, None),
+        bits=floor(table.value * (cadence / 1000.0)) * 1.0,
+        mark=good.ifelse(ibis.literal(1, "int64") << place, 0).cast("float64") + ONE,
     )
-    counted = placed.group_by("link", "start_ms").agg(
-        bits=placed.bits.sum(), number=placed.count(), places=placed.place.bit_or()
+    counted = placed.group_by("link", "start_ms").agg(bits=placed.bits.sum(), marks=placed["mark"].sum())
+    within = (counted.start_ms >= 0) & (counted.start_ms + length <= period.now_ms + LATE_MS)
+    within = (within & (counted.bits < EXACT) & (counted.marks < EXACT)).fill_null(False)
+    marks = within.ifelse(counted.marks, 0.0).cast("int64")
+    split = counted.mutate(
+        number=ibis.greatest(marks >> PLACES, 1), within=within, places=marks & (2**PLACES - 1)
     )
-    sure = (bit_count(counted.places) == counted.number) & (counted.bits < EXACT)
-    marked = counted.mutate(sure=sure.fill_null(False))
+    marked = split.mutate(sure=split.within & (bit_count(split.places) == split.number))
     capacities = engine.table(found.known.select(["link", "share_bps"])).rename(of="link")
     placed = marked.join(capacities, marked.link == capacities.of)
     made = placed.select(

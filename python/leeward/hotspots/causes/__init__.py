@@ -58,6 +58,7 @@ class Causes:
 def causes(
     windows: Windows,
     links: pyarrow.Table,
+    by_hour: ibis.Table,
     hot: ibis.Table,
     runs: ibis.Table,
     tables: Tables,
@@ -68,13 +69,14 @@ def causes(
     Args:
         windows: Of all links.
         links: From `hot.by_link`.
+        by_hour: From `hot.hours`.
         hot: Hot intervals, from `durations.marked`.
         runs: From `durations.runs`.
         tables: What else is known.
         settings: Thresholds.
     """
     fleet = provision(windows.samples, settings)
-    changed = changes.changes(windows, runs, settings)
+    changed = changes.changes(windows, by_hour, runs, settings)
     owned = split.attribution(windows, hot, tables.split, fleet, settings)
     looked = None if tables.tasks is None else tasks.tasks(windows, links, tables.tasks, fleet, settings)
     served = None if tables.requests is None else uplinks.served(windows, tables.requests, fleet)

@@ -22,17 +22,19 @@ Intervals above 105 % count for nothing here: their units are in doubt.
 import ibis
 import pyarrow
 
-from leeward.hotspots.settings import HOUR_MS, UNIT_PPM, Settings
+from leeward.hotspots.hot import rate
+from leeward.hotspots.settings import HOUR_MS, Settings
 from leeward.telemetry import Windows
 
 CAUSES = ("capacity-loss", "demand-growth", "both", "demand", "unknown")
 
 
-def changes(windows: Windows, runs: ibis.Table, settings: Settings) -> ibis.Table:
+def changes(windows: Windows, by_hour: ibis.Table, runs: ibis.Table, settings: Settings) -> ibis.Table:
     """The cause of each run.
 
     Args:
         windows: All intervals.
+        by_hour: What links carried, from `hot.hours`.
         runs: From `durations.runs`.
         settings: Thresholds.
 
@@ -42,15 +44,8 @@ def changes(windows: Windows, runs: ibis.Table, settings: Settings) -> ibis.Tabl
         was seen).
     """
     period = max(HOUR_MS, windows.interval_ms)
-    seen = windows.table.semi_join(runs.select("link"), "link")
-    seen = seen.filter(seen.ppm <= UNIT_PPM)
-    rated = seen.select(
-        "link",
-        hour=seen.start_ms // period,
-        capacity=_rate(seen.capacity_bits, seen.covered_ms),
-        load=_rate(seen.bits, seen.covered_ms),
-    )
-    hours = rated.group_by("link", "hour").agg(capacity=rated.capacity.max(), load=rated.load.max())
+    seen = by_hour.filter(by_hour.sure).semi_join(runs.select("link"), "link")
+    hours = seen.select("link", hour=seen.start_ms // period, capacity=seen.capacity_bps, load=seen.load_bps)
     # Hours that a run began in may be in doubt themselves; then they have nothing of their own to add.
     begun = runs.select("link", hour=runs.start_ms // period).distinct()
     begun = begun.mutate(capacity=ibis.null("int64"), load=ibis.null("int64"))
@@ -65,8 +60,8 @@ def changes(windows: Windows, runs: ibis.Table, settings: Settings) -> ibis.Tabl
     )
     during = runs.mutate(
         hour=runs.start_ms // period,
-        capacity_bps=_rate(runs.capacity_kbits, runs.covered_ms, 1e6),
-        load_bps=_rate(runs.kbits, runs.covered_ms, 1e6),
+        capacity_bps=rate(runs.capacity_kbits, runs.covered_ms, 1e6),
+        load_bps=rate(runs.kbits, runs.covered_ms, 1e6),
     )
     joined = during.left_join(before, [("link", "of"), ("hour", "hour")])
     made = joined.mutate(cause=_cause(joined, settings))
@@ -100,11 +95,6 @@ def by_cause(windows: Windows, table: ibis.Table) -> pyarrow.Table:
     every = grouped.intervals.sum().over(ibis.window(group_by="cross_section")).cast("float64")
     made = grouped.mutate(share=grouped.intervals.cast("float64") / every)
     return engine.arrow(made.order_by("cross_section", ibis.desc("intervals"), "cause"))
-
-
-def _rate(bits: ibis.Value, covered_ms: ibis.Value, scale: float = 1000.0) -> ibis.Value:
-    """Bits per second, rounded down."""
-    return (bits.cast("float64") * scale / covered_ms.cast("float64")).floor().cast("int64")
 
 
 def _cause(run: ibis.Table, settings: Settings) -> ibis.Value:
