@@ -60,7 +60,7 @@ def samples_of(table: ibis.Table, cadence_ms: int) -> ibis.Table:
     return _samples(table, ibis.literal(cadence_ms, "int64"))
 
 
-@ibis.udf.agg.builtin(name="bit_or")
+@ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
 def _bit_or(bits: int) -> int:
     """The union of bits. Both engines have it; Ibis knows that of DuckDB alone."""
     raise NotImplementedError

@@ -144,7 +144,7 @@ def _crowding(cells: Cells, seed: int) -> tuple[Floats, Floats]:
     for link in every.samples.links.to_pylist():
         if link["cross_section"] == hot.TOR:
             capacity[link["rack"]] = link["capacity_bps"] / 1e9
-    for row in hot.by_link(every, bins, runs).to_pylist():
+    for row in hot.by_link(every, bins, hot.hours(every), runs).to_pylist():
         if row["cross_section"] == hot.TOR:
             by_rack[row["rack"]] = max(by_rack.get(row["rack"], 0.0), row["mean_ppm"] / 1e6)
     links = cells.table("links", "borg", seed)["start_s"].to_numpy()

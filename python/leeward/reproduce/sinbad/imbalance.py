@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy
 
 from leeward.arrays import Floats
-from leeward.hotspots.hot import TOR
+from leeward.hotspots.hot import TOR, hours
 from leeward.hotspots.imbalance import imbalance
 from leeward.hotspots.settings import Settings
 from leeward.reproduce.links import samples
@@ -75,8 +75,8 @@ def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     stable: dict[int, list[float]] = {seconds: [] for seconds in paper.STABLE}
     for seed in cells.seeds:
         links = cells.table("links", policy("uniform", 1), seed)
-        settings = Settings()
-        found = imbalance(windows(samples(links, HERE / "../../demo/cluster.yaml")), settings)
+        every = windows(samples(links, HERE / "../../demo/cluster.yaml"))
+        found = imbalance(every, hours(every), Settings())
         for row in found.unevenness.to_pylist():
             if row["cross_section"] == TOR and row["above_one"] is not None:
                 uneven[row["direction"]].append(100 * row["above_one"])
