@@ -71,8 +71,13 @@ def hotspots(
         ),
     ] = 0,
     ahead: Annotated[
-        str, typer.Option(metavar="TIME", help="How far ahead it is asked whether a link will still be hot.")
-    ] = "15min",
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How far ahead it is asked whether a link will still be hot; by default three intervals.",
+            show_default=False,
+        ),
+    ] = None,
     split: Annotated[
         Path | None,
         typer.Option(
@@ -157,17 +162,18 @@ def hotspots(
         print(f"wrote {report}", file=sys.stderr)
 
 
-def _settings(interval: str, hot: str, coverage: str, bridge: int, ahead: str) -> "Settings":
+def _settings(interval: str, hot: str, coverage: str, bridge: int, ahead: str | None) -> "Settings":
     from leeward.hotspots import Settings
 
     flags = {name: f"--{name}" for name in ("interval", "hot", "coverage", "bridge", "ahead")}
     with given_by(**flags):
+        interval_ms = milliseconds("interval", interval)
         return Settings(
-            interval_ms=milliseconds("interval", interval),
+            interval_ms=interval_ms,
             hot_ppm=round(1e6 * share("hot", hot)),
             coverage=share("coverage", coverage),
             bridge=bridge,
-            ahead_ms=milliseconds("ahead", ahead),
+            ahead_ms=3 * interval_ms if ahead is None else milliseconds("ahead", ahead),
         )
 
 

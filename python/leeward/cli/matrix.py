@@ -79,7 +79,7 @@ TasksOption = Annotated[
 
 @app.callback(epilog=EXAMPLES)
 def matrix() -> None:
-    """Make traffic matrices from packets, and predict them from those of earlier hours.
+    """Make traffic matrices from packets, and predict them.
 
     Predictions go by what each pair of tasks sent in the last hour and at the same time of earlier days,
     which Choreo's section 2.1 finds to be good predictors.
