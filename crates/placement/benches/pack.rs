@@ -17,17 +17,20 @@ use leeward_placement::volumes::pack::{Client, Event, PackSettings, Packing, Req
 use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::Stage;
 
-/// Workloads, whether fast, and what the released code took: servers, seconds.
-const CASES: [(usize, bool, &str, &str); 9] = [
-    (62, false, "11", "1.55"),
-    (62, true, "11", "0.85"),
-    (100, false, "23", "3.61"),
-    (100, true, "22", "1.81"),
-    (300, false, "-", "-"),
-    (300, true, "77", "8.44"),
-    (1000, false, "-", "-"),
-    (1000, true, "246", "529.8"),
-    (10_000, true, "-", "-"),
+/// Workloads, whether fast, servers tried at once, and what the released code took with one thread: servers, seconds.
+const CASES: [(usize, bool, usize, &str, &str); 12] = [
+    (62, false, 1, "11", "1.55"),
+    (62, true, 1, "11", "0.85"),
+    (100, false, 1, "23", "3.61"),
+    (100, true, 1, "22", "1.81"),
+    (300, false, 1, "-", "-"),
+    (300, false, 2, "-", "-"),
+    (300, true, 1, "77", "8.44"),
+    (1000, false, 1, "-", "-"),
+    (1000, false, 2, "-", "-"),
+    (1000, true, 1, "246", "529.8"),
+    (1000, true, 2, "246", "529.8"),
+    (10_000, true, 1, "-", "-"),
 ];
 
 fn main() {
@@ -40,10 +43,10 @@ fn main() {
     };
     programs(&thousand);
     println!(
-        "\n{:>9} {:>5} {:>8} {:>8} {:>9} {:>14}",
-        "workloads", "fast", "servers", "refused", "seconds", "released code"
+        "\n{:>9} {:>5} {:>7} {:>8} {:>8} {:>9} {:>14}",
+        "workloads", "fast", "threads", "servers", "refused", "seconds", "released code"
     );
-    for (count, fast, servers, seconds) in CASES {
+    for (count, fast, threads, servers, seconds) in CASES {
         let file = match count {
             62 => "placement/topo-example.txt".to_owned(),
             1000 => "bench/topo_1000.json.gz".to_owned(),
@@ -56,7 +59,7 @@ fn main() {
             }
             None => (star(count), again(&thousand, count)),
         };
-        let settings = PackSettings { fast, margin: 0.0, pruning: 0.0, ..PackSettings::default() };
+        let settings = PackSettings { fast, threads, margin: 0.0, pruning: 0.0, ..PackSettings::default() };
         let mut packing = Packing::new(site, settings, "").expect("right settings");
         let arrives = |workload| Event::Arrives(Request { workload: Arc::new(workload), client: None });
         let start = Instant::now();
@@ -64,7 +67,7 @@ fn main() {
         let took = start.elapsed().as_secs_f64();
         let released = folder.as_ref().map_or_else(String::new, |_| format!("{servers} in {seconds}"));
         let (used, refused) = (packing.servers_used(), packing.refused().len());
-        println!("{count:>9} {fast:>5} {used:>8} {refused:>8} {took:>9.2} {released:>14}");
+        println!("{count:>9} {fast:>5} {threads:>7} {used:>8} {refused:>8} {took:>9.2} {released:>14}");
     }
 }
 

@@ -101,7 +101,7 @@ def summed(
     length = length_of(cadence_ms)
     found = Series(_joined(engine, asked, known), asked.table, given.by, known, cadence_ms)
     with reading(given.name):
-        every = engine.keep(_sums(engine, found, length, period))
+        every = engine.keep(_sums(engine, asked, found, length, period))
         counts = every.agg(every=every.count(), sure=every.sure.ifelse(1, 0).sum())
         row = engine.arrow(counts).to_pylist()[0]
     if not row["sure"]:
@@ -168,20 +168,22 @@ def _start(t_ms: Any, length: int) -> Any:
     return t_ms - 1 - (t_ms - 1) % length
 
 
-def _sums(engine: Engine, found: Series, length: int, period: Period) -> ibis.Table:
+def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: Period) -> ibis.Table:
     """The columns of windows, and `sure`, of each link and interval."""
-    table, cadence = found.table, found.cadence_ms
+    table, cadence = asked.table, found.cadence_ms
     good = (table.value >= 0) & (table.value <= MOST_RATE)
     # Before 1970 it may be any place: those intervals are doubtful as a whole.
     place = (((table.t_ms - 1) % length) >> _shift(cadence)) & (PLACES - 1)
+    # By the names that the readings have: to look up links of sums is quicker than of readings.
+    keys = [*asked.by, "start_ms"]
     placed = table.select(
-        "link",
+        *asked.by,
         start_ms=_start(table.t_ms, length),
         # Spark's is whole, and might be too much to be added up.
         bits=floor(table.value * (cadence / 1000.0)) * 1.0,
         mark=good.ifelse(ibis.literal(1, "int64") << place, 0).cast("float64") + ONE,
     )
-    counted = placed.group_by("link", "start_ms").agg(bits=placed.bits.sum(), marks=placed["mark"].sum())
+    counted = placed.group_by(keys).agg(bits=placed.bits.sum(), marks=placed["mark"].sum())
     within = (counted.start_ms >= 0) & (counted.start_ms + length <= period.now_ms + LATE_MS)
     within = (within & (counted.bits < EXACT) & (counted.marks < EXACT)).fill_null(False)
     marks = within.ifelse(counted.marks, 0.0).cast("int64")
@@ -189,14 +191,13 @@ def _sums(engine: Engine, found: Series, length: int, period: Period) -> ibis.Ta
         number=ibis.greatest(marks >> PLACES, 1), within=within, places=marks & (2**PLACES - 1)
     )
     marked = split.mutate(sure=split.within & (bit_count(split.places) == split.number))
-    capacities = engine.table(found.known.select(["link", "share_bps"])).rename(of="link")
-    placed = marked.join(capacities, marked.link == capacities.of)
-    made = placed.select(
+    known = marked.join(engine.table(found.known.select([*asked.by, "link", "share_bps"])), asked.by)
+    made = known.select(
         "link",
         "start_ms",
-        bits=placed.sure.ifelse(placed.bits, 0.0).cast("int64"),
-        capacity_bits=placed.number * possible(placed.share_bps, cadence),
-        covered_ms=placed.number * cadence,
-        sure=placed.sure,
+        bits=known.sure.ifelse(known.bits, 0.0).cast("int64"),
+        capacity_bits=known.number * possible(known.share_bps, cadence),
+        covered_ms=known.number * cadence,
+        sure=known.sure,
     )
     return utilization(made)
