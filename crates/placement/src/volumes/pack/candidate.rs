@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use leeward_calculus::ArrivalCurve;
 
@@ -11,6 +12,9 @@ use super::super::workload::Workload;
 use super::packing::{Packing, Placed};
 use super::report::{NoRoom, Why};
 use super::ruled_out::Out;
+
+/// Places for each thread before threads meet again: to start one costs as much as a few programs.
+const PLACES: usize = 8;
 
 /// A place that keeps every SLO, and what changes with it.
 pub(super) struct Fit {
@@ -63,7 +67,10 @@ impl Search<'_> {
         let mut clients = 0;
         // Servers by themselves that are alike need no second try.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
-        let threads = packing.settings.threads;
+        let most = match packing.settings.threads {
+            1 => 1,
+            threads => threads * PLACES,
+        };
         let mut waiting: Vec<Place> = Vec::new();
         let servers = packing.site.servers().iter().enumerate();
         let mut places =
@@ -82,7 +89,7 @@ impl Search<'_> {
                     None if self.unlike(&place, &mut known) => waiting.push(place),
                     None => no_room.limits.servers += 1,
                 }
-                if waiting.len() == threads {
+                if waiting.len() == most {
                     break;
                 }
             }
@@ -128,19 +135,39 @@ impl Search<'_> {
         }
     }
 
-    /// The outcome for each of some places, in order.
+    /// The outcome for each of some places, in order, up to the first that fits.
     fn try_all(&self, places: &[Place]) -> Vec<Result<Fit, Unsettled>> {
-        if places.len() == 1 {
-            return vec![self.fit(&places[0])];
-        }
-        std::thread::scope(|scope| {
-            let handles: Vec<_> = places.iter().map(|place| scope.spawn(|| self.fit(place))).collect();
-            let join = |handle: std::thread::ScopedJoinHandle<'_, _>| match handle.join() {
-                Ok(found) => found,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            handles.into_iter().map(join).collect()
-        })
+        let next = AtomicUsize::new(0);
+        let first = AtomicUsize::new(usize::MAX);
+        let work = || {
+            let mut found = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= places.len() || at > first.load(Ordering::Relaxed) {
+                    return found;
+                }
+                let outcome = self.fit(&places[at]);
+                if outcome.is_ok() {
+                    first.fetch_min(at, Ordering::Relaxed);
+                }
+                found.push((at, outcome));
+            }
+        };
+        let helpers = self.packing.settings.threads.min(places.len()) - 1;
+        let mut found = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
+            let mut found = work();
+            for handle in handles {
+                match handle.join() {
+                    Ok(more) => found.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            found
+        });
+        found.sort_unstable_by_key(|(at, _)| *at);
+        let last = first.into_inner();
+        found.into_iter().take_while(|(at, _)| *at <= last).map(|(_, outcome)| outcome).collect()
     }
 
     fn free(&self, client: usize) -> u32 {
