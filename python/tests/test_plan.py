@@ -10,6 +10,7 @@ import pyarrow
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from leeward import Cluster, InputError
 from leeward.plan.decide import Plan, Settings, plan
@@ -274,6 +275,8 @@ def test_without_links_of_racks_there_is_no_plan() -> None:
         ({"threshold_ppm": 0}, "threshold: `0%`"),
         ({"threshold_ppm": 1_000_001}, "threshold: `100"),
         ({"port_bps": 0}, "port: `0`"),
+        ({"interval_ms": 999}, "interval: `999 ms`: expected from 1 s to 1 d"),
+        ({"coverage": 1.1}, "coverage: `1.1`: expected a share from 0 to 1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], error: str) -> None:
@@ -293,8 +296,6 @@ def written(folder: Path) -> list[str]:
             rows["t_s"].append((START + (number + 1) * MINUTES) // 1000)
             rows["link"].append(name)
             rows["load_bps"].append((rate or 0.0) * GB)
-    from pyarrow import parquet
-
     parquet.write_table(pyarrow.table(rows), folder / "day.parquet")
     return ["plan", "--cluster", "racks.yaml", "--telemetry", "day.parquet", "--cadence", "5min"]
 
@@ -312,6 +313,41 @@ def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
     assert record["planned"][0]["shift"]["left"] == 0
 
 
+def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
+    shown = run(*written(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    tables = {path.stem: parquet.read_table(path).to_pylist() for path in tmp_path.glob("plan/*.parquet")}
+    (rack,) = told["planned"]
+    assert [row | {"rack": "r0"} for row in tables["racks"]] == tables["racks"]
+    assert {name: tables["racks"][0][name] for name in rack["ports"]} == rack["ports"]
+    assert (tables["racks"][0]["shift"], tables["racks"][0]["left"]) == (17, 0)
+    assert {row["to"]: row["percent"] for row in tables["shifts"]} == rack["shift"]["to"]
+    outcomes = {(row.pop("link"), row.pop("rack"), row.pop("run")): row for row in tables["links"]}
+    assert outcomes == {
+        (link, of, run): outcome
+        for of, links in (("r0", rack["links"]), (None, told["taking"]))
+        for link, runs in links.items()
+        for run, outcome in runs.items()
+    }
+    summary = json.loads((tmp_path / "plan" / "summary.json").read_text())
+    assert summary.pop("analysis") == "plan"
+    assert summary == {name: told[name] for name in summary}
+    assert told.keys() - summary.keys() == {"planned", "taking"}
+
+
+def test_intervals_may_have_any_length_and_what_is_seen_of_them_is_asked_for(
+    run: Run, tmp_path: Path
+) -> None:
+    whole = [*written(tmp_path), "--interval", "10min", "-o", "json"]
+    record = json.loads(run(*whole).stdout)
+    assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
+    # The first and the last sample are each half of an interval.
+    strict = json.loads(run(*whole, "--coverage", "60%").stdout)
+    assert strict["settings"]["coverage"] == 0.6
+    assert strict["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 9
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -319,6 +355,8 @@ def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
         (["--percentile", "0"], "--percentile: `0`: expected a number above 0"),
         (["--interval", "5"], "--interval: `5`"),
         (["--port", "10"], "--port: `10`"),
+        (["--coverage", "0.5"], "--coverage: `0.5`: expected a percentage, such as 75%"),
+        (["--coverage", "101%"], "--coverage: `1.01`: expected a share from 0 to 1"),
     ],
 )
 def test_wrong_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:

@@ -2,28 +2,15 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.options import given_by, listed, milliseconds, place, seed, share, whole
+from leeward.cli.analysis_out import OutOption, ReportOption, check, write
+from leeward.cli.options import given_by, listed, seed, share, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
-from leeward.cli.telemetry_options import (
-    CadenceOption,
-    ClusterOption,
-    EngineOption,
-    HttpOption,
-    KeepOption,
-    MapOption,
-    PrometheusOption,
-    SinceOption,
-    TelemetryOption,
-    UntilOption,
-    gather,
-)
-from leeward.engines import EngineName
+from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,11 +39,10 @@ LatencyOption = Annotated[
 ]
 
 
+@takes_telemetry(interval="30s")
 def impact(
     latency: LatencyOption,
-    cluster: ClusterOption,
-    telemetry: TelemetryOption = None,
-    prometheus: PrometheusOption = None,
+    telemetry: Telemetry,
     class_telemetry: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,9 +85,6 @@ def impact(
             show_default=False,
         ),
     ] = None,
-    interval: Annotated[
-        str, typer.Option(metavar="TIME", help="Length of the intervals that utilization is of.")
-    ] = "30s",
     hot: Annotated[
         str, typer.Option(metavar="PERCENT", help="The utilization at which hotspot-inflation is taken.")
     ] = "75%",
@@ -131,27 +114,9 @@ def impact(
         typer.Option(metavar="N", parser=whole(0, 100_000), help="Draws of the bootstrap; 0: no intervals."),
     ] = 1000,
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of the bootstrap, from 0.")] = 1,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    map_file: MapOption = None,
-    cadence: CadenceOption = None,
-    engine: EngineOption = EngineName.DUCKDB,
-    http: HttpOption = None,
-    keep: KeepOption = None,
     buckets: Annotated[bool, typer.Option("--buckets", help="Show every bucket of every curve.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", parser=place, help="Where tables go, in Parquet.", show_default=False),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            parser=place,
-            help="Where a page with the curves goes, in HTML.",
-            show_default=False,
-        ),
-    ] = None,
+    out: OutOption = None,
+    report: ReportOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Measure how latency grows with the utilization of links.
@@ -160,88 +125,49 @@ def impact(
     utilization at which the 95th percentile is 1.5 or 2 times that at the lowest; hotspot-inflation is that
     factor at 75 % (Hotspots, section 4).
     """
-    from leeward.files import check_file
     from leeward.impact import latencies, measure, pages, tables
     from leeward.impact.operations import rules
 
-    asked = _settings(interval, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
+    asked = _settings(telemetry, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
     weighed = _weights(weights)
     # What is soon told is told before telemetry is read.
     with given_by(operations="--links"):
         rules(operations)
     latencies.check(latency)
-    if out is not None:
-        _check_folder(out, tables.TABLES)
-    if report is not None:
-        check_file(report, "--report")
-    options: dict[str, Any] = {
-        "since": since,
-        "until": until,
-        "map_file": map_file,
-        "engine": engine,
-        "cadence": cadence,
-        "http": http,
-        "keep": keep,
-    }
-    if class_telemetry and (telemetry or prometheus):
+    check(out, report, "impact")
+    if class_telemetry and (telemetry.files or telemetry.prometheus):
         message = "expected it instead of --telemetry and --prometheus, not beside them"
         raise InputError("--class-telemetry", None, None, None, message)
-    samples: Any
-    if class_telemetry:
-        samples = _by_class(cluster, class_telemetry, **options)
-    else:
-        with given_by(TELEMETRY="--telemetry"):
-            samples = gather(cluster, telemetry, prometheus, **options)
+    samples = _by_class(telemetry, class_telemetry) if class_telemetry else telemetry.read()
     flags = {
         "operations": "--links",
-        "latency": "--latency",
-        "telemetry": "--telemetry",
-        **{name: f"--{name}" for name in ("interval", "by", "weights")},
+        **{name: f"--{name}" for name in ("latency", "by", "weights")},
     }
-    with patience("setting latencies beside utilizations"), given_by(**flags):
+    with patience("setting latencies beside utilizations"), given_by(**FLAGS, **flags):
         made = measure(latency, samples, asked, operations=operations, stages=stages, weights=weighed)
     if output is Format.json:
         print_json(tables.described(made))
     else:
         _print(made, buckets)
     if out is not None:
-        tables.write_tables(made, out)
-        print(f"wrote {', '.join(tables.TABLES)} to {out}", file=sys.stderr)
+        write(out, "impact", tables.tables(made), tables.summary(made))
     if report is not None:
         pages.write_page(report, made)
         print(f"wrote {report}", file=sys.stderr)
 
 
-def _by_class(
-    cluster: str,
-    files: list[str],
-    *,
-    engine: EngineName,
-    map_file: Path | None,
-    since: str | None,
-    until: str | None,
-    cadence: str | None,
-    **_: object,
-) -> "dict[str, Samples]":
+def _by_class(telemetry: Telemetry, files: list[str]) -> "dict[str, Samples]":
     """Reads the telemetry of classes, into one engine, so that they can be joined."""
-    from leeward.cli.cluster import read as read_cluster
-    from leeward.telemetry import Engine, read
+    from leeward.telemetry import Engine
 
-    network = read_cluster(cluster)
-    flags = {name: f"--{name}" for name in ("since", "until", "cadence", "engine")}
     named = [_pair(one, "--class-telemetry", "CLASS=FILE") for one in files]
     for name, _file in named:
         if [one for one, _ in named].count(name) > 1:
             raise InputError("--class-telemetry", None, None, name, "given twice; expected each class once")
-    made = {}
-    with patience("reading telemetry"), given_by(telemetry="--class-telemetry", **flags):
-        running = Engine.of(engine)
-        for name, file in named:
-            made[name] = read(
-                network, [file], since=since, until=until, map=map_file, engine=running, cadence=cadence
-            )
-    return made
+    with given_by(**FLAGS):
+        running = Engine.of(telemetry.engine)
+    return {name: telemetry.of(file).read(running, telemetry="--class-telemetry") for name, file in named}
 
 
 def _print(made: "Impact", every: bool) -> None:
@@ -262,7 +188,7 @@ def _print(made: "Impact", every: bool) -> None:
 
 
 def _settings(
-    interval: str,
+    telemetry: Telemetry,
     hot: str,
     bucket: str,
     least: int,
@@ -277,11 +203,12 @@ def _settings(
     from leeward._native import byte_count
     from leeward.impact import Settings
 
-    names = ("interval", "hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
-    with given_by(**{name: f"--{name}" for name in names}, time="--interval", size="--sizes"):
+    names = ("hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
+    with given_by(**FLAGS, **{name: f"--{name}" for name in names}, size="--sizes"):
         of_by = listed(by)
         return Settings(
-            interval_ms=milliseconds("interval", interval),
+            interval_ms=telemetry.interval_ms,
+            coverage=telemetry.least_covered,
             bucket_ppm=round(1e6 * share("bucket", bucket)),
             hot_ppm=round(1e6 * share("hot", hot)),
             least=least,
@@ -324,19 +251,3 @@ def _weights(text: str | None) -> Mapping[str, int] | None:
             raise InputError("--weights", None, None, name, f"`{value}`: expected a whole number from 1")
         made[name] = int(value)
     return made
-
-
-def _check_folder(out: Path, tables: tuple[str, ...]) -> None:
-    """Checks that tables can be written to a folder, and take the place of nothing but earlier ones."""
-    from leeward.files import check_folder
-
-    check_folder(out, "--out")
-    if not out.is_dir():
-        return
-    if Path.cwd().is_relative_to(out.resolve()):
-        message = f"`{out}`: this is the current folder, or above it; expected another"
-        raise InputError("--out", None, None, None, message)
-    strange = sorted(path.name for path in out.iterdir() if path.name not in tables)
-    if strange:
-        message = f"`{out}`: holds `{strange[0]}`; expected an empty folder or earlier tables of impact"
-        raise InputError("--out", None, None, None, message)

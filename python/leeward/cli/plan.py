@@ -6,23 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._native import rate_text
-from leeward.cli.options import given_by, milliseconds, share
+from leeward.cli.analysis_out import OutOption, check, write
+from leeward.cli.options import given_by, share
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
-from leeward.cli.telemetry_options import (
-    CadenceOption,
-    ClusterOption,
-    EngineOption,
-    HttpOption,
-    KeepOption,
-    MapOption,
-    PrometheusOption,
-    SinceOption,
-    TelemetryOption,
-    UntilOption,
-    gather,
-)
-from leeward.engines import EngineName
+from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 
 if TYPE_CHECKING:
     from leeward.plan.decide import Plan, Planned
@@ -34,7 +22,7 @@ Examples:
       --telemetry examples/telemetry/day.parquet --cadence 5min
   leeward plan --cluster examples/clusters/racks.yaml \\
       --telemetry examples/telemetry/day.parquet --cadence 5min \\
-      --threshold 60% --percentile 95 --port 10Gbps -o json
+      --threshold 60% --percentile 95 --port 10Gbps --out plan -o json
 """
 SHOWN = 30
 """Racks in a table."""
@@ -50,24 +38,15 @@ _WORDS = (
 )
 
 
+@takes_telemetry(interval="5min")
 def plan(
-    cluster: ClusterOption,
-    telemetry: TelemetryOption = None,
-    prometheus: PrometheusOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    map_file: MapOption = None,
-    engine: EngineOption = EngineName.DUCKDB,
-    cadence: CadenceOption = None,
-    http: HttpOption = None,
-    keep: KeepOption = None,
+    telemetry: Telemetry,
     threshold: Annotated[
         str, typer.Option(metavar="PERCENT", help="What a rack's links may be used, such as 75%.")
     ] = "75%",
     percentile: Annotated[
         float, typer.Option(metavar="NUMBER", help="In which percentile of the intervals, such as 98.")
     ] = 98.0,
-    interval: Annotated[str, typer.Option(metavar="TIME", help="Length of an interval.")] = "5min",
     port: Annotated[
         str | None,
         typer.Option(
@@ -75,6 +54,7 @@ def plan(
             help="Speed of an uplink port, such as 100Gbps; by default taken from the capacity.",
         ),
     ] = None,
+    out: OutOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Say what would bring busy racks under a threshold.
@@ -84,23 +64,27 @@ def plan(
     """
     from leeward.plan.decide import STEPS, Settings
     from leeward.plan.decide import plan as decide
+    from leeward.plan.tables import tables
     from leeward.rates import rate
 
-    flags = {name: f"--{name}" for name in ("threshold", "percentile", "interval", "port")}
-    with given_by(**flags):
+    check(out, None, "plan")
+    with given_by(**FLAGS, **{name: f"--{name}" for name in ("threshold", "percentile", "port")}):
         settings = Settings(
             round(1e6 * share("threshold", threshold)),
             percentile,
-            milliseconds("interval", interval),
+            telemetry.interval_ms,
+            telemetry.least_covered,
             port_bps=None if port is None else rate("port", port),
         )
-    samples = gather(cluster, telemetry, prometheus, since, until, map_file, engine, cadence, http, keep)
-    with progress("planning", STEPS) as advance:
+    samples = telemetry.read()
+    with given_by(**FLAGS), progress("planning", STEPS) as advance:
         made = decide(samples, settings, lambda: advance(1))
     if output is Format.json:
         print_json(made.record())
     else:
         _print(made)
+    if out is not None:
+        write(out, "plan", tables(made), made.summary())
 
 
 def _print(made: "Plan") -> None:

@@ -1,26 +1,32 @@
-"""Options by which commands take telemetry: from files, or from Prometheus."""
+"""The options by which analyses take telemetry, from files or from Prometheus: the same for each command."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import given_by, one_of, place
+from leeward.cli.options import given_by, milliseconds, one_of, place, share
 from leeward.cli.progress import patience, progress
 from leeward.engines import EngineName
 
 if TYPE_CHECKING:
-    from leeward.telemetry import Samples
+    from leeward.telemetry import Engine, Samples
 
-TelemetryArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TELEMETRY...",
-        help="What links carried: files in CSV or Parquet, or folders of them.",
-        show_default=False,
-    ),
-]
-TelemetryOption = Annotated[
+FLAGS = {
+    "telemetry": "--telemetry",
+    "interval": "--interval",
+    **{
+        name: f"--{name}"
+        for name in ("prometheus", "since", "until", "cadence", "coverage", "engine", "http", "keep")
+    },
+}
+"""The flags that give arguments of what reads telemetry, for errors."""
+
+FilesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--telemetry",
@@ -29,7 +35,9 @@ TelemetryOption = Annotated[
         show_default=False,
     ),
 ]
-ClusterOption = Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)]
+ClusterOption = Annotated[
+    str, typer.Option(metavar="FILE", help="Cluster file, whose links they are.", show_default=False)
+]
 PrometheusOption = Annotated[
     str | None,
     typer.Option(
@@ -61,20 +69,26 @@ MapOption = Annotated[
         show_default=False,
     ),
 ]
+CadenceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="The usual time from a sample to its next (30s), at most 1h; by default the most frequent one.",
+        show_default=False,
+    ),
+]
+IntervalOption = Annotated[
+    str, typer.Option(metavar="TIME", help="Length of the intervals that utilization is of, 1s to 1d.")
+]
+CoverageOption = Annotated[
+    str, typer.Option(metavar="PERCENT", help="How much of an interval must be seen for it to be judged.")
+]
 EngineOption = Annotated[
     EngineName,
     typer.Option(
         metavar="|".join(EngineName),
         parser=one_of(EngineName),
         help="What computes: DuckDB in this process, or Spark.",
-    ),
-]
-CadenceOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="The usual time from a sample to its next (30s); by default the most frequent one.",
-        show_default=False,
     ),
 ]
 HttpOption = Annotated[
@@ -98,48 +112,107 @@ KeepOption = Annotated[
 ]
 
 
-def gather(
-    cluster: str,
-    telemetry: list[str] | None = None,
-    prometheus: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    map_file: Path | None = None,
-    engine: EngineName = EngineName.DUCKDB,
-    cadence: str | None = None,
-    http: Path | None = None,
-    keep: Path | None = None,
-) -> "Samples":
-    """Reads what the options of a command name.
+@dataclass(frozen=True)
+class Telemetry:
+    """What the options say: where telemetry is, and how it is read. A field is an option."""
 
-    Raises:
-        InputError: Of an option, by its flag.
+    cluster: ClusterOption
+    files: FilesOption = None
+    prometheus: PrometheusOption = None
+    since: SinceOption = None
+    until: UntilOption = None
+    map_file: MapOption = None
+    cadence: CadenceOption = None
+    interval: IntervalOption = "5min"
+    coverage: CoverageOption = "50%"
+    engine: EngineOption = EngineName.DUCKDB
+    http: HttpOption = None
+    keep: KeepOption = None
+
+    @property
+    def interval_ms(self) -> int:
+        """The length of an interval.
+
+        Raises:
+            InputError: It is none; of `interval`.
+        """
+        return milliseconds("interval", self.interval)
+
+    @property
+    def least_covered(self) -> float:
+        """The least share of an interval that must be seen.
+
+        Raises:
+            InputError: It is none; of `coverage`.
+        """
+        return share("coverage", self.coverage)
+
+    def of(self, file: str) -> "Telemetry":
+        """The same of one file alone."""
+        return replace(self, files=[file], prometheus=None)
+
+    def read(self, engine: "Engine | None" = None, **flags: str) -> "Samples":
+        """What links carried.
+
+        Args:
+            engine: Where it is worked on; by default a new one, as `--engine` says.
+            flags: For names of arguments, flags that gave them, where they are others than `FLAGS`.
+
+        Raises:
+            InputError: Of an option, by its flag.
+        """
+        from leeward.cli.cluster import read as read_cluster
+        from leeward.telemetry import Engine, read
+
+        network = read_cluster(self.cluster)
+        with patience("reading telemetry"), given_by(**FLAGS | flags):
+            return read(
+                network,
+                self.files or (),
+                prometheus=self.prometheus,
+                since=self.since,
+                until=self.until,
+                map=self.map_file,
+                engine=engine or Engine.of(self.engine),
+                cadence=self.cadence,
+                http=self.http,
+                keep=self.keep,
+                progress=progress,
+            )
+
+
+def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of `Telemetry`, in the place of its parameter of that type.
+
+    Args:
+        interval: The default of `--interval`, which papers say for each analysis.
     """
-    from leeward.cli.cluster import read as read_cluster
-    from leeward.telemetry import Engine, read
 
-    flags = {
-        "telemetry": "TELEMETRY",
-        "prometheus": "--prometheus",
-        "since": "--since",
-        "until": "--until",
-        "cadence": "--cadence",
-        "engine": "--engine",
-        "http": "--http",
-        "keep": "--keep",
-    }
-    network = read_cluster(cluster)
-    with patience("reading telemetry"), given_by(**flags):
-        return read(
-            network,
-            telemetry or (),
-            prometheus=prometheus,
-            since=since,
-            until=until,
-            map=map_file,
-            engine=Engine.of(engine),
-            cadence=cadence,
-            http=http,
-            keep=keep,
-            progress=progress,
-        )
+    def taking(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command).parameters
+        (name,) = (one.name for one in own.values() if one.annotation is Telemetry)
+        # All are given by name, so that one that must be given may stand behind one that need not.
+        parameters = [
+            option
+            for one in own.values()
+            for option in (_options(interval) if one.name == name else [one.replace(kind=one.KEYWORD_ONLY)])
+        ]
+
+        @wraps(command)
+        def taken(**given: Any) -> None:
+            options = {one.name: given.pop(one.name) for one in fields(Telemetry)}
+            command(**{name: Telemetry(**options)}, **given)
+
+        taken.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # it is read from there
+        taken.__annotations__ = {one.name: one.annotation for one in parameters}
+        return taken
+
+    return taking
+
+
+def _options(interval: str) -> list[inspect.Parameter]:
+    """The options as parameters of a command."""
+    return [
+        one.replace(kind=one.KEYWORD_ONLY, **({"default": interval} if one.name == "interval" else {}))
+        for one in inspect.signature(Telemetry).parameters.values()
+    ]

@@ -112,12 +112,14 @@ def _utilization(
         if weights is None:
             message = "telemetry is by class of service: expected the weights of its scheduler"
             raise InputError("weights", None, None, None, message)
-        by_class = {name: windows(of, settings.interval_ms) for name, of in telemetry.items()}
+        by_class = {
+            name: windows(of, settings.interval_ms, settings.coverage) for name, of in telemetry.items()
+        }
         return effective(by_class, weights)
     if weights is not None:
         message = "telemetry is not by class of service, so that nothing can be weighed"
         raise InputError("weights", None, None, None, message)
-    return plain(windows(telemetry, settings.interval_ms))
+    return plain(windows(telemetry, settings.interval_ms, settings.coverage))
 
 
 def _warnings(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from leeward.errors import InputError, whole_number
+from leeward.telemetry.windows import COVERAGE
 
 MILLION = 1_000_000
 UNIT_PPM = 1_050_000
@@ -21,6 +22,7 @@ class Settings:
 
     Attributes:
         interval_ms: The length of the intervals whose utilization latencies are set beside.
+        coverage: The least share of an interval that must be seen for it to be judged.
         bucket_ppm: The width of a bucket of utilization, in millionths (section 4.1: 5 %).
         hot_ppm: The utilization at which hotspot-inflation is taken: that of the bucket that holds it
             (section 4.2: 75 %).
@@ -37,6 +39,7 @@ class Settings:
     """
 
     interval_ms: int = INTERVAL_MS
+    coverage: float = COVERAGE
     bucket_ppm: int = 50_000
     hot_ppm: int = 750_000
     least: int = 100
@@ -57,6 +60,8 @@ class Settings:
         """
         if not 1000 <= self.interval_ms <= MOST_INTERVAL_MS:
             raise _wrong("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+        if not 0 <= self.coverage <= 1:
+            raise _wrong("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
         for name in ("bucket", "hot"):
             share: int = getattr(self, f"{name}_ppm")
             if not 1000 <= share <= MILLION:

@@ -1,29 +1,21 @@
 """An analysis of impact as tables and as plain values, for programs."""
 
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import pyarrow
-from pyarrow import parquet
 
-from leeward.files import whole_folder
 from leeward.impact.analysis import Impact
 from leeward.impact.bins import ERROR
 from leeward.impact.curves import PERCENTILES, Curve, Estimate
 from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards
 
-TABLES = ("buckets.parquet", "tolerance.parquet", "discards.parquet")
 _DOUBLE = pyarrow.float64()
 
 
-def write_tables(made: Impact, folder: str | PathLike[str]) -> None:
-    """Writes the tables in Parquet to a folder, whole or not at all: `buckets`, `tolerance`, `discards`."""
-    whole = (buckets(made), tolerance(made), discards(made))
-    with whole_folder(folder) as temporary:
-        for name, table in zip(TABLES, whole, strict=True):
-            parquet.write_table(table, Path(temporary) / name)
+def tables(made: Impact) -> dict[str, pyarrow.Table]:
+    """All tables by name, as they are written to a folder."""
+    return {"buckets": buckets(made), "tolerance": tolerance(made), "discards": discards(made)}
 
 
 def buckets(made: Impact) -> pyarrow.Table:
@@ -94,6 +86,11 @@ def discards(made: Impact) -> pyarrow.Table:
 
 def described(made: Impact) -> dict[str, Any]:
     """All of it as plain values, as `leeward impact -o json` prints it."""
+    return summary(made) | {"curves": [_curve(curve) for curve in made.curves]}
+
+
+def summary(made: Impact) -> dict[str, Any]:
+    """What is no curve: what was asked, how many latencies there were, what was left out."""
     asked = made.settings
     return {
         "rows": made.rows,
@@ -103,6 +100,7 @@ def described(made: Impact) -> dict[str, Any]:
         "warnings": list(made.warnings),
         "by": list(made.by),
         "interval_s": asked.interval_ms / 1000,
+        "coverage": asked.coverage,
         "bucket": asked.bucket_ppm / MILLION,
         "hot": asked.hot_ppm / MILLION,
         "least": asked.least,
@@ -112,7 +110,6 @@ def described(made: Impact) -> dict[str, Any]:
         "confidence": asked.confidence if asked.resamples else None,
         "resamples": asked.resamples,
         "seed": asked.seed,
-        "curves": [_curve(curve) for curve in made.curves],
     }
 
 

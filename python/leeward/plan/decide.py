@@ -6,6 +6,7 @@ from typing import Any
 
 from leeward.errors import InputError
 from leeward.hotspots.hot import TOR, histogram
+from leeward.hotspots.settings import DAY_MS
 from leeward.hotspots.settings import Settings as Hotspots
 from leeward.plan.ports import Ports, ports
 from leeward.plan.series import Loads, Series, crowded, loads
@@ -63,6 +64,10 @@ class Settings:
         if not 0 < self.threshold_ppm <= 10**6:
             share = f"`{self.threshold_ppm / 10_000:g}%`"
             raise _wrong("threshold", f"{share}: expected more than 0 % and at most 100 %")
+        if not 1000 <= self.interval_ms <= DAY_MS:
+            raise _wrong("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+        if not 0 <= self.coverage <= 1:
+            raise _wrong("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
         if self.port_bps is not None and not 0 < self.port_bps <= MOST_BPS:
             raise _wrong("port", f"`{self.port_bps}`: expected a positive rate")
 
@@ -112,13 +117,22 @@ class Plan:
         """Ports to add in all."""
         return sum(one.ports.added for one in self.planned)
 
-    def record(self) -> dict[str, Any]:
-        """All of it, as `leeward plan -o json` prints it."""
+    def summary(self) -> dict[str, Any]:
+        """What is said of all racks together."""
         return {
             "settings": asdict(self.settings),
             "racks": self.racks,
             "over": self.over,
             "ports_added": self.ports,
+            "discards": [
+                {"reason": reason, "count": count, "examples": examples}
+                for reason, count, examples in self.discards
+            ],
+        }
+
+    def record(self) -> dict[str, Any]:
+        """All of it, as `leeward plan -o json` prints it."""
+        return self.summary() | {
             "planned": [
                 {
                     "rack": one.rack,
@@ -130,10 +144,6 @@ class Plan:
                 for one in self.planned
             ],
             "taking": _described(self.taking),
-            "discards": [
-                {"reason": reason, "count": count, "examples": examples}
-                for reason, count, examples in self.discards
-            ],
         }
 
 
@@ -153,7 +163,11 @@ def plan(
     settings = settings or Settings()
     every = windows(samples, settings.interval_ms, settings.coverage)
     links = [row for row in samples.links.to_pylist() if row["cross_section"] == TOR]
-    bins = histogram(every, Hotspots(interval_ms=settings.interval_ms, coverage=settings.coverage))
+    # How far a forecast looks ahead does not matter here; any multiple of the interval will do.
+    judged = Hotspots(
+        interval_ms=settings.interval_ms, coverage=settings.coverage, ahead_ms=settings.interval_ms
+    )
+    bins = histogram(every, judged)
     percents = crowded(every, bins, settings.thousandths)
     advance()
     ranks: dict[str, int] = {}

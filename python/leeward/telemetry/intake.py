@@ -14,7 +14,7 @@ from leeward.telemetry.links import of_links
 from leeward.telemetry.mapping import Map, read_map
 from leeward.telemetry.rates import rates
 from leeward.telemetry.samples import Samples
-from leeward.telemetry.series import Period, series
+from leeward.telemetry.series import MOST_CADENCE_MS, Period, series
 from leeward.telemetry.sums import summed
 from leeward.telemetry.times import length_ms, moment
 
@@ -53,7 +53,8 @@ def read(
         map: A map file, or one that was read: which labels are which links. By default a column `link` names
             them.
         engine: Where it is worked on; by default DuckDB in this process.
-        cadence: The usual time from a sample to its next, such as `30s`; by default what is most frequent.
+        cadence: The usual time from a sample to its next, such as `30s`, at most an hour; by default what
+            is most frequent.
         http: A file that says how to reach Prometheus: who asks, with which certificates.
         keep: A folder for what Prometheus answered, so that it need not be asked twice; by default one in the
             user's cache.
@@ -73,7 +74,7 @@ def read(
     first = None if since is None else moment("since", since, last)
     if first is not None and first >= last:
         raise InputError("since", None, None, None, f"`{since}`: not before the end")
-    spacing = None if cadence is None else length_ms("cadence", cadence)
+    spacing = None if cadence is None else length_ms("cadence", cadence, MOST_CADENCE_MS)
     known = map if isinstance(map, Map) else Map() if map is None else read_map(map)
     engine = engine or Engine.duckdb()
     discards = Discards()

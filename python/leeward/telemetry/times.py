@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from leeward import _native
 from leeward.errors import InputError
 
+HOUR_MS = 3_600_000
+
 
 def moment(argument: str, text: str, before_ms: int) -> int:
     """A time in milliseconds since 1970.
@@ -36,18 +38,23 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     return before_ms - round(length * 1000)
 
 
-def length_ms(argument: str, text: str) -> int:
+def length_ms(argument: str, text: str, most_ms: int) -> int:
     """A length of time in milliseconds, from 1.
 
+    Args:
+        argument: What gives it, for errors.
+        text: A number with a unit.
+        most_ms: How long it may be.
+
     Raises:
-        InputError: It is none.
+        InputError: It is none, or longer.
     """
     try:
         made = round(_native.seconds(text) * 1000)
     except InputError as error:
         raise InputError(argument, None, None, None, error.message) from None
-    if not 1 <= made <= 86_400_000:
-        raise InputError(argument, None, None, None, f"`{text}`: expected from 1ms to 1d")
+    if not 1 <= made <= most_ms:
+        raise InputError(argument, None, None, None, f"`{text}`: expected from 1ms to {most_ms // HOUR_MS}h")
     return made
 
 

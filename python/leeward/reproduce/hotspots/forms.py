@@ -18,7 +18,6 @@ import pyarrow
 from pyarrow import parquet
 
 from leeward.impact.pictures import COLOURS
-from leeward.impact.tables import TABLES
 from leeward.report.style import LINES, decades, name_curves, plain
 from leeward.reproduce.hotspots import paper
 from leeward.reproduce.rows import Row, computed, missing
@@ -80,8 +79,9 @@ class Form:
 
 def read(folder: str | PathLike[str]) -> Tables:
     """The tables in a folder of `leeward impact --out`."""
-    buckets, tolerance = (parquet.read_table(Path(folder) / name) for name in TABLES[:2])
-    return Tables(buckets, tolerance)
+    return Tables(
+        *(parquet.read_table(Path(folder) / f"{name}.parquet") for name in ("buckets", "tolerance"))
+    )
 
 
 def table_1(tables: Tables) -> list[Row]:

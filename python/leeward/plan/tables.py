@@ -1,0 +1,74 @@
+"""A plan as tables, for programs."""
+
+from typing import Any
+
+import pyarrow
+
+from leeward.plan.decide import Plan
+from leeward.plan.simulate import Outcome
+
+_TEXT, _WHOLE, _DOUBLE = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+
+
+def tables(made: Plan) -> dict[str, pyarrow.Table]:
+    """All tables by name, as they are written to a folder."""
+    return {"racks": racks(made), "shifts": shifts(made), "links": links(made)}
+
+
+def racks(made: Plan) -> pyarrow.Table:
+    """A row for each rack that was planned for, the worst first.
+
+    `rack`, `kind`; ports: `speed_bps` of one, `assumed` (bool: whether that was guessed), `now`, `lost`,
+    `needed`, `added`; and in percent of the rack's work `shift` (what has to leave) and `left` (what of that
+    no rack can take).
+    """
+    rows = [
+        {
+            "rack": one.rack,
+            "kind": one.kind,
+            **{name: getattr(one.ports, name) for name in ("speed_bps", "assumed", *_PORTS)},
+            "shift": one.shift.percent,
+            "left": one.shift.left,
+        }
+        for one in made.planned
+    ]
+    columns = [("rack", _TEXT), ("kind", _TEXT), ("speed_bps", _WHOLE), ("assumed", pyarrow.bool_())]
+    columns += [(name, _WHOLE) for name in (*_PORTS, "shift", "left")]
+    return pyarrow.Table.from_pylist(rows, pyarrow.schema(columns))
+
+
+_PORTS = ("now", "lost", "needed", "added")
+
+
+def shifts(made: Plan) -> pyarrow.Table:
+    """Work that racks would take: `from`, `to` (racks), `percent` of the first one's work."""
+    rows = [
+        {"from": one.rack, "to": to, "percent": percent}
+        for one in made.planned
+        for to, percent in one.shift.to.items()
+    ]
+    return pyarrow.Table.from_pylist(
+        rows, pyarrow.schema([("from", _TEXT), ("to", _TEXT), ("percent", _WHOLE)])
+    )
+
+
+def links(made: Plan) -> pyarrow.Table:
+    """What each link would be like: `link`, `rack`, `run`, `hot`, `intervals`, `percentile`, `most`.
+
+    `rack` is the one that is planned for; null of links that would take its work, or that it would leave.
+    `run` is `before`, `ports` or `shift`; in so many `intervals` of all that were seen, the link is `hot`;
+    `percentile` and `most` are of its utilization, shares.
+    """
+    rows = [row for one in made.planned for row in _runs(one.rack, one.outcomes)]
+    rows += _runs(None, made.taking)
+    columns = [("link", _TEXT), ("rack", _TEXT), ("run", _TEXT), ("hot", _WHOLE), ("intervals", _WHOLE)]
+    columns += [("percentile", _DOUBLE), ("most", _DOUBLE)]
+    return pyarrow.Table.from_pylist(rows, pyarrow.schema(columns))
+
+
+def _runs(rack: str | None, outcomes: dict[str, dict[str, Outcome]]) -> list[dict[str, Any]]:
+    return [
+        {"link": link, "rack": rack, "run": run, **vars(outcome)}
+        for link, runs in outcomes.items()
+        for run, outcome in runs.items()
+    ]

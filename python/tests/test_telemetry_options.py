@@ -1,0 +1,96 @@
+"""`leeward hotspots`, `impact` and `plan` take telemetry by the same options, and write in the same way."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from leeward.cli import app
+from leeward.cli.telemetry_options import Telemetry
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COMMANDS = ("hotspots", "impact", "plan")
+RACKS = ("--cluster", str(EXAMPLES / "clusters" / "racks.yaml"))
+LINKS = ("--telemetry", str(EXAMPLES / "telemetry" / "links.parquet"))
+LATENCY = ("--latency", str(EXAMPLES / "telemetry" / "latencies.csv.gz"))
+
+
+def given(command: str) -> tuple[str, ...]:
+    """The command with what it must be given but for telemetry."""
+    return (command, *RACKS, *(LATENCY if command == "impact" else ()))
+
+
+def options(command: str) -> dict[str, Any]:
+    """The options of telemetry as a command has them, by name."""
+    names = [field.name for field in fields(Telemetry)]
+    group: Any = typer.main.get_command(app)
+    found = {one.name: one for one in group.commands[command].params if one.name in names}
+    assert list(found) == names
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS[1:])
+def test_commands_list_the_same_options_with_the_same_words(command: str) -> None:
+    for name, one in options(command).items():
+        other = options(COMMANDS[0])[name]
+        assert (one.opts, one.help, one.metavar, one.required) == (
+            other.opts,
+            other.help,
+            other.metavar,
+            other.required,
+        )
+        assert one.default == other.default or name == "interval"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (("--cadence", "61min"), "--cadence: `61min`: expected from 1ms to 1h"),
+        (("--coverage", "half"), "--coverage: `half`: expected a percentage"),
+        (("--interval", "2d"), "--interval: `172800000 ms`: expected from 1 s to 1 d"),
+        (("--since", "1h", "--until", "never"), "--until: `never`: expected a time with a unit"),
+        (("--prometheus", "http://127.0.0.1:1"), "--telemetry: expected either files or a Prometheus server"),
+        (("--map", "none.yaml"), "none.yaml: no such file"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_same_words(
+    run: Run, command: str, wrong: tuple[str, ...], error: str
+) -> None:
+    shown = run(*given(command), *LINKS, *wrong)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(f"error: {error}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_must_be_given_is_asked_for(run: Run, command: str) -> None:
+    shown = run(*given(command))
+    assert shown.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
+    assert run(command, *LATENCY[: 2 * (command == "impact")], *LINKS).stderr.startswith(
+        "error: Missing option '--cluster'"
+    )
+
+
+def test_a_folder_is_replaced_by_a_result_of_the_same_analysis_alone(run: Run, tmp_path: Path) -> None:
+    plan = (*given("plan"), "--telemetry", str(EXAMPLES / "telemetry" / "day.parquet"), "--cadence", "5min")
+    for _ in range(2):
+        assert run(*plan, "--out", "out").stderr.endswith("wrote out/summary.json and 3 tables\n")
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["analysis"] == "plan"
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    for command in ("hotspots", "impact"):
+        shown = run(*given(command), *LINKS, "--out", "out")
+        expected = f"expected an empty folder or an earlier result of {command}"
+        assert shown.stderr == f"error: --out: `out`: holds a result of plan; {expected}\n"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_hotspots_takes_files_by_their_place_as_well(run: Run) -> None:
+    named = run(*given("hotspots"), *LINKS, "-o", "json")
+    assert named.returncode == 0, named.stderr
+    assert run(*given("hotspots"), LINKS[1], "-o", "json").stdout == named.stdout
