@@ -125,7 +125,7 @@ def impact(
     utilization at which the 95th percentile is 1.5 or 2 times that at the lowest; hotspot-inflation is that
     factor at 75 % (Hotspots, section 4).
     """
-    from leeward.impact import latencies, measure, pages, tables
+    from leeward.impact import latencies, measure, page, tables
     from leeward.impact.operations import rules
 
     asked = _settings(telemetry, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
@@ -153,7 +153,7 @@ def impact(
     if out is not None:
         write(out, "impact", tables.tables(made), tables.summary(made))
     if report is not None:
-        pages.write_page(report, made)
+        page.write_page(report, made)
         print(f"wrote {report}", file=sys.stderr)
 
 

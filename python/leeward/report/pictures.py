@@ -12,6 +12,7 @@ from leeward.report.style import SETTINGS, decades, name_curves, plain, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _PERCENT = (0.001, 0.01, 0.1, 1, 10, 100)
 
@@ -159,8 +160,15 @@ def figure(draw: "Callable[[Axes], None]") -> str:
         fig, axes = pyplot.subplots(figsize=(6.4, 3.9), layout="constrained")
         draw(axes)
         name_curves(fig, axes)
-        out = StringIO()
-        fig.savefig(out, format="svg", metadata={"Date": None})
-        pyplot.close(fig)
-    svg = out.getvalue()
-    return svg[svg.index("<svg") :]
+        return svg(fig)
+
+
+def svg(fig: "Figure") -> str:
+    """A drawn figure as SVG, without what only a file of its own has; the figure is closed."""
+    from matplotlib import pyplot
+
+    out = StringIO()
+    fig.savefig(out, format="svg", metadata={"Date": None}, dpi=150)
+    pyplot.close(fig)
+    text = out.getvalue()
+    return text[text.index("<svg") :]

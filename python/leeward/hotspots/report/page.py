@@ -1,48 +1,29 @@
 """One self-contained HTML page about hotspots: the tables of the terminal, their words, and pictures."""
 
-from html import escape
 from os import PathLike
 
-from leeward.files import whole_file
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.report.rows import heading, sections
 from leeward.hotspots.report.section import Section, lasting
-from leeward.report.page import CSS
+from leeward.report import document
+from leeward.report.document import Html, Picture
 
 ROWS = 100
 """Of a table that may have very many."""
-_LEFT = "".join(
-    f".left{at} td:nth-child({at}), .left{at} th:nth-child({at}) {{ text-align: left; }}\n"
-    for at in range(1, 13)
-)
-_WIDE = ".wide { white-space: normal; min-width: 24rem; }\n"
 
 
 def write_page(path: str | PathLike[str], made: Analysis) -> None:
     """Writes the page, whole or not at all."""
-    with whole_file(path) as temporary:
-        temporary.write_text(page(made), encoding="utf-8")
+    document.write(path, page(made))
 
 
 def page(made: Analysis) -> str:
     """The page as text. It loads nothing from anywhere."""
-    figures = "".join(
-        f"<figure><h2>{escape(title)}</h2>{svg}<figcaption>{escape(caption)}</figcaption></figure>\n"
-        for title, svg, caption in _drawn(made)
-    )
-    tables = "".join(_table(section) for section in sections(made, ROWS))
-    lead = "<br>".join(escape(line) for line in heading(made))
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Hotspots</title><style>{CSS}{_LEFT}{_WIDE}</style></head><body>
-<h1>Hotspots</h1>
-<p class="lead">{lead}</p>
-<div class="pictures">{figures}</div>
-{tables}</body></html>
-"""
+    parts = [document.pictures(_drawn(made)), *map(_section, sections(made, ROWS))]
+    return document.document("Hotspots", "Hotspots", heading(made), parts)
 
 
-def _drawn(made: Analysis) -> list[tuple[str, str, str]]:
+def _drawn(made: Analysis) -> list[Picture]:
     from leeward.hotspots.report import pictures
 
     found = []
@@ -98,18 +79,6 @@ def _drawn(made: Analysis) -> list[tuple[str, str, str]]:
     return found
 
 
-def _table(section: Section) -> str:
-    left = " ".join(f"left{at}" for at, side in enumerate(section.sides, 1) if side == "<")
-    head = "".join(f"<th>{escape(header)}</th>" for header in section.headers)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in section.rows)
-    more = "".join(f"<p>{escape(line)}</p>" for line in section.more)
-    words = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>" for word, meaning in section.words)
-    return f"""<h2>{escape(section.title)}</h2>
-<div class="table"><table class="{left}"><thead><tr>{head}</tr></thead><tbody>
-{body}</tbody></table></div>{more}
-{f"<dl>{words}</dl>" if words else ""}
-"""
-
-
-def _cell(text: str) -> str:
-    return f'<td class="wide">{escape(text)}</td>' if len(text) > 48 else f"<td>{escape(text)}</td>"
+def _section(of: Section) -> Html:
+    table = document.table(of.headers, of.rows, of.sides)
+    return document.section(of.title, table, *map(document.paragraph, of.more), document.words(of.words))

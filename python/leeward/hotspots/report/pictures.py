@@ -7,7 +7,7 @@ import numpy
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.hot import TOR
 from leeward.hotspots.report.section import stamp
-from leeward.report.pictures import figure
+from leeward.report.pictures import figure, svg
 from leeward.report.style import SETTINGS, plain
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def heat(made: Analysis) -> str:
         ticks = numpy.linspace(0, columns, 4)
         axes.set_xticks(ticks, [stamp(int(first + (end - first) * at / columns)) for at in ticks], fontsize=8)
         axes.set_xlabel("time, UTC")
-        return _svg(fig)
+        return svg(fig)
 
 
 def durations(made: Analysis) -> str:
@@ -205,15 +205,3 @@ def _hours(hours: float) -> str:
     if hours < 1:
         return f"{hours * 60:.0f} min"
     return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
-
-
-def _svg(fig: Any) -> str:
-    from io import StringIO
-
-    from matplotlib import pyplot
-
-    out = StringIO()
-    fig.savefig(out, format="svg", metadata={"Date": None}, dpi=150)
-    pyplot.close(fig)
-    svg = out.getvalue()
-    return svg[svg.index("<svg") :]

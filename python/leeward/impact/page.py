@@ -1,0 +1,59 @@
+"""One self-contained HTML page about the impact of hot links: numbers, curves, words, what was left out."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+
+from leeward.impact import pictures, rows
+from leeward.impact.analysis import Impact
+from leeward.impact.curves import Curve
+from leeward.report import document
+from leeward.report.document import Html, Picture
+
+
+def write_page(path: str | PathLike[str], made: Impact) -> None:
+    """Writes the page, whole or not at all."""
+    document.write(path, page(made))
+
+
+def page(made: Impact) -> str:
+    """The page as text."""
+    beside = "each beside the utilization of its busiest link"
+    warned = [document.section("Before you believe it", document.listing(made.warnings))]
+    curves = [document.folded(_title(curve), _table(*rows.buckets(made, curve))) for curve in made.curves]
+    headers, of = rows.summary(made)
+    summary = _table(headers, of, rows.sides(headers, made.by))
+    return document.document(
+        "Impact of utilization on latency",
+        "What hot links cost",
+        [
+            f"{made.latencies:,} of {made.rows:,} latencies, {beside}.",
+            "What grows with utilization need not be caused by it.",
+        ],
+        [
+            *(warned if made.warnings else []),
+            document.section("Load-tolerance and hotspot-inflation", summary),
+            document.pictures(_drawn(made)),
+            document.section("Bucket by bucket", *curves),
+            document.section("The words", document.words(rows.glossary(made))),
+            document.section("What was left out", document.listing([*rows.discarded(made)] or ["nothing"])),
+        ],
+    )
+
+
+def _drawn(made: Impact) -> Iterator[Picture]:
+    """Pictures of p95: of as many curves each as can be told apart, those of the network by themselves."""
+    band = " The band is the interval." if made.settings.resamples else ""
+    caption = f"The 95th percentile over that of the lowest bucket.{band} A gap has too few latencies."
+    for part, title in (("total", "Inflation of latency"), ("network", "Inflation of time on the network")):
+        of = [curve for curve in made.curves if curve.part == part and len(curve.judged) > 1]
+        for first in range(0, len(of), pictures.TOGETHER):
+            together = of[first : first + pictures.TOGETHER]
+            yield title, pictures.inflation(together, made.settings), caption
+
+
+def _title(curve: Curve) -> str:
+    return curve.name if curve.part == "total" else f"{curve.name}, {curve.part}"
+
+
+def _table(headers: Sequence[str], of: Sequence[Sequence[str]], sides: str | None = None) -> Html:
+    return document.table([header.lower() for header in headers], of, sides)

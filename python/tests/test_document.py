@@ -1,0 +1,60 @@
+"""Pages: one skeleton, whose parts show any text as it is."""
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.report import document
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "title": lambda text: document.document(text, "", [], []),
+    "heading": lambda text: document.document("", text, [], []),
+    "lead": lambda text: document.document("", "", [text], []),
+    "section": document.section,
+    "folded": document.folded,
+    "paragraph": document.paragraph,
+    "listing": lambda text: document.listing([text]),
+    "words": lambda text: document.words([(text, text)], {text: f"from {text}"}),
+    "table": lambda text: document.table([text], [[text]]),
+    "pictures": lambda text: document.pictures([(text, "<svg></svg>", text)]),
+}
+
+
+class Read(HTMLParser):
+    """What a browser makes of a page: its tags, and its texts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, _: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")))
+def test_a_text_is_shown_as_it_is_wherever_it_stands(part: Callable[[str], str], text: str) -> None:
+    made = Read(part(text))
+    assert text in "".join(made.texts)
+    assert made.tags == Read(part("plain")).tags
+
+
+def test_cells_keep_to_the_sides_of_their_columns_and_long_ones_are_broken() -> None:
+    made = document.table(["a", "b", "c"], [["x", "1", "y" * 49]], "<><")
+    assert '<th class="text">a</th><th>b</th><th class="text">c</th>' in made
+    assert f'<td class="text">x</td><td>1</td><td class="text wide">{"y" * 49}</td>' in made
+    assert 'class="text">b' not in document.table(["a", "b"], [])
+
+
+def test_words_of_which_there_are_none_leave_nothing() -> None:
+    assert document.words([]) == ""
