@@ -26,6 +26,7 @@ settings.load_profile("test")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Promtool = Callable[..., subprocess.CompletedProcess[str]]
 Backfilled = Callable[[Path, Iterable[str]], AbstractContextManager[str]]
 
 
@@ -85,6 +86,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Promtool:
+    """Runs promtool with arguments in a folder, its output captured."""
+    path = shutil.which("promtool")
+    if path is None:
+        pytest.skip("no promtool: as root, apt-get install prometheus")
+
+    def ran(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([path, *arguments], capture_output=True, check=False, cwd=folder, text=True)
+
+    return ran
 
 
 @pytest.fixture(scope="session")

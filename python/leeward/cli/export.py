@@ -16,6 +16,8 @@ EXAMPLES = """\b
 Examples:
   leeward export prometheus-rules --out leeward.rules.yaml
   leeward export prometheus-rules --cadence 60s --hot 80%
+  leeward export prometheus-rules --map examples/telemetry/snmp_exporter.yaml \\
+      --cluster examples/clusters/racks.yaml
   leeward export grafana --out hotspots.json
 """
 
@@ -33,7 +35,11 @@ MapOption = Annotated[
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Cluster file, which tells links of pods from those of racks."),
+    typer.Option(
+        metavar="FILE",
+        help="Cluster file, whose links they are: which are pods', which numbers stand in names, and what"
+        " links can carry where no metric says it.",
+    ),
 ]
 HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Above which utilization a link is hot.")]
 IntervalOption = Annotated[
@@ -78,6 +84,8 @@ def prometheus_rules(
 
 @app.command("grafana", epilog=EXAMPLES)
 def grafana(
+    map_file: MapOption = None,
+    cluster: ClusterOption = None,
     hot: HotOption = "75%",
     interval: IntervalOption = "5min",
     cadence: CadenceOption = "30s",
@@ -87,7 +95,7 @@ def grafana(
     """Print a dashboard on what the rules record."""
     from leeward.export.dashboard import dashboard
 
-    watch = _watch(None, None, hot, interval, cadence, coverage)
+    watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
     _write(out, json.dumps(dashboard(watch), indent=2) + "\n")
 
 
@@ -97,6 +105,7 @@ def _watch(
     from leeward.cli.cluster import read
     from leeward.export.promql import SNMP
     from leeward.export.rules import Watch
+    from leeward.export.source import from_map
     from leeward.hotspots.settings import HOUR_MS, Settings
 
     with given_by(**{name: f"--{name}" for name in ("hot", "interval", "cadence", "coverage", "ahead")}):
@@ -110,15 +119,14 @@ def _watch(
         )
         if interval_ms > HOUR_MS:
             raise _too_long(interval)
-        source = SNMP
-        if map_file is not None:
-            from leeward.export.source import from_map
-
-            source = from_map(map_file)
         pods: tuple[str, ...] = ()
+        capacities: dict[str, int] = {}
         if cluster is not None:
-            rows = read(cluster).rack_table().to_pylist()
-            pods = tuple(sorted({row["pod"] for row in rows if row["pod"] is not None}))
+            of = read(cluster)
+            pods = tuple(sorted({pod for pod in of.rack_table()["pod"].to_pylist() if pod is not None}))
+            columns = of.links().select(["name", "capacity_bps"]).to_pydict()
+            capacities = dict(zip(*columns.values(), strict=True))
+        source = SNMP if map_file is None else from_map(map_file, capacities)
         return Watch(source, settings, milliseconds("cadence", cadence), pods)
 
 

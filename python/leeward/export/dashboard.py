@@ -18,6 +18,10 @@ def dashboard(watch: Watch) -> dict[str, Any]:
     hot = watch.settings.hot_ppm / 1e6
     step = duration(watch.settings.interval_ms)
     chosen = {name: f"{name}{_CHOSEN}" for name in (UTILIZATION, LOAD, CAPACITY, HOT)}
+    seen = watch.source.speed is not None
+    fell = f"{watch.settings.fell:g}"
+    lost = f"{chosen[CAPACITY]} < {fell} * max_over_time({CAPACITY}{_CHOSEN}[1d])"
+    lost_now = f"{chosen[CAPACITY]} and on (link) ({CAPACITY} < {fell} * max_over_time({CAPACITY}[1d]))"
     panels = [
         _panel("stat", "Hot links now", f"sum({chosen[HOT]})", "none", 4),
         _panel("stat", "Links seen", f"count({chosen[UTILIZATION]})", "none", 4),
@@ -29,13 +33,11 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             "none",
             4,
         ),
-        _panel(
-            "stat",
-            "Links that lost capacity",
-            f"count({chosen[CAPACITY]} < {watch.settings.fell:g} * max_over_time({CAPACITY}{_CHOSEN}[1d]))"
-            " or vector(0)",
-            "none",
-            4,
+        # Only ports say that capacity was lost: a cluster file says what there should be.
+        *(
+            [_panel("stat", "Links that lost capacity", f"count({lost}) or vector(0)", "none", 4)]
+            if seen
+            else []
         ),
         _panel(
             "stat",
@@ -80,14 +82,10 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             f"topk(20, quantile_over_time(0.98, {UTILIZATION}{_CHOSEN}[1d]))",
             "percentunit",
         ),
-        _panel(
-            "timeseries",
-            "Capacity of links that lost some",
-            f"{CAPACITY}{_CHOSEN} and on (link) ({CAPACITY} < {watch.settings.fell:g} *"
-            f" max_over_time({CAPACITY}[1d]))",
-            "bps",
-            12,
-            "{{link}}",
+        *(
+            [_panel("timeseries", "Capacity of links that lost some", lost_now, "bps", 12, "{{link}}")]
+            if seen
+            else []
         ),
         _panel(
             "timeseries", "Load of the ten busiest links", f"topk(10, {chosen[LOAD]})", "bps", 12, "{{link}}"

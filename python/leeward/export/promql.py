@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from leeward.errors import InputError
+from leeward.export.numbers import FIELD, MOST_ENDS, ends, narrowed, numbers, one_of
 
 _SELECTOR = re.compile(r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)(?:\{(?P<matchers>.*)\})?", re.DOTALL)
-_FIELD = re.compile(r"\{(\w+)([+-]\d+)?\}")
 _NOT_RE2 = re.compile(r"\(\?(?:=|!|<[=!]|\(|P=|>)|\\[1-9]|[*+?}]\+")
 """What Python's patterns have and those of Prometheus do not."""
 
@@ -19,7 +19,7 @@ class Ports:
     Attributes:
         match: For each label a pattern of all of its text.
         links: For `in`, `out` or `load` the name of the link: `{rack}` stands for a group of a pattern or for
-            a label.
+            a label, `{port-1}` for its number less 1.
     """
 
     match: Mapping[str, str]
@@ -34,19 +34,21 @@ class Source:
         name: What errors call it.
         counters: For `in`, `out` or `load` the selector of a counter.
         bits: How many bits one of its unit is.
-        speed: The selector of what a port can carry.
+        speed: The selector of what a port can carry; None: what a link can carry is in `capacities`.
         speed_bps: How many bits per second one of its unit is.
         ports: The first that matches counts.
         ignore: Ports that are no links.
+        capacities: For each link of the cluster by its name, bits per second; empty, if no cluster is known.
     """
 
     name: str
     counters: Mapping[str, str]
     bits: int
-    speed: str
+    speed: str | None
     speed_bps: int
     ports: Sequence[Ports]
     ignore: Sequence[Mapping[str, str]] = ()
+    capacities: Mapping[str, int] = field(default_factory=dict)
 
 
 SNMP = Source(
@@ -77,7 +79,11 @@ def links(source: Source, selector: str, way: str, of: Callable[[str], str]) -> 
     for number, ports in enumerate(source.ports):
         template = ports.links.get(way)
         if template is not None:
+            there = _numbers(source, number, template)
             matchers = [_matcher(source, number, label, "=~", text) for label, text in ports.match.items()]
+            matchers += [
+                _matcher(source, number, *_narrowed_to(ports, field_, of)) for field_, of in there.items()
+            ]
             # The first rule that matches counts: what earlier ones do is not for this one.
             single = [one for one in before if len(one) == 1]
             matchers += [
@@ -88,7 +94,7 @@ def links(source: Source, selector: str, way: str, of: Callable[[str], str]) -> 
                 if len(one) > 1:
                     other = [_matcher(source, number, label, "=~", text) for label, text in one.items()]
                     expression = f"({expression} unless {of(_narrowed(source, selector, other))})"
-            made.append(_named(source, number, ports, template, expression))
+            made.append(_named(ports, template, there, expression))
         before.append(ports.match)
     return made
 
@@ -122,29 +128,73 @@ def quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-def _named(source: Source, number: int, ports: Ports, template: str, expression: str) -> str:
+def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]:
+    """The numbers that there are for each field of a template that counts.
+
+    Raises:
+        InputError: They are not known, there is none, or there are too many.
+    """
+    there = numbers(template, source.capacities)
+    for field_, of in there.items():
+        place = f"links[{number}]"
+        if not source.capacities:
+            error = InputError(source.name, None, None, place, f"`{field_}`: PromQL cannot count with labels")
+            error.add_note("--cluster FILE says which numbers there are")
+            raise error
+        if not of:
+            message = (
+                f"`{template}`: no link of the cluster has such a name, as `{next(iter(source.capacities))}`"
+            )
+            raise InputError(source.name, None, None, place, message)
+        if (steps := len(ends(of, _added(field_)))) > MOST_ENDS:
+            message = (
+                f"`{field_}`: PromQL would need {steps:,} steps to count with it, of at most {MOST_ENDS}"
+            )
+            raise InputError(source.name, None, None, place, message)
+    return there
+
+
+def _added(field_: str) -> int:
+    """What a field adds to a number."""
+    found = FIELD.fullmatch(field_)
+    return int(found[2]) if found else 0
+
+
+def _narrowed_to(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str, str]:
+    """A label, `=~`, and the pattern that it has if it holds one of the numbers."""
+    label, pattern, group = _held(ports, field_)
+    return label, "=~", narrowed(pattern, group, of) if group else one_of(of)
+
+
+def _held(ports: Ports, field_: str) -> tuple[str, str, str]:
+    """The label that holds what a field stands for, its pattern, and the group in it; empty, if it is all."""
+    found = FIELD.fullmatch(field_)
+    assert found is not None, "only fields are looked for"
+    for label, pattern in ports.match.items():
+        if found[1] in re.compile(pattern).groupindex:
+            return label, pattern, found[1]
+    return found[1], "", ""
+
+
+def _named(ports: Ports, template: str, there: Mapping[str, Sequence[int]], expression: str) -> str:
     """An expression with a label `link`, made as a template says."""
-    groups = {
-        group: (label, pattern)
-        for label, pattern in ports.match.items()
-        for group in re.compile(pattern).groupindex
-    }
     parts: list[str] = []
     at = 0
-    for found in _FIELD.finditer(template):
-        if found[2]:
-            message = f"`{found[0]}`: PromQL cannot count with labels; name the ports one by one"
-            raise InputError(source.name, None, None, f"links[{number}]", message)
+    for found in FIELD.finditer(template):
         if template[at : found.start()]:
             expression, part = _set(expression, len(parts), template[at : found.start()], "", "")
             parts.append(part)
         at = found.end()
-        if found[1] in groups:
-            label, pattern = groups[found[1]]
-            expression, part = _set(expression, len(parts), f"${{{found[1]}}}", label, pattern)
-            parts.append(part)
-        else:
-            parts.append(found[1])
+        label, pattern, group = _held(ports, found[0])
+        if group:
+            expression, label = _set(expression, len(parts), f"${{{group}}}", label, pattern)
+        if found[2]:
+            counted = f"leeward_{len(parts)}_counted"
+            for number, sum_ in ends(there[found[0]], _added(found[0])).items():
+                arguments = (counted, sum_, label, number)
+                expression = f"label_replace({expression}, {', '.join(map(quoted, arguments))})"
+            label = counted
+        parts.append(label)
     if template[at:]:
         expression, part = _set(expression, len(parts), template[at:], "", "")
         parts.append(part)

@@ -1,5 +1,7 @@
 """Recording rules and alerts."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,21 +92,55 @@ def recordings(watch: Watch) -> dict[str, str]:
     reach = duration(settings.interval_ms + watch.cadence_ms - 1)
     within = duration(settings.interval_ms - 1)
     least = -(-round(settings.coverage * settings.interval_ms) // watch.cadence_ms) + 1
-    load, seen, capacity = [], [], []
+    load, seen = [], []
     for way, counter in source.counters.items():
         load += links(source, counter, way, lambda one: f"rate({one}[{reach}])")
         seen += links(source, counter, way, lambda one: f"count_over_time({one}[{reach}])")
-        capacity += links(source, source.speed, way, lambda one: f"avg_over_time({one}[{within}])")
     bits = _times(_summed("sum", load), source.bits)
     enough = f"{_summed('min', seen)} >= {max(least, 2)}"
     return {
         LOAD: f"{_placed(watch, bits)}\nand on (link)\n{enough}",
-        CAPACITY: _placed(watch, _times(_summed("sum", capacity), source.speed_bps)),
+        CAPACITY: _stated(source.capacities) if source.speed is None else _seen(watch, source.speed, within),
         UTILIZATION: f"{LOAD} / ({CAPACITY} > 0)",
         # Whole millionths, as leeward hotspots has them.
         HOT: f"floor(1e6 * {UTILIZATION}) > bool {settings.hot_ppm}",
         RATE: f"avg by (cross_section, direction) ({HOT})",
     }
+
+
+def _seen(watch: Watch, speed: str, within: str) -> str:
+    """What links can carry as their ports say."""
+    source, capacity = watch.source, []
+    for way in source.counters:
+        capacity += links(source, speed, way, lambda one: f"avg_over_time({one}[{within}])")
+    return _placed(watch, _times(_summed("sum", capacity), source.speed_bps))
+
+
+def _stated(capacities: Mapping[str, int]) -> str:
+    """What links can carry as the cluster says: each kind what most of it do, and others by name."""
+    kinds: dict[str, Counter[int]] = {}
+    for name, bps in capacities.items():
+        kinds.setdefault(name.rpartition(":")[2], Counter())[bps] += 1
+    # A name without an end is of two hosts, each pair a kind of its own.
+    usual = {end: max(of, key=lambda bps: (of[bps], bps)) for end, of in kinds.items()}
+    named: dict[int, list[str]] = {}
+    for name, bps in capacities.items():
+        end = name.rpartition(":")[2]
+        if name == end or usual[end] != bps:
+            named.setdefault(bps, []).append(name)
+    ends: dict[int, list[str]] = {}
+    for end, bps in usual.items():
+        if end not in capacities:
+            ends.setdefault(bps, []).append(end)
+    patterns = [(bps, "|".join(map(_literal, named[bps]))) for bps in sorted(named)]
+    patterns += [(bps, f".+:({'|'.join(ends[bps])})") for bps in sorted(ends)]
+    # The first that has a link counts.
+    return "\nor\n".join(f"0 * {LOAD}{{link=~{quoted(pattern)}}} + {bps}" for bps, pattern in patterns)
+
+
+def _literal(name: str) -> str:
+    """A pattern of a name: of its letters only a point means another."""
+    return name.replace(".", "\\.")
 
 
 def _times(expression: str, factor: int) -> str:
@@ -121,7 +157,7 @@ def _placed(watch: Watch, expression: str) -> str:
     """An expression with labels `direction` and `cross_section`, which links' names tell."""
     sections = [("host-ToR", ".+:(egress|ingress)"), ("ToR-pod", ".+:(uplink|downlink)")]
     if watch.pods:
-        names = "|".join(pod.replace(".", "\\.") for pod in watch.pods)
+        names = "|".join(map(_literal, watch.pods))
         sections.append(("pod-core", f"({names}):(uplink|downlink)"))
     labels = [("direction", way, f".+:({ends})") for way, ends in ENDS]
     labels += [("cross_section", name, pattern) for name, pattern in sections]
@@ -161,16 +197,17 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             "leeward hotspots says which, since when and why.",
         )
     )
-    made.append(
-        _alert(
-            "LeewardLinkLostCapacity",
-            f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
-            0,
-            {"severity": "warning"},
-            f"{{{{ $labels.link }}}} can carry less than {100 * settings.fell:g} % of what it could",
-            "Ports are down. Placement goes by the capacity that it is told.",
+    if watch.source.speed is not None:
+        made.append(
+            _alert(
+                "LeewardLinkLostCapacity",
+                f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
+                0,
+                {"severity": "warning"},
+                f"{{{{ $labels.link }}}} can carry less than {100 * settings.fell:g} % of what it could",
+                "Ports are down. Placement goes by the capacity that it is told.",
+            )
         )
-    )
     made.append(
         _alert(
             "LeewardLinkUnseen",
@@ -181,11 +218,12 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             "What cannot be seen takes no work.",
         )
     )
-    counters = sorted(set(watch.source.counters.values()))
+    speed = [watch.source.speed] if watch.source.speed is not None else []
+    metrics = [*sorted(set(watch.source.counters.values())), *speed]
     made.append(
         _alert(
             "LeewardTelemetryMissing",
-            " or ".join(f"absent({counter})" for counter in [*counters, watch.source.speed]),
+            " or ".join(f"absent({metric})" for metric in metrics),
             step,
             {"severity": "critical"},
             "A metric that hotspots are computed from is not there",

@@ -1,5 +1,6 @@
 """The source that a map file describes."""
 
+from collections.abc import Mapping
 from os import PathLike
 
 from leeward.errors import InputError
@@ -8,18 +9,24 @@ from leeward.telemetry.mapping import read_map
 from leeward.telemetry.units import COUNTERS, RATES
 
 
-def from_map(path: str | PathLike[str]) -> Source:
+def from_map(path: str | PathLike[str], capacities: Mapping[str, int] | None = None) -> Source:
     """Which metrics of Prometheus are which links.
 
+    Args:
+        path: Of the file.
+        capacities: For each link of the cluster by its name, bits per second, if a cluster is known.
+
     Raises:
-        InputError: The file is not right, or does not say what rules need.
+        InputError: The file is not right, or does not say what rules need and no cluster does.
     """
     said = read_map(path)
     if said.metrics is None:
         raise InputError(said.name, None, None, "prometheus", "missing: the counters that rules are made of")
-    if said.metrics.speed is None:
+    if said.metrics.speed is None and not capacities:
         message = "missing: the metric that says what a port can carry"
-        raise InputError(said.name, None, None, "prometheus.speed", message)
+        error = InputError(said.name, None, None, "prometheus.speed", message)
+        error.add_note("--cluster FILE says what links can carry")
+        raise error
     # Without rules a label names the link.
     ports = [Ports({}, dict.fromkeys(said.metrics.queries, "{link}"))]
     if said.rules:
@@ -35,4 +42,5 @@ def from_map(path: str | PathLike[str]) -> Source:
         round(RATES[said.metrics.speed_unit]),
         ports,
         [{label: pattern.pattern for label, pattern in one.items()} for one in said.ignore],
+        dict(capacities or {}),
     )
