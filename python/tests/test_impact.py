@@ -330,7 +330,7 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
             "no overlap in time: latencies are of 1970-01-21",
         ),
         (HEADER, [f"{at(20)},5,file-read,r2,r1"], "none of 1 latencies has a utilization: 1 no-telemetry"),
-        (HEADER, ["1,2"], "not readable as a table"),
+        (HEADER, ["1,2"], "latencies.csv:2: `1,2`: 2 columns; expected 5"),
         (f"{HEADER},t_ms", [f"{CLEAN},1"], "t_ms: there are two columns of this name"),
         (HEADER.replace("t_ms", "t"), [CLEAN], "a number without a unit; expected a date and time"),
     ],

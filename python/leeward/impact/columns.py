@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, csv, parquet
 
 from leeward.errors import InputError
+from leeward.ragged import why
 from leeward.telemetry import Discards
 
 BATCH = 1 << 17
@@ -160,10 +161,12 @@ class _readable:  # noqa: N801 (it is used as a function)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
+            if self._path.suffix != ".parquet" and (told := why(self._path)):
+                raise told from None
             # Of what is no text at all, a little is shown.
-            why = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
-            why = f"{why[:_SHOWN]}..." if len(why) > _SHOWN else why
-            raise InputError(str(self._path), None, None, None, f"not readable as a table: {why}") from None
+            said = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
+            said = f"{said[:_SHOWN]}..." if len(said) > _SHOWN else said
+            raise InputError(str(self._path), None, None, None, f"not readable as a table: {said}") from None
 
 
 def in_unit(path: Path, found: Sequence[str], name: str, needed: bool) -> tuple[str, float] | None:

@@ -87,14 +87,22 @@ class Engine:
     ) -> ibis.Table:
         """CSV files with the same header, plain or gzip, as one table of texts; nothing is read yet."""
         names = [str(Path(path)) for path in paths]
-        options: dict[str, Any]
         if self.name is EngineName.DUCKDB:
             types = dict.fromkeys(columns, "VARCHAR")
-            options = {"delim": delimiter, "quote": '"', "escape": '"', "columns": types}
+            options: dict[str, Any] = {"delim": delimiter, "quote": '"', "escape": '"', "columns": types}
             return self.connection.read_csv(names, header=True, auto_detect=False, **options)
-        options = {"header": True, "inferSchema": False, "sep": delimiter, "quote": '"', "escape": '"'}
-        tables = [self.connection.read_csv(name, **options) for name in names]
+        options = {"header": True, "sep": delimiter, "quote": '"', "escape": '"'}
+        # Lines that are longer or shorter than the header are refused, whichever columns are read.
+        options |= {"mode": "FAILFAST", "columnPruning": False}
+        reader = self.connection._session.read.options(**options)
+        tables = [self._view(reader.csv(name)) for name in names]
         return ibis.union(*tables) if len(tables) > 1 else tables[0]
+
+    def _view(self, frame: Any) -> ibis.Table:
+        """A data frame of Spark's as a table."""
+        name = ibis.util.gen_name("read")
+        frame.createOrReplaceTempView(name)
+        return self.connection.table(name)
 
     def keep(self, table: ibis.Table) -> ibis.Table:
         """The same table, computed once, however often it is read afterwards."""

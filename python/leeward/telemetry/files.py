@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, cast
+from urllib.parse import unquote
 
 import ibis
 import pyarrow
 from pyarrow import parquet
 
 from leeward.errors import InputError
+from leeward.ragged import DELIMITERS, why
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.layout import Layout, Said, layout
 from leeward.telemetry.units import COUNTERS, RATES, TIMES
@@ -114,14 +116,18 @@ def reading(name: str) -> Iterator[None]:
     except duckdb.Error as error:
         text = str(error)
         line = re.search(r"CSV Error on Line: (\d+)", text)
-        file = re.search(r"(?:file|File) \"?'?([^\"'\n]+\.(?:csv|gz|parquet))", text)
-        why = text.splitlines()[1] if line and len(text.splitlines()) > 1 else text.splitlines()[0]
-        place = int(line[1]) if line else None
-        raise InputError(file[1] if file else name, place, None, None, why[:300]) from None
+        file = re.search(r"^ *file = (.+)$", text, re.MULTILINE)
+        found = file[1] if file else name
+        told = why(found, int(line[1])) if line else None
+        raise told or _wrong(found, text.splitlines()[0][:300]) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
             raise
-        raise _wrong(name, f"Spark cannot read it: {str(error).splitlines()[0][:300]}") from None
+        text = str(error)
+        file = re.search(r"file:/+(/?[^\n]+?\.csv(?:\.gz)?)\b", text, re.IGNORECASE)
+        found = "/" + unquote(file[1]).lstrip("/") if file else name
+        told = why(found) if file else None
+        raise told or _wrong(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ def _head(path: Path) -> _Head:
         raise _wrong(str(path), "neither Parquet nor text in UTF-8") from None
     if not lines or not lines[0].strip():
         raise _wrong(str(path), "empty; expected a header with names of columns")
-    delimiter = max(",;\t", key=lines[0].count)
+    delimiter = max(DELIMITERS, key=lines[0].count)
     try:
         rows = list(csv.reader(lines[: _HEAD + 1], delimiter=delimiter))
     except csv.Error as error:

@@ -14,11 +14,13 @@ import ibis
 from pyarrow import csv
 
 from leeward.errors import InputError
+from leeward.ragged import why
 from leeward.telemetry import Discards, Engine
 
 MOST = 1e15
 """Of any number in them."""
 _EXAMPLES = 3
+_PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -108,15 +110,17 @@ def read(
 
 def _raw(engine: Engine, path: str | PathLike[str]) -> ibis.Table:
     try:
-        if Path(path).suffix in (".parquet", ".pq"):
+        if Path(path).suffix in _PARQUET:
             return engine.parquet([path])
         return engine.table(csv.read_csv(path))
     except FileNotFoundError:
         raise InputError(str(path), None, None, None, "no such file") from None
     except Exception as error:
         # Engines have errors of their own for a file that they cannot read.
-        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(str(path), None, None, None, f"not readable as a table: {why}") from None
+        if Path(path).suffix not in _PARQUET and (told := why(path)):
+            raise told from None
+        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(str(path), None, None, None, f"not readable as a table: {said}") from None
 
 
 def _typed(raw: ibis.Table, path: str | PathLike[str], columns: Sequence[Column]) -> ibis.Table:

@@ -1,0 +1,120 @@
+"""Why a CSV file cannot be read: which line is wrong, and what was expected there.
+
+What reads large files fast says little of what it found. Once it has refused a file, this looks for the line.
+"""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import IO, cast
+
+from leeward.errors import InputError
+
+DELIMITERS = ",;\t"
+"""Between cells: the one of which the header has most."""
+MOST_LINE = 2_000_000
+"""Letters of a line."""
+_SHOWN = 60
+"""Letters of a line that is shown."""
+_NAMES = 8
+"""Columns that are named."""
+
+
+def why(path: str | PathLike[str], line: int | None = None) -> InputError | None:
+    """What is wrong with a file of CSV, plain or gzip; None if that is not found.
+
+    Args:
+        path: The file.
+        line: Which line is wrong, from 1, if it is known; otherwise all are looked at, up to the first.
+    """
+    name = str(path)
+    try:
+        with Path(path).open("rb") as file:
+            opener = gzip.open if file.read(2) == b"\x1f\x8b" else open
+        with cast("IO[bytes]", opener(path, "rb")) as opened:
+            header = _text(opened.readline()).removeprefix("\ufeff")
+            delimiter = max(DELIMITERS, key=header.count)
+            columns = next(csv.reader([header], delimiter=delimiter), [])
+            before = 1 if line is None else max(line - 1, 1)
+            return _first(name, columns, delimiter, islice(opened, before - 1, None), before, line)
+    except (EOFError, zlib.error):
+        return InputError(name, None, None, None, "the gzip data ends in the middle: is the file cut off?")
+    except (OSError, csv.Error):
+        return None
+
+
+def _first(
+    name: str, columns: Sequence[str], delimiter: str, lines: Iterator[bytes], before: int, line: int | None
+) -> InputError | None:
+    """What is wrong with the first row that is not as it should be.
+
+    Args:
+        name: Of the file.
+        columns: Of its header.
+        delimiter: Between cells.
+        lines: Of the file, without those before.
+        before: How many those are.
+        line: The one that is looked at, if it is one.
+    """
+    taken: list[bytes] = []
+
+    def texts() -> Iterator[str]:
+        for one in lines:
+            taken.append(one)
+            yield _text(one)
+
+    rows = csv.reader(texts(), delimiter=delimiter, strict=True)
+    at = before
+    while True:
+        at, first = before + rows.line_num + 1, len(taken)
+        if line is not None and at > line:
+            return None
+        try:
+            row = next(rows)
+        except StopIteration:
+            return None
+        except csv.Error as error:
+            said = taken[first] if len(taken) > first else b""
+            unlike = _unlike(str(error), said)
+            return InputError(name, at, None, None, f"{_shown(said)}: {unlike}") if unlike else None
+        said = taken[first]
+        if not row:
+            del taken[:]
+            continue
+        if len(row) != len(columns):
+            message = f"{len(row):,} columns; expected {_expected(columns)}"
+            return InputError(name, at, None, None, f"{_shown(said)}: {message}")
+        if any("\udc80" <= letter <= "\udcff" for cell in row for letter in cell):
+            return InputError(name, at, None, None, f"{_shown(said)}: not text in UTF-8")
+        del taken[:]
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="surrogateescape")
+
+
+def _unlike(error: str, line: bytes) -> str | None:
+    """What Python's reader cannot make of the row that begins with a line; None if others could."""
+    long = "field larger" in error
+    if len(line) > MOST_LINE:
+        return f"a line of {len(line):,} bytes; expected {MOST_LINE:,} at most"
+    if "unexpected end of data" in error or (long and len(line) <= csv.field_size_limit()):
+        return "a quote begins here and does not end; expected another"
+    return None if long else "a quote within a cell; expected it twice, in a cell with quotes around it"
+
+
+def _expected(columns: Sequence[str]) -> str:
+    named = ", ".join(name.strip()[:_SHOWN] for name in columns[:_NAMES])
+    more = f" and {len(columns) - _NAMES:,} more" if len(columns) > _NAMES else ""
+    return f"{len(columns):,} as in the header: {named}{more}"
+
+
+def _shown(line: bytes) -> str:
+    text = "".join(
+        one if one.isprintable() else "?" for one in _text(line.rstrip(b"\r\n")).replace("\t", " ")
+    )
+    return f"`{text[:_SHOWN]}...`" if len(text) > _SHOWN else f"`{text}`"

@@ -1,0 +1,118 @@
+"""A line of CSV that is not as the others is named, whoever reads it, with what was expected."""
+
+import csv
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward import Cluster, InputError
+from leeward.hotspots.causes.tables import TASKS
+from leeward.hotspots.causes.tables import read as read_table
+from leeward.impact import columns
+from leeward.ragged import why
+from leeward.telemetry import Discards, Engine, read
+
+T = 1_700_000_000
+CLUSTER = Cluster({"racks": 3, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "40Gbps"})
+WRONG = [
+    (f"{T},r0:uplink", "2 columns; expected 3 as in the header: t_s, link, load_bps"),
+    (f"{T},r0:uplink,1,2,3", "5 columns; expected 3 as in the header: t_s, link, load_bps"),
+    (f'{T},"r0:uplink,1', "a quote begins here and does not end; expected another"),
+    (f'{T},"r0:"uplink",1', "a quote within a cell; expected it twice, in a cell with quotes around it"),
+    (f"{T},{'x' * 2_000_000},1", "a line of 2,000,014 bytes; expected 2,000,000 at most"),
+]
+IDS = ["too few", "too many", "open quote", "quote within", "too long"]
+
+
+def written(folder: Path, wrong: str, name: str = "a.csv") -> Path:
+    """Telemetry whose line 2,002 is wrong."""
+    good = [f"{T + 30 * step},r0:uplink,1e9" for step in range(4000)]
+    data = "\n".join(["t_s,link,load_bps", *good[:2000], wrong, *good[2000:]]).encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return folder / name
+
+
+@pytest.mark.parametrize(("wrong", "expected"), WRONG, ids=IDS)
+@pytest.mark.parametrize("name", ["a.csv", "a b.csv.gz"])
+def test_telemetry_names_file_line_and_what_was_expected(
+    tmp_path: Path, name: str, wrong: str, expected: str
+) -> None:
+    path = written(tmp_path, wrong, name)
+    with pytest.raises(InputError) as raised:
+        read(CLUSTER, [path], engine=Engine.duckdb(threads=1))
+    shown = wrong if len(wrong) <= 60 else f"{wrong[:60]}..."
+    assert str(raised.value) == f"{path}:2002: `{shown}`: {expected}"
+
+
+def test_the_one_of_several_files_is_named(tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    for name in ("a.csv", "b.csv", "c.csv"):
+        written(tmp_path / "all", WRONG[name == "b.csv"][0] if name == "b.csv" else f"{T},r0:uplink,1", name)
+    with pytest.raises(InputError) as raised:
+        read(CLUSTER, [tmp_path / "all"], engine=Engine.duckdb(threads=1))
+    assert str(raised.value).startswith(f"{tmp_path}/all/b.csv:2002: ")
+
+
+@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
+def test_spark_names_them_as_well(spark: Engine, tmp_path: Path, wrong: str, expected: str) -> None:
+    path = written(tmp_path, wrong, "a b.csv")
+    with pytest.raises(InputError) as raised:
+        read(CLUSTER, [path], engine=spark)
+    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected}"
+
+
+@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
+def test_latencies_and_tables_of_fleets_name_them_as_well(tmp_path: Path, wrong: str, expected: str) -> None:
+    path = written(tmp_path, wrong)
+    for reading in (
+        lambda: list(columns.batches(path, ["t_s", "link"])),
+        lambda: read_table(Engine.duckdb(threads=1), path, TASKS, ["r0"], Discards()),
+    ):
+        with pytest.raises(InputError) as raised:
+            reading()
+        assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected}"
+
+
+def test_what_is_not_text_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n\n3,\xff\n")
+    assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:4: `3,?`: not text in UTF-8"
+
+
+def test_of_many_columns_some_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",".join(f"c{at}" for at in range(1200)) + "\n1\n")
+    expected = "expected 1,200 as in the header: c0, c1, c2, c3, c4, c5, c6, c7 and 1,192 more"
+    assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:2: `1`: 1 columns; {expected}"
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=6)
+
+
+@pytest.mark.hypothesis
+@given(
+    st.lists(st.lists(cells, min_size=3, max_size=3), min_size=1, max_size=12),
+    st.integers(0, 11),
+    st.sampled_from([2, 4]),
+    st.sampled_from([",", ";", "\t"]),
+    st.booleans(),
+)
+def test_the_line_is_the_one_in_which_the_row_begins(
+    tmp_path_factory: Any, rows: list[list[str]], at: int, width: int, delimiter: str, known: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "drawn.csv"
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerows([["a", "b", "c"], *rows[:at]])
+    line = text.getvalue().count("\n") + 1
+    path.write_text(text.getvalue() + "\n".join(['"1"']), encoding="utf-8", newline="")
+    assert str(why(path, line if known else None)).startswith(f'{path}:{line}: `"1"`: 1 columns')
+    writer.writerow(["x"] * width)
+    writer.writerows(rows[at:])
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    assert str(why(path, line if known else None)).startswith(f"{path}:{line}: ")
+    if known:
+        assert why(path, 1) is None
