@@ -1,14 +1,41 @@
-"""Output files and folders that are whole or not there, and are known to be possible before work begins."""
+"""Output files and folders that are whole or not there, and are known to be possible before work begins.
+
+And input files, of which each counts once.
+"""
 
 import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from leeward.errors import InputError
+
+
+def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
+    """Checks that no file is among those to read twice, by whatever name: what it holds would count twice.
+
+    Args:
+        paths: Of files, there or not.
+        argument: What gave them.
+
+    Raises:
+        InputError: One is; of the argument.
+    """
+    seen: dict[tuple[int, int], str] = {}
+    for path in map(os.fspath, paths):
+        try:
+            of = os.stat(path)
+        except OSError:
+            # Who reads it says that it is not there.
+            continue
+        identity = of.st_dev, of.st_ino
+        if identity in seen:
+            other = "" if seen[identity] == path else f", as `{seen[identity]}` too"
+            raise _wrong(argument, f"`{path}`: given twice{other}; expected each file once")
+        seen[identity] = path
 
 
 def check_file(path: Path, flag: str) -> None:

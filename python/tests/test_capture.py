@@ -192,6 +192,12 @@ def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) 
         ),
         (["two.pcap", "--total", "--out", "m.parquet"], "expected a name that ends in .csv or .npy"),
         (["two.pcap", "--total", "--out", "m.npy", "--tasks", "a"], "not one of the 1 tasks that were named"),
+        (["two.pcap", "./two.pcap"], "FILE: `./two.pcap`: given twice, as `two.pcap` too"),
+        (["two.pcap", "--cluster", "c.yaml"], "--cluster: expected with a mapping, whose places it has"),
+        (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: by address no place is looked for"),
+        (["two.pcap", "--total"], "--total: expected with --out, where the matrix goes"),
+        (["two.pcap", "--tasks", "a,b"], "--tasks: a list names places itself; expected with an --out of"),
+        (["two.pcap", "--tasks", "a,b", "--out", "m.csv"], "--tasks: a list names places itself"),
         (["two.pcap", "--content", "exports", "--out", "m.npy"], "no traffic between places that are known"),
         (
             ["two.pcap", "--map", "wrong.csv", "--cluster", "c.yaml"],

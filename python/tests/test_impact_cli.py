@@ -82,6 +82,7 @@ def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None
         (("--weights", "PC=1"), "error: --weights: telemetry is not by class of service"),
         (("--weights", "PC=x"), "error: --weights: PC: `x`: expected a whole number from 1"),
         (("--class-telemetry", "PC=a.csv"), "error: --class-telemetry: expected it instead of --telemetry"),
+        (("--latency", GIVEN[4]), f"error: --latency: `{GIVEN[4]}`: given twice; expected each file once"),
         (("--latency", "none.csv"), "error: none.csv: no such file or folder"),
         (("--report", "none/page.html"), "error: --report: `none/page.html`: there is no folder"),
     ],

@@ -58,6 +58,9 @@ def test_commands_list_the_same_options_with_the_same_words(command: str) -> Non
         (("--since", "1h", "--until", "never"), "--until: `never`: expected a time with a unit"),
         (("--prometheus", "http://127.0.0.1:1"), "--telemetry: expected either files or a Prometheus server"),
         (("--map", "none.yaml"), "none.yaml: no such file"),
+        (("--http", "http.yaml"), "--http: there is no Prometheus server to ask; expected it with one"),
+        (("--keep", "answers"), "--keep: there is no Prometheus server to ask; expected it with one"),
+        (LINKS, f"--telemetry: `{LINKS[1]}`: given twice; expected each file once"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_same_words(
@@ -66,6 +69,15 @@ def test_what_is_wrong_is_told_in_the_same_words(
     shown = run(*given(command), *LINKS, *wrong)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith(f"error: {error}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_map_that_cannot_ask_prometheus_is_told_by_its_flag(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
+    shown = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
+    assert shown.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

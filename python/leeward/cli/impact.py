@@ -134,7 +134,8 @@ def impact(
     # What is soon told is told before telemetry is read.
     with given_by(operations="--links"):
         rules(operations)
-    latencies.check(latency)
+    with given_by(latency="--latency"):
+        latencies.check(latency)
     check(out, report, "impact")
     if class_telemetry and (telemetry.files or telemetry.prometheus):
         message = "expected it instead of --telemetry and --prometheus, not beside them"

@@ -145,6 +145,11 @@ def capture(
         if path is not None:
             _check_ending(path, flag, total)
             check_file(path, flag)
+    if total and out is None:
+        raise InputError("--total", None, None, None, "expected with --out, where the matrix goes")
+    if tasks is not None and not (out is not None and (total or out.suffix == ".npy")):
+        message = "a list names places itself; expected with an --out of squares: .npy, or --total"
+        raise InputError("--tasks", None, None, None, message)
     network = None
     if cluster is not None:
         from leeward.cli.cluster import read as read_cluster
@@ -152,6 +157,7 @@ def capture(
         network = read_cluster(cluster)
     flags = {"by": "--by", "interval": "--interval", "size": "--size", "content": "--content"}
     flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--map"}
+    flags |= {"cluster": "--cluster", "files": "FILE"}
     with given_by(**flags), _reading(files) as tell:
         made = read(
             files,

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from leeward.telemetry import Engine, Samples
 
 FLAGS = {
-    "telemetry": "--telemetry",
-    "interval": "--interval",
-    **{
-        name: f"--{name}"
-        for name in ("prometheus", "since", "until", "cadence", "coverage", "engine", "http", "keep")
-    },
+    name: f"--{name}"
+    for name in (
+        *("telemetry", "prometheus", "since", "until", "map", "cadence", "interval", "coverage", "engine"),
+        *("http", "keep"),
+    )
 }
 """The flags that give arguments of what reads telemetry, for errors."""
 

@@ -15,6 +15,7 @@ import pyarrow
 from pyarrow import compute, parquet
 
 from leeward.errors import InputError
+from leeward.files import check_once
 from leeward.impact import columns
 from leeward.impact.bins import MOST, Whole, bins
 from leeward.impact.columns import Kept
@@ -87,9 +88,8 @@ def check(paths: Sequence[str | Path]) -> None:
     Raises:
         InputError: One is not, or has not.
     """
-    for path in paths:
-        for file in columns.files(path, "latencies"):
-            _Plan.of(file)
+    for file in _files(paths):
+        _Plan.of(file)
 
 
 def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path) -> Latencies:
@@ -106,7 +106,7 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     """
     made = Latencies(folder / "latencies.parquet")
     reader = _Reader(made, places, rules)
-    found = [file for path in paths for file in columns.files(path, "latencies")]
+    found = _files(paths)
     with parquet.ParquetWriter(made.file, SCHEMA) as writer:
         for file in found:
             plan = _Plan.of(file)
@@ -126,6 +126,13 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
             error.add_note(f"{reason}: {'; '.join(examples)}")
         raise error
     return made
+
+
+def _files(paths: Sequence[str | Path]) -> list[Path]:
+    """The files, each once."""
+    found = [file for path in paths for file in columns.files(path, "latencies")]
+    check_once(found, "latency")
+    return found
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pyarrow import compute
 from leeward import _native
 from leeward._native import Cluster
 from leeward.errors import InputError
+from leeward.files import check_once
 from leeward.matrix.lists import summed
 from leeward.matrix.series import Series, seconds
 
@@ -122,7 +123,7 @@ def capture(
             than memory.
         mapping: A file that says whose addresses are, and what services there are: YAML, CSV
             (`address,host`), or lines as in `/etc/hosts`.
-        cluster: The network. Then all names of the mapping must be hosts or racks of it.
+        cluster: The network, with a mapping. Then all names of that must be hosts or racks of it.
         by: One of `BY`; by default `host` with a mapping, otherwise `address`.
         interval: The length of an interval, such as `1h` or `5min`.
         size: `frame`, from the Ethernet header to the end of the payload, or `ip`, the IP packet.
@@ -145,8 +146,13 @@ def capture(
         raise _wrong("ports", f"{len(ports):,}: more than {MOST_PORTS:,}")
     if sampling is not None and not 1 <= sampling <= MOST_SAMPLING:
         raise _wrong("sampling", f"{sampling}: expected one packet in 1 to {MOST_SAMPLING}")
+    check_once(paths, "files")
     if by is None:
         by = "address" if mapping is None else "host"
+    if by == "address" and mapping is not None:
+        raise _wrong("mapping", "by address no place is looked for; expected it with host, rack or service")
+    if cluster is not None and mapping is None:
+        raise _wrong("cluster", "expected with a mapping, whose places it has")
     tables = _native.read_capture(
         paths,
         by=by,

@@ -22,6 +22,7 @@ import pyarrow
 from pyarrow import parquet
 
 from leeward.errors import InputError
+from leeward.files import check_once
 from leeward.ragged import DELIMITERS, why
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.layout import Layout, Said, layout
@@ -161,6 +162,7 @@ def _files(paths: Sequence[str | PathLike[str]]) -> list[Path]:
             files.append(path)
         else:
             raise _wrong(str(path), "no such file")
+    check_once(files, "telemetry")
     return files
 
 

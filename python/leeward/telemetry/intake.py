@@ -55,9 +55,10 @@ def read(
         engine: Where it is worked on; by default DuckDB in this process.
         cadence: The usual time from a sample to its next, such as `30s`, at most an hour; by default what
             is most frequent.
-        http: A file that says how to reach Prometheus: who asks, with which certificates.
+        http: A file that says how to reach Prometheus: who asks, with which certificates. With `prometheus`
+            alone.
         keep: A folder for what Prometheus answered, so that it need not be asked twice; by default one in the
-            user's cache.
+            user's cache. With `prometheus` alone.
         now_ms: What time it is; by default the clock's.
         progress: Shows how far asking Prometheus is.
 
@@ -69,6 +70,9 @@ def read(
     """
     if bool(paths) == bool(prometheus):
         raise InputError("telemetry", None, None, None, "expected either files or a Prometheus server")
+    for argument, value in (("http", http), ("keep", keep)):
+        if value is not None and not prometheus:
+            raise InputError(argument, None, None, None, "there is no Prometheus server to ask; expected it with one")
     now = round(time.time() * 1000) if now_ms is None else now_ms
     last = now if until is None else moment("until", until, now)
     first = None if since is None else moment("since", since, last)
