@@ -143,6 +143,16 @@ def test_ports_are_links_as_the_map_says_and_speeds_are_their_own(tmp_path: Path
     assert samples.discards.counts == {"ignored": 2}
 
 
+def test_series_that_a_map_leaves_out_are_named_where_there_are_no_others(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text(PORTS)
+    with pytest.raises(
+        InputError, match="none of 1 series is a link of the cluster: device=tor1, int"
+    ) as error:
+        taken(tmp_path, f"unix_s,device,interface,load_bps\n{T},tor1,Eth1,1\n", map=tmp_path / "map.yaml")
+    (hint,) = error.value.__notes__
+    assert hint.endswith("map.yaml: `ignore` has them, or their rule has no link for `load`")
+
+
 def test_bits_and_capacities_of_ports_of_one_link_add_up_and_half_of_them_is_half(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = "unix_s,device,interface,speed_mbps,out_bps\n" + "".join(
@@ -234,11 +244,20 @@ def test_the_cadence_is_the_most_frequent_spacing_though_clocks_are_not_exact(
         ("time instance device node_network_receive_bytes_total", {"in"}, True, 0),
         ("t_ms link counter_octets", {"load"}, True, 0),
         ("t_ms device interface rx_mbps tx_mbps", {"in", "out"}, False, 0),
+        ("t_ms device interface rx_mbps tx_mbps rx_octets tx_octets", {"in", "out"}, True, 0),
     ],
 )
 def test_columns_are_known_by_their_names(columns: str, ways: set[str], counter: bool, width: int) -> None:
     found = layout("a.csv", columns.split())
     assert (set(found.values), found.counter, found.width) == (ways, counter, width)
+
+
+@pytest.mark.parametrize(
+    ("readings", "lost"), [("rx_bps tx_octets", "rx_bps"), ("rx_octets tx_octets load_bps", "load_bps")]
+)
+def test_a_rate_that_no_counter_stands_for_is_not_dropped_in_silence(readings: str, lost: str) -> None:
+    with pytest.raises(InputError, match=f"{lost}: a rate beside the counter `[rt]x_octets`, and no counter"):
+        layout("a.csv", ["t_ms", "device", "interface", *readings.split()])
 
 
 @pytest.mark.parametrize(

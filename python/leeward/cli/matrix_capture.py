@@ -184,7 +184,9 @@ def capture(
         _say(made)
     if not len(made.cells):
         error = InputError(files[0], None, None, None, "no traffic between places that are known")
-        error.add_note("--by address shows what there is; the discards above say why the rest is not counted")
+        if by != "address" and mapping is not None:
+            error.add_note("--by address shows what there is, whosever it is")
+        error.add_note("the discards above say what is not counted, and why")
         raise error
 
 

@@ -72,7 +72,9 @@ def read(
         raise InputError("telemetry", None, None, None, "expected either files or a Prometheus server")
     for argument, value in (("http", http), ("keep", keep)):
         if value is not None and not prometheus:
-            raise InputError(argument, None, None, None, "there is no Prometheus server to ask; expected it with one")
+            raise InputError(
+                argument, None, None, None, "there is no Prometheus server to ask; expected it with one"
+            )
     now = round(time.time() * 1000) if now_ms is None else now_ms
     last = now if until is None else moment("until", until, now)
     first = None if since is None else moment("since", since, last)

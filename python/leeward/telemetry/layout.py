@@ -190,7 +190,11 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
                 file, column, f"`{found[way].name}` is a reading of the same: say in a map which counts"
             )
         found[way] = Column(column, unit)
-    # Where a file has both, its counters hold what its rates were made of.
+    # Where a file has both, its counters hold what its rates were made of: of the same ways, that is.
+    lost = [one for way, one in rates.items() if way not in counters]
+    if counters and lost:
+        message = f"a rate beside the counter `{next(iter(counters.values())).name}`, and no counter of it"
+        raise _wrong(file, lost[0].name, f"{message}: say in a map which counts")
     chosen = counters or rates
     return {"load": chosen["load"]} if "load" in chosen else chosen
 

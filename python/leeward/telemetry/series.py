@@ -213,6 +213,7 @@ def _known(
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     rows: list[tuple[str, str, int]] = []
     strangers: list[str] = []
+    ignored: list[str] = []
     for row in found:
         labels = _labels(given, row["key"])
         name = map_file.link(labels, row["way"])
@@ -220,7 +221,8 @@ def _known(
             rows.append((row["key"], row["way"], numbers[name]))
             continue
         if name == "":
-            discards.count("ignored", row["number"], _said(given, row))
+            ignored.append(_said(given, row))
+            discards.count("ignored", row["number"], ignored[-1])
             continue
         wanted = name if name is not None else ":".join(labels.values())
         said = _said(given, row) if name is None else f"{_said(given, row)}: `{name}`"
@@ -230,11 +232,16 @@ def _known(
             strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
         discards.count("no-link", row["number"], *strangers[-1:])
     if not rows and alone:
-        message = f"none of {len(found):,} series is a link of the cluster: {'; '.join(strangers)}"
+        shown = "; ".join(strangers or ignored[:3])
+        message = f"none of {len(found):,} series is a link of the cluster: {shown}"
         error = InputError(given.name, None, None, None, message)
-        error.add_note(
-            _HINT if not map_file.rules else f"{map_file.name}: no rule in `links` gives these a link"
-        )
+        if not strangers:
+            ways = ", ".join(f"`{way}`" for way in given.ways)
+            error.add_note(f"{map_file.name}: `ignore` has them, or their rule has no link for {ways}")
+        else:
+            error.add_note(
+                _HINT if not map_file.rules else f"{map_file.name}: no rule in `links` gives these a link"
+            )
         raise error
     return _shares(rows, links)
 
