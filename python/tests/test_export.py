@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from leeward import Cluster, InputError
-from leeward.export.dashboard import WIDTH, dashboard
-from leeward.export.promql import SNMP, Ports, Source, links
+from leeward.export.dashboard import RATE_OF_DAY, WIDTH, dashboard
+from leeward.export.patterns import foreign
+from leeward.export.promql import SNMP, Ports, Source, links, quoted
 from leeward.export.rules import HOT, UTILIZATION, Watch, duration, recordings, rules, text
 from leeward.hotspots.settings import Settings
 from leeward.telemetry import Engine, Samples, windows
@@ -359,6 +360,17 @@ def test_every_query_of_the_dashboard_is_answered(prometheus: str) -> None:
             assert json.load(answer)["status"] == "success"
 
 
+def test_the_hotspot_rate_of_a_day_counts_each_interval_alike(promtool: Promtool, tmp_path: Path) -> None:
+    (panel,) = (one for one in dashboard(WATCH)["panels"] if one["title"] == RATE_OF_DAY)
+    query = panel["targets"][0]["expr"].replace("$cross_section", ".*").replace("$direction", ".*")
+    # Of two links one was seen once, and hot; the other three times, and was not.
+    series = [{"series": f'{HOT}{{link="{link}"}}', "values": of} for link, of in (("a", "1"), ("b", "0x2"))]
+    expected = {"expr": query, "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": 0.25}]}
+    tests = [{"interval": "5m", "input_series": series, "promql_expr_test": [expected]}]
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": [], "tests": tests}))
+    assert "SUCCESS" in checked(promtool, tmp_path / "test.yaml", "test")
+
+
 @pytest.mark.parametrize(
     ("ms", "text"),
     [(300_000, "5m"), (329_999, "5m29s999ms"), (90_000_000, "1d1h"), (0, "0s"), (1500, "1s500ms")],
@@ -371,7 +383,6 @@ def test_durations_are_as_prometheus_has_them(ms: int, text: str) -> None:
     ("ports", "selector", "error"),
     [
         (Ports({"a": "(?=x)y"}, {"in": "l"}), "m", "links[0].match.a: `(?=x)y`: Prometheus' patterns"),
-        (Ports({"a": r"(x)\1"}, {"in": "l"}), "m", "links[0].match.a"),
         (Ports({"a": "x"}, {"in": "r{a-1}"}), "m", "links[0]: `{a-1}`: PromQL cannot count"),
         (Ports({}, {"in": "l"}), "sum(m)", "prometheus: `sum(m)`: expected a metric"),
     ],
@@ -381,6 +392,34 @@ def test_what_promql_cannot_say_is_refused(ports: Ports, selector: str, error: s
     with pytest.raises(InputError) as raised:
         links(source, selector, "in", lambda one: one)
     assert str(raised.value).startswith(f"map.yaml: {error}")
+
+
+SHARED = (
+    r"tor-(?P<rack>r\d+)(\..*)?", "(?:a|b)*?c+?d??", "[]a-c^]x{2,3}?y{4}z{5,}", r"[^\]\s]\.\-\x41\t",
+    "(a{10}){100}", "(?i)up", "(?i:up)|a{|b}|]", r"\bup\B\A", "^a$",
+)  # fmt: skip
+"""Patterns of all that is allowed."""
+FOREIGN = (
+    r"a\Z", "(?x)a", "a(?#b)c", "a{1001}", "(a{10}){101}", "(?=a)b", "(?<!a)b", r"(a)\1", "(?P<a>b)(?P=a)",
+    "(?>a)b", "a*+b", "a{2}+b", "(a)?(?(1)b|c)", "(?a)b", "a{,3}", "[[:alpha:]]", r"[\b]", r"\u0041",
+)  # fmt: skip
+
+
+def test_promtool_takes_every_pattern_that_is_allowed(promtool: Promtool, tmp_path: Path) -> None:
+    assert [foreign(pattern) for pattern in SHARED if re.compile(pattern)] == [None] * len(SHARED)
+    rules_of = [{"record": "a", "expr": f"up{{a=~{quoted(pattern)}}}"} for pattern in SHARED]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": rules_of}]}))
+    checked(promtool, tmp_path / "rules.yaml")
+
+
+@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
+@pytest.mark.parametrize("pattern", FOREIGN)
+def test_a_pattern_that_prometheus_reads_otherwise_is_refused_with_what_is_allowed(pattern: str) -> None:
+    re.compile(pattern)
+    source = Source("map.yaml", {"in": "m"}, 8, "speed", 1, (Ports({"a": pattern}, {"in": "l"}),))
+    with pytest.raises(InputError, match="Prometheus' patterns do not have `") as raised:
+        links(source, "m", "in", lambda one: one)
+    assert raised.value.__notes__[0].startswith("allowed are letters and sets")
 
 
 def test_a_scrape_must_fit_into_half_an_interval() -> None:

@@ -9,6 +9,7 @@ SCHEMA_VERSION = 39
 """Of dashboards, Grafana 11; later ones read it and bring it up to date."""
 WIDTH, HEIGHT = 24, 8
 """Of the grid, and of a panel of usual height."""
+RATE_OF_DAY = "Hotspot rate, last day"
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _CHOSEN = '{cross_section=~"$cross_section",direction=~"$direction"}'
 
@@ -25,7 +26,14 @@ def dashboard(watch: Watch) -> dict[str, Any]:
     panels = [
         _panel("stat", "Hot links now", f"sum({chosen[HOT]})", "none", 4),
         _panel("stat", "Links seen", f"count({chosen[UTILIZATION]})", "none", 4),
-        _panel("stat", "Hotspot rate, last day", f"avg(avg_over_time({HOT}{_CHOSEN}[1d]))", "percentunit", 4),
+        # Each interval counts alike, also of links that were seen in few.
+        _panel(
+            "stat",
+            RATE_OF_DAY,
+            f"sum(sum_over_time({HOT}{_CHOSEN}[1d])) / sum(count_over_time({HOT}{_CHOSEN}[1d]))",
+            "percentunit",
+            4,
+        ),
         _panel(
             "stat",
             "Links above 105 %",

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 from leeward.errors import InputError
 from leeward.export.numbers import FIELD, MOST_ENDS, ends, narrowed, numbers, one_of
+from leeward.export.patterns import ALLOWED, foreign
 
 _SELECTOR = re.compile(r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)(?:\{(?P<matchers>.*)\})?", re.DOTALL)
-_NOT_RE2 = re.compile(r"\(\?(?:=|!|<[=!]|\(|P=|>)|\\[1-9]|[*+?}]\+")
-"""What Python's patterns have and those of Prometheus do not."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +110,13 @@ def _narrowed(source: Source, selector: str, matchers: Sequence[str]) -> str:
 
 
 def _matcher(source: Source, number: int, label: str, sign: str, pattern: str) -> str:
-    if _NOT_RE2.search(pattern):
-        message = f"`{pattern[:60]}`: Prometheus' patterns have no looking ahead or back"
-        raise InputError(source.name, None, None, f"links[{number}].match.{label}", message)
+    if part := foreign(pattern):
+        message = (
+            f"`{pattern[:60]}`: Prometheus' patterns do not have `{part}`, or it means something else there"
+        )
+        error = InputError(source.name, None, None, f"links[{number}].match.{label}", message)
+        error.add_note(f"allowed are {ALLOWED}")
+        raise error
     return f"{label}{sign}{quoted(_plain(pattern))}"
 
 
