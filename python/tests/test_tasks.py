@@ -169,9 +169,24 @@ def test_migrate_says_what_moves_and_what_stays(run: Run) -> None:
     assert set(moved) == {"backup", "crawl1"}
     assert moved["crawl1"]["link"] == "r0:downlink"
     assert decision["kept"] == []
-    shown = run("migrate", *options, "--hot", "0.5")
+    shown = run("migrate", *options, "--hot", "50%")
+    assert shown.stdout == run("migrate", *options, "--hot", "0.5").stdout
     assert "it is sensitive to latency" in shown.stdout
     assert "its job's budget is spent" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("hot", "error"),
+    [
+        ("hot", "`hot`: expected a percentage, such as 75%"),
+        ("x%", "`x%`: expected a percentage, such as 75%"),
+        ("75", "75.0: expected a share above 0, to 1"),
+    ],
+)
+def test_migrate_takes_no_other_utilization_for_hot(run: Run, hot: str, error: str) -> None:
+    options = ("--telemetry", str(EXAMPLES / "telemetry/racks.csv"), "--running", "none.yaml", "--hot", hot)
+    shown = run("migrate", "--cluster", str(EXAMPLES / "clusters/racks.yaml"), *options)
+    assert (shown.returncode, shown.stderr) == (2, f"error: --hot: {error}\n")
 
 
 def test_apps_run_until_their_last_transfer_is_over() -> None:

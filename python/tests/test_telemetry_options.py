@@ -72,9 +72,7 @@ def test_what_is_wrong_is_told_in_the_same_words(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_map_that_cannot_ask_prometheus_is_told_by_its_flag(
-    run: Run, tmp_path: Path, command: str
-) -> None:
+def test_a_map_that_cannot_ask_prometheus_is_told_by_its_flag(run: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
     shown = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
     assert shown.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")

@@ -7,16 +7,17 @@ import typer
 
 from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
-from leeward.cli.options import given_by, seed
+from leeward.cli.options import given_by, seed, share
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
   leeward migrate --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/racks.csv \\
       --running examples/apps/running.yaml
   leeward migrate --cluster examples/clusters/racks.yaml --telemetry examples/telemetry/racks.csv \\
-      --running examples/apps/running.yaml --hot 0.6 -o json
+      --running examples/apps/running.yaml --hot 60% -o json
 """
 
 
@@ -39,13 +40,9 @@ def migrate(
         str, typer.Option(metavar="POLICY", help="A policy for moves, with settings after colons.")
     ] = "utp",
     hot: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Above which utilization a link is hot; by default 0.75.",
-            show_default=False,
-        ),
-    ] = None,
+        str,
+        typer.Option(metavar="PERCENT", help="Above which utilization a link is hot; 75% or 0.75."),
+    ] = "75%",
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,
 ) -> None:
@@ -57,7 +54,9 @@ def migrate(
 
     network = read(cluster)
     with patience("deciding"), given_by(policy="--policy", hot="--hot", max_age="--max-age"):
-        decision = decide(network, running, telemetry, max_age=max_age, policy=policy, hot=hot, seed=seed)
+        decision = decide(
+            network, running, telemetry, max_age=max_age, policy=policy, hot=_hot(hot), seed=seed
+        )
     if output is Format.json:
         print_json(decision)
     if decision["refused"]:
@@ -68,12 +67,12 @@ def migrate(
     if not decision["hot"]:
         print("no link of a rack is hot", file=sys.stderr)
         return
-    share = "{:.0f} %".format
+    percent = "{:.0f} %".format
     print_table(
         ("HOT LINK", "LOAD", "AFTER"),
         "<>>",
         [
-            (hot["link"], share(100 * hot["utilization"]), share(100 * hot["after"]))
+            (hot["link"], percent(100 * hot["utilization"]), percent(100 * hot["after"]))
             for hot in decision["hot"]
         ],
     )
@@ -91,3 +90,17 @@ def migrate(
             "<<<<",
             [(one["task"], one["host"], one["link"], one["because"]) for one in decision["kept"]],
         )
+
+
+def _hot(text: str) -> float:
+    """A share, in percent or as such.
+
+    Raises:
+        InputError: It is none; of `hot`.
+    """
+    if text.strip().endswith("%"):
+        return share("hot", text)
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError("hot", None, None, None, f"`{text}`: expected a percentage, such as 75%") from None
