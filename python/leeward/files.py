@@ -25,7 +25,7 @@ def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
         InputError: One is; of the argument.
     """
     seen: dict[tuple[int, int], str] = {}
-    for path in map(os.fspath, paths):
+    for path in [os.fspath(one) for one in paths]:
         try:
             of = os.stat(path)
         except OSError:

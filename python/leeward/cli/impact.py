@@ -121,9 +121,9 @@ def impact(
 ) -> None:
     """Measure how latency grows with the utilization of links.
 
-    Each latency is set beside its operation's busiest link in the 30 s around it. Load-tolerance is the
-    utilization at which the 95th percentile is 1.5 or 2 times that at the lowest; hotspot-inflation is that
-    factor at 75 % (Hotspots, section 4).
+    Each latency is set beside its operation's busiest link in the intervals of 30 s that it ran in.
+    Load-tolerance is the utilization at which the 95th percentile is 1.5 or 2 times that at the lowest;
+    hotspot-inflation is that factor at 75 % (Hotspots, section 4).
     """
     from leeward.impact import latencies, measure, page, tables
     from leeward.impact.operations import rules

@@ -17,7 +17,7 @@ It learns from the first part of the time and is scored on the rest: Brier score
 chance), skill against each baseline (1 - its Brier score / theirs), precision and recall of "still hot" at a
 chance of one half. The intervals of skills are of a bootstrap over links. What is forecast from is the hazard
 table only if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never
-claims more than was measured. An hour ahead that was not seen scores nothing.
+claims more than was measured. An interval that was not seen scores nothing.
 """
 
 from dataclasses import dataclass
