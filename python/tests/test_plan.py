@@ -105,6 +105,17 @@ def test_ports_that_were_lost_are_told_from_new_ones() -> None:
     assert (wanted.now, wanted.lost, wanted.needed, wanted.added) == (2, 2, 3, 1)
 
 
+@pytest.mark.hypothesis
+@given(st.lists(st.tuples(*[st.integers(0, 9)] * 2), min_size=1, max_size=60), st.integers(1, 100_000))
+def test_a_percentile_with_more_work_is_that_of_both_together(
+    pairs: list[tuple[int, int]], thousandths: int
+) -> None:
+    link, more = series("r0:uplink", [load for load, _ in pairs]), numpy.asarray([2.0 * GB])
+    added = numpy.asarray([one for _, one in pairs]) * more
+    both = nearest_rank(link.load_bps + added, thousandths) / link.now_bps
+    assert Carried(750_000, thousandths).percentile(link, added) == both
+
+
 @st.composite
 def fleets(draw: st.DrawFn) -> dict[str, Rack]:
     """Racks in two pods, the first over the threshold."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 import ibis
 import numpy
@@ -32,12 +33,12 @@ class Series:
     capacity_bps: Numbers
     cluster_bps: int
 
-    @property
+    @cached_property
     def seen(self) -> NDArray[numpy.bool_]:
         """In which intervals it was seen."""
         return ~numpy.isnan(self.load_bps)
 
-    @property
+    @cached_property
     def now_bps(self) -> float:
         """What it could carry in the last interval in which it was seen."""
         return float(self.capacity_bps[self.seen][-1])
@@ -73,8 +74,13 @@ def nearest_rank(values: Numbers, thousandths: int) -> float:
         values: At least one.
         thousandths: Of a percent, from 1 to 100,000: 98,000 is the 98th percentile.
     """
-    rank = -(-len(values) * thousandths // 100_000)
-    return float(numpy.partition(values, rank - 1)[rank - 1])
+    at = rank(len(values), thousandths) - 1
+    return float(numpy.partition(values, at)[at])
+
+
+def rank(count: int, thousandths: int) -> int:
+    """Which of so many values a percentile is, from the least on, from 1."""
+    return -(-count * thousandths // 100_000)
 
 
 def loads(windows: Windows, links: Collection[int]) -> Loads:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy
 
-from leeward.plan.series import Numbers, Series, nearest_rank
+from leeward.plan.series import Numbers, Series, nearest_rank, rank
 
 PERCENT = 100
 """Units that a rack's work is moved in are hundredths of it."""
@@ -66,19 +66,34 @@ class Carried:
     threshold_ppm: int
     thousandths: int
     loads: dict[str, Numbers] = field(default_factory=dict)
+    _percentiles: dict[str, float] = field(default_factory=dict, repr=False)
 
     def of(self, link: Series) -> Numbers:
         """What a link would carry."""
         return self.loads.get(link.name, link.load_bps)
 
     def percentile(self, link: Series, added: Numbers | None = None) -> float:
-        """The percentile of a link's utilization at the capacity it has now, with more added."""
-        load = self.of(link) if added is None else self.of(link) + numpy.nan_to_num(added)
-        return nearest_rank(load[link.seen], self.thousandths) / link.now_bps
+        """The percentile of a link's utilization at the capacity it has now.
 
-    def add(self, link: Series, added: Numbers) -> None:
-        """Adds to what a link would carry; where it was not seen, nothing is known of it still."""
-        self.loads[link.name] = self.of(link) + numpy.nan_to_num(added)
+        Args:
+            link: The link.
+            added: What it would carry more in each interval, nowhere below 0.
+        """
+        if link.name not in self._percentiles:
+            self._percentiles[link.name] = nearest_rank(self.of(link)[link.seen], self.thousandths)
+        least = self._percentiles[link.name]
+        if added is None:
+            return least / link.now_bps
+        load = (self.of(link) + added)[link.seen]
+        # With more it is not less, so that it is among those from there on, which are few.
+        high = load[load >= least]
+        above = len(load) - rank(len(load), self.thousandths)
+        return float(numpy.partition(high, -1 - above)[-1 - above]) / link.now_bps
+
+    def put(self, link: Series, load: Numbers) -> None:
+        """Changes what a link would carry; where it was not seen, nothing is known of it still."""
+        self.loads[link.name] = load
+        self._percentiles.pop(link.name, None)
 
 
 def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
@@ -94,17 +109,19 @@ def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
         carried: What links would carry so far; shifts are added to it.
     """
     percent = _percent(rack, carried)
-    units = {way: link.load_bps / PERCENT for way, link in rack.links.items()}
+    units = {way: numpy.nan_to_num(link.load_bps) / PERCENT for way, link in rack.links.items()}
     queue: list[tuple[float, str]] = []
     for name, target in targets.items():
         if target.kind in (rack.kind, "mixed") and _overlaps(rack, target):
-            heapq.heappush(queue, (_with(rack, target, units, carried), name))
+            # More work makes no link less busy: what it is without is not above what it would be.
+            least = max(carried.percentile(link) for _, link in _used(rack, target))
+            heapq.heappush(queue, (least, name))
     to: dict[str, int] = {}
     moved = 0
     while moved < percent and queue:
         before, name = heapq.heappop(queue)
         target = targets[name]
-        # A pod's links may have filled up since: then it goes back to where it belongs now.
+        # It may be busier with the work, or a pod's links have filled up: then it goes back to its place.
         share = _with(rack, target, units, carried)
         if share > before:
             heapq.heappush(queue, (share, name))
@@ -112,19 +129,17 @@ def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
         if share * 10**6 > carried.threshold_ppm:
             break
         for way, link in _used(rack, target):
-            carried.add(link, units[way])
+            carried.put(link, carried.of(link) + units[way])
         to[name] = to.get(name, 0) + 1
         moved += 1
         heapq.heappush(queue, (_with(rack, target, units, carried), name))
     for way, link in rack.links.items():
-        carried.add(link, -moved * units[way])
+        carried.put(link, carried.of(link) - moved * units[way])
     outside = sum(number for name, number in to.items() if targets[name].pod != rack.pod)
     for way, link in rack.pod_links.items():
         if outside and way in units:
             # What was not seen of the pod's link cannot be below nothing.
-            carried.loads[link.name] = numpy.maximum(
-                carried.of(link) - outside * numpy.nan_to_num(units[way]), 0
-            )
+            carried.put(link, numpy.maximum(carried.of(link) - outside * units[way], 0))
     return Shift(percent, to)
 
 

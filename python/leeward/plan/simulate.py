@@ -4,15 +4,17 @@ Each link's load in each interval is background of that rate. What is above a ca
 the link is full, and the rest is lost to the count.
 """
 
-import csv
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy
+import pyarrow
+from pyarrow import compute, csv
 
 from leeward._native import Scenario, rate_text
 from leeward.plan.series import Loads, Numbers, Series, nearest_rank
@@ -94,14 +96,21 @@ def simulate(
         part = slice(begin, min(begin + at_once, loads.count))
         with _scenario(racks, links, part, loads.interval_ms, carried, capacities) as file:
             run = Scenario.from_file(file).run(["uniform"], [1])[0]
-        table = run.links()
-        names = numpy.asarray(table["link"].to_pylist())
-        load = table["load_bps"].to_numpy()
-        for name, link in links.items():
+        for (name, link), load in zip(links.items(), _loads(run.links(), list(links)), strict=True):
             # The table's own utilization is of the capacity at the end of an interval, where the next begins.
-            capacity = _capacity(link, part, capacities)
-            found[name].append(load[names == name] / capacity)
+            found[name].append(load / _capacity(link, part, capacities))
     return {name: numpy.concatenate(parts)[links[name].seen] for name, parts in found.items()}
+
+
+def _loads(table: Any, names: Sequence[str]) -> Numbers:
+    """What each of some links carried in each interval: a row for each link."""
+    number = compute.index_in(table["link"], pyarrow.array(names))
+    there = compute.is_valid(number)
+    load = table["load_bps"].filter(there).to_numpy()
+    # Of each link there is a row for each interval, in order.
+    order = numpy.argsort(number.filter(there).to_numpy(), kind="stable")
+    by_link: Numbers = load[order].reshape(len(names), -1)
+    return by_link
 
 
 @contextmanager
@@ -115,24 +124,19 @@ def _scenario(
 ) -> Iterator[Path]:
     """A scenario file, for as long as it is needed."""
     interval = interval_ms / 1000
-    rates, events, start = [], [], {}
-    for name, link in links.items():
+    events, start = [], {}
+    load = numpy.empty((len(links), part.stop - part.start))
+    for row, (name, link) in enumerate(links.items()):
         values = _capacity(link, part, capacities)
         start[name] = values[0]
         for at in numpy.flatnonzero(numpy.diff(values)) + 1:
             capacity = _rate(values[at])
             events.append({"at": f"{float(at * interval)!r}s", "link": name, "capacity": capacity})
-        load = numpy.nan_to_num(carried.get(name, link.load_bps)[part])
-        changes = numpy.concatenate([[0], numpy.flatnonzero(numpy.diff(load)) + 1])
-        rates += [(at, name, load[at]) for at in changes.tolist()]
-    rates.sort(key=lambda row: row[0])
+        load[row] = numpy.nan_to_num(carried.get(name, link.load_bps)[part])
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         (base / "cluster.json").write_text(json.dumps(_cluster(racks, start)), encoding="utf-8")
-        with (base / "rates.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(["t_s", "link", "rate_bps"])
-            writer.writerows((repr(at * interval), name, repr(float(rate))) for at, name, rate in rates)
+        _write_rates(base / "rates.csv", list(links), load, interval)
         scenario = {
             "cluster": "cluster.json",
             "workloads": [{"rates": {"file": "rates.csv"}}],
@@ -146,6 +150,26 @@ def _scenario(
         }
         (base / "scenario.json").write_text(json.dumps(scenario), encoding="utf-8")
         yield base / "scenario.json"
+
+
+def _write_rates(path: Path, names: Sequence[str], load: Numbers, interval: float) -> None:
+    """The rate of each link from each time on at which it changes, in order of time.
+
+    Args:
+        path: Of the file.
+        names: Of the links.
+        load: A row for each link, a column for each interval.
+        interval: Its length, in seconds.
+    """
+    changes = numpy.ones(load.shape, dtype=bool)
+    changes[:, 1:] = numpy.diff(load) != 0
+    at, link = numpy.nonzero(changes.T)
+    named = pyarrow.DictionaryArray.from_arrays(link.astype(numpy.int32), names)
+    # A double is written with as many digits as it takes to read it again.
+    columns = {"t_s": at * interval, "link": named.cast(pyarrow.string()), "rate_bps": load[link, at]}
+    with path.open("wb") as stream:
+        stream.write(f"{','.join(columns)}\n".encode())
+        csv.write_csv(pyarrow.table(columns), stream, csv.WriteOptions(include_header=False))
 
 
 def _capacity(link: Series, part: slice, capacities: Mapping[str, float] | None) -> Numbers:
