@@ -4,8 +4,10 @@ import numpy
 import pytest
 
 from leeward.impact import OPERATIONS as KNOWN
+from leeward.reproduce.figures import Results
 from leeward.reproduce.hotspots import FIGURES, latency, plant, queries, racks
 from leeward.reproduce.hotspots.plant import CHUNK, Operation, Served
+from leeward.reproduce.hotspots.racks import RACK
 
 READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
 ALL = (
@@ -108,3 +110,12 @@ def test_every_figure_of_latency_has_its_experiment() -> None:
         FIGURES[name].experiments for name in ("11", "12b", "13", "19", "20", "21", "22", "23", "table-1")
     )
     assert set(latency.TABLES) == {"aggregation", "queries", "ratios", "files", "sizes", "classes", "media"}
+
+
+def test_nothing_deviates_from_what_the_paper_gives_only_a_bound_of(served: Served) -> None:
+    results = Results()
+    results.outcomes[RACK] = [served]
+    bounds = [row for row in latency.file_rows(results) if row.note.startswith("the paper: ")]
+    said = {row.note.partition("; ")[0].removeprefix("the paper: ") for row in bounds}
+    assert {"less than 20 %", "30 to 40 %", "more than 50 %"} <= said
+    assert all(row.paper is None and row.deviation_percent is None for row in bounds)

@@ -28,7 +28,6 @@ QUERIES = 100
 """Of each benchmark, in each interval."""
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Of computation in queries of figure 12b."""
-NEVER = 100.0
 _FIFO = "whoever sends more waits no longer: a queue without TCP, which would share the link fairly by flow"
 _NEVER = "counted as reached where buckets end, if not before"
 _BURSTS = "bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be"
@@ -51,20 +50,12 @@ def file_rows(results: Results) -> list[Row]:
             (0.95, 1.0, "over 95 %"),
         ):
             values = [share for of in found for share in _network_share(of, name, low, high)]
-            known, note = _SHARES.get((name, words), (None, ""))
+            bound = paper.NETWORK_SHARES.get((name, words))
+            why = "no server's time is simulated" if name == "file-write" else ""
+            note = "; ".join(filter(None, [bound and f"the paper: {bound}", why]))
             said = f"network's part of the mean latency, {name}, at {words}"
-            made.append(measured("13", said, "%", values, known, note))
+            made.append(measured("13", said, "%", values, None, note))
     return made
-
-
-_SHARES = {
-    ("file-read", "below 25 %"): (20.0, "the paper: less than that"),
-    ("file-read", "75 to 95 %"): (20.0, "the paper: less than that"),
-    ("file-read", "over 95 %"): (40.0, "the paper: not more than that"),
-    ("file-write", "below 25 %"): (35.0, "the paper: 30 to 40 %; no server's time is simulated"),
-    ("file-write", "75 to 95 %"): (50.0, "the paper: more than that; no server's time is simulated"),
-}
-"""Section 4.3."""
 
 
 def size_rows(results: Results) -> list[Row]:
@@ -72,14 +63,9 @@ def size_rows(results: Results) -> list[Row]:
     found, made = [_sizes(served) for served in results.outcomes[RACK]], []
     for name in paper.FILES:
         for size in ("10kB to 100kB", "100kB to 1MB", "1MB to 10MB"):
-            known = paper.SIZES.get(size) if name == "file-read" else None
-            note = (
-                "the paper: never; " + _FIFO
-                if size in paper.SIZES and name == "file-read" and not known
-                else ""
-            )
-            note = note or (_FIFO if known else "")
-            known = NEVER if note.startswith("the paper: never") else known
+            of_paper = name == "file-read" and size in paper.SIZES
+            known = paper.SIZES[size] if of_paper else None
+            note = (_FIFO if known else f"the paper: not reached; {_FIFO}") if of_paper else ""
             made += _tolerance("21", found, (name, size), 2.0, known, note)
     return made
 
@@ -123,7 +109,7 @@ def table_rows(results: Results) -> list[Row]:
         low, high, hotspot = paper.QUERIES[of.name]
         made += _tolerance("table-1", found, (of.name,), 1.5, low, of.note)
         note = of.note if high else f"the paper: not reached; {of.note}"
-        made += _tolerance("table-1", found, (of.name,), 2.0, high or NEVER, note)
+        made += _tolerance("table-1", found, (of.name,), 2.0, high, note)
         made.append(_hotspot("table-1", found, (of.name,), hotspot, of.note))
     return made
 
@@ -165,7 +151,7 @@ def _tolerance(
     note: str,
 ) -> list[Row]:
     rows = _there([_row(one, "load-tolerance", factor, kind) for one in found])
-    never = known == NEVER or any(row["value"] is None for row in rows)
+    never = any(row["value"] is None for row in rows)
     note = "; ".join(filter(None, [note, _NEVER if never else ""]))
     said = f"load-tolerance at {factor:g}x, {', '.join(kind)}"
     shares = [100 * (row["judged_to"] if row["value"] is None else row["value"]) for row in rows]

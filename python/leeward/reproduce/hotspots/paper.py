@@ -11,7 +11,7 @@ UTILIZATION = 10.9
 """Table 2: change of the median over five days before and after UTP, in percent; the last is growth that has
 other reasons."""
 THRESHOLD = 75.0
-"""Section 5.1: the 98th percentile is below this with UTP."""
+"""Section 5.1, in percent: the 98th percentile is below this with UTP."""
 MOVES = -41.0
 VIOLATIONS = -74.1
 """Table 3: change of the median with the proactive part against without it, in percent."""
@@ -43,6 +43,14 @@ FILES = {"file-read": (95.0, 1.5), "file-write": (50.0, 4.0)}
 introduction says that writes reach 2x at 40 %."""
 FILES_NETWORK = 4.0
 """Figure 13: hotspot-inflation of the network's part of reads."""
+NETWORK_SHARES = {
+    ("file-read", "below 25 %"): "less than 20 %",
+    ("file-read", "75 to 95 %"): "less than 20 %",
+    ("file-read", "over 95 %"): "not more than 40 %",
+    ("file-write", "below 25 %"): "30 to 40 %",
+    ("file-write", "75 to 95 %"): "more than 50 %",
+}
+"""Section 4.3: the network's part of the latency, by utilization. Bounds, from which nothing deviates."""
 SIZES = {"10kB to 100kB": None, "1MB to 10MB": 50.0}
 """Figure 21 and appendix B: load-tolerance at 2x of HDD reads by size, in percent."""
 MEDIA = {"ssd": (55.0, 2.5), "ram": (30.0, 3.0)}
