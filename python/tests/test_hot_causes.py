@@ -11,6 +11,8 @@ import leeward
 from leeward.hotspots import Analysis, Settings, Tables, analyze
 from leeward.hotspots.causes.tables import REQUESTS, SPLIT, TASKS, Column, read
 from leeward.hotspots.causes.tasks import correlation
+from leeward.hotspots.report.rows import sections
+from leeward.hotspots.report.section import percent
 from leeward.telemetry import Discards, Engine, Samples
 from leeward.telemetry.synthetic import Plant, telemetry
 
@@ -180,6 +182,13 @@ def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> 
         ("read", 90, "unknown", 2, 2 / 42),
         ("write", 30, "Low-Uplink", 5, 1.0),
     ]
+    # Of a rack's 96 intervals both ways, the twelve of its uplink's hour are hot.
+    (table,) = (one for one in sections(made, 10) if one.title == "Do uplinks fit their disks?")
+    assert table.rows == [
+        ("Medium-Uplink", "1", "100 %", "100 %", "12", "12.5 %", percent(10 / 58), percent(10 / 49)),
+        ("Low-Uplink", "1", "50 %", "50 %", "12", "12.5 %", percent(46 / 58), percent(37 / 49)),
+    ]
+    assert table.more[0].startswith("the guideline: 100Mbps of uplink for a terabyte of disks")
 
 
 def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dict[str, Any]]:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from leeward._native import rate_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.causes.provision import CLASSES
 from leeward.hotspots.causes.split import OWNERS
-from leeward.hotspots.report.section import Section, percent, rest
+from leeward.hotspots.hot import TOR
+from leeward.hotspots.report.section import Section, percent, rest, utilization
 from leeward.report.rows import NONE
 
 _PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
@@ -140,6 +142,75 @@ def jobs(made: Analysis, top: int) -> Section | None:
             ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),
     )
+
+
+def uplinks(made: Analysis) -> Section | None:
+    """What uplinks have for their disks, and how hot they are; None where no rack has a class."""
+    fleet = made.causes.provision
+    racks = [row for row in fleet.racks.to_pylist() if row["class"] is not None]
+    if not racks:
+        return None
+    seen, asked = _intervals(made), _requests(made)
+    rows = []
+    for name in CLASSES:
+        of = [row for row in racks if row["class"] == name]
+        if of:
+            ratios = [row["normalized"] for row in of]
+            hot, every = (sum(seen.get(row["rack"], (0, 0))[at] for row in of) for at in (0, 1))
+            rows.append(
+                (
+                    *(name, f"{len(of):,}", percent(min(ratios)), percent(max(ratios))),
+                    *(f"{hot:,}", percent(hot / every if every else None)),
+                    *(percent(share) for share in asked.get(name, ())),
+                )
+            )
+    cpu = "" if fleet.cpu_bps is None else f", {rate_text(round(fleet.cpu_bps))} for a processor"
+    disks = [row["normalized"] for row in racks if row["kind"] == "disk"]
+    guideline = rate_text(round(fleet.disk_bps_per_tb or 0))
+    more = [f"the guideline: {guideline} of uplink for a terabyte of disks{cpu}"]
+    if disks:
+        more.append(f"of disk racks the most is {max(disks) / min(disks):.2f}x the least")
+    return Section(
+        "Do uplinks fit their disks?",
+        (
+            *("CLASS", "RACKS", "LEAST", "MOST", "HOT", "RATE"),
+            *(("OF REQUESTS", "OF THOSE TO HOT RACKS") if asked else ()),
+        ),
+        "<" + (7 if asked else 5) * ">",
+        rows,
+        more,
+        words=(
+            ("least, most", "uplink over disk capacity of racks with disks, of the guideline (figure 9)"),
+            ("high-, medium-, low-uplink", f"above, at (to {percent(made.settings.matches)}) or below it"),
+            *((("hot racks", f"at {utilization(made.settings.hot_ppm)} or above"),) if asked else ()),
+        ),
+    )
+
+
+def _intervals(made: Analysis) -> dict[str, tuple[int, int]]:
+    """Hot and all intervals of the links of each rack."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in made.links.to_pylist():
+        if row["cross_section"] == TOR:
+            hot, every = found.get(row["rack"], (0, 0))
+            found[row["rack"]] = hot + row["hot"], every + row["intervals"]
+    return found
+
+
+def _requests(made: Analysis) -> dict[str, tuple[float | None, float | None]]:
+    """The share of requests, and of those above the threshold, that each class serves; empty if not known."""
+    if made.causes.served is None:
+        return {}
+    rows = made.causes.served.to_pylist()
+    # A bucket that the threshold divides is not above it.
+    above = [row for row in rows if 10_000 * row["percent"] >= made.settings.hot_ppm]
+    return {name: (_share(rows, name), _share(above, name)) for name in CLASSES}
+
+
+def _share(rows: list[dict[str, Any]], name: str) -> float | None:
+    """The share of requests that a class serves; None if there are none."""
+    every = sum(row["requests"] for row in rows)
+    return sum(row["requests"] for row in rows if row["class"] == name) / every if every else None
 
 
 def served(made: Analysis) -> Section | None:

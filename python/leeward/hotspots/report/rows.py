@@ -39,6 +39,7 @@ def sections(made: Analysis, top: int) -> list[Section]:
         cause_rows.findings(made, top),
         cause_rows.split(made),
         cause_rows.jobs(made, top),
+        cause_rows.uplinks(made),
         cause_rows.served(made),
         steady_rows.unevenness(made),
         steady_rows.stability(made),
