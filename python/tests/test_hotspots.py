@@ -140,7 +140,7 @@ def test_examples_of_incidents_are_those_that_are_measured() -> None:
 
 def test_every_figure_has_a_title_and_what_it_is_made_of() -> None:
     assert {"14", "15", "table-2", "table-3", "incidents", "leeward"} <= set(FIGURES)
-    without_runs = {"6", "7", "9"}
+    without_runs = {"9"}
     for name, figure in FIGURES.items():
         assert figure.title
         assert bool(figure.sweeps or figure.experiments) == (name not in without_runs)

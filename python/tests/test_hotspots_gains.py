@@ -7,8 +7,9 @@ import numpy
 import pyarrow
 import pytest
 
+from leeward.reproduce import drawing
 from leeward.reproduce.figures import Experiment, Results, runs
-from leeward.reproduce.hotspots import FIGURES, gains, plant, prevalence, queries
+from leeward.reproduce.hotspots import FIGURES, fleet, gains, plant, prevalence, queries
 from leeward.reproduce.hotspots.plant import CHUNK, Operation
 from leeward.reproduce.links import START_MS, samples
 from leeward.telemetry import windows
@@ -106,11 +107,28 @@ def test_experiments_count_among_the_runs_and_figures_share_them() -> None:
     assert runs({"22": FIGURES["22"], **latencies}, 10) == 20
 
 
-@pytest.mark.parametrize("rows", [prevalence.split_rows, prevalence.job_rows])
-def test_what_no_run_has_the_data_for_is_a_row_that_says_so(rows: Any) -> None:
-    (row,) = rows(Results())
-    assert row.ours is None
-    assert row.note.startswith("not measured: ")
+def test_what_is_planted_in_a_made_up_fleet_is_found_to_the_interval() -> None:
+    truth, samples, tables = fleet.planted(1, 1)
+    found = fleet.found(samples, tables)
+    assert (found.hot, found.owned) == (truth.hot, truth.owned)
+    assert found.storage == pytest.approx(truth.storage)
+    assert found.jobs == pytest.approx(truth.jobs)
+    # There is something of each, and no seed has what another has.
+    assert all(hot for hot, _ in truth.hot.values())
+    assert all(truth.owned.values())
+    assert fleet.planted(2, 1)[0].owned != truth.owned
+
+
+def test_figures_of_a_made_up_fleet_say_so_and_nothing_deviates_from_the_papers() -> None:
+    results = Results()
+    results.outcomes[fleet.FLEET] = [fleet.planted(1, 1)[0]]
+    rows = [row for of in (fleet.section_rows, fleet.split_rows, fleet.job_rows) for row in of(results)]
+    assert [row.paper for row in rows] == [10, 2, None, None, None, 45, 10, None]
+    assert all("a made-up fleet" in row.note for row in rows)
+    assert all(row.ours is not None and row.deviation_percent is None for row in rows)
+    for draw in (fleet.owners, fleet.needs):
+        with drawing.settings():
+            assert "planted in a made-up fleet" in drawing.saved(draw(results, rows))["svg"].decode()
 
 
 def test_figure_9_is_of_the_cluster_that_chunks_are_placed_on() -> None:

@@ -7,7 +7,7 @@ that it cannot be taken for done or forgotten.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leeward.sweep import interval
 
@@ -47,6 +47,18 @@ def measured(
     mean = math.fsum(values) / len(values)
     low, high = interval(values) or (None, None)
     return Row(figure, quantity, unit, paper, mean, low, high, _deviation(mean, paper), note)
+
+
+def reference(
+    figure: str,
+    quantity: str,
+    unit: str,
+    values: Sequence[float],
+    paper: float | None,
+    note: str,
+) -> Row:
+    """A row of values by seed beside one of the paper that it does not repeat: nothing deviates from it."""
+    return replace(measured(figure, quantity, unit, values, paper, note), deviation_percent=None)
 
 
 def computed(

@@ -8,18 +8,35 @@ tuned to what it found.
 from functools import partial
 
 from leeward.reproduce.figures import Figure
-from leeward.reproduce.hotspots import chunks, gains, incidents, latency, pictures, prevalence, racks, tasks
+from leeward.reproduce.hotspots import (
+    chunks,
+    fleet,
+    gains,
+    incidents,
+    latency,
+    pictures,
+    prevalence,
+    racks,
+    tasks,
+)
 
 _RACK = (racks.RACK,)
+_FLEET = (fleet.FLEET,)
 
 FIGURES = {
-    "3": Figure("hot links by direction", prevalence.CELL_SWEEPS, prevalence.section_rows),
+    "3": Figure(
+        "hot links by direction and cross-section",
+        prevalence.CELL_SWEEPS,
+        prevalence.section_rows,
+        None,
+        _FLEET,
+    ),
     "4": Figure(
         "how long links stay hot", prevalence.CELL_SWEEPS, prevalence.duration_rows, prevalence.lasting
     ),
     "5": Figure("hot links by kind of rack", prevalence.KIND_SWEEPS, prevalence.kind_rows),
-    "6": Figure("whose hotspots mixed racks have", (), prevalence.split_rows),
-    "7": Figure("bandwidth per compute unit of jobs", (), prevalence.job_rows),
+    "6": Figure("whose hotspots mixed racks have", (), fleet.split_rows, fleet.owners, _FLEET),
+    "7": Figure("bandwidth per compute unit of jobs", (), fleet.job_rows, fleet.needs, _FLEET),
     "8": Figure(
         "network-intensive tasks and utilization",
         prevalence.CELL_SWEEPS,

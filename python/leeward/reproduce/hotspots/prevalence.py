@@ -1,9 +1,9 @@
 """Where and how long links are hot, and why: figures 3 to 9, by `leeward.hotspots` on simulated links.
 
 What a fleet's telemetry would be is here what the fluid simulator says of links: of the pilot cell before UTP
-(figures 3, 4 and 8), and of chunks before CCP (figure 5). The paper's fleet is private: its values stand
-beside ours for reference, and nothing is claimed by them. A figure for which no run has the data is a row
-that says so; `leeward hotspots` makes all of them from any fleet's.
+(figures 3, 4 and 8), and of chunks before CCP (figure 5). What no run has data for is found in a made-up
+fleet (`fleet`; figures 6, 7 and a part of 3). The paper's fleet is private: its values stand beside ours for
+reference, and nothing is claimed by them.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from leeward.hotspots.causes.provision import provision
 from leeward.hotspots.causes.tasks import correlation
 from leeward.hotspots.settings import Settings
 from leeward.reproduce.figures import Results
-from leeward.reproduce.hotspots import paper
+from leeward.reproduce.hotspots import fleet, paper
 from leeward.reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, HERE, PILOT_PAIR, STORAGE
 from leeward.reproduce.links import samples
-from leeward.reproduce.rows import Row, computed, measured, missing
+from leeward.reproduce.rows import Row, measured, reference
 from leeward.reproduce.sweeps import Cells
 from leeward.telemetry import Engine, Samples, Windows, windows
 
@@ -60,14 +60,11 @@ def section_rows(results: Results) -> list[Row]:
         count = sum(row["hot"] for row in tors.values())
         rates.append(100 * count / sum(row["intervals"] for row in tors.values()))
         upwards += [100 * tors["up"]["hot"] / count] if count else []
-    why = "a cell's runs keep loads of racks' links alone"
+    said = "hot link-intervals of ToRs, borg"
     return [
-        measured(
-            "3", "hot link-intervals of ToRs, borg", "%", rates, None, "the paper's axis has no numbers"
-        ),
-        measured("3", "of these upwards", "%", upwards, paper.HALVES, _REFERENCE),
-        missing("3", "rate of ToRs over that of hosts' links", "x", paper.TIMES_HOSTS, why),
-        missing("3", "rate of ToRs over that of the core's links", "x", paper.TIMES_CORE, why),
+        measured("3", said, "%", rates, None, "the paper's axis has no numbers"),
+        reference("3", "of these upwards", "%", upwards, paper.HALVES, _REFERENCE),
+        *fleet.section_rows(results),
     ]
 
 
@@ -86,7 +83,7 @@ def duration_rows(results: Results) -> list[Row]:
     for words, (low, high) in _BOUNDS_S.items():
         values = [100 * float(((one >= low) & (one < high)).mean()) for one in lasted if len(one)]
         made.append(
-            measured(
+            reference(
                 "4", f"hotspots that last {words}, borg", "%", values, paper.DURATIONS[words], _REFERENCE
             )
         )
@@ -107,7 +104,7 @@ def kind_rows(results: Results) -> list[Row]:
             counts[kind] += [100 * count / total] if total else []
     note = f"intervals of 30 s, storage's traffic alone, as many disk racks as mixed ones; {_REFERENCE}"
     return [
-        measured(
+        reference(
             "5",
             f"share of hot link-intervals, {kind} racks, uniform",
             "%",
@@ -117,18 +114,6 @@ def kind_rows(results: Results) -> list[Row]:
         )
         for kind, values in counts.items()
     ]
-
-
-def split_rows(_: Results) -> list[Row]:
-    """Figure 6: whose the hotspots of mixed racks are."""
-    why = "no run has storage's and compute's traffic on one rack; `leeward hotspots --split` tells a fleet's"
-    return [missing("6", "hotspots on mixed racks that are storage's", "%", paper.STORAGES, why)]
-
-
-def job_rows(_: Results) -> list[Row]:
-    """Figure 7: bandwidth per compute unit of jobs."""
-    why = "runs of cells do not keep what each job sends; `leeward hotspots --tasks` tells any fleet's"
-    return [missing("7", "bandwidth per compute unit, most over median job", "x", paper.WIDEST_JOB, why)]
 
 
 def _crowding(cells: Cells, seed: int) -> tuple[Floats, Floats]:
@@ -186,7 +171,7 @@ def provision_rows(_: Results) -> list[Row]:
     ]
     note = f"of the cluster that chunks are placed on, made as uneven on purpose; {_REFERENCE}"
     said = "uplink over disk capacity, largest over smallest, disk racks"
-    return [computed("9", said, "x", max(shares) / min(shares), paper.WIDEST_RACK, note)]
+    return [reference("9", said, "x", [max(shares) / min(shares)], paper.WIDEST_RACK, note)]
 
 
 def lasting(results: Results, _: Sequence[Row]) -> "Figure":
