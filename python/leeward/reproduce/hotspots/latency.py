@@ -51,8 +51,8 @@ def file_rows(results: Results) -> list[Row]:
         ):
             values = [share for of in found for share in _network_share(of, name, low, high)]
             bound = paper.NETWORK_SHARES.get((name, words))
-            why = "no server's time is simulated" if name == "file-write" else ""
-            note = "; ".join(filter(None, [bound and f"the paper: {bound}", why]))
+            note = f"the paper: {bound}" if bound else ""
+            note += "; no server's time is simulated" if bound and name == "file-write" else ""
             said = f"network's part of the mean latency, {name}, at {words}"
             made.append(measured("13", said, "%", values, None, note))
     return made
