@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from leeward.errors import InputError
+from leeward.heads import DELIMITERS, GZIP
 
-DELIMITERS = ",;\t"
-"""Between cells: the one of which the header has most."""
 MOST_LINE = 2_000_000
 """Letters of a line."""
 _SHOWN = 60
@@ -34,7 +33,7 @@ def why(path: str | PathLike[str], line: int | None = None) -> InputError | None
     name = str(path)
     try:
         with Path(path).open("rb") as file:
-            opener = gzip.open if file.read(2) == b"\x1f\x8b" else open
+            opener = gzip.open if file.read(2) == GZIP else open
         with cast("IO[bytes]", opener(path, "rb")) as opened:
             header = _text(opened.readline()).removeprefix("\ufeff")
             delimiter = max(DELIMITERS, key=header.count)

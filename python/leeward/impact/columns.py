@@ -1,10 +1,10 @@
 """Columns of latency and stage files, a batch of rows at a time, as numbers and texts.
 
-A file is CSV (plain or gzip) or Parquet, and columns are found by name; a column with a unit has it in its
-name (`latency_ms`). What cannot be read as a number is told from what is not there.
+Columns are found by name; one with a unit has it in its name (`latency_ms`). What cannot be read as a number
+is told from what is not there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import compute, csv, parquet
 
 from leeward.errors import InputError
+from leeward.heads import Head, Kind
 from leeward.ragged import why
 from leeward.telemetry import Discards
 
@@ -25,7 +26,8 @@ UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time."""
 _SHOWN = 160
 """Letters of a message about a file."""
-_SUFFIXES = (".parquet", ".csv", ".csv.gz")
+_MICROS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+"""In each unit of a timestamp."""
 
 
 @dataclass(frozen=True)
@@ -70,84 +72,43 @@ class Kept:
         self.drop("not-a-number", column.wrong, field, column.texts)
 
 
-def files(path: str | Path, what: str) -> list[Path]:
-    """A file, or those of a folder, in order of their names.
-
-    Raises:
-        InputError: There is none.
-    """
-    given = Path(path)
-    if given.is_dir():
-        found = sorted(one for one in given.iterdir() if one.name.endswith(_SUFFIXES))
-        if not found:
-            raise InputError(str(given), None, None, None, f"no {what}: expected files in .parquet, .csv")
-        return found
-    if not given.is_file():
-        raise InputError(str(given), None, None, None, "no such file or folder")
-    return [given]
-
-
-def names(path: Path) -> list[str]:
-    """The names of a file's columns.
-
-    Raises:
-        InputError: It is no table.
-    """
-    with _readable(path):
-        if path.suffix == ".parquet":
-            found = list(parquet.read_schema(path).names)
-        else:
-            with _open_csv(path, []) as reader:
-                found = list(reader.schema.names)
-    for at, name in enumerate(found):
-        if name in found[:at]:
-            raise InputError(str(path), None, None, name, "there are two columns of this name")
-    return found
-
-
-def batches(path: Path, wanted: Sequence[str]) -> Iterator[Any]:
+def batches(
+    head: Head, wanted: Sequence[str], times: Collection[str] = (), lists: Collection[str] = ()
+) -> Iterator[Any]:
     """The rows of a file as record batches of the wanted columns; of CSV, all are texts.
 
+    Args:
+        head: Of the file.
+        wanted: Names of columns.
+        times: Those of them that may be of timestamps or dates.
+        lists: Those of them that may be of lists.
+
     Raises:
-        InputError: It cannot be read to its end.
+        InputError: It cannot be read to its end, or a column is of another type.
     """
-    with _readable(path):
-        if path.suffix == ".parquet":
-            with parquet.ParquetFile(path) as file:
-                for name in wanted:
-                    kind = file.schema_arrow.field(name).type
-                    if not _plain_enough(kind):
-                        raise InputError(str(path), None, None, name, f"`{kind}`: expected numbers or texts")
+    for name in wanted:
+        kinds: list[Kind] = ["numbers", "texts"]
+        if name in times:
+            kinds.append("times")
+        if name in lists:
+            kinds.append("lists")
+        head.check_type(name, *kinds)
+    with _readable(head.path):
+        if head.parquet:
+            with parquet.ParquetFile(head.path) as file:
                 yield from file.iter_batches(BATCH, columns=list(wanted))
             return
-        with _open_csv(path, wanted) as reader:
+        with _open_csv(head, wanted) as reader:
             for batch in reader:
                 yield batch.select(list(wanted))
 
 
-def _plain_enough(kind: Any) -> bool:
-    """Whether a column of this type is of numbers, times or texts, or of lists of them."""
-    types = pyarrow.types
-    if types.is_dictionary(kind) or types.is_list(kind) or types.is_large_list(kind):
-        return _plain_enough(kind.value_type)
-    tests = (
-        types.is_null,
-        types.is_integer,
-        types.is_floating,
-        types.is_decimal,
-        types.is_timestamp,
-        types.is_date,
-        types.is_string,
-        types.is_large_string,
-    )
-    return any(test(kind) for test in tests)
-
-
-def _open_csv(path: Path, texts: Sequence[str]) -> Any:
+def _open_csv(head: Head, texts: Sequence[str]) -> Any:
     options = csv.ConvertOptions(
         column_types=dict.fromkeys(texts, pyarrow.string()), strings_can_be_null=True, null_values=[""]
     )
-    return csv.open_csv(pyarrow.input_stream(str(path), compression="detect"), convert_options=options)
+    stream = pyarrow.input_stream(str(head.path), compression="gzip" if head.compressed else None)
+    return csv.open_csv(stream, None, csv.ParseOptions(delimiter=head.delimiter), options)
 
 
 class _readable:  # noqa: N801 (it is used as a function)
@@ -226,6 +187,19 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
         return Numbers(values, read.missing, read.wrong | far, read.texts)
     column = plain(column)
     missing = column.is_null().to_numpy(zero_copy_only=False)
+    of = column.type
+    if pyarrow.types.is_timestamp(of) or pyarrow.types.is_date(of):
+        # Arrow would refuse all of them for one that is too far off, or let it overflow.
+        days = pyarrow.types.is_date32(of)
+        ticks = compute.cast(column, pyarrow.int32() if days else pyarrow.int64())
+        stated = compute.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
+        if pyarrow.types.is_timestamp(of):
+            values = stated // 1000 * 1.0 if of.unit == "ns" else stated * _MICROS[of.unit]
+        else:
+            values = stated * (_MICROS["s"] * 86_400 if days else _MICROS["ms"])
+        far = numpy.abs(values) >= 2.0**53
+        values[far] = 0.0
+        return Numbers(values, missing, far, ticks)
     for kind in (pyarrow.timestamp("us", "UTC"), pyarrow.timestamp("us")):
         try:
             whole = compute.cast(compute.cast(column, kind, safe=False), pyarrow.int64())

@@ -4,7 +4,7 @@ The files are read a batch at a time, and what is clean goes to Parquet in a fol
 the same whole numbers and no file need fit in memory.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +15,8 @@ import pyarrow
 from pyarrow import compute, parquet
 
 from leeward.errors import InputError
-from leeward.files import check_once
+from leeward.heads import Head, files
+from leeward.heads import head as read_head
 from leeward.impact import columns
 from leeward.impact.bins import MOST, Whole, bins
 from leeward.impact.columns import Kept
@@ -88,7 +89,7 @@ def check(paths: Sequence[str | Path]) -> None:
     Raises:
         InputError: One is not, or has not.
     """
-    for file in _files(paths):
+    for file in files(paths, "latency"):
         _Plan.of(file)
 
 
@@ -106,13 +107,12 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     """
     made = Latencies(folder / "latencies.parquet")
     reader = _Reader(made, places, rules)
-    found = _files(paths)
     with parquet.ParquetWriter(made.file, SCHEMA) as writer:
-        for file in found:
+        for file in files(paths, "latency"):
             plan = _Plan.of(file)
             made.found |= plan.found
             first = 0
-            for batch in columns.batches(file, plan.columns):
+            for batch in plan.batches():
                 writer.write_table(reader.clean(plan, batch, first))
                 first += batch.num_rows
             made.rows += first
@@ -128,18 +128,11 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     return made
 
 
-def _files(paths: Sequence[str | Path]) -> list[Path]:
-    """The files, each once."""
-    found = [file for path in paths for file in columns.files(path, "latencies")]
-    check_once(found, "latency")
-    return found
-
-
 @dataclass(frozen=True)
 class _Plan:
     """The columns of a file."""
 
-    file: Path
+    head: Head
     time: str
     latency: tuple[str, float]
     network: tuple[str, float] | None
@@ -147,7 +140,9 @@ class _Plan:
 
     @staticmethod
     def of(file: Path) -> "_Plan":
-        names = columns.names(file)
+        head = read_head(file)
+        head.check_names()
+        names = head.columns
         times = [name for name in TIMES if name in names]
         if len(times) != 1:
             beside = f"`{times[1]}` beside `{times[0]}`: " if times else ""
@@ -168,7 +163,17 @@ class _Plan:
             raise InputError(str(file), None, None, None, f"{message}; it has {', '.join(names)}")
         optional = {name for name in OPTIONAL if name in names} | ({"network"} if network else set())
         assert latency is not None
-        return _Plan(file, times[0], latency, network, frozenset(optional))
+        return _Plan(head, times[0], latency, network, frozenset(optional))
+
+    @property
+    def file(self) -> Path:
+        """Which file it is."""
+        return self.head.path
+
+    def batches(self) -> Iterator[Any]:
+        """The rows, with the columns that are read."""
+        times = () if TIMES[self.time] else (self.time,)
+        return columns.batches(self.head, self.columns, times, (*ENDS, "links"))
 
     @property
     def columns(self) -> list[str]:
@@ -379,11 +384,15 @@ def _split(text: str) -> tuple[str, ...]:
 def _check_unit(plan: _Plan, stated: Any) -> None:
     """Refuses times whose unit is not known or cannot be right, instead of finding nothing at these times."""
     if plan.time == "t_s":
-        most = columns.numbers(stated).values.max(initial=0.0)
-        if most > MOST_S:
-            message = f"`{most:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
+        read = columns.numbers(stated)
+        values = read.values[~(read.missing | read.wrong)]
+        # One that is absurd is counted, and costs no other.
+        usual = float(numpy.median(values)) if len(values) else 0.0
+        if usual > MOST_S:
+            message = f"`{usual:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
             raise InputError(str(plan.file), None, None, "t_s", message)
-    if plan.time == "t":
+    of = columns.plain(stated).type
+    if plan.time == "t" and not (pyarrow.types.is_timestamp(of) or pyarrow.types.is_date(of)):
         first = next((value for value in columns.plain(stated).to_pylist() if value is not None), None)
         try:
             float(str(first))

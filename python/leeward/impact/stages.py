@@ -18,6 +18,8 @@ import pyarrow
 from pyarrow import compute, parquet
 
 from leeward.errors import InputError
+from leeward.heads import files
+from leeward.heads import head as read_head
 from leeward.impact import columns
 from leeward.impact.columns import Kept
 from leeward.impact.latencies import LONGEST_S
@@ -52,8 +54,10 @@ def read(path: str | Path, folder: Path, discards: Discards) -> Path:
     """
     made = folder / "stages.parquet"
     with parquet.ParquetWriter(made, SCHEMA) as writer:
-        for file in columns.files(path, "stage times"):
-            found = columns.names(file)
+        for file in files([path]):
+            head = read_head(file)
+            head.check_names()
+            found = head.columns
             for name in _NAMES:
                 if name not in found:
                     message = f"no such column; it has {', '.join(found)}"
@@ -61,7 +65,7 @@ def read(path: str | Path, folder: Path, discards: Discards) -> Path:
             spans = [columns.in_unit(file, found, name, True) for name in ("compute", "total")]
             units = [span for span in spans if span is not None]
             first = 0
-            for batch in columns.batches(file, [*_NAMES, *(name for name, _ in units)]):
+            for batch in columns.batches(head, [*_NAMES, *(name for name, _ in units)]):
                 kept = Kept(file, first, batch.num_rows, discards)
                 writer.write_table(_clean(kept, batch, units))
                 first += batch.num_rows

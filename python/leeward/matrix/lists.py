@@ -21,6 +21,8 @@ import numpy
 from leeward import npy
 from leeward.arrays import Floats, Ints
 from leeward.errors import InputError
+from leeward.heads import PARQUET
+from leeward.heads import head as read_head
 from leeward.matrix.series import (
     LEAST_BYTES,
     MOST_BYTES,
@@ -45,9 +47,10 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
     """Reads a series of traffic matrices.
 
     Args:
-        path: A NumPy file of the shape (intervals, tasks, tasks), in bytes; or a list in CSV (plain or gzip)
-            or Parquet with the columns `t_s` (seconds), `src`, `dst` (names of tasks, or their numbers from
-            0) and `bytes`. Other columns are ignored. Lines may be in any order.
+        path: A NumPy file of the shape (intervals, tasks, tasks), in bytes; or a list in CSV (plain or gzip;
+            commas, semicolons or tabs) or Parquet with the columns `t_s` (seconds), `src`, `dst` (names of
+            tasks, or their numbers from 0) and `bytes`. Other columns are ignored. Lines may be in any
+            order.
         interval: The length of an interval, such as `1h` or `5min`. Lines of a list are summed to intervals
             that begin at whole multiples of it. Between the first and the last, one without a line is of 0
             bytes.
@@ -69,10 +72,11 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
             file.seek(0)
             if magic == npy.MAGIC:
                 return Series.of(npy.read(path), interval, order, name)
-            if magic.startswith(b"PAR1"):
+            if magic.startswith(PARQUET):
                 return _list(_parquet(path), name, length, order)
-            opened = gzip.GzipFile(fileobj=file) if magic.startswith(b"\x1f\x8b") else file
-            return _list(cast("BinaryIO", opened), name, length, order)
+            head = read_head(Path(path))
+            opened = gzip.GzipFile(fileobj=file) if head.compressed else file
+            return _list(cast("BinaryIO", opened), name, length, order, head.delimiter)
     except OSError as error:
         if isinstance(error, gzip.BadGzipFile):
             raise _wrong(name, f"not readable as gzip: {error}") from None
@@ -88,13 +92,15 @@ def _parquet(path: str | PathLike[str]) -> IO[bytes]:
         raise _wrong(str(path), str(error)) from None
 
 
-def _list(opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | None) -> Series:
+def _list(
+    opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | None, delimiter: str = ","
+) -> Series:
     """A list of transfers, summed."""
     known: dict[str, int] = {}
     seen: dict[str, int] = {}
     starts, sources, targets, sizes = array("q"), array("q"), array("q"), array("d")
     with TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
-        for line, (time, source, target, size) in _lines(text, name):
+        for line, (time, source, target, size) in _lines(text, name, delimiter):
             starts.append(math.floor(_number(name, line, "t_s", time, "seconds") / length))
             for column, tasks, task in (("src", sources, source), ("dst", targets, target)):
                 # Most lines name tasks that were named before.
@@ -170,9 +176,9 @@ def _places(
     return order, numpy.array(places, dtype=numpy.int64)
 
 
-def _lines(text: TextIOWrapper, name: str) -> Iterator[tuple[int, list[str]]]:
+def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The cells of `COLUMNS` in each line, with its number from 1."""
-    rows = csv.reader(_short(text, name), strict=True)
+    rows = csv.reader(_short(text, name), delimiter=delimiter, strict=True)
     columns: list[int] | None = None
     try:
         for row in rows:

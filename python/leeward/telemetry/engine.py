@@ -5,6 +5,7 @@ integers, ratios are of integers below 2^53, and every table that is shown is so
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ import pyarrow
 
 from leeward.engines import EngineName
 from leeward.errors import InputError
+
+_HADOOP = (r"([*?\[\]{}\\])", r"\\\1")
+"""What has a meaning in paths of Spark, and how it loses it."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +34,14 @@ class Engine:
     connection: Any
 
     @staticmethod
-    def duckdb(
-        memory: str | None = None, threads: int | None = None, spill: str | os.PathLike[str] | None = None
-    ) -> "Engine":
+    def duckdb(memory: str | None = None, threads: int | None = None) -> "Engine":
         """DuckDB in this process.
 
         Args:
             memory: The most memory it may take, such as `4GB`; by default four fifths of the machine's.
             threads: How many it may use; by default as many as there are processors.
-            spill: A folder for what does not fit in memory; by default a temporary one.
         """
-        settings: dict[str, Any] = {
-            "memory_limit": memory,
-            "threads": threads,
-            "temp_directory": None if spill is None else str(spill),
-        }
+        settings: dict[str, Any] = {"memory_limit": memory, "threads": threads}
         given = {name: value for name, value in settings.items() if value is not None}
         # Order is asked for where it matters; keeping that of the input would cost memory.
         connection = ibis.duckdb.connect(**given, preserve_insertion_order=False)
@@ -76,24 +73,36 @@ class Engine:
 
     def parquet(self, paths: Sequence[str | os.PathLike[str]]) -> ibis.Table:
         """Parquet files of the same columns as one table; nothing is read yet."""
-        names = [str(Path(path)) for path in paths]
+        names = [self._literally(path) for path in paths]
         if self.name is EngineName.DUCKDB:
             return self.connection.read_parquet(names)
         tables = [self.connection.read_parquet(name) for name in names]
         return ibis.union(*tables) if len(tables) > 1 else tables[0]
 
     def csv(
-        self, paths: Sequence[str | os.PathLike[str]], delimiter: str, columns: Sequence[str]
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        delimiter: str,
+        columns: Sequence[str],
+        compressed: bool = False,
     ) -> ibis.Table:
-        """CSV files with the same header, plain or gzip, as one table of texts; nothing is read yet."""
-        names = [str(Path(path)) for path in paths]
+        """CSV files with the same header, plain or all of gzip, as one table of texts; nothing is read yet.
+
+        Raises:
+            InputError: A file's name does not tell Spark how it is compressed.
+        """
+        names = [self._literally(path) for path in paths]
+        options: dict[str, Any] = {"header": True, "quote": '"', "escape": '"'}
         if self.name is EngineName.DUCKDB:
             types = dict.fromkeys(columns, "VARCHAR")
-            options: dict[str, Any] = {"delim": delimiter, "quote": '"', "escape": '"', "columns": types}
-            return self.connection.read_csv(names, header=True, auto_detect=False, **options)
-        options = {"header": True, "sep": delimiter, "quote": '"', "escape": '"'}
+            options |= {"delim": delimiter, "columns": types, "auto_detect": False}
+            return self.connection.read_csv(names, compression="gzip" if compressed else "none", **options)
+        for path in paths:
+            if str(path).endswith(".gz") is not compressed:
+                expected = "gzip, which Spark knows by" if compressed else "no gzip, but Spark takes it so by"
+                raise InputError(str(path), None, None, None, f"this is {expected} `.gz` at a name's end")
         # Lines that are longer or shorter than the header are refused, whichever columns are read.
-        options |= {"mode": "FAILFAST", "columnPruning": False}
+        options |= {"sep": delimiter, "mode": "FAILFAST", "columnPruning": False}
         reader = self.connection._session.read.options(**options)
         tables = [self._view(reader.csv(name)) for name in names]
         return ibis.union(*tables) if len(tables) > 1 else tables[0]
@@ -103,6 +112,11 @@ class Engine:
         name = ibis.util.gen_name("read")
         frame.createOrReplaceTempView(name)
         return self.connection.table(name)
+
+    def _literally(self, path: str | os.PathLike[str]) -> str:
+        """A path by which an engine finds this file alone, and not what its name is a pattern of."""
+        pattern, instead = (r"([*?[])", r"[\1]") if self.name is EngineName.DUCKDB else _HADOOP
+        return re.sub(pattern, instead, str(Path(path)))
 
     def keep(self, table: ibis.Table) -> ibis.Table:
         """The same table, computed once, however often it is read afterwards."""

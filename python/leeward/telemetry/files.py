@@ -4,40 +4,33 @@ Cells of CSV are read as texts and turned into numbers here, so that both engine
 and one cell that is none costs one reading and not the file.
 """
 
-import csv
-import gzip
 import math
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 from urllib.parse import unquote
 
 import ibis
-import pyarrow
-from pyarrow import parquet
 
 from leeward.errors import InputError
-from leeward.files import check_once
-from leeward.ragged import DELIMITERS, why
+from leeward.heads import Head, files
+from leeward.heads import head as read_head
+from leeward.ragged import why
+from leeward.telemetry.cells import milliseconds, number
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.layout import Layout, Said, layout
-from leeward.telemetry.units import COUNTERS, RATES, TIMES
+from leeward.telemetry.units import COUNTERS, RATES
 
 SEPARATOR = "\x1f"
 """Between the labels of a key: no text has it."""
-SUFFIXES = (".csv", ".csv.gz", ".parquet")
-"""Of the files of a folder that count."""
-_HEAD = 64
-"""Rows that are looked at before the engine reads any."""
-_LONGEST = 4_000_000
-"""Letters of a line."""
 _NANOSECONDS = ((1e11, "s"), (1e14, "ms"), (1e17, "us"), (math.inf, "ns"))
 """Below which a number is a time of this century in which unit."""
+_Shape = tuple[tuple[str, ...], tuple[str, ...], str, bool, str]
+"""Columns, their types, delimiter, compression, and the unit of times: files of one shape are read as one."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +70,24 @@ def readings(engine: Engine, paths: Sequence[str | PathLike[str]], said: Said | 
 
     Args:
         engine: What will read them.
-        paths: Of files in CSV or Parquet, or of folders: their files that end in one of `SUFFIXES`, those
-            of folders below too, but for hidden ones.
+        paths: Of files in CSV or Parquet, or of folders (`heads.files`).
         said: What a map says of columns.
 
     Raises:
         InputError: A file cannot be read, or is of another kind than the others.
     """
-    groups: dict[tuple[str, tuple[str, ...], str], list[Path]] = {}
-    heads: dict[tuple[str, tuple[str, ...], str], _Head] = {}
-    for path in _files(paths):
-        head = _head(path)
-        group = (head.kind, tuple(head.columns), head.delimiter)
-        groups.setdefault(group, []).append(path)
-        heads.setdefault(group, head)
-    parts: list[Readings] = []
-    for group, files in groups.items():
-        found = layout(str(files[0]), heads[group].columns, said)
-        parts.append(_part(engine, files, heads[group], found))
+    groups: dict[_Shape, tuple[Head, Layout, list[Path]]] = {}
+    for path in files(paths, "telemetry"):
+        head = read_head(path)
+        head.check_names()
+        found = layout(str(path), head.columns, said)
+        _check_types(head, found)
+        # Each file's own: in one folder some may be in seconds and others in milliseconds.
+        unit = found.time.unit or _time_unit(head, found.time.name)
+        shape = (head.columns, tuple(map(str, head.types.values())), head.delimiter, head.compressed, unit)
+        found = replace(found, time=replace(found.time, unit=unit))
+        groups.setdefault(shape, (head, found, []))[2].append(path)
+    parts = [_part(engine, group, head, found) for head, found, group in groups.values()]
     first = parts[0]
     for other in parts[1:]:
         same = ("ways", "labels", "counter", "width", "unit")
@@ -131,122 +124,29 @@ def reading(name: str) -> Iterator[None]:
         raise told or _wrong(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
 
 
-@dataclass(frozen=True)
-class _Head:
-    """What the beginning of a file says."""
-
-    kind: str
-    columns: list[str]
-    delimiter: str
-    compressed: bool
-    rows: list[list[Any]]
-    types: dict[str, Any]
+def _check_types(head: Head, found: Layout) -> None:
+    """Refuses columns of Parquet that hold neither what is looked for nor texts of it."""
+    head.check_type(found.time.name, "numbers", "texts", "times")
+    for name in (*found.labels, *(column.name for column in (*found.values.values(), found.speed) if column)):
+        head.check_type(name, "numbers", "texts", "bytes")
 
 
-def _files(paths: Sequence[str | PathLike[str]]) -> list[Path]:
-    files: list[Path] = []
-    for path in map(Path, paths):
-        if path.is_dir():
-            inside = [
-                one
-                for one in sorted(path.rglob("*"))
-                if one.name.lower().endswith(SUFFIXES) and one.is_file()
-            ]
-            inside = [
-                one for one in inside if not any(part.startswith(".") for part in one.relative_to(path).parts)
-            ]
-            if not inside:
-                raise _wrong(str(path), f"no file in it ends in {', '.join(SUFFIXES)}")
-            files.extend(inside)
-        elif path.exists():
-            files.append(path)
-        else:
-            raise _wrong(str(path), "no such file")
-    check_once(files, "telemetry")
-    return files
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
-def _head(path: Path) -> _Head:
-    """Reads the beginning of a file.
-
-    Raises:
-        InputError: It is empty, or neither CSV nor Parquet.
-    """
-    try:
-        with path.open("rb") as file:
-            magic = file.read(4)
-        if magic == b"PAR1":
-            return _parquet_head(path)
-        compressed = magic[:2] == b"\x1f\x8b"
-        with cast("IO[bytes]", (gzip.open if compressed else open)(path, "rb")) as opened:
-            text = opened.read(_LONGEST)
-        lines = text.decode("utf-8-sig", errors="strict" if len(text) < _LONGEST else "ignore").splitlines()
-    except OSError as error:
-        raise _wrong(str(path), error.strerror or str(error)) from None
-    except (EOFError, zlib.error):
-        raise _wrong(str(path), "the gzip data ends in the middle: is the file cut off?") from None
-    except UnicodeDecodeError:
-        raise _wrong(str(path), "neither Parquet nor text in UTF-8") from None
-    if not lines or not lines[0].strip():
-        raise _wrong(str(path), "empty; expected a header with names of columns")
-    delimiter = max(DELIMITERS, key=lines[0].count)
-    try:
-        rows = list(csv.reader(lines[: _HEAD + 1], delimiter=delimiter))
-    except csv.Error as error:
-        raise _wrong(str(path), f"not readable as CSV: {error}") from None
-    columns = rows[0]
-    _distinct(path, columns)
-    return _Head(
-        "csv", columns, delimiter, compressed, [row for row in rows[1:] if len(row) == len(columns)], {}
-    )
-
-
-def _parquet_head(path: Path) -> _Head:
-    try:
-        with parquet.ParquetFile(path) as file:
-            schema = file.schema_arrow
-            batch = next(file.iter_batches(_HEAD), None)
-            rows = [] if batch is None else [list(row.values()) for row in batch.slice(0, _HEAD).to_pylist()]
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise _wrong(str(path), f"not readable as Parquet: {str(error).splitlines()[0]}") from None
-    _distinct(path, schema.names)
-    return _Head("parquet", list(schema.names), "", False, rows, {one.name: one.type for one in schema})
-
-
-def _distinct(path: Path, columns: list[str]) -> None:
-    seen: set[str] = set()
-    for column in columns:
-        if column.lower() in seen:
-            raise InputError(str(path), 1, None, column[:80], "this column is there twice")
-        seen.add(column.lower())
-
-
-def _part(engine: Engine, files: list[Path], head: _Head, found: Layout) -> Readings:
-    """Files of the same columns."""
-    name = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1:,} others"
+def _part(engine: Engine, group: list[Path], head: Head, found: Layout) -> Readings:
+    """Files of the same shape."""
+    name = str(group[0]) if len(group) == 1 else f"{group[0]} and {len(group) - 1:,} others"
     with reading(name):
-        if head.kind == "parquet":
-            table = engine.parquet(files)
+        if head.parquet:
+            table = engine.parquet(group)
         else:
-            table = engine.csv(files, head.delimiter, head.columns)
-        time = _milliseconds(table, head, found)
+            table = engine.csv(group, head.delimiter, head.columns, head.compressed)
+        time = milliseconds(table[found.time.name], found.time.unit)
         speed = ibis.null("float64")
         if found.speed is not None:
-            number = _number(table[found.speed.name], "float64")
-            speed = number * ibis.literal(RATES[found.speed.unit], "float64")
+            stated = number(table[found.speed.name], "float64")
+            speed = stated * ibis.literal(RATES[found.speed.unit], "float64")
         if found.wide:
             unit = next(iter(found.values.values())).unit
-            kind = "int64" if found.counter else "float64"
-            cells = {link: _number(table[link], kind) for link in found.values}
-            long = table.select(t_ms=time, **cells).pivot_longer(
-                list(found.values), names_to="key", values_to="value"
-            )
-            # An empty cell of a wide file says nothing: its link had no reading then.
-            long = long.filter(long.value.notnull())
+            long = _long(table, time, found)
             wide = long.select("key", "t_ms", value=_scaled(long.value, unit), speed=speed)
             return Readings(
                 wide, ("load",), ("link",), found.counter, found.width, COUNTERS.get(unit, 1), False, name
@@ -262,7 +162,7 @@ def _part(engine: Engine, files: list[Path], head: _Head, found: Layout) -> Read
                 **({"way": ibis.literal(way)} if several else {}),
                 t_ms=time,
                 value=_scaled(
-                    _number(table[column.name], "int64" if found.counter else "float64"), column.unit
+                    number(table[column.name], "int64" if found.counter else "float64"), column.unit
                 ),
                 speed=speed,
             )
@@ -276,66 +176,42 @@ def _part(engine: Engine, files: list[Path], head: _Head, found: Layout) -> Read
         )
 
 
+def _long(table: ibis.Table, time: Any, found: Layout) -> ibis.Table:
+    """A wide table as `t_ms`, `key` and `value`, a row for each cell that is not empty.
+
+    An empty one says nothing: its link had no reading then. What stands there and is no number is null.
+    """
+    types = [table[link].type() for link in found.values]
+    kind = "int64" if found.counter else "float64"
+    # What makes no null of what is none is as good as texts, and quicker.
+    wide = ibis.dtype("uint64")
+    plain = all(of.is_integer() and of != wide if found.counter else of.is_numeric() for of in types)
+    cells = {link: table[link].cast(kind if plain else "string") for link in found.values}
+    long = table.select(t_ms=time, **cells).pivot_longer(
+        list(found.values), names_to="key", values_to="value"
+    )
+    if plain:
+        return long.filter(long.value.notnull())
+    long = long.filter(long.value.strip() != "")
+    return long.mutate(value=number(long.value, kind))
+
+
 def _scaled(value: Any, unit: str) -> Any:
     """Rates in bits per second; counters stay as they are counted."""
     factor = RATES.get(unit, 1.0)
     return value if factor == 1 else value * ibis.literal(factor, "float64")
 
 
-def _number(column: Any, kind: str) -> Any:
-    """A column as numbers; null where a cell is none."""
-    of = column.type()
-    if of.is_string():
-        text = column.strip()
-        if kind == "float64":
-            return text.try_cast("float64")
-        # A counter that is written with a point or an exponent is a number too.
-        return text.try_cast("int64").fill_null(whole(text.try_cast("float64")))
-    if not of.is_numeric():
-        raise ValueError(f"a column of {of}; expected numbers")
-    if kind == "float64":
-        return column.cast("float64")
-    if of.is_integer() and of != ibis.dtype("uint64"):
-        return column.cast("int64")
-    return whole(column.cast("float64"))
-
-
-def whole(number: Any) -> Any:
-    """Numbers without their fraction; null where they are none, or beyond what a counter may be."""
-    within = (number >= -9e18) & (number <= 9e18) & ~number.isnan()
-    return within.ifelse(number, ibis.null("float64")).floor().cast("int64")
-
-
-def _milliseconds(table: ibis.Table, head: _Head, found: Layout) -> Any:
-    """The column of times, in milliseconds since 1970."""
-    column, unit = table[found.time.name], found.time.unit
-    of = column.type()
-    if of.is_timestamp() or of.is_date():
-        stamp = column.cast("timestamp")
-        return stamp.epoch_seconds().cast("int64") * 1000 + stamp.millisecond().cast("int64")
-    if not unit:
-        unit = _time_unit(head, found.time.name)
-    if unit == "iso":
-        stamp = column.strip().try_cast("timestamp('UTC')").cast("timestamp")
-        return stamp.epoch_seconds().cast("int64") * 1000 + stamp.millisecond().cast("int64")
-    if of.is_integer() and unit in ("s", "ms"):
-        return column.cast("int64") * (1000 if unit == "s" else 1)
-    number = _number(column, "float64") * ibis.literal(TIMES[unit], "float64")
-    return whole(number + 0.5)
-
-
-def _time_unit(head: _Head, column: str) -> str:
+def _time_unit(head: Head, column: str) -> str:
     """The unit of times whose column does not say it, by their size; `iso` of dates."""
-    at = head.columns.index(column)
-    for row in head.rows:
-        try:
-            value = float(row[at])
-        except (TypeError, ValueError):
-            if row[at] is None or not str(row[at]).strip():
-                continue
-            return "iso"
-        return next(unit for below, unit in _NANOSECONDS if not abs(value) >= below)
-    return "s"
+    stated = head.first(column)
+    if stated is None:
+        return "s"
+    try:
+        value = float(stated)
+    except ValueError:
+        return "iso"
+    return next(unit for below, unit in _NANOSECONDS if not abs(value) >= below)
 
 
 def _wrong(name: str, message: str) -> InputError:

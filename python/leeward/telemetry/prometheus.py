@@ -24,8 +24,9 @@ from pyarrow import parquet
 from leeward.data.folder import folder as user_folder
 from leeward.errors import InputError
 from leeward.files import check_folder, whole_file
+from leeward.telemetry.cells import whole
 from leeward.telemetry.engine import Engine
-from leeward.telemetry.files import Readings, reading, whole
+from leeward.telemetry.files import Readings, reading
 from leeward.telemetry.http import Server, TooMuchError, server
 from leeward.telemetry.mapping import Map, nearest
 from leeward.telemetry.units import COUNTERS, RATES

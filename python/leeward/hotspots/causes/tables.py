@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Literal
 
 import ibis
-from pyarrow import csv
 
 from leeward.errors import InputError
-from leeward.ragged import why
+from leeward.heads import Head
+from leeward.heads import head as read_head
 from leeward.telemetry import Discards, Engine
+from leeward.telemetry.cells import number
+from leeward.telemetry.files import reading
 
 MOST = 1e15
 """Of any number in them."""
+MOST_SUM = 4e18
+"""Of all numbers of a column: sums are whole numbers of 64 bits, some of two columns."""
 _EXAMPLES = 3
-_PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Column:
         name: Its name.
         kind: `text`, or a `number` that is not negative.
         default: What stands where there is no such column; None: it must be there.
+        parts: In which parts of one it is summed.
     """
 
     name: str
     kind: Literal["text", "number"]
     default: str | float | None = None
+    parts: int = 1
 
 
 SPLIT = (
@@ -48,10 +53,10 @@ SPLIT = (
 TASKS = (
     Column("rack", "text"),
     Column("job", "text"),
-    Column("cpus", "number"),
+    Column("cpus", "number", parts=1000),
     Column("tx_bps", "number"),
     Column("rx_bps", "number"),
-    Column("tasks", "number", 1.0),
+    Column("tasks", "number", 1.0, 1000),
 )
 """Tasks of a job on a rack: their number, processors, and what they send and receive together."""
 REQUESTS = (
@@ -74,7 +79,7 @@ def read(
 
     Args:
         engine: Where it goes.
-        path: CSV or Parquet, by its name.
+        path: CSV or Parquet.
         columns: Which it has.
         racks: The names of the cluster's racks.
         discards: Where rows that are left out are counted.
@@ -85,8 +90,9 @@ def read(
     Raises:
         InputError: It cannot be read, or a column is missing or of the wrong type.
     """
-    raw = _raw(engine, path)
-    table = _typed(raw, path, columns)
+    head = read_head(_file(path))
+    head.check_names()
+    table = _typed(_raw(engine, head), head, columns)
     bad = {
         "not-a-number": _any(_odd(table[one.name]) for one in (Column("t_ms", "number"), *columns)),
         "negative": _any(table[one.name] < 0 for one in columns if one.kind == "number"),
@@ -97,50 +103,63 @@ def read(
         if name in table.columns:
             bad[f"no-{name}"] = ~table[name].isin(words)
     marked = table.mutate(reason=_first(bad))
-    counts = engine.arrow(marked.filter(marked.reason != "").group_by("reason").agg(n=ibis._.count()))
-    for row in sorted(counts.to_pylist(), key=lambda one: str(one["reason"])):
+    with reading(str(path)):
+        marked = engine.keep(marked)
+    counts = engine.arrow(marked.group_by("reason").agg(n=ibis._.count()))
+    counted = sorted(counts.to_pylist(), key=lambda one: str(one["reason"]))
+    for row in (row for row in counted if row["reason"]):
         some = marked.filter(marked.reason == row["reason"]).order_by("t_ms", "rack").limit(_EXAMPLES)
         examples = [
             f"{Path(path).name}: rack {one['rack']} at {one['t_ms']}"
             for one in engine.arrow(some).to_pylist()
         ]
         discards.count(row["reason"], row["n"], *examples)
-    return engine.keep(marked.filter(marked.reason == "").drop("reason"))
+    good = marked.filter(marked.reason == "").drop("reason")
+    if counted and not any(row["reason"] == "" for row in counted):
+        said = ", ".join(f"{row['reason']}: {row['n']:,}" for row in counted)
+        raise InputError(str(path), None, None, None, f"no row can be used ({said})")
+    _check_sums(engine, good, head, columns)
+    return good
 
 
-def _raw(engine: Engine, path: str | PathLike[str]) -> ibis.Table:
-    try:
-        if Path(path).suffix in _PARQUET:
-            return engine.parquet([path])
-        return engine.table(csv.read_csv(path))
-    except FileNotFoundError:
-        raise InputError(str(path), None, None, None, "no such file") from None
-    except Exception as error:
-        # Engines have errors of their own for a file that they cannot read.
-        if Path(path).suffix not in _PARQUET and (told := why(path)):
-            raise told from None
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(str(path), None, None, None, f"not readable as a table: {said}") from None
+def _check_sums(engine: Engine, table: ibis.Table, head: Head, columns: Sequence[Column]) -> None:
+    numbers = [one for one in columns if one.kind == "number"]
+    sums = engine.arrow(table.agg(**{one.name: table[one.name].sum() for one in numbers})).to_pylist()[0]
+    for one in numbers:
+        if (sums[one.name] or 0) * one.parts > MOST_SUM:
+            message = f"its numbers add up to {sums[one.name]:.2g}: is their unit right?"
+            raise InputError(str(head.path), None, None, one.name, message)
 
 
-def _typed(raw: ibis.Table, path: str | PathLike[str], columns: Sequence[Column]) -> ibis.Table:
+def _file(path: str | PathLike[str]) -> Path:
+    if not Path(path).is_file():
+        raise InputError(str(path), None, None, None, "no such file")
+    return Path(path)
+
+
+def _raw(engine: Engine, head: Head) -> ibis.Table:
+    if head.parquet:
+        return engine.parquet([head.path])
+    return engine.csv([head.path], head.delimiter, head.columns, head.compressed)
+
+
+def _typed(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table:
     """The columns that are wanted, in their types."""
     made: dict[str, ibis.Value] = {}
-    time, factor = ("t_ms", 1.0) if "t_ms" in raw.columns else ("t_s", 1000.0)
+    time, factor = ("t_ms", 1.0) if "t_ms" in head.columns else ("t_s", 1000.0)
     for one in (Column(time, "number"), *columns):
-        if one.name not in raw.columns:
+        if one.name not in head.columns:
             if one.default is None:
                 wanted = ", ".join(column.name for column in columns if column.default is None)
-                error = InputError(str(path), None, None, one.name, "there is no such column")
-                error.add_note(f"expected t_ms (or t_s), {wanted}; there are {', '.join(raw.columns)}")
+                error = InputError(str(head.path), None, None, one.name, "there is no such column")
+                error.add_note(f"expected t_ms (or t_s), {wanted}; there are {', '.join(head.columns)}")
                 raise error
             made[one.name] = ibis.literal(one.default)
             continue
+        head.check_type(one.name, "numbers", "texts")
         column = raw[one.name]
-        if one.kind == "number" and not (column.type().is_numeric() or column.type().is_null()):
-            message = f"a column of type {column.type()}; expected numbers"
-            raise InputError(str(path), None, None, one.name, message)
-        made[one.name] = column.cast("string" if one.kind == "text" else "float64")
+        # CSV has texts alone: `001` stays the name that it is, and `abc` is one cell that is no number.
+        made[one.name] = column.cast("string") if one.kind == "text" else number(column, "float64")
     at = made.pop(time)
     # Null where there is no time, or none that fits.
     sound = at.notnull() & ~at.isnan() & (at >= 0) & (at * factor < 2.0**52)

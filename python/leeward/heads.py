@@ -1,0 +1,214 @@
+"""What the beginning of a table's file says, for all that read tables: kind, columns, delimiter, compression.
+
+What a file is, its content says and not its name: Parquet, or text in UTF-8 with a header, plain or gzip,
+with commas, semicolons or tabs between its cells.
+"""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+import pyarrow
+from pyarrow import parquet, types
+
+from leeward.errors import InputError
+from leeward.files import check_once
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+"""Of the files of a folder that count."""
+DELIMITERS = ",;\t"
+GZIP = b"\x1f\x8b"
+"""What gzip data begins with."""
+PARQUET = b"PAR1"
+"""What a Parquet file begins with."""
+_ROWS = 64
+"""That are looked at."""
+_LONGEST = 4_000_000
+"""Letters that are read, which is how long a header may be."""
+
+Kind = Literal["numbers", "texts", "bytes", "times", "lists"]
+"""What a column of Parquet may be of; lists are of numbers or texts."""
+_TESTS: dict[Kind, Sequence[Any]] = {
+    "numbers": (types.is_integer, types.is_floating, types.is_decimal),
+    "texts": (types.is_string, types.is_large_string),
+    "bytes": (types.is_binary, types.is_large_binary),
+    "times": (types.is_timestamp, types.is_date),
+    "lists": (types.is_list, types.is_large_list),
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the beginning of a file says.
+
+    Attributes:
+        path: Of the file.
+        columns: Their names, as they stand there.
+        types: Their types by name, of Parquet; empty of CSV.
+        delimiter: Between cells of CSV; empty of Parquet.
+        compressed: Whether CSV is in gzip.
+        rows: The first rows of CSV that are as long as the header; none of Parquet.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    types: dict[str, pyarrow.DataType]
+    delimiter: str
+    compressed: bool
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def parquet(self) -> bool:
+        """Whether it is Parquet; otherwise it is CSV."""
+        return not self.delimiter
+
+    def check_names(self) -> None:
+        """Checks that columns can be told apart, in any case.
+
+        Raises:
+            InputError: One is there twice.
+        """
+        seen: set[str] = set()
+        for column in self.columns:
+            if column.lower() in seen:
+                raise InputError(str(self.path), 1, None, column[:80], "this column is there twice")
+            seen.add(column.lower())
+
+    def check_type(self, column: str, *kinds: Kind) -> None:
+        """Checks that a column holds what is expected; in CSV all are texts.
+
+        Raises:
+            InputError: It is of another type.
+        """
+        of = self.types.get(column)
+        if of is not None and not _is_of(of, kinds):
+            *others, last = kinds
+            message = f"a column of `{of}`; expected {', '.join(others)} or {last}"
+            raise InputError(str(self.path), None, None, column[:80], message)
+
+    def first(self, column: str) -> str | None:
+        """What stands in a column first, as text; None if there is nothing in the rows that are looked at.
+
+        Raises:
+            InputError: It is not readable.
+        """
+        if not self.parquet:
+            at = self.columns.index(column)
+            return next((row[at] for row in self.rows if row[at].strip()), None)
+        if not _is_of(self.types[column], ("numbers", "texts")):
+            return None
+        with _readable(self.path), parquet.ParquetFile(self.path) as file:
+            batch = next(file.iter_batches(_ROWS, columns=[column]), None)
+            cells = [] if batch is None else batch.column(0).to_pylist()
+        return next(
+            (text for text in map(str, (one for one in cells if one is not None)) if text.strip()), None
+        )
+
+
+def _is_of(of: pyarrow.DataType, kinds: Sequence[Kind]) -> bool:
+    """Whether a type is of one of these kinds; what has codes for its values is of the kind of those."""
+    if types.is_dictionary(of):
+        of = of.value_type
+    if types.is_null(of):
+        return True
+    for kind in kinds:
+        if any(test(of) for test in _TESTS[kind]):
+            return kind != "lists" or _is_of(of.value_type, ("numbers", "texts"))
+    return False
+
+
+def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
+    """Files as they are given, and all of folders.
+
+    Args:
+        paths: Of files; or of folders: their files that end in one of `SUFFIXES`, and those of the folders
+            below, in order of their names, but for hidden ones.
+        argument: What gave them.
+
+    Raises:
+        InputError: One is not there, a folder has none, or a file is among them twice.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = [
+                one
+                for one in sorted(path.rglob("*"))
+                if one.name.lower().endswith(SUFFIXES)
+                and not any(part.startswith(".") for part in one.relative_to(path).parts)
+                and one.is_file()
+            ]
+            if not inside:
+                raise _wrong(path, f"no file in it ends in {', '.join(SUFFIXES)}")
+            found.extend(inside)
+        elif path.exists():
+            found.append(path)
+        else:
+            raise _wrong(path, "no such file or folder")
+    check_once(found, argument)
+    return found
+
+
+def head(path: Path) -> Head:
+    """Reads the beginning of a file.
+
+    Raises:
+        InputError: It is empty, or neither CSV nor Parquet.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(PARQUET))
+        if magic == PARQUET:
+            return _of_parquet(path)
+        compressed = magic.startswith(GZIP)
+        with cast("IO[bytes]", (gzip.open if compressed else open)(path, "rb")) as opened:
+            read = opened.read(_LONGEST)
+        lines = read.decode("utf-8-sig", errors="strict" if len(read) < _LONGEST else "ignore").splitlines()
+    except gzip.BadGzipFile as error:
+        raise _wrong(path, f"not readable as gzip: {error}") from None
+    except OSError as error:
+        raise _wrong(path, error.strerror or str(error)) from None
+    except EOFError:
+        raise _wrong(path, "the gzip data ends in the middle: is the file cut off?") from None
+    except zlib.error as error:
+        raise _wrong(path, f"not readable as gzip: {error}") from None
+    except UnicodeDecodeError:
+        raise _wrong(path, "neither Parquet nor text in UTF-8") from None
+    if not lines or not lines[0].strip():
+        raise _wrong(path, "empty; expected a header with names of columns")
+    delimiter = max(DELIMITERS, key=lines[0].count)
+    try:
+        names, *rows = csv.reader(lines[: _ROWS + 1], delimiter=delimiter)
+    except csv.Error as error:
+        raise _wrong(path, f"not readable as CSV: {error}") from None
+    whole = tuple(tuple(row) for row in rows if len(row) == len(names))
+    return Head(path, tuple(names), {}, delimiter, compressed, whole)
+
+
+def _of_parquet(path: Path) -> Head:
+    with _readable(path):
+        schema = parquet.read_schema(path)
+    return Head(path, tuple(schema.names), {one.name: one.type for one in schema}, "", False, ())
+
+
+class _readable:  # noqa: N801 (it is used as a function)
+    """Lets what Arrow says be of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (pyarrow.ArrowException, OSError, ValueError)):
+            raise _wrong(self._path, f"not readable as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _wrong(path: Path, message: str) -> InputError:
+    return InputError(str(path), None, None, None, message)

@@ -1,0 +1,67 @@
+"""Cells of files as numbers and times, so that both engines take the same for one.
+
+A cell that is none is null: it costs one reading, and not the file.
+"""
+
+from typing import Any
+
+import ibis
+
+from leeward.telemetry.units import TIMES
+
+MOST = 9e18
+"""What a whole number may be, either way."""
+FARTHEST_MS = 2**53
+"""From 1970, either way, what is still a time; no clock is so far off."""
+
+
+def number(column: Any, kind: str) -> Any:
+    """A column of numbers or texts as `float64` or `int64`; null where a cell is none."""
+    of = column.type()
+    if of.is_string() or of.is_binary():
+        text = column.cast("string").strip()
+        if kind == "float64":
+            return text.try_cast("float64")
+        # A counter that is written with a point or an exponent is a number too.
+        return text.try_cast("int64").fill_null(whole(text.try_cast("float64")))
+    if kind == "float64":
+        return column.cast("float64")
+    if of.is_integer() and of != ibis.dtype("uint64"):
+        return column.cast("int64")
+    return whole(column.cast("float64"))
+
+
+def whole(values: Any) -> Any:
+    """Numbers without their fraction; null where they are none, or beyond what a counter may be."""
+    within = (values >= -MOST) & (values <= MOST) & ~values.isnan()
+    return within.ifelse(values, ibis.null("float64")).floor().cast("int64")
+
+
+def finite(values: Any) -> Any:
+    """Numbers; null where they are infinite or none."""
+    return (values.isnan() | values.isinf()).ifelse(ibis.null("float64"), values)
+
+
+def milliseconds(column: Any, unit: str) -> Any:
+    """A column of times in milliseconds since 1970; null where a cell is none.
+
+    Args:
+        column: Timestamps or dates, or numbers or texts.
+        unit: Of the latter, one of `TIMES`, or `iso` of dates as text.
+    """
+    of = column.type()
+    if of.is_timestamp() or of.is_date():
+        return _since_1970(column.cast("timestamp"))
+    if unit == "iso":
+        return _since_1970(column.cast("string").strip().try_cast("timestamp('UTC')").cast("timestamp"))
+    if of.is_integer() and of != ibis.dtype("uint64") and unit in ("s", "ms"):
+        factor = 1000 if unit == "s" else 1
+        most = FARTHEST_MS // factor
+        stated = column.cast("int64")
+        return stated.between(-most, most).ifelse(stated, ibis.null("int64")) * factor
+    stated = whole(number(column, "float64") * ibis.literal(TIMES[unit], "float64") + 0.5)
+    return stated.between(-FARTHEST_MS, FARTHEST_MS).ifelse(stated, ibis.null("int64"))
+
+
+def _since_1970(stamp: Any) -> Any:
+    return stamp.epoch_seconds().cast("int64") * 1000 + stamp.millisecond().cast("int64")
