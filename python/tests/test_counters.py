@@ -149,6 +149,19 @@ def test_a_series_that_is_always_too_fast_has_a_wrong_unit_and_is_kept_to_be_tol
     assert set(ppm) == {8_000_000}
 
 
+def test_a_jump_beyond_what_bits_are_counted_in_is_counted_though_its_series_is_too_fast(
+    tmp_path: Any,
+) -> None:
+    grown, value = ["link,counter_octets,t_s"], 0
+    for step in range(12):
+        value += 7 * 10**17 if step % 4 == 3 else 10**12
+        grown.append(f"r0:uplink,{value},{T // 1000 + 30 * step}")
+    (tmp_path / "a.csv").write_text("\n".join(grown) + "\n")
+    samples = read(CLUSTER, [tmp_path / "a.csv"], engine=Engine.duckdb(threads=1))
+    assert samples.discards.counts == {"too-fast": 3}
+    assert len(every(samples)) == 12 - 1 - 3
+
+
 def test_both_engines_take_the_same_from_the_same(spark: Engine, tmp_path: Any) -> None:
     fates = ["", "twice", "", "lost", "", "restart", "order"]
     planted = [

@@ -127,6 +127,48 @@ def test_what_cannot_be_used_is_counted_by_reason(tmp_path: Path) -> None:
     assert any("nearest: r0:uplink" in one for one in samples.discards.examples["no-link"])
 
 
+def test_a_cell_of_a_wide_file_that_is_no_number_is_counted_and_an_empty_one_is_not(tmp_path: Path) -> None:
+    cells = ["", "error", "n/a", '""', "5e8", " ", "nan"]
+    text = "t_s,r0:uplink,r1:uplink\n" + "".join(f"{T + 30 * at},1,{cell}\n" for at, cell in enumerate(cells))
+    samples = taken(tmp_path, text)
+    assert [row[0] for row in rows(samples)].count("r1:uplink") == 1
+    assert samples.discards.counts == {"not-a-number": 3}
+
+
+def test_a_time_of_a_clock_that_was_not_set_is_past_and_the_rest_is_as_without_it(tmp_path: Path) -> None:
+    samples = taken(tmp_path, f"{LONG}r0:uplink,1,5\nr1:uplink,1,-{T}\n")
+    assert rows(samples) == WANTED
+    assert samples.discards.counts == {"past": 2}
+    counters = "link,counter_octets,t_s\nr0:uplink,5,30\n" + "".join(
+        f"r0:uplink,{at},{T + 30 * at}\n" for at in range(4)
+    )
+    assert taken(tmp_path, counters).discards.counts == {"past": 1}
+
+
+@pytest.mark.parametrize("speed", ["inf", "-inf", "nan", "", "x", "-5"])
+def test_what_is_no_speed_is_counted_and_hides_none_that_is_too_great(tmp_path: Path, speed: str) -> None:
+    text = "link,load_bps,t_s,speed_bps\n" + "".join(
+        f"r0:uplink,1e9,{T + 30 * at},{speed if at == 1 else '2e10'}\n" for at in range(4)
+    )
+    samples = taken(tmp_path, text)
+    assert [row[4] for row in rows(samples)] == [2 * 10**10, 4 * 10**10, 2 * 10**10, 2 * 10**10]
+    assert samples.discards.counts == {"no-speed": 1}
+    with pytest.raises(InputError, match="its unit"):
+        taken(tmp_path, f"{text}r0:uplink,1,{T + 120},1e20\n")
+
+
+def test_a_sample_of_a_link_of_which_all_ports_are_down_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text(PORTS)
+    text = "unix_s,device,interface,speed_mbps,out_bps\n" + "".join(
+        f"{T + 10 * step},tor1,Eth{port},{0 if step > 1 else 10_000},1000\n"
+        for step in range(4)
+        for port in (1, 2)
+    )
+    samples = taken(tmp_path, text, map=tmp_path / "map.yaml")
+    assert len(rows(samples)) == 2
+    assert samples.discards.counts == {"no-capacity": 4}
+
+
 def test_ports_are_links_as_the_map_says_and_speeds_are_their_own(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = (

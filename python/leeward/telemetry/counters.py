@@ -80,12 +80,13 @@ def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, n
     fits = wrapped.cast("float64") * counter.unit <= stepped.possible
     over = back & stepped.narrow & fits
     stepped = stepped.mutate(wrap=over, grew=over.ifelse(wrapped, stepped.grew))
-    # More than an int64 of bits is beyond any link, too.
     counted = stepped.grew.cast("float64") * counter.unit
     jump = counted > stepped.possible
-    fate = ibis.cases((stepped.grew < 0, 1), (stepped.span_ms > counter.gap_ms, 2), (jump, 3), else_=0).cast(
-        "int8"
-    )
+    # More than an int64 of bits is beyond any link, whatever its speed.
+    beyond = stepped.grew >= 2**62 // counter.unit
+    fate = ibis.cases(
+        (stepped.grew < 0, 1), (stepped.span_ms > counter.gap_ms, 2), (beyond, 4), (jump, 3), else_=0
+    ).cast("int8")
     often = stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST
     judged = stepped.mutate(fate=fate, twice=ibis.literal(counter.width == 32) & often)
     kept = engine.keep(judged.drop("value", "again", "narrow", "possible"))
@@ -101,7 +102,7 @@ def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, n
     fast = _count(tally, of.known, discards)
     good = kept.fate == 0
     if fast:
-        good = good | ((kept.fate == 3) & kept.series.isin(fast) & (kept.grew < 2**62 // counter.unit))
+        good = good | ((kept.fate == 3) & kept.series.isin(fast))
     chosen = kept.filter(good)
     return chosen.select(
         "link", "share_bps", "members", "t_ms", "span_ms", "speed", bits=chosen.grew * counter.unit
@@ -115,13 +116,13 @@ def _count(tally: list[dict[str, Any]], known: pyarrow.Table, discards: Discards
     jumps: dict[int, int] = {}
     for row in tally:
         totals[row["series"]] = totals.get(row["series"], 0) + row["number"]
-        if row["fate"] == 3:
+        if row["fate"] in (3, 4):
             jumps[row["series"]] = jumps.get(row["series"], 0) + row["number"]
     fast = [series for series, number in jumps.items() if number > USUAL * totals[series]]
     for row in tally:
         said = f"{names[row['series']].replace(chr(31), ' ')}, first at {row['first']} ms"
-        reason = {1: "reset", 2: "gap", 3: "too-fast"}.get(row["fate"])
-        if reason and not (reason == "too-fast" and row["series"] in fast):
+        reason = {1: "reset", 2: "gap", 3: "too-fast", 4: "too-fast"}.get(row["fate"])
+        if reason and not (row["fate"] == 3 and row["series"] in fast):
             discards.count(reason, row["number"], said)
         elif row["wrap"]:
             discards.count("wrap-32", row["number"], said)

@@ -63,7 +63,7 @@ def read(
         progress: Shows how far asking Prometheus is.
 
     Returns:
-        Samples, in no order, without duplicates or overlaps. What was left out or mended is counted.
+        Samples, in no order, without duplicates. What was left out or mended is counted.
 
     Raises:
         InputError: Something given is not right, cannot be read or reached, or holds nothing of these links.

@@ -32,17 +32,17 @@ def of_links(
     if not speeds:
         joined = joined.mutate(capacity=joined.share_bps)
     else:
-        missing = joined.speed.isnull() | joined.speed.isnan() | (joined.speed < 0)
+        missing = joined.speed.isnull() | (joined.speed < 0)
+        # Below 1 bit/s is nothing.
+        joined = joined.mutate(capacity=missing.ifelse(joined.share_bps, joined.speed.floor().cast("int64")))
         counted = joined.agg(
             missing=missing.cast("int64").sum(),
-            down=((joined.speed == 0) & (joined.members == 1)).cast("int64").sum(),
+            down=((joined.capacity == 0) & (joined.members == 1)).cast("int64").sum(),
         )
         with reading(name):
             row = engine.arrow(counted).to_pylist()[0]
         discards.count("no-speed", int(row["missing"] or 0), "the cluster's capacity is taken instead")
         discards.count("no-capacity", int(row["down"] or 0), "a speed of 0")
-        # Below 1 bit/s is nothing.
-        joined = joined.mutate(capacity=missing.ifelse(joined.share_bps, joined.speed.floor().cast("int64")))
     single = joined
     if of.bundled:
         single = joined.filter(joined.members == 1)
@@ -51,11 +51,18 @@ def of_links(
     made = single.select("link", "t_ms", "span_ms", "bits", capacity_bps=single.capacity)
     if not of.bundled:
         return made
-    return ibis.union(made, _bundles(joined.filter(joined.members > 1), of.cadence_ms))
+    bundles = _bundles(joined.filter(joined.members > 1), of.cadence_ms)
+    if speeds:
+        down = bundles.filter(bundles.capacity_bps == 0)
+        with reading(name):
+            lost = engine.arrow(down.agg(readings=down.readings.sum()))["readings"][0].as_py()
+        discards.count("no-capacity", int(lost or 0), "a speed of 0 of all ports of a link")
+        bundles = bundles.filter(bundles.capacity_bps > 0)
+    return ibis.union(made, bundles.drop("readings"))
 
 
 def _bundles(joined: ibis.Table, cadence: int) -> ibis.Table:
-    """The ports of a link together, a sample for each cadence."""
+    """The ports of a link together, a sample for each cadence, and of how many readings it is."""
     place = ((joined.t_ms + cadence // 2) // cadence).cast("int64")
     work = joined.capacity.cast("float64") * joined.span_ms.cast("float64")
     placed = joined.mutate(place=place, work=work.floor().cast("int64"))
@@ -64,7 +71,7 @@ def _bundles(joined: ibis.Table, cadence: int) -> ibis.Table:
         span_ms=placed.span_ms.max(),
         bits=placed.bits.sum().cast("int64"),
         work=placed.work.cast("decimal(38, 0)").sum().cast("float64"),
+        readings=placed.count(),
     )
     capacity = (grouped.work / grouped.span_ms.cast("float64")).floor().cast("int64")
-    whole = grouped.mutate(capacity_bps=capacity)
-    return whole.filter(whole.capacity_bps > 0).select("link", "t_ms", "span_ms", "bits", "capacity_bps")
+    return grouped.select("link", "t_ms", "span_ms", "bits", capacity_bps=capacity, readings="readings")

@@ -1,4 +1,8 @@
-"""Rates to samples: each rate stands for the time since the reading before, which is the cadence.
+"""Rates to samples: each rate stands for one cadence, which is the usual time since the reading before.
+
+Where readings come somewhat sooner or later than that, spans overlap or leave a gap by as much. A utilization
+is the mean of rates all the same: bits and what could be carried are of the same spans. Readings that come so
+much sooner that two share a place of time (below) stand for the time since the one before.
 
 Whether any reading is there twice is told in one pass without a sort. Time has a place for each cadence
 or somewhat less, and 32 of them are the bits of a number. If no two readings of a series share a place, the

@@ -33,9 +33,10 @@ class Samples:
 
     Attributes:
         engine: Where the table lives.
-        table: A row for each sample, without duplicates or overlaps: `link` (int32, its number in `links`),
-            `t_ms` (the end of what it covers, Unix time in milliseconds), `span_ms` (how long it covers,
-            above 0), `bits` (carried in it, not negative), `capacity_bps` (of the link then, above 0).
+        table: A row for each sample, without duplicates: `link` (int32, its number in `links`), `t_ms` (the
+            end of what it covers, Unix time in milliseconds), `span_ms` (how long it covers, above 0), `bits`
+            (carried in it, not negative), `capacity_bps` (of the link then, above 0). Of rates that come
+            sooner than the cadence, spans may overlap (`rates`).
         links: The cluster's links as `Cluster.links()` has them.
         racks: The cluster's racks as `Cluster.rack_table()` has them.
         cadence_ms: The usual time from a sample of a link to its next.

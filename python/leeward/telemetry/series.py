@@ -1,8 +1,7 @@
 """Series: the readings of one port one way. What does not count is told, and of which links they are."""
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ibis
@@ -10,6 +9,7 @@ import numpy
 import pyarrow
 
 from leeward.errors import InputError
+from leeward.telemetry.cells import finite
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import SEPARATOR, Readings, reading
@@ -18,8 +18,10 @@ from leeward.telemetry.samples import MOST_CAPACITY
 
 LATE_MS = 60_000
 """How far ahead of ours a device's clock may be."""
-REASONS = ("", "no-time", "outside", "future", "not-a-number", "negative", "too-fast")
+REASONS = ("", "no-time", "outside", "future", "not-a-number", "negative", "too-fast", "past")
 """Why a reading does not count, by number; those outside of what was asked for are no loss."""
+EARLIEST_MS = 631_152_000_000
+"""The beginning of 1990: what is earlier is the time of a clock that was not set."""
 MOST_CADENCE_MS = 3_600_000
 """How far apart readings may be."""
 MOST_RATE = 1e15
@@ -94,12 +96,15 @@ def series(
     Raises:
         InputError: None is of a link.
     """
+    if given.speeds:
+        # What is no speed is none: as the greatest, it would hide one that is out of range.
+        given = replace(given, table=given.table.mutate(speed=finite(given.table.speed)))
     rows, clean = _judged(engine, given, period)
     if not rows and alone:
         raise InputError(given.name, None, None, None, "no readings")
     for row in rows:
         most = row["most"]
-        if most is not None and MOST_CAPACITY < most < math.inf:
+        if most is not None and most > MOST_CAPACITY:
             message = f"{_said(given, row)}: a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: its unit?"
             raise InputError(given.name, None, None, None, message)
         reason = REASONS[row["reason"]]
@@ -139,6 +144,7 @@ def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[
         high=table.value.max(),
         **({"most": table.speed.max()} if given.speeds else {}),
     )
+    first = max(period.since_ms + 1, EARLIEST_MS)
     last = min(period.until_ms, period.now_ms + LATE_MS)
     highest = 2**63 - 1 if given.counter else MOST_RATE
     with reading(given.name):
@@ -146,7 +152,7 @@ def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[
     # Mostly nothing is wrong, which the sums tell. What is no number counts as the highest.
     if all(
         row["number"] == row["times"] == row["values"]
-        and period.since_ms < row["first"] <= row["last"] <= last
+        and first <= row["first"] <= row["last"] <= last
         and 0 <= row["low"] <= row["high"] <= highest
         for row in rows
     ):
@@ -172,6 +178,7 @@ def _reason(given: Readings, period: Period) -> Any:
         (t.isnull(), 1),
         (t > period.now_ms + LATE_MS, 3),
         ((t <= period.since_ms) | (t > period.until_ms), 2),
+        (t < EARLIEST_MS, 7),
         (none, 4),
         (value < 0, 5),
     ]

@@ -21,6 +21,7 @@ from leeward.telemetry.links import of_links
 from leeward.telemetry.rates import rates, samples_of
 from leeward.telemetry.samples import Sums
 from leeward.telemetry.series import (
+    EARLIEST_MS,
     LATE_MS,
     MOST_CADENCE_MS,
     MOST_RATE,
@@ -172,7 +173,7 @@ def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: P
     """The columns of windows, and `sure`, of each link and interval."""
     table, cadence = asked.table, found.cadence_ms
     good = (table.value >= 0) & (table.value <= MOST_RATE)
-    # Before 1970 it may be any place: those intervals are doubtful as a whole.
+    # Of a time before 1970 it may be any place: intervals so early are doubtful as a whole.
     place = (((table.t_ms - 1) % length) >> _shift(cadence)) & (PLACES - 1)
     # By the names that the readings have: to look up links of sums is quicker than of readings.
     keys = [*asked.by, "start_ms"]
@@ -184,7 +185,7 @@ def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: P
         mark=good.ifelse(ibis.literal(1, "int64") << place, 0).cast("float64") + ONE,
     )
     counted = placed.group_by(keys).agg(bits=placed.bits.sum(), marks=placed["mark"].sum())
-    within = (counted.start_ms >= 0) & (counted.start_ms + length <= period.now_ms + LATE_MS)
+    within = (counted.start_ms >= EARLIEST_MS) & (counted.start_ms + length <= period.now_ms + LATE_MS)
     within = (within & (counted.bits < EXACT) & (counted.marks < EXACT)).fill_null(False)
     marks = within.ifelse(counted.marks, 0.0).cast("int64")
     split = counted.mutate(
