@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,6 +68,28 @@ def check_folder(path: Path, flag: str) -> None:
     if not above.is_dir():
         raise _wrong(flag, f"`{path}`: `{above}` is no folder")
     _check_writable(above, flag)
+
+
+def check_replaced(path: Path, flag: str, kind: str, strange: Callable[[Path], str | None]) -> None:
+    """Checks that a result can be written as a folder, in the place of an earlier one and of nothing else.
+
+    Args:
+        path: The folder, there or not.
+        flag: The option that names it.
+        kind: What it may take the place of.
+        strange: What keeps a folder from being that, or empty; None if nothing does.
+
+    Raises:
+        InputError: It cannot.
+    """
+    check_folder(path, flag)
+    if not path.is_dir():
+        return
+    # What takes the place of the current folder would leave the shell in one that is gone.
+    if Path.cwd().is_relative_to(path.resolve()):
+        raise _wrong(flag, f"`{path}`: this is the current folder, or above it; expected another")
+    if found := strange(path):
+        raise _wrong(flag, f"`{path}`: holds {found}; expected an empty folder or {kind}")
 
 
 def unfinished(name: str, of: Iterable[str]) -> bool:

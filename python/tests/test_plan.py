@@ -343,6 +343,7 @@ def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
     }
     summary = json.loads((tmp_path / "plan" / "summary.json").read_text())
     assert summary.pop("analysis") == "plan"
+    assert summary.pop("tables") == sorted(tables)
     assert summary == {name: told[name] for name in summary}
     assert told.keys() - summary.keys() == {"planned", "taking"}
 

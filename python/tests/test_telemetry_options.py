@@ -92,6 +92,9 @@ def test_a_folder_is_replaced_by_a_result_of_the_same_analysis_alone(run: Run, t
     for _ in range(2):
         assert run(*plan, "--out", "out").stderr.endswith("wrote out/summary.json and 3 tables\n")
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["analysis"] == "plan"
+    (tmp_path / "out" / "mine.parquet").write_bytes(b"")
+    assert "holds `mine.parquet`; expected an empty folder" in run(*plan, "--out", "out").stderr
+    (tmp_path / "out" / "mine.parquet").unlink()
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     for command in ("hotspots", "impact"):
         shown = run(*given(command), *LINKS, "--out", "out")

@@ -4,7 +4,7 @@
     FOLDER/TABLE.parquet
 
 The folder is written beside its place and then put there. It takes the place of an earlier result of the same
-analysis, which its summary tells, and of nothing else.
+analysis, which its summary tells with the names of its tables, and of nothing else.
 """
 
 import json
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward.cli.options import place
-from leeward.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,6 +38,8 @@ ReportOption = Annotated[
 SUMMARY = "summary.json"
 ANALYSIS = "analysis"
 """The field of a summary that says what it is of."""
+TABLES = "tables"
+"""The field that names its tables; no other file is taken for part of the result."""
 
 
 def check(out: Path | None, report: Path | None, analysis: str) -> None:
@@ -52,35 +53,29 @@ def check(out: Path | None, report: Path | None, analysis: str) -> None:
     Raises:
         InputError: It cannot be written, or the folder holds something else than an earlier result.
     """
-    from leeward.files import check_file, check_folder
+    from leeward.files import check_file, check_replaced
 
     if report is not None:
         check_file(report, "--report")
-    if out is None:
-        return
-    check_folder(out, "--out")
-    if not out.is_dir():
-        return
-    # What takes the place of the current folder would leave the shell in one that is gone.
-    if Path.cwd().is_relative_to(out.resolve()):
-        raise _wrong(out, "this is the current folder, or above it; expected another")
-    if strange := _strange(out, analysis):
-        raise _wrong(out, f"holds {strange}; expected an empty folder or an earlier result of {analysis}")
+    if out is not None:
+        check_replaced(
+            out, "--out", f"an earlier result of {analysis}", lambda path: _strange(path, analysis)
+        )
 
 
 def _strange(out: Path, analysis: str) -> str | None:
     """What keeps a folder from being an earlier result, or empty; None if nothing does."""
     here = sorted(path.name for path in out.iterdir())
-    for name in here:
-        if name != SUMMARY and not name.endswith(".parquet"):
-            return f"`{name}`"
     if not here:
         return None
     try:
-        of = json.loads((out / SUMMARY).read_text(encoding="utf-8"))[ANALYSIS]
+        summary = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+        of, tables = summary[ANALYSIS], {f"{name}.parquet" for name in summary[TABLES]}
     except (OSError, ValueError, KeyError, TypeError):
         return f"`{here[0]}`"
-    return None if of == analysis else f"a result of {of}"
+    if of != analysis:
+        return f"a result of {of}"
+    return next((f"`{name}`" for name in here if name not in {SUMMARY, *tables}), None)
 
 
 def write(
@@ -94,10 +89,7 @@ def write(
     with whole_folder(out) as folder:
         for name, table in tables.items():
             parquet.write_table(table, folder / f"{name}.parquet")
-        text = json.dumps({ANALYSIS: analysis, **summary}, indent=2, allow_nan=False) + "\n"
+        told = {ANALYSIS: analysis, TABLES: sorted(tables), **summary}
+        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         (folder / SUMMARY).write_text(text, encoding="utf-8")
     print(f"wrote {out}/{SUMMARY} and {len(tables)} tables", file=sys.stderr)
-
-
-def _wrong(out: Path, message: str) -> InputError:
-    return InputError("--out", None, None, None, f"`{out}`: {message}")

@@ -8,7 +8,7 @@ import typer
 
 from leeward.cli import matrix_capture
 from leeward.cli.options import given_by, listed, place
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table
 from leeward.cli.progress import patience
 from leeward.errors import InputError
 from leeward.report.rows import percent
@@ -39,7 +39,6 @@ Examples:
   leeward matrix score examples/traffic/wordcount.csv
   leeward matrix score examples/traffic/wordcount.csv --train 0.5 -o json
 """
-_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 SHOWN = 20
 """Pairs in a table of a prediction."""
 _WORDS = (
@@ -180,13 +179,15 @@ def _print_prediction(series: "Series", made: "Prediction") -> None:
     before, after = series.bytes[-1], made.matrix[series.pairs[:, 0], series.pairs[:, 1]]
     largest = sorted(range(len(after)), key=lambda at: (-after[at], at))
     rows = [
-        (*(series.tasks[end] for end in series.pairs[at]), _bytes(before[at]), _bytes(after[at]))
+        (*(series.tasks[end] for end in series.pairs[at]), bytes_text(before[at]), bytes_text(after[at]))
         for at in largest[:SHOWN]
     ]
     if len(largest) > SHOWN:
         rest = largest[SHOWN:]
-        rows.append((f"{len(rest):,} more pairs", "", _bytes(before[rest].sum()), _bytes(after[rest].sum())))
-    rows.append(("all pairs", "", _bytes(before.sum()), _bytes(after.sum())))
+        rows.append(
+            (f"{len(rest):,} more pairs", "", bytes_text(before[rest].sum()), bytes_text(after[rest].sum()))
+        )
+    rows.append(("all pairs", "", bytes_text(before.sum()), bytes_text(after.sum())))
     print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
     print(f"\n{_learnt(made.model)}", file=sys.stderr)
 
@@ -252,14 +253,6 @@ def _figure(figure: "Figure", unit: str = " %") -> str:
         return said
     low, high = (f"{100 * end:z.1f}" for end in figure.within)
     return f"{said} ({low} to {high})"
-
-
-def _bytes(value: float) -> str:
-    """A number of bytes, rounded."""
-    for unit, size in _UNITS:
-        if value >= size:
-            return f"{value / size:,.2f}{unit}"
-    return f"{value:.2f}B"
 
 
 def write_square(out: Path, made: Any) -> None:

@@ -16,8 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from leeward._native import Run, Scenario
-from leeward.errors import InputError
-from leeward.files import check_folder, whole_folder
+from leeward.files import check_replaced, whole_folder
 from leeward.simulation import TABLES
 
 
@@ -31,14 +30,7 @@ def check(out: Path, flag: str) -> None:
     Raises:
         InputError: It cannot be written, or holds something else than an earlier result.
     """
-    check_folder(out, flag)
-    # What takes the place of the current folder would leave the shell in one that is gone.
-    if out.is_dir() and Path.cwd().is_relative_to(out.resolve()):
-        message = f"`{out}`: this is the current folder, or above it; expected another"
-        raise InputError(flag, None, None, None, message)
-    if out.is_dir() and (strange := _strange(out)):
-        message = f"`{out}`: holds {strange}; expected an empty folder or an earlier result of one seed"
-        raise InputError(flag, None, None, None, message)
+    check_replaced(out, flag, "an earlier result of one seed", _strange)
 
 
 def _strange(out: Path) -> str | None:

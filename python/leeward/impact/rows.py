@@ -6,9 +6,8 @@ from leeward.impact.analysis import Impact
 from leeward.impact.bins import ERROR
 from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
 from leeward.impact.settings import MILLION
+from leeward.report.rows import NONE
 
-NONE = "-"
-"""What stands where nothing is known."""
 NEVER = "never"
 """What stands where inflation does not reach a factor."""
 

@@ -8,7 +8,6 @@ from leeward.impact.analysis import Impact
 from leeward.impact.bins import ERROR
 from leeward.impact.curves import PERCENTILES, Curve, Estimate
 from leeward.impact.settings import MILLION
-from leeward.telemetry import Discards
 
 _DOUBLE = pyarrow.float64()
 
@@ -74,9 +73,9 @@ def tolerance(made: Impact) -> pyarrow.Table:
 def discards(made: Impact) -> pyarrow.Table:
     """What was left out: `of` (`latencies` or `telemetry`), `reason`, `count` (int64), `examples` (texts)."""
     rows = [
-        {"of": of, "reason": reason, "count": count, "examples": examples}
+        {"of": of} | row
         for of, some in (("latencies", made.discards), ("telemetry", made.telemetry))
-        for reason, count, examples in some
+        for row in some.record()
     ]
     kinds = [("of", pyarrow.string()), ("reason", pyarrow.string()), ("count", pyarrow.int64())]
     return pyarrow.Table.from_pylist(
@@ -95,8 +94,8 @@ def summary(made: Impact) -> dict[str, Any]:
     return {
         "rows": made.rows,
         "latencies": made.latencies,
-        "discards": _discards(made.discards),
-        "telemetry_discards": _discards(made.telemetry),
+        "discards": made.discards.record(),
+        "telemetry_discards": made.telemetry.record(),
         "warnings": list(made.warnings),
         "by": list(made.by),
         "interval_s": asked.interval_ms / 1000,
@@ -145,7 +144,3 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 def _estimate(of: Estimate) -> dict[str, float | None]:
     return {"value": of.value, "low": of.low, "high": of.high}
-
-
-def _discards(of: Discards) -> list[dict[str, Any]]:
-    return [{"reason": reason, "count": count, "examples": examples} for reason, count, examples in of]

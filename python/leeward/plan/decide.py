@@ -124,10 +124,7 @@ class Plan:
             "racks": self.racks,
             "over": self.over,
             "ports_added": self.ports,
-            "discards": [
-                {"reason": reason, "count": count, "examples": examples}
-                for reason, count, examples in self.discards
-            ],
+            "discards": self.discards.record(),
         }
 
     def record(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 EXAMPLES = 3
 """Of each reason at most."""
@@ -36,6 +37,10 @@ class Discards:
         """Reasons, the most frequent first, with their counts and examples."""
         for reason, number in sorted(self.counts.items(), key=lambda item: (-item[1], item[0])):
             yield reason, number, self.examples.get(reason, [])
+
+    def record(self) -> list[dict[str, Any]]:
+        """The same as plain values, for programs."""
+        return [{"reason": reason, "count": count, "examples": examples} for reason, count, examples in self]
 
     @property
     def total(self) -> int:
