@@ -211,7 +211,10 @@ def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int,
         assert 0 < row["up_to"] <= 1
 
 
-@pytest.mark.parametrize(("factor", "guess"), [(1.3, 8.0), (6.4, 8.0), (640.0, 1000.0), (5000.0, None)])
+@pytest.mark.parametrize(
+    ("factor", "guess"),
+    [(1.3, 8.0), (6.4, 8.0), (20.0, 1000.0), (640.0, 1000.0), (5000.0, 8000.0), (9000.0, None)],
+)
 def test_utilization_above_105_percent_is_told_with_its_likely_factor_and_not_cut(
     factor: float, guess: float | None
 ) -> None:

@@ -205,9 +205,15 @@ def test_every_latency_is_used_or_counted(tmp_path_factory: Any, drawn: list[str
     assert made.rows == len(drawn) + 1 == made.latencies + made.discards.total
 
 
+WRONG_UNIT = (
+    "a link was above 105 % of capacity, `r0:uplink` at 800 %; "
+    "is a unit off by 8? bytes were taken for bits, or the reverse"
+)
+
+
 def test_utilization_far_above_capacity_is_told_with_the_likely_factor(write: Write) -> None:
     made = measure(write(HEADER, CLEAN, *BAD["above-105%"]), of_one_link(), FEW)
-    assert made.warnings[0] == "a link was above 105 % of capacity, `r0:uplink` at 800 %; is a unit off by 8?"
+    assert made.warnings[0] == WRONG_UNIT
 
 
 def test_latencies_too_short_for_their_bytes_are_told(write: Write) -> None:
@@ -250,7 +256,7 @@ def test_all_in_one_bucket_has_no_inflation_and_says_so(write: Write) -> None:
     made = measure(write(HEADER, *[CLEAN] * 5), of_one_link(), FEW)
     assert made.curves[0].tolerances == []
     assert made.warnings == [
-        "a link was above 105 % of capacity, `r0:uplink` at 800 %; is a unit off by 8?",
+        WRONG_UNIT,
         "file-read: only the bucket 10 to 15 % has 2 latencies: no inflation",
     ]
 
@@ -331,7 +337,7 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
         ),
         (HEADER, [f"{at(20)},5,file-read,r2,r1"], "none of 1 latencies has a utilization: 1 no-telemetry"),
         (HEADER, ["1,2"], "latencies.csv:2: `1,2`: 2 columns; expected 5"),
-        (f"{HEADER},t_ms", [f"{CLEAN},1"], "t_ms: there are two columns of this name"),
+        (f"{HEADER},t_ms", [f"{CLEAN},1"], "t_ms: this column is there twice"),
         (HEADER.replace("t_ms", "t"), [CLEAN], "a number without a unit; expected a date and time"),
     ],
 )
@@ -348,7 +354,7 @@ def test_what_cannot_be_used_is_refused_with_its_place(
 def test_columns_that_are_neither_numbers_nor_texts_are_refused(tmp_path: Path, kind: Any) -> None:
     table = {"t_ms": [at(20)], "latency_ms": [5.0], "operation": ["file-read"], "src": pyarrow.nulls(1, kind)}
     parquet.write_table(pyarrow.table(table), tmp_path / "l.parquet")
-    with pytest.raises(InputError, match=r"^.*: src: `.*`: expected numbers or texts"):
+    with pytest.raises(InputError, match=r"^.*: src: a column of `.*`; expected numbers, texts or lists"):
         measure(tmp_path / "l.parquet", of_one_link(), FEW)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from leeward.export.rules import CAPACITY, HOT, LOAD, RATE, UTILIZATION, Watch, duration
-from leeward.hotspots.settings import UNIT_PPM
+from leeward.telemetry.units import UNIT_PPM
 
 SCHEMA_VERSION = 39
 """Of dashboards, Grafana 11; later ones read it and bring it up to date."""

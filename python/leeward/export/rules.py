@@ -10,7 +10,8 @@ import yaml
 from leeward.errors import InputError
 from leeward.export.promql import Source, links, quoted
 from leeward.hotspots.durations import CLASSES
-from leeward.hotspots.settings import UNIT_PPM, Settings
+from leeward.hotspots.settings import Settings
+from leeward.telemetry.units import UNIT_PPM
 
 UTILIZATION = "leeward:link_utilization:ratio"
 LOAD = "leeward:link_load:bps"

@@ -16,16 +16,15 @@ from typing import Any
 import ibis
 import pyarrow
 
-from leeward.hotspots.settings import BIN_PPM, HOUR_MS, UNIT_PPM, Settings
+from leeward.hotspots.settings import BIN_PPM, HOUR_MS, Settings
 from leeward.telemetry import Windows
+from leeward.telemetry.units import UNIT_PPM, off_by
 
 CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
 """From the hosts up; `pair` is of a mesh of measured pairs."""
 TOR = "ToR-pod"
 """The cross-section that "hotspot" means without further words (section 3.2)."""
 PERCENTILES = (50, 95, 98)
-FACTORS = ((8.0, "bytes were taken for bits, or the reverse"), (1000.0, "a prefix is wrong by 1000"))
-"""By which units are wrong, and how that comes about."""
 
 
 def histogram(windows: Windows, settings: Settings) -> ibis.Table:
@@ -193,7 +192,7 @@ def unit_errors(links: pyarrow.Table) -> pyarrow.Table:
     columns = ("name", "over", "intervals", "most_ppm", "p98_ppm")
     rows = [row for row in links.select(columns).to_pylist() if row["over"]]
     for row in rows:
-        row["factor"], row["why"] = _factor(row["p98_ppm"] / 1e6)
+        row["factor"], row["why"] = off_by(row["p98_ppm"] / 1e6)
     rows.sort(key=lambda row: (-row["most_ppm"], row["name"]))
     schema = pyarrow.schema(
         [links.schema.field(name) for name in columns]
@@ -283,14 +282,3 @@ def _rates(
 
 def _rank(column: str, values: Sequence[str]) -> dict[str, dict[str, int]]:
     return {column: {value: at for at, value in enumerate(values)}}
-
-
-def _factor(utilization: float) -> tuple[float | None, str]:
-    """The wrong factor that makes most sense of a busy interval's utilization.
-
-    The quotient must be a utilization that a link can have, at most 105 %, and the least factor is taken.
-    """
-    for factor, why in FACTORS:
-        if 1.05 < utilization <= 1.05 * factor:
-            return factor, why
-    return None, "no usual factor explains it: is the capacity right?"

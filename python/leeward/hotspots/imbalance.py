@@ -23,8 +23,9 @@ import ibis
 import pyarrow
 
 from leeward.hotspots.hot import CROSS_SECTIONS
-from leeward.hotspots.settings import DAY_MS, HOUR_MS, UNIT_PPM, Settings
+from leeward.hotspots.settings import DAY_MS, HOUR_MS, Settings
 from leeward.telemetry import Windows, windows
+from leeward.telemetry.units import UNIT_PPM
 
 SHORT_MS = 10_000
 """The intervals of figure 5."""

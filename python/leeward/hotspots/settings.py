@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from leeward.errors import InputError
+from leeward.telemetry.units import UNIT_PPM
 from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-UNIT_PPM = 1_050_000
-"""Above this utilization a unit is probably wrong: no link carries 5 % more than it can."""
 BIN_PPM = 10_000
 """Width of the bins of histograms of utilization: 1 %."""
 MOST_BRIDGE = 1000

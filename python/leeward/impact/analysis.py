@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +12,12 @@ from leeward.errors import InputError
 from leeward.impact import latencies as latencies_of
 from leeward.impact import stages as stages_of
 from leeward.impact.curves import Curve, curves
-from leeward.impact.join import join
+from leeward.impact.join import Above, join
 from leeward.impact.operations import Places, rules
 from leeward.impact.settings import MILLION, Settings
 from leeward.impact.utilization import Utilization, effective, plain
 from leeward.telemetry import Discards, Samples, windows
-
-_UNITS = (1.0, 8.0, 1000.0, 8000.0)
-"""By what rates are too great when their unit is wrong: the one that leaves a busy link about half full."""
+from leeward.telemetry.units import off_by
 
 
 @dataclass(frozen=True)
@@ -122,16 +119,15 @@ def _utilization(
     return plain(windows(telemetry, settings.interval_ms, settings.coverage))
 
 
-def _warnings(
-    made: Sequence[Curve], above: Sequence[tuple[str, int]], too_fast: int, settings: Settings
-) -> list[str]:
+def _warnings(made: Sequence[Curve], above: Sequence[Above], too_fast: int, settings: Settings) -> list[str]:
     said = []
     if above:
-        name, ppm = above[0]
-        factor = min(_UNITS, key=lambda unit: abs(log(2 * ppm / MILLION / unit)))
-        likely = "" if factor == 1 else f"; is a unit off by {factor:g}?"
+        worst = above[0]
+        factor, why = off_by(worst.usual_ppm / MILLION)
+        likely = f"is a unit off by {factor:g}? {why}" if factor else why
         of = f"{len(above):,} links were" if len(above) > 1 else "a link was"
-        said.append(f"{of} above 105 % of capacity, `{name}` at {ppm / 10_000:,.0f} %{likely}")
+        at = f"{worst.most_ppm / 10_000:,.0f}"
+        said.append(f"{of} above 105 % of capacity, `{worst.name}` at {at} %; {likely}")
     if too_fast:
         said.append(
             f"{too_fast:,} latencies are too short for their bytes to have crossed the links: is a unit off?"

@@ -14,13 +14,34 @@ import ibis
 import pyarrow
 
 from leeward.errors import InputError
+from leeward.hotspots.hot import percentiles
+from leeward.hotspots.settings import BIN_PPM
 from leeward.impact import stages
 from leeward.impact.latencies import Latencies
-from leeward.impact.settings import MILLION, UNIT_PPM, Settings
+from leeward.impact.settings import Settings
 from leeward.impact.utilization import Utilization
 from leeward.telemetry import Discards
+from leeward.telemetry.times import moment_text
+from leeward.telemetry.units import UNIT_PPM
 
 SHOWN = 3
+USUAL = 98
+"""The percentile of a link's utilization that its unit is judged by."""
+
+
+@dataclass(frozen=True)
+class Above:
+    """A link that seemed to carry more than it can.
+
+    Attributes:
+        name: Its name.
+        most_ppm: Its greatest utilization, in millionths.
+        usual_ppm: The 98th percentile, which one interval does not change.
+    """
+
+    name: str
+    most_ppm: int
+    usual_ppm: int
 
 
 @dataclass(frozen=True)
@@ -34,13 +55,13 @@ class Joined:
             `bin` (int64), `latencies`, `sum_us` (both int64).
         by: What they are split by.
         latencies: How many there are in all.
-        above: How far above what they can carry links seemed to be, the worst first: name, and millionths.
+        above: Links that seemed to carry more than they can, the worst first.
     """
 
     counts: pyarrow.Table
     by: tuple[str, ...]
     latencies: int
-    above: list[tuple[str, int]]
+    above: list[Above]
 
 
 def join(
@@ -183,16 +204,18 @@ def _classes(column: Any, edges: Sequence[int]) -> Any:
     return number
 
 
-def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str]) -> list[tuple[str, int]]:
+def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str]) -> list[Above]:
     """Links that seem to carry more than they can, as far as operations cross them."""
     if utilization.weights:
         return []
     crossed = sorted({link for route in latencies.routes for link in route})
-    table = utilization.table
-    most = table.group_by("link").agg(ppm=lambda t: t.ppm.max())
-    most = most.filter((most.ppm > UNIT_PPM) & most.link.isin(crossed))
-    rows = utilization.engine.arrow(most.order_by(ibis.desc("ppm"), "link")).to_pylist()
-    return [(names[row["link"]], row["ppm"]) for row in rows]
+    seen = utilization.table.filter(utilization.table.link.isin(crossed) & utilization.table.ppm.notnull())
+    most = seen.group_by("link").agg(most_ppm=seen.ppm.max()).filter(lambda t: t.most_ppm > UNIT_PPM)
+    bins = seen.semi_join(most, "link").mutate(bin=lambda t: t.ppm // BIN_PPM)
+    counted = bins.group_by("link", "bin").agg(intervals=bins.count())
+    ranked = most.join(percentiles(counted, ["link"], [USUAL]), "link")
+    rows = utilization.engine.arrow(ranked.order_by(ibis.desc("most_ppm"), "link")).to_pylist()
+    return [Above(names[row["link"]], row["most_ppm"], row[f"p{USUAL}_ppm"]) for row in rows]
 
 
 def _apart(
@@ -223,12 +246,4 @@ def _apart(
 
 
 def _range(first: int, last: int) -> str:
-    from datetime import UTC, datetime
-
-    def said(ms: int) -> str:
-        try:
-            return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        except (ValueError, OverflowError, OSError):
-            return f"{ms / MILLION * 1000:g} s"
-
-    return f"{said(first)} to {said(last)}"
+    return f"{moment_text(first)} to {moment_text(last)}"

@@ -6,8 +6,6 @@ from leeward.errors import InputError, whole_number
 from leeward.telemetry.windows import COVERAGE
 
 MILLION = 1_000_000
-UNIT_PPM = 1_050_000
-"""Above this utilization a unit is probably wrong: no link carries 5 % more than it can."""
 INTERVAL_MS = 30_000
 """Hotspots' telemetry has a window each 30 s (section 4.1)."""
 MOST_INTERVAL_MS = 86_400_000

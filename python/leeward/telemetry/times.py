@@ -38,6 +38,14 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     return before_ms - round(length * 1000)
 
 
+def moment_text(at_ms: int) -> str:
+    """A time in milliseconds since 1970 as a date, or as it is where the calendar has none."""
+    try:
+        return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms / 1000:g} s"
+
+
 def length_ms(argument: str, text: str, most_ms: int) -> int:
     """A length of time in milliseconds, from 1.
 

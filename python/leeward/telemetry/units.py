@@ -17,5 +17,28 @@ RATES = {
 """Bits per second of each unit of a rate."""
 COUNTERS = {"bits": 1, "octets": 8}
 """Bits of each unit of a counter."""
+UNIT_PPM = 1_050_000
+"""Above this utilization, in millionths, a unit is probably wrong: no link carries 5 % more than it can."""
+FACTORS = (
+    (8.0, "bytes were taken for bits, or the reverse"),
+    (1000.0, "a prefix is wrong by 1000"),
+    (8000.0, "bytes were taken for bits, and a prefix is wrong by 1000"),
+)
+"""By which units are wrong, and how that comes about."""
 TIMES = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
 """Milliseconds of each unit of a time."""
+
+
+def off_by(utilization: float) -> tuple[float | None, str]:
+    """The wrong factor that makes most sense of a busy interval's utilization, and how it comes about.
+
+    The quotient must be a utilization that a link can have, at most 105 %, and the least factor is taken.
+
+    Args:
+        utilization: As a share of capacity: the 98th percentile of a link's, as one interval may be anything.
+    """
+    most = UNIT_PPM / 1e6
+    for factor, why in FACTORS:
+        if most < utilization <= most * factor:
+            return factor, why
+    return None, "no usual factor explains it: is the capacity right?"

@@ -6,8 +6,9 @@ from typing import Any
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.hot import TOR
 from leeward.hotspots.report.section import Section, lasting, percent, rest, stamp, utilization
-from leeward.hotspots.settings import BIN_PPM, UNIT_PPM
+from leeward.hotspots.settings import BIN_PPM
 from leeward.report.rows import NONE
+from leeward.telemetry.units import UNIT_PPM
 
 
 def cross_sections(made: Analysis) -> Section:

@@ -11,8 +11,8 @@ from leeward.hotspots.report.section import (
     utilization,
     within,
 )
-from leeward.hotspots.settings import UNIT_PPM
 from leeward.report.rows import NONE
+from leeward.telemetry.units import UNIT_PPM
 
 
 def unevenness(made: Analysis) -> Section:
