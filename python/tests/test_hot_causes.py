@@ -262,8 +262,8 @@ def test_rows_that_cannot_be_used_are_counted_with_their_reason(tmp_path: Path) 
     [
         ("t_s,rack,storage_bps\n1,r3,2\n", "compute_bps: there is no such column"),
         ("rack,storage_bps,compute_bps\nr3,1,2\n", "t_s: there is no such column"),
-        ("t_s,rack,storage_bps,compute_bps\n1,r3,fast,2\n", "storage_bps: a column of type string; expected"),
-        ("", "not readable as a table"),
+        ("t_s,rack,storage_bps,compute_bps\n1,r3,fast,2\n", r"no row can be used \(not-a-number: 1\)"),
+        ("", "empty; expected a header"),
         (None, "no such file"),
     ],
 )
@@ -275,6 +275,19 @@ def test_a_table_that_cannot_be_read_says_why(tmp_path: Path, text: str | None, 
     with pytest.raises(leeward.InputError, match=message) as told:
         read(engine, path, SPLIT, ["r3"], Discards())
     assert told.value.file == str(path)
+
+
+def test_tasks_of_other_times_than_the_telemetrys_are_counted_and_not_looked_at() -> None:
+    def look(at: int, job: str) -> dict[str, Any]:
+        return {"rack": "r0", "t_ms": at, "job": job, "cpus": 1, "tx_bps": GIGA, "rx_bps": GIGA, "tasks": 1}
+
+    plants = [Plant("r0:uplink", START, START + HOUR, 0.9)]
+    made = found(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
+    assert made.causes.tasks is not None
+    assert made.causes.tasks.jobs["job"].to_pylist() == ["now"]
+    assert made.discards.counts == {"outside": 1}
+    with pytest.raises(leeward.InputError, match="none of its 1 rows, 2025-01-05T00:00:00Z to "):
+        found(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
 
 
 def test_a_table_may_be_parquet(tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ def _analyze(samples: "Samples", settings: "Settings", files: dict[str, Path | N
     from leeward.hotspots import Tables, analyze
     from leeward.hotspots.analysis import STEPS
 
-    with given_by(**FLAGS), progress("looking for hotspots", STEPS) as advance:
+    flags = FLAGS | {name: f"--{name}" for name in files}
+    with given_by(**flags), progress("looking for hotspots", STEPS) as advance:
         return analyze(samples, settings, _tables(samples, files, Tables), advance)
 
 

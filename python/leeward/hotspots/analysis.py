@@ -1,7 +1,7 @@
 """All that is said of hotspots, from one set of samples."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import ibis
@@ -13,8 +13,9 @@ from leeward.hotspots.causes import Causes, Tables, causes
 from leeward.hotspots.forecast import Forecast, forecast
 from leeward.hotspots.imbalance import Imbalance, imbalance
 from leeward.hotspots.settings import Settings
-from leeward.telemetry import Discards, Windows, windows
+from leeward.telemetry import Discards, Engine, Windows, windows
 from leeward.telemetry.samples import Samples
+from leeward.telemetry.times import moment_text
 
 EXACT = 2**53
 """Up to here a double holds every whole number."""
@@ -135,10 +136,7 @@ class Analysis:
             "forecast": {name: getattr(self.forecast, name) for name in names},
             "guideline": {"cpu_bps": fleet.cpu_bps, "disk_bps_per_tb": fleet.disk_bps_per_tb},
             "correlation": None if looked is None or looked.correlation is None else list(looked.correlation),
-            "discards": [
-                {"reason": reason, "count": count, "examples": examples}
-                for reason, count, examples in self.discards
-            ],
+            "discards": self.discards.record(),
         }
 
 
@@ -164,6 +162,9 @@ def analyze(
     advance(1)
     bins = hot.histogram(every, settings)
     extent = _extent(every, bins)
+    discards = Discards()
+    discards.add(samples.discards)
+    tables = _within(samples.engine, tables, extent, discards)
     marked = durations.marked(every, settings)
     runs = durations.runs(every, marked)
     by_hour = hot.hours(every)
@@ -192,8 +193,38 @@ def analyze(
         found,
         uneven,
         ahead,
-        samples.discards,
+        discards,
     )
+
+
+def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) -> Tables:
+    """What is known of the fleet at the times that were looked at; what is of others is counted.
+
+    Requests are left as they are: those at which nothing was seen are a bucket of their own.
+
+    Raises:
+        InputError: Nothing of a table is.
+    """
+    assert extent.first_ms is not None
+    assert extent.end_ms is not None
+    within: dict[str, ibis.Table] = {}
+    for name in ("split", "tasks"):
+        table = getattr(tables, name)
+        if table is None:
+            continue
+        there = table.t_ms.between(extent.first_ms, extent.end_ms)
+        counted = table.agg(
+            rows=table.count(), there=there.ifelse(1, 0).sum(), first=table.t_ms.min(), last=table.t_ms.max()
+        )
+        row = engine.arrow(counted).to_pylist()[0]
+        if row["rows"] and not row["there"]:
+            ours = f"{moment_text(extent.first_ms)} to {moment_text(extent.end_ms)}"
+            theirs = f"{moment_text(row['first'])} to {moment_text(row['last'])}"
+            message = f"none of its {row['rows']:,} rows, {theirs}, is of the telemetry's time, {ours}"
+            raise InputError(name, None, None, None, message)
+        discards.count("outside", row["rows"] - (row["there"] or 0), f"{name}: not of the telemetry's time")
+        within[name] = table.filter(there)
+    return replace(tables, **within)
 
 
 def _extent(every: Windows, bins: ibis.Table) -> Extent:
