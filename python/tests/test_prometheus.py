@@ -1,12 +1,14 @@
 """Telemetry from a Prometheus server: a real one with a month of it, and ones that misbehave."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -258,6 +260,61 @@ def test_what_is_too_much_is_split_by_time_and_then_by_label(fake: Any, tmp_path
     text = MAP.replace(", speed: ifHighSpeed", "").replace(""", out: 'ifHCOutOctets{job="snmp"}'""", "")
     samples = month(fake(answer), tmp_path, since="10min", text=text)
     assert by_link(samples) == {"r0:downlink": 8 * 18 * 10**6, "r1:downlink": 8 * 18 * 10**6}
+
+
+LOADS = "prometheus: {load: ifHCOutOctets}\n"
+
+
+def loads(question: str) -> Answer:
+    """What a server says that has a counter of one link, read each half minute."""
+    if "__name__" in question:
+        return good(["ifHCOutOctets"])
+    if "count_over_time" in question:
+        return good({"resultType": "vector", "result": []})
+    end, length = asked_for(question)
+    values = [[at, str(at * 10**6)] for at in range(-(-(end - length) // 30) * 30, end + 1, 30)]
+    link = {"metric": {"link": "r0:uplink"}, "values": values}
+    return good({"resultType": "matrix", "result": [link]})
+
+
+def asked_for(question: str) -> tuple[int, int]:
+    """The end and the length of what is asked for, in seconds."""
+    fields = parse_qs(question.split()[1])
+    reach = re.search(r"\[(\d+)ms\]", fields["query"][0])
+    assert reach is not None
+    return round(float(fields["time"][0])), int(reach[1]) // 1000
+
+
+def test_a_second_run_asks_for_what_is_new_and_twenty_minutes_at_most(fake: Any, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def answer(_: int, question: str) -> Answer:
+        if "ms%5D" in question:
+            asked.append(asked_for(question)[1])
+        return loads(question)
+
+    url, sums = fake(answer), []
+    for now, new in ((END, 3 * DAY), (END + 60, 60), (END + 540, 480)):
+        asked.clear()
+        sums.append(by_link(month(url, tmp_path, since="3d", text=LOADS, now_ms=1000 * now)))
+        assert sum(asked) <= new + 1200
+    # Nothing is lost or there twice where pieces meet.
+    assert sums == [{"r0:uplink": 8 * 10**6 * (3 * DAY // 30 - 1) * 30}] * 3
+
+
+def test_a_query_that_takes_prometheus_too_long_is_halved_at_once(fake: Any, tmp_path: Path) -> None:
+    def answer(_: int, question: str) -> Answer:
+        if "ms%5D" in question and asked_for(question)[1] > 3 * 3600:
+            text = {
+                "status": "error",
+                "errorType": "timeout",
+                "error": "query timed out in expression evaluation",
+            }
+            return 503, {}, json.dumps(text).encode()
+        return loads(question)
+
+    samples = month(fake(answer), tmp_path, since="1d", text=LOADS)
+    assert by_link(samples) == {"r0:uplink": 8 * 10**6 * (DAY // 30 - 1) * 30}
 
 
 def test_refusals_say_what_to_do(fake: Any) -> None:

@@ -35,8 +35,8 @@ _BUSY = (408, 429, 502, 503, 504)
 _FIELDS = ("basic_auth", "authorization", "http_headers", "tls_config")
 
 
-class TooMuchError(Exception):
-    """A server refuses a question since its answer would be too large."""
+class TooMuchError(InputError):
+    """A server refuses a question since its answer would be too large, or take it too long."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,10 @@ class Server:
             try:
                 return self._answer(request)
             except urllib.error.HTTPError as error:
-                status, text = error.code, _beginning(error)
+                status, (text, kind) = error.code, _beginning(error)
+                # Prometheus' own limit of a query; to wait would not make the same question shorter.
+                if kind == "timeout":
+                    raise self._too_much(text) from None
                 if status not in _BUSY:
                     self._refused(status, text)
                 why, asked = f"it answers {status}: {text}".strip(": "), _retry_after(error)
@@ -119,7 +122,7 @@ class Server:
         with opener.open(request, timeout=TIMEOUT_S) as response:
             text = response.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
-            raise TooMuchError
+            raise self._too_much(f"more than {MOST_BYTES / 2**20:.0f} MiB")
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
@@ -132,13 +135,16 @@ class Server:
         if status in (400, 422) and any(
             word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
         ):
-            raise TooMuchError
+            raise self._too_much(text)
         error = InputError(self.url, None, None, None, f"the server answers {status}: {text}".rstrip(": "))
         if status in (401, 403):
             error.add_note("say who asks: --http FILE, with basic_auth or authorization")
         elif status in (301, 302, 307, 308, 404):
             error.add_note("expected the address of a Prometheus server, with its path if it has one")
         raise error
+
+    def _too_much(self, text: str) -> TooMuchError:
+        return TooMuchError(self.url, None, None, None, f"too much for one answer: {text}")
 
     def _unreachable(self, reason: object) -> InputError:
         error = InputError(self.url, None, None, None, f"cannot be reached: {reason}")
@@ -283,16 +289,17 @@ def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], what: s
         raise InputError(name, None, None, f"{at}.{what}_file", f"{file}: {why}") from None
 
 
-def _beginning(error: urllib.error.HTTPError) -> str:
-    """What a server says of an error, in short."""
+def _beginning(error: urllib.error.HTTPError) -> tuple[str, str]:
+    """What a server says of an error, in short, and which kind of error Prometheus calls it."""
     try:
         text = error.read(100_000).decode(errors="replace")
     except (OSError, http.client.HTTPException):
-        return ""
+        return "", ""
     try:
-        return str(json.loads(text)["error"])[:300]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return " ".join(text.split())[:120]
+        said = json.loads(text)
+        return str(said["error"])[:300], str(said.get("errorType", ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return " ".join(text.split())[:120], ""
 
 
 def _retry_after(error: urllib.error.HTTPError) -> float:

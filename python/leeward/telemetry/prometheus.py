@@ -44,6 +44,8 @@ SPEED_STEP_MS = 300_000
 """How often speeds are looked at."""
 LATE_MS = 600_000
 """What is younger may not be all there yet, and is asked for again."""
+SETTLED_MS = 600_000
+"""Whole multiples of this are where a piece ends that is old enough to be kept."""
 LABEL = "instance"
 """By which pieces are split."""
 SCHEMA = pyarrow.schema(
@@ -91,14 +93,17 @@ def fetched(
     wanted = [(way, query, False) for way, query in known.metrics.queries.items()]
     if known.metrics.speed is not None:
         wanted.append(("speed", known.metrics.speed, True))
-    begin, last, _ = period
+    begin, last, now = period
+    settled = now - LATE_MS
+    settled -= settled % SETTLED_MS
     jobs = []
     for way, query, steps in wanted:
         # A speed that is missing is taken from the cluster, and counted.
         if not _there(asked, query, begin, last) and not steps:
             raise _absent(asked, query, begin, last)
         folder = place / hashlib.sha256(f"{steps} {query}".encode()).hexdigest()[:16]
-        jobs.append((way, query, steps, folder, _missing(asked, query, steps, folder, begin, last)))
+        pieces = _missing(asked, query, steps, folder, (begin, settled, last))
+        jobs.append((way, query, steps, folder, pieces))
     total = sum(len(pieces) for *_, pieces in jobs)
     show = nullcontext(lambda _: None) if progress is None or not total else progress(f"asking {url}", total)
     with show as advance:
@@ -107,7 +112,7 @@ def fetched(
             (folder / _TAIL).unlink(missing_ok=True)
             for start, end in pieces:
                 # What changes while it is read would be missed for good.
-                name = _TAIL if end > period[2] - LATE_MS else f"{start}-{end}.parquet"
+                name = _TAIL if end > settled else f"{start}-{end}.parquet"
                 _store(folder / name, asked, query, steps, start, end)
                 advance(1)
     tables = {way: _table(engine, folder) for way, _, _, folder, _ in jobs}
@@ -203,9 +208,18 @@ def _absent(asked: Server, query: str, begin: int, last: int) -> InputError:
 
 
 def _missing(
-    asked: Server, query: str, steps: bool, folder: Path, begin: int, last: int
+    asked: Server, query: str, steps: bool, folder: Path, period: tuple[int, int, int]
 ) -> list[tuple[int, int]]:
-    """Pieces of time that are not kept yet."""
+    """Pieces of time that are not kept yet.
+
+    Args:
+        asked: Who is asked.
+        query: For what.
+        steps: Whether in steps.
+        folder: Of what is kept.
+        period: From when on, up to when answers are kept, and up to when they are wanted.
+    """
+    begin, settled, last = period
     gaps, at = [], begin
     for start, end in sorted(_kept(folder)):
         if start > at:
@@ -220,8 +234,10 @@ def _missing(
     for gap_start, gap_end in gaps:
         start = gap_start
         while start < gap_end:
-            # Whole multiples, so that runs for other times ask for the same pieces.
+            # Whole multiples, so that runs for other times ask for the same pieces. What is too young to be
+            # kept is a piece of its own, so that the next run asks for no more than that.
             end = min(gap_end, start - start % length + length)
+            end = settled if start < settled < end else end
             if end > start:
                 pieces.append((start, end))
             start = end
@@ -242,7 +258,11 @@ def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> in
     else:
         counted, most = f"sum(count_over_time({query}[1h]))", 0.0
     for at in (last, (begin + last) // 2):
-        for one in _results(asked, asked.ask("query", query=counted, time=_seconds(at)), "vector"):
+        try:
+            counts = _results(asked, asked.ask("query", query=counted, time=_seconds(at)), "vector")
+        except TooMuchError:
+            return LENGTHS_MS[-1]
+        for one in counts:
             try:
                 most = max(most, float(one["value"][1]))
             except (KeyError, IndexError, TypeError, ValueError):
