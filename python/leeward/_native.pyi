@@ -246,6 +246,7 @@ def read_capture(
     content: str = "auto",
     ports: list[int] = [],
     sampling: int | None = None,
+    counters: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> list[pyarrow.Table]: ...
 def check_policy(policy: str, kind: str) -> None: ...

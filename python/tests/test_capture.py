@@ -115,6 +115,21 @@ def test_hosts_and_racks_are_those_of_the_cluster() -> None:
     assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
 
 
+def test_a_map_without_a_host_and_a_name_that_is_no_rack_are_told_before_all_is_dropped(
+    tmp_path: Path,
+) -> None:
+    path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", tmp_path / "map.yaml"
+    racks = {"racks": 2, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "10Gbps"}
+    cluster = Cluster(racks | {"pods": 1, "pod_link": "10Gbps"})
+    mapping.write_text("addresses: {10.0.0.0/16: r0}\n")
+    with pytest.raises(InputError, match="it names racks and no host: a matrix by rack is what it can make"):
+        capture(path, mapping=mapping, cluster=cluster)
+    assert len(capture(path, mapping=mapping, cluster=cluster, by="rack").total())
+    mapping.write_text("addresses: {10.0.0.0/16: r0, 10.0.0.1: p0}\n")
+    with pytest.raises(InputError, match="`p0`: no host or rack of the cluster is called so"):
+        capture(path, mapping=mapping, cluster=cluster, by="rack")
+
+
 def test_counters_that_agents_send_are_telemetry(run: Run, tmp_path: Path) -> None:
     record = struct.pack(">IIQIIQ6IQ6I", 7, 6, 10**11, 1, 3, 1 << 40, *range(6), 9, *range(6))
     sample = struct.pack(">IIIII", 1, 3, 1, 1, len(record)) + record

@@ -17,8 +17,6 @@ use crate::errors::Refused;
 /// Records between two looks at whether the user wants to stop.
 const RECORDS: u64 = 1 << 16;
 const NANOS: i64 = 1_000_000_000;
-/// The most that a column of whole numbers holds, and a matrix takes.
-const MOST: u128 = 1_000_000_000_000_000_000;
 
 type Tables = [PyArrowType<Table>; 5];
 
@@ -26,7 +24,7 @@ type Tables = [PyArrowType<Table>; 5];
 /// `progress` is called with the bytes read since the last call.
 #[pyfunction]
 #[pyo3(signature = (files, *, by, interval_s, mapping = None, cluster = None, size = "frame", content = "auto",
-    ports = Vec::new(), sampling = None, progress = None))]
+    ports = Vec::new(), sampling = None, counters = false, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
 pub fn read_capture(
     py: Python<'_>,
@@ -39,6 +37,7 @@ pub fn read_capture(
     content: &str,
     ports: Vec<u16>,
     sampling: Option<u32>,
+    counters: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Tables> {
     let by = one(By::named(by), "by", by, By::ALL.map(By::name).join(", "))?;
@@ -49,7 +48,7 @@ pub fn read_capture(
     let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
     let places = places(by, mapping.as_ref(), fabric)?;
     let matrix = py.detach(|| {
-        let settings = Settings { interval_s, size, content, ports, sampling };
+        let settings = Settings { interval_s, size, content, ports, sampling, counters };
         let mut capture = Capture::new(settings, places);
         for file in &files {
             let mut open = capture.open(file, opened(file)?).map_err(Refused)?;
@@ -100,10 +99,15 @@ fn places(by: By, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<
     };
     if let Some(fabric) = fabric {
         mapping.check(|name| {
-            let known = fabric.host(name).is_some() || fabric.domain(name).is_some();
+            let rack = || fabric.domain(name).is_some_and(|domain| is_rack(fabric, domain));
+            let known = fabric.host(name).is_some() || rack();
             let message = || format!("`{}`: no host or rack of the cluster is called so", excerpt(name));
             if known { Ok(()) } else { Err(message()) }
         })?;
+        if by == By::Host && !mapping.addresses().any(|(_, name)| fabric.host(name).is_some()) {
+            let message = "it names racks and no host: a matrix by rack is what it can make";
+            return Err(Refused(InputError::new(mapping.file(), message)));
+        }
     }
     if by == By::Service {
         if mapping.services().is_empty() {
@@ -166,7 +170,7 @@ fn tables(matrix: &Matrix) -> PyResult<Tables> {
     ])?;
     let readings = &matrix.counters;
     let octets = |of: fn(&leeward_capture::Counter) -> u64| {
-        longs(readings.iter().map(move |reading| of(reading) as i64))
+        longs(readings.iter().map(move |reading| i64::try_from(of(reading)).unwrap_or(i64::MAX)))
     };
     let counters = table([
         ("t_ms", longs(readings.iter().map(|reading| reading.time_ns.div_euclid(NANOS / 1000)))),
@@ -187,6 +191,7 @@ fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
+/// A whole number as a column holds it: no cell has more, and sums of them stand at the most there is.
 fn whole(number: u128) -> i64 {
-    number.min(MOST) as i64
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -59,6 +59,8 @@ pub struct Settings {
     pub ports: Vec<u16>,
     /// How many packets each seen one stands for where nothing tells.
     pub sampling: Option<u32>,
+    /// Whether counters of interfaces are kept.
+    pub counters: bool,
 }
 
 impl Default for Settings {
@@ -69,6 +71,7 @@ impl Default for Settings {
             content: Content::default(),
             ports: Vec::new(),
             sampling: None,
+            counters: false,
         }
     }
 }
@@ -77,7 +80,7 @@ impl Default for Settings {
 const MOST_UNKNOWN: usize = 50_000;
 /// Agents and exporters that are told apart.
 const MOST_SOURCES: usize = 10_000;
-/// Readings of counters that are kept.
+/// Readings of counters that are kept at most.
 const MOST_COUNTERS: usize = 20_000_000;
 
 /// Reads files into one matrix.
@@ -135,6 +138,7 @@ impl Capture {
             let message = match refusal {
                 Refusal::Broken(error) => error.to_string(),
                 Refusal::Empty => "the file is empty".into(),
+                Refusal::CutOff => "the file ends inside its header: is it cut off?".into(),
                 Refusal::Unknown([a, b, c, d]) => format!(
                     "it begins with {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
                 ),
@@ -181,7 +185,12 @@ impl Capture {
                 Err(error) => return Err(broken(&open.name, error)),
             }
         }
-        if self.taken.sums.is_full() || self.counters.len() > MOST_COUNTERS {
+        if self.counters.len() > MOST_COUNTERS {
+            let message =
+                format!("more than {MOST_COUNTERS} readings of counters: fewer files at once have fewer");
+            return Err(InputError::new(&open.name, message));
+        }
+        if self.taken.sums.is_full() {
             let message = format!(
                 "more than {MOST_CELLS} pairs and intervals: a longer interval or a coarser kind of place has fewer"
             );
@@ -269,7 +278,8 @@ impl Capture {
             taken.saw(exporter, flow);
             taken.take(flow, false, discards);
         };
-        let mut found = Found { flow: &mut flow, counters: &mut self.counters, discards: &mut self.discards };
+        let counters = self.settings.counters.then_some(&mut self.counters);
+        let mut found = Found { flow: &mut flow, counters, discards: &mut self.discards };
         self.exports.read(datagram, arrival, &mut found);
     }
 }
@@ -304,9 +314,9 @@ impl Taken {
                 return;
             }
         };
-        if !self.sums.add(flow, source, destination) {
+        if let Err(beyond) = self.sums.add(flow, source, destination) {
             let example = || format!("{} to {}", flow.source, flow.destination);
-            discards.count(Reason::NotPlausible, "time", flow.bytes, example);
+            discards.count(Reason::NotPlausible, beyond.name(), flow.bytes, example);
         }
     }
 

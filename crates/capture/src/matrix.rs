@@ -12,6 +12,9 @@ use crate::places::PlaceId;
 
 /// Cells that a matrix may have.
 pub const MOST_CELLS: usize = 20_000_000;
+/// Bytes, and packets, of a record and of all together, scaled: two hours at a petabit a second. A cell or a sum of
+/// cells is no more, and so fits the whole numbers of tables.
+pub const MOST_BYTES: u128 = 10_u128.pow(18);
 /// Intervals that one record may cover.
 pub const MOST_INTERVALS: i64 = 4096;
 const SECOND: i64 = 1_000_000_000;
@@ -86,24 +89,46 @@ pub struct Matrix {
     pub counters: Vec<Counter>,
 }
 
+/// What a flow is too much of to be counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beyond {
+    /// It covers too many intervals.
+    Time,
+    /// With it there would be more bytes or packets than there can be.
+    Bytes,
+}
+
+impl Beyond {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Beyond::Time => "time",
+            Beyond::Bytes => "bytes",
+        }
+    }
+}
+
 /// Sums flows.
 pub struct Sums {
     interval_ns: i64,
     cells: HashMap<(i64, PlaceId, PlaceId), Cell, FixedState>,
+    bytes: u128,
+    packets: u128,
 }
 
 impl Sums {
     pub fn new(interval_s: u32) -> Sums {
-        Sums { interval_ns: i64::from(interval_s.max(1)) * SECOND, cells: HashMap::default() }
+        let interval_ns = i64::from(interval_s.max(1)) * SECOND;
+        Sums { interval_ns, cells: HashMap::default(), bytes: 0, packets: 0 }
     }
 
     pub fn is_full(&self) -> bool {
         self.cells.len() > MOST_CELLS
     }
 
-    /// Adds a flow, spread evenly over its time. `false` if it covers too many intervals.
+    /// Adds a flow, spread evenly over its time, or nothing of it if it is beyond what there can be.
     #[inline]
-    pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> bool {
+    pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> Result<(), Beyond> {
         let first = flow.start_ns.div_euclid(self.interval_ns);
         // A flow that ends at the edge of an interval belongs before it.
         let last =
@@ -112,15 +137,20 @@ impl Sums {
         let (bytes, packets) = (u128::from(flow.bytes) * rate, u128::from(flow.packets) * rate);
         let variance = variance(flow);
         if last - first >= MOST_INTERVALS {
-            return false;
+            return Err(Beyond::Time);
         }
+        let (all_bytes, all_packets) = (self.bytes + bytes, self.packets + packets);
+        if all_bytes.max(all_packets) > MOST_BYTES {
+            return Err(Beyond::Bytes);
+        }
+        (self.bytes, self.packets) = (all_bytes, all_packets);
         if first == last {
             let cell = self.cells.entry((first, source, destination)).or_default();
             cell.bytes += bytes;
             cell.packets += packets;
             cell.samples += flow.packets;
             cell.variance += variance;
-            return true;
+            return Ok(());
         }
         let length = i128::from(flow.end_ns) - i128::from(flow.start_ns);
         let mut before = (0, 0, 0);
@@ -140,7 +170,7 @@ impl Sums {
             cell.variance += variance * inside / length as f64;
             before = now;
         }
-        true
+        Ok(())
     }
 
     /// The cells, by time and then by the names of places.

@@ -319,7 +319,7 @@ fn what_a_capture_of_exports_holds_besides_is_counted() {
 }
 
 #[test]
-fn a_wrong_sample_costs_no_other_and_counters_are_kept() {
+fn a_wrong_sample_costs_no_other_and_counters_are_kept_where_they_are_asked_for() {
     let udp = Udp { time_ns: 0, source: v4(1), destination: v4(2), ports: (1, 2), payload: 100 };
     let good = flow_sample(false, 4, &[sampled_frame(&udp.frame())]);
     let mut wrong = good.clone();
@@ -337,7 +337,9 @@ fn a_wrong_sample_costs_no_other_and_counters_are_kept() {
         counter_sample(7, 100_000_000_000, (1 << 40, 5)),
     ];
     let datagram = sflow(Ipv4Addr::new(10, 9, 9, 9), &samples);
-    let matrix = read(&captured(&[(v4(9), 6343, datagram)]), exports(Size::Frame));
+    let capture = captured(&[(v4(9), 6343, datagram)]);
+    assert_eq!(read(&capture, exports(Size::Frame)).counters, []);
+    let matrix = read(&capture, Settings { counters: true, ..exports(Size::Frame) });
     assert_eq!(cells(&matrix)[0].3, 4 * 142);
     let expected = [
         ("not-ip", "0x0806 ARP", 1),
@@ -372,6 +374,20 @@ fn a_record_that_cannot_be_is_not_counted() {
     let matrix = read(&sent, exports(Size::Ip));
     assert_eq!(reasons(&matrix), [("no-flow-time", String::new(), 1)]);
     assert_eq!(cells(&matrix).iter().map(|cell| cell.0).collect::<Vec<_>>(), [1_699_999_200, 1_700_002_800]);
+}
+
+#[test]
+fn more_bytes_than_there_can_be_are_refused_and_not_cut() {
+    let huge = Told { octets: u32::MAX, packets: 1, ..flow() };
+    // One record is below 10^18 and two are not; then each is above.
+    for (rate, counted, refused) in [(200_000_000, 1, 1), (400_000_000, 0, 2)] {
+        let sent = datagrams(Kind::V9, &[huge, huge], rate, 1);
+        let sent: Vec<_> = sent.into_iter().map(|datagram| (v4(9), 2055, datagram)).collect();
+        let matrix = read(&captured(&sent), exports(Size::Ip));
+        let bytes: u128 = cells(&matrix).iter().map(|cell| cell.3).sum();
+        assert_eq!(bytes, counted * u128::from(rate) * u128::from(u32::MAX));
+        assert_eq!(reasons(&matrix), [("not-plausible", "bytes".to_owned(), refused)]);
+    }
 }
 
 #[test]

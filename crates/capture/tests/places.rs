@@ -152,6 +152,16 @@ fn traffic_of_unknown_addresses_is_counted_and_listed() {
 }
 
 #[test]
+fn a_name_that_is_no_place_leaves_its_addresses_to_no_shorter_prefix() {
+    let mapping = Mapping::of("m.yaml", "addresses: {10.0.0.0/8: r1, 10.0.0.1: core, 10.0.0.2: r2}")
+        .expect("a mapping");
+    let places = Places::mapped(&mapping, |name| (name != "core").then(|| name.to_owned()));
+    let (cells, matrix) = by(places, &[(3, 5, 2, 6), (1, 5, 2, 6)]);
+    assert_eq!(cells, expected(&[("r1", "r2", 100)]));
+    assert_eq!(matrix.unknown, [(v4(1), 100)]);
+}
+
+#[test]
 fn services_are_told_by_port_then_by_place_and_others_are_their_clients() {
     let mapping = Mapping::of("m.yaml", YAML).expect("a mapping");
     let sent = [

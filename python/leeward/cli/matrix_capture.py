@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward.cli.options import given_by, listed, place
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table
 from leeward.cli.progress import patience, progress
 from leeward.errors import InputError
 
@@ -35,7 +35,6 @@ SHOWN = 20
 """Pairs in a table."""
 SHOWN_UNKNOWN = 5
 """Addresses that belong nowhere, in the lines below it."""
-_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 def capture(
@@ -169,6 +168,7 @@ def capture(
             content=content,
             ports=port or (),
             sampling=sampling,
+            counters=counters is not None,
             progress=tell,
         )
     if out is not None:
@@ -263,13 +263,13 @@ def _print(made: "Capture") -> None:
     if not rows:
         return
     shown = [
-        (row["src"], row["dst"], _bytes(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
+        (row["src"], row["dst"], bytes_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
     for name, of in ((f"{len(total) - SHOWN:,} more pairs", total.slice(SHOWN)), ("all pairs", total)):
         if len(of):
             sums = {column: sum(of[column].to_pylist()) for column in ("bytes", "packets")}
             sums["stderr"] = sum(value**2 for value in of["stderr"].to_pylist()) ** 0.5
-            shown.append((name, "", _bytes(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
+            shown.append((name, "", bytes_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
     print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", shown)
 
 
@@ -293,7 +293,7 @@ def _say(made: "Capture") -> None:
     for row in sources[:SHOWN]:
         what = "packets" if row["protocol"] == "packets" else "records"
         lines.append(
-            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {_bytes(row['bytes'])}"
+            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {bytes_text(row['bytes'])}"
         )
     if len(sources) > SHOWN:
         lines.append(f"and by {len(sources) - SHOWN:,} more")
@@ -303,11 +303,11 @@ def _say(made: "Capture") -> None:
         for row in made.discards.to_pylist():
             if row["kept"] is kept:
                 of = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
-                much = f", {_bytes(row['bytes'])}" if row["bytes"] else ""
+                much = f", {bytes_text(row['bytes'])}" if row["bytes"] else ""
                 lines.append(f"{title}: {row['count']:,} {of}{much}: {row['meaning']} ({row['examples']})")
     if len(made.unknown):
         first = made.unknown.slice(0, SHOWN_UNKNOWN).to_pylist()
-        named = ", ".join(f"{row['address']} ({_bytes(row['bytes'])})" for row in first)
+        named = ", ".join(f"{row['address']} ({bytes_text(row['bytes'])})" for row in first)
         more = len(made.unknown) - len(first)
         lines.append(f"addresses that belong nowhere: {named}" + (f" and {more:,} more" if more else ""))
     print(*["", *lines], sep="\n", file=sys.stderr)
@@ -317,11 +317,3 @@ def _moment(seconds: int) -> str:
     from datetime import UTC, datetime, timedelta
 
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _bytes(value: float) -> str:
-    """A number of bytes, rounded."""
-    for unit, size in _UNITS:
-        if value >= size:
-            return f"{value / size:,.2f}{unit}"
-    return f"{value:.0f}B"

@@ -53,8 +53,8 @@ class Capture:
     """What was not counted, or was with a doubt (`kept`): `reason`, `detail`, `kept`, `count`, `bytes`,
     `meaning`, `examples`."""
     counters: pyarrow.Table
-    """Counters of interfaces that sFlow agents sent: `t_ms`, `device`, `interface`, `in_octets`,
-    `out_octets`, `speed_bps` (0: unknown), in order of arrival."""
+    """Counters of interfaces that sFlow agents sent, where they are asked for: `t_ms`, `device`, `interface`,
+    `in_octets`, `out_octets`, `speed_bps` (0: unknown), in order of arrival."""
 
     def series(self, tasks: Sequence[str] | None = None) -> Series:
         """The cells as a series of matrices, without a gap.
@@ -114,6 +114,7 @@ def capture(
     content: str = "auto",
     ports: Sequence[int] = (),
     sampling: int | None = None,
+    counters: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Capture:
     """Reads captures into one traffic matrix.
@@ -131,6 +132,7 @@ def capture(
             and what they tell counts; `auto`, what the first IP packet of each file is.
         ports: More ports that such datagrams are sent to, beside 6343, 2055 and 4739.
         sampling: How many packets each seen one stands for, where the capture or the exporter does not tell.
+        counters: Whether counters of interfaces are kept, which sFlow agents send between packets.
         progress: Called with the bytes of a file that were read since the last call.
 
     Raises:
@@ -163,6 +165,7 @@ def capture(
         content=content,
         ports=list(ports),
         sampling=sampling,
+        counters=counters,
         progress=progress,
     )
     return Capture(length, *tables)

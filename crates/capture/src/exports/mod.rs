@@ -29,7 +29,8 @@ pub struct Arrival {
 pub struct Found<'a> {
     /// Given each flow, with who saw it.
     pub flow: &'a mut dyn FnMut(&Flow, Exporter, &mut Discards),
-    pub counters: &'a mut Vec<Counter>,
+    /// Takes counters of interfaces, where they are wanted.
+    pub counters: Option<&'a mut Vec<Counter>>,
     pub discards: &'a mut Discards,
 }
 

@@ -19,6 +19,7 @@ use super::sampling::{Rate, Sampling};
 use super::{Arrival, Exporter, Found};
 use crate::discards::{Discards, Reason};
 use crate::flow::{ETHERNET, Flow, Size};
+use crate::matrix::MOST_BYTES;
 
 /// Exporters that are kept apart, each with its templates.
 const MOST_EXPORTERS: usize = 4096;
@@ -28,8 +29,6 @@ const MOST_WAITING: usize = 4 << 20;
 const MOST_RECORDS: usize = 65_535;
 /// The longest time that a record may cover; exporters end a flow after minutes.
 const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;
-/// The most that a record may count, scaled: a day at a petabit a second.
-const MOST_BYTES: u64 = 10_u64.pow(19);
 /// Seconds from 1900, where NTP begins, to 1970.
 const NTP_S: i64 = 2_208_988_800;
 const MILLI: i64 = 1_000_000;
@@ -280,7 +279,9 @@ impl Known {
             .with_max_records_per_flowset(MOST_RECORDS)
             .with_pending_flows(waiting)
             .build();
-        Known { parser: parser.unwrap_or_default(), sampling: Sampling::default(), boot_ns: None }
+        // Without these limits, what an exporter sends could fill memory.
+        let parser = parser.expect("the versions are known, and no limit is 0");
+        Known { parser, sampling: Sampling::default(), boot_ns: None }
     }
 
     /// Sets that waited for a template and have not come yet.
@@ -466,7 +467,8 @@ impl Reading<'_, '_> {
                 1
             }
         };
-        let scaled = |count: Option<u64>| count?.checked_mul(rate.into()).filter(|&all| all <= MOST_BYTES);
+        let scaled =
+            |count: Option<u64>| count?.checked_mul(rate.into()).filter(|&all| u128::from(all) <= MOST_BYTES);
         let (Some(bytes), Some(_), Some(_)) = (bytes, scaled(bytes), scaled(Some(packets))) else {
             return self.refuse(Reason::NotPlausible, "bytes", 0);
         };

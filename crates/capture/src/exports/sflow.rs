@@ -240,7 +240,10 @@ impl Datagram {
             let (kind, body) = xdr.word().zip(xdr.opaque())?;
             // Counters of hosts, queues and processors are not of traffic between two ends.
             if let (format::INTERFACE_COUNTERS, Some(agent)) = (kind, self.exporter.address) {
-                found.counters.push(self.counter(agent, Xdr(body))?);
+                let counter = self.counter(agent, Xdr(body))?;
+                if let Some(counters) = &mut found.counters {
+                    counters.push(counter);
+                }
             }
         }
         Some(())

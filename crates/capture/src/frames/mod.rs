@@ -47,6 +47,8 @@ enum Format {
 pub enum Refusal {
     Broken(io::Error),
     Empty,
+    /// It ends inside the header of a pcap file.
+    CutOff,
     /// Its first bytes, which no format begins with.
     Unknown([u8; 4]),
 }
@@ -77,6 +79,7 @@ impl Frames {
                 window.pass(pcap::HEADER);
                 Format::Pcap(header)
             }
+            _ if pcap::MAGICS.contains(&u32::from_le_bytes(magic)) => return Err(Refusal::CutOff),
             _ => return Err(Refusal::Unknown(magic)),
         };
         Ok(Frames { window, format })

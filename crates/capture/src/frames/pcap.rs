@@ -14,6 +14,8 @@ use crate::discards::Discards;
 
 /// Bytes before the first record.
 pub const HEADER: usize = 24;
+/// What a file begins with, as little-endian numbers: microseconds, nanoseconds and Kuznetzov's, in either order.
+pub const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0xa1b2_cd34];
 
 type Parse = for<'a> fn(&'a [u8]) -> IResult<&'a [u8], LegacyPcapBlock<'a>, PcapError<&'a [u8]>>;
 

@@ -125,7 +125,8 @@ pub struct Places {
 
 enum Kind {
     Addresses,
-    Mapped(Prefixes<PlaceId>),
+    /// Nothing is for addresses whose name is no place of this kind: a shorter prefix must not claim them.
+    Mapped(Prefixes<Option<PlaceId>>),
     Services(Services),
 }
 
@@ -141,9 +142,7 @@ impl Places {
         let mut places = Places::new(Kind::Addresses);
         let mut prefixes = Prefixes::default();
         for (prefix, called) in mapping.addresses() {
-            if let Some(name) = name(called) {
-                prefixes.insert(prefix, places.number(&name));
-            }
+            prefixes.insert(prefix, name(called).map(|name| places.number(&name)));
         }
         places.kind = Kind::Mapped(prefixes);
         places
@@ -192,7 +191,7 @@ impl Places {
         }
         let place = match &self.kind {
             Kind::Addresses => Some(self.number(&address.to_canonical().to_string())),
-            Kind::Mapped(prefixes) => prefixes.find(address).copied(),
+            Kind::Mapped(prefixes) => prefixes.find(address).copied().flatten(),
             Kind::Services(_) => None,
         };
         if self.remembered.len() >= MOST_REMEMBERED {
