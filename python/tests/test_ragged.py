@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Cluster, InputError
+from leeward.heads import head
 from leeward.hotspots.causes.tables import TASKS
 from leeward.hotspots.causes.tables import read as read_table
 from leeward.impact import columns
@@ -70,7 +71,7 @@ def test_spark_names_them_as_well(spark: Engine, tmp_path: Path, wrong: str, exp
 def test_latencies_and_tables_of_fleets_name_them_as_well(tmp_path: Path, wrong: str, expected: str) -> None:
     path = written(tmp_path, wrong)
     for reading in (
-        lambda: list(columns.batches(path, ["t_s", "link"])),
+        lambda: list(columns.batches(head(path), ["t_s", "link"])),
         lambda: read_table(Engine.duckdb(threads=1), path, TASKS, ["r0"], Discards()),
     ):
         with pytest.raises(InputError) as raised:

@@ -54,7 +54,7 @@ def read(path: str | Path, folder: Path, discards: Discards) -> Path:
     """
     made = folder / "stages.parquet"
     with parquet.ParquetWriter(made, SCHEMA) as writer:
-        for file in files([path]):
+        for file in files([path], "stages"):
             head = read_head(file)
             head.check_names()
             found = head.columns
