@@ -1,11 +1,13 @@
 """Figures of Hotspots' section 4 as forms: what tables say is drawn, beside the paper's values."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pyarrow
 import pytest
 from matplotlib import pyplot
+from matplotlib.patches import Rectangle
 from pyarrow import parquet
 
 import leeward
@@ -77,3 +79,27 @@ def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(fo
         row for row in forms.table_1(forms.Tables(of.buckets, renamed)) if row.quantity.startswith("hotspot")
     ]
     assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], forms.PRIVATE)
+
+
+def test_a_tolerance_is_empty_up_to_where_it_was_looked_for_or_filled_even_above_100_percent() -> None:
+    kinds = [("NC", 1.065, 1.5), ("PC", None, 0.75)]
+    rows: list[dict[str, Any]] = [
+        {"operation": "file-read", "class": of, "size": "1MB to 10MB", "part": "total", "percentile": "p95"}
+        | {"figure": "load-tolerance", "factor": 2.0, "value": value, "judged_to": judged}
+        for of, value, judged in kinds
+    ]
+    of = forms.Tables(pyarrow.table({}), pyarrow.Table.from_pylist(rows))
+    (axes,) = forms.classes(of).axes
+    drawn = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
+    bars = [(round(bar.get_height(), 3), bar.get_fill(), bar.get_hatch()) for bar in drawn]
+    pyplot.close("all")
+    assert bars == [(106.5, True, None), (75.0, False, "///")]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "file-read NC",
+        "file-read PC",
+        "not reached where buckets end",
+    ]
+    # There is no line at which all links are full.
+    assert not axes.get_lines()

@@ -66,7 +66,9 @@ def glossary(made: Impact) -> Iterator[tuple[str, str]]:
         "utilization",
         f"the greatest {whose} of an operation's links in intervals of {interval} s, in buckets of {width} %",
     )
-    if any(bucket.high_ppm < MILLION for curve in made.curves for bucket in curve.judged[-1:]):
+    if made.weights or any(
+        bucket.high_ppm < MILLION for curve in made.curves for bucket in curve.judged[-1:]
+    ):
         yield "above", "not reached in the buckets that are judged, the last of which ends there"
     yield "too few", f"less than {asked.least:,} latencies: such a bucket is not judged"
     if any(of.gap for curve in made.curves for of in curve.tolerances):
@@ -90,7 +92,9 @@ def discarded(made: Impact) -> Iterator[str]:
 def tolerance(made: Impact, of: Tolerance) -> str:
     """A load-tolerance with its interval."""
     found = of.utilization
-    value, low, high = (_reached(end, of) for end in (found.value, found.low, found.high))
+    # Of classes of service a link may be full at more than 100 %.
+    full = made.weights is None and of.judged_ppm >= MILLION
+    value, low, high = (_reached(end, of, full) for end in (found.value, found.low, found.high))
     said = f"at most {value}" if of.gap and found.value is not None else value
     return f"{said} ({low} to {high})" if made.settings.resamples and low != high else said
 
@@ -127,10 +131,10 @@ def _digits(value: float) -> int:
     return len(f"{value:.0f}") - 1
 
 
-def _reached(utilization: float | None, of: Tolerance) -> str:
+def _reached(utilization: float | None, of: Tolerance, full: bool) -> str:
     if utilization is not None:
         return f"{100 * utilization:.4g} %"
-    return NEVER if of.judged_ppm >= MILLION else f"above {of.judged_ppm / 10_000:g} %"
+    return NEVER if full else f"above {of.judged_ppm / 10_000:g} %"
 
 
 def _between(made: Impact) -> str:

@@ -31,8 +31,8 @@ _LEFT = 30.0
 """Names of marks up to this utilization are right of them, so that they stay within."""
 _LOG = 8.0
 """From this inflation on, the axis is logarithmic."""
-NEVER = 105.0
-"""Where a load-tolerance that is not reached is drawn, in percent."""
+FULL = 100.0
+"""Percent of a link; the paper's load-tolerances that are not reached are marked there."""
 
 
 @dataclass(frozen=True)
@@ -157,12 +157,22 @@ def file_access(tables: Tables) -> "Figure":
 
 def sizes(tables: Tables) -> "Figure":
     """Figure 21: load-tolerance at 2x by size of operation; the paper's of HDD reads are marked."""
-    return _by_size(tables, ("operation", "size"), paper.SIZES)
+    figure, axes = _by_size(tables, ("operation", "size"), paper.SIZES)
+    axes.axhline(FULL, color="#444444", linewidth=0.8, linestyle=":")
+    axes.annotate("full", (0.005, FULL + 1), xycoords=("axes fraction", "data"), fontsize=8)
+    axes.set_ylabel("load-tolerance at 2x, utilization, %")
+    return figure
 
 
 def classes(tables: Tables) -> "Figure":
-    """Figure 22: load-tolerance at 2x by size and class of service; of the paper, PC's is above NC's."""
-    return _by_size(tables, ("operation", "class", "size"), {})
+    """Figure 22: load-tolerance at 2x by size and class of service; of the paper, PC's is above NC's.
+
+    Utilization is weighted-effective: for each class a full link is at another one, for some above 100 %, so
+    that there is no line at which all end.
+    """
+    figure, axes = _by_size(tables, ("operation", "class", "size"), {})
+    axes.set_ylabel("load-tolerance at 2x, effective utilization, %")
+    return figure
 
 
 def media(tables: Tables) -> "Figure":
@@ -239,33 +249,48 @@ def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
         )
 
 
-def _by_size(tables: Tables, keys: Sequence[str], reported: Mapping[str, float | None]) -> "Figure":
+def _by_size(
+    tables: Tables, keys: Sequence[str], reported: Mapping[str, float | None]
+) -> "tuple[Figure, Axes]":
+    """Bars of load-tolerance at 2x; where it is not reached, the bar is empty and ends where buckets do."""
+    from matplotlib.patches import Patch
+
     figure, (axes,) = _panels(1)
     found = tables.figures("load-tolerance", 2.0, keys)
     order = list(dict.fromkeys(kind[-1] for kind in found))
     kinds = list(dict.fromkeys(kind[:-1] for kind in found))
     width = 0.8 / max(len(kinds), 1)
+    keys_drawn, beyond, most = [], False, FULL
     for at, kind in enumerate(kinds):
-        heights = [found.get((*kind, size)) for size in order]
-        shown = [0.0 if row is None else _height(row["value"]) for row in heights]
-        middles = [place + (at - (len(kinds) - 1) / 2) * width for place in range(len(order))]
-        axes.bar(middles, shown, 0.9 * width, color=COLOURS[at % len(COLOURS)], label=" ".join(kind))
-    there = {size: NEVER if of is None else of for size, of in reported.items() if size in order}
-    _marks(axes, {size: (order.index(size), of) for size, of in there.items()})
-    axes.axhline(100, color="#444444", linewidth=0.8, linestyle=":")
-    axes.annotate("above: never", (0.01, 101), xycoords=("axes fraction", "data"), fontsize=8)
+        colour = COLOURS[at % len(COLOURS)]
+        keys_drawn.append(Patch(color=colour, label=" ".join(kind)))
+        for place, size in enumerate(order):
+            row = found.get((*kind, size))
+            if row is None:
+                continue
+            reached = row["value"] is not None
+            height = 100 * (row["value"] if reached else row["judged_to"])
+            middle = place + (at - (len(kinds) - 1) / 2) * width
+            look: dict[str, Any] = {"edgecolor": colour, "linewidth": 1.0}
+            look |= {"facecolor": colour} if reached else {"fill": False, "hatch": "///"}
+            axes.bar(middle, height, 0.9 * width, **look)
+            beyond, most = beyond or not reached, max(most, height)
+    if beyond:
+        label = "not reached where buckets end"
+        keys_drawn.append(Patch(facecolor="none", edgecolor="#444444", hatch="///", label=label))
+    there = {
+        size if of is not None else f"{size}, never": (order.index(size), FULL if of is None else of)
+        for size, of in reported.items()
+        if size in order
+    }
+    _marks(axes, there)
     axes.set_xticks(range(len(order)), order)
-    # Room for names above bars that reach full load.
-    axes.set_ylim(0, 135)
+    # Room for names above the bars.
+    axes.set_ylim(0, 1.35 * most)
     axes.set_xlabel("size of an operation")
-    axes.set_ylabel("load-tolerance at 2x, %")
-    axes.legend(loc="upper left", fontsize=8, ncols=3)
+    axes.legend(handles=keys_drawn, loc="upper left", fontsize=8, ncols=3)
     _note(axes)
-    return figure
-
-
-def _height(share: float | None) -> float:
-    return NEVER if share is None else 100 * share
+    return figure, axes
 
 
 def _note(axes: "Axes") -> None:
