@@ -2,10 +2,7 @@
 
 use leeward_fabric::Nanos;
 
-use rand::RngExt;
-
 use crate::Request;
-use crate::random::stream;
 
 /// The requests from `from` on and before `to`, at their own times. Reads no further than that.
 pub fn window<E>(
@@ -46,13 +43,4 @@ pub fn rotated(requests: &[Request], share: f64) -> Vec<Request> {
     };
     let later = after.iter().map(|request| moved(request, 0));
     later.chain(before.iter().map(|request| moved(request, round - start))).collect()
-}
-
-/// A share of a trace's length to begin at, drawn evenly by the seed and the name of the workload that is made so.
-pub fn any_start(seed: u64, name: &str) -> f64 {
-    // A name may be longer than a key has room for.
-    let folded = name
-        .bytes()
-        .fold(seed, |all, byte| (all.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    stream(folded, "start").random()
 }

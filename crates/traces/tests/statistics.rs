@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use leeward_fabric::Nanos;
 use leeward_traces::device::Device;
-use leeward_traces::select::{any_start, halves, rotated, window};
+use leeward_traces::select::{halves, rotated, window};
 use leeward_traces::statistics::{Statistics, Summary};
 use leeward_traces::synthetic::{Shape, Sizes, Synthetic, TABLE_3_1};
 use leeward_traces::{Kind, NetworkWork, Request, Work};
@@ -171,15 +171,6 @@ fn a_window_and_the_halves_are_by_time() {
     let (first, second) = halves(&requests);
     assert_eq!((first.len(), second.len()), (2, 2));
     assert_eq!(halves(&[]).0.len(), 0);
-}
-
-#[test]
-fn starts_are_spread_and_belong_to_a_name() {
-    let starts: Vec<f64> = (0..1000).map(|name| any_start(1, &name.to_string())).collect();
-    assert!(starts.iter().all(|share| (0.0..1.0).contains(share)));
-    assert!((starts.iter().sum::<f64>() / 1000.0 - 0.5).abs() < 0.05);
-    assert_eq!(starts[3], any_start(1, "3"));
-    assert_ne!(starts[3], any_start(2, "3"));
 }
 
 proptest! {

@@ -59,9 +59,6 @@ pub enum CurveError {
     /// An invalid factor, such as a margin, or one that leads out of the range of numbers.
     #[error("factor {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
     Factor(f64),
-    /// An invalid capacity.
-    #[error("capacity {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
-    Capacity(f64),
     /// An invalid deadline.
     #[error("deadline of {} seconds: must be finite and above 0", shown(*.0))]
     Deadline(f64),

@@ -163,15 +163,6 @@ impl RbCurve {
             .ok_or(CurveError::Factor(factor))
     }
 
-    /// The curve of work as a share of `capacity`: rates become shares of it, bursts seconds of it (SLO section 2.3.1).
-    ///
-    /// # Errors
-    /// A capacity that is not above 0 or not finite.
-    pub fn normalized(&self, capacity: f64) -> Result<RbCurve, CurveError> {
-        let valid = capacity > 0.0 && capacity.is_finite();
-        self.map_work(|work| work / capacity).filter(|_| valid).ok_or(CurveError::Capacity(capacity))
-    }
-
     /// A bound on two workloads together, whose bursts may meet: alpha is the sum of theirs, and so is the mean rate.
     pub fn plus(&self, other: &RbCurve) -> RbCurve {
         let mut lengths: Vec<f64> = self.points().iter().chain(other.points()).map(|point| point.x).collect();

@@ -115,14 +115,6 @@ impl Rows {
     }
 }
 
-impl Measured {
-    /// Whether the SLO was met in every window; none for best effort.
-    pub fn is_met(&self) -> Option<bool> {
-        let objective = self.objective?;
-        Some(self.windows.iter().all(|window| window.tail.0 <= objective))
-    }
-}
-
 /// Measures.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
