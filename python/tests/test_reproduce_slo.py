@@ -10,6 +10,7 @@ import pytest
 from leeward._native import study_contend
 from leeward.errors import InputError
 from leeward.reproduce import Row, kept, reproduce
+from leeward.reproduce.perform import runs
 from leeward.reproduce.slo import (
     admission,
     analyses,
@@ -264,3 +265,11 @@ def test_what_is_asked_wrongly_is_an_input_error() -> None:
     with pytest.raises(InputError):
         study.pack([], "{}")
     assert kept.SEEDS == 10
+
+
+def test_a_figure_that_is_made_with_others_stands_for_these() -> None:
+    for figure, those in perform.WITHIN.items():
+        assert figure not in perform.FIGURES
+        assert runs("slo", figure, 2) == runs("slo", those, 2) > 0
+        assert all(figure in perform.FIGURES[name].title for name in those if name != "5.9")
+    assert perform.WITHIN["5.1"] == ("5.8", "5.9")

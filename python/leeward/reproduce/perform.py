@@ -114,6 +114,10 @@ def _chosen(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, Tit
     wanted = None if figures is None else names(figures)
     if wanted == []:
         raise InputError("figures", None, None, None, "expected at least one")
+    # A figure that has no runs of its own stands for those that show it.
+    within: Mapping[str, Sequence[str]] = getattr(PAPERS[paper], "WITHIN", {})
+    if wanted is not None:
+        wanted = [of for name in wanted for of in within.get(name, (name,))]
     for name in wanted or []:
         if name not in known:
             message = f"unknown figure `{name}`; there are: {', '.join(known)}"

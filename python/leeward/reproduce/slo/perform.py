@@ -242,7 +242,9 @@ FIGURES = {
         _one,
     ),
     "5.7": Figure("first fit and fast first fit", packing.fast, packing.rows_fast, None, _many, 3),
-    "5.8": Figure("many workloads with one SLO", packing.same, packing.rows_same, pictures.ways, _many),
+    "5.8": Figure(
+        "many workloads with one SLO (figure 5.1 too)", packing.same, packing.rows_same, pictures.ways, _many
+    ),
     "5.9": Figure(
         "many workloads with random SLOs (figure 5.1 too)",
         packing.random,
@@ -261,6 +263,9 @@ FIGURES = {
     "5.12": Figure("several limiters a stage", packing.several, packing.rows_several, None, _one),
 }
 """By the names that `--figure` takes."""
+
+WITHIN = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "5.9")}
+"""Figures of the thesis that are made with others: of the same runs, or a summary of theirs."""
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
