@@ -90,6 +90,43 @@ impl FitSettings {
             sigma: Sigma::Zero,
         }
     }
+
+    /// Whether these are settings of a fit.
+    ///
+    /// # Errors
+    /// The first that is out of range.
+    pub fn check(&self) -> Result<(), FitError> {
+        let fault = |name, value, expected| Err(FitError::Setting { name, value, expected });
+        for (name, value) in
+            [("interval", self.interval), ("step", self.step), ("deviations", self.deviations)]
+        {
+            if !(value.is_finite() && value > 0.0) {
+                return fault(name, value, "positive and finite");
+            }
+        }
+        // What is as by default was not given, and so is not what is said to be wrong.
+        let default = FitSettings::default();
+        if !(self.batch >= 0.0 && self.batch <= self.interval) {
+            return match self.batch == default.batch {
+                true => {
+                    fault("interval", self.interval, "no less than the batch, 1 ms unless another is given")
+                }
+                false => fault("batch", self.batch, "not negative and no longer than the interval"),
+            };
+        }
+        if self.step > self.interval {
+            return match self.step == default.step {
+                true => {
+                    fault("interval", self.interval, "no less than the step, 10 us unless another is given")
+                }
+                false => fault("step", self.step, "no longer than the interval"),
+            };
+        }
+        if self.states == 0 || self.states > super::MAX_STATES {
+            return fault("states", self.states as f64, "1 to 16");
+        }
+        Ok(())
+    }
 }
 
 impl Default for FitSettings {
@@ -205,31 +242,7 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
 }
 
 fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
-    let positive = |name, value: f64| {
-        let fault = FitError::Setting { name, value, expected: "positive and finite" };
-        if value.is_finite() && value > 0.0 { Ok(()) } else { Err(fault) }
-    };
-    positive("interval", settings.interval)?;
-    positive("step", settings.step)?;
-    positive("deviations", settings.deviations)?;
-    if !(settings.batch >= 0.0 && settings.batch <= settings.interval) {
-        return Err(FitError::Setting {
-            name: "batch",
-            value: settings.batch,
-            expected: "not negative and no longer than the interval",
-        });
-    }
-    if settings.step > settings.interval {
-        return Err(FitError::Setting {
-            name: "step",
-            value: settings.step,
-            expected: "no longer than the interval",
-        });
-    }
-    if settings.states == 0 || settings.states > super::MAX_STATES {
-        let value = settings.states as f64;
-        return Err(FitError::Setting { name: "states", value, expected: "1 to 16" });
-    }
+    settings.check()?;
     let mut before = 0.0;
     for (index, &Request { at, work }) in trace.iter().enumerate() {
         if !(at.is_finite() && at >= before && work.is_finite() && work >= 0.0) {
