@@ -54,7 +54,7 @@ fn misses(system: &System, method: Method, settings: BoundSettings) -> usize {
 }
 
 fn paced() -> BoundSettings {
-    BoundSettings { unit: Unit::Frames, frame: 1500.0, ..BoundSettings::default() }
+    BoundSettings { unit: Unit::Frames, frame: 1500.0, paced: true, ..BoundSettings::default() }
 }
 
 /// Networks of 1 Gb/s: two clients, two servers, bytes.
@@ -239,6 +239,8 @@ fn invalid_arrivals_and_systems_are_errors_and_settings_are_checked() {
         ("dnc", "method: snc"),
         ("best", "bounds: {frame: -1}"),
         ("silo++", "burst: 0"),
+        ("silo++", "burst: 63"),
+        ("qjump++", "burst: 63"),
         ("qjump++", "rates: []"),
         ("qjump++", "rates: [-1]"),
         ("nobody", ""),

@@ -16,7 +16,8 @@ use systems::{curve, demand, draws, on_paths, promise, queue, simple, three_stag
 
 const FLUID: BoundSettings = BoundSettings {
     unit: Unit::Fluid,
-    frame: 0.0,
+    frame: 1538.0,
+    paced: false,
     fifo: true,
     buckets: 32,
     by_request: true,

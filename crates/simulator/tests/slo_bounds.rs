@@ -220,6 +220,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn no_request_is_later_than_its_deterministic_bound_where_links_serve_frames_and_limits_are_below_requests(
+        draws in draws(),
+        frame in prop::sample::select(vec![9000.0, 65536.0]),
+    ) {
+        let (system, sent) = world(&draws);
+        for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
+            let bounds = BoundSettings { unit: Unit::Frames, frame, ..BoundSettings::default() };
+            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
+            for held in replay.run().unwrap().workloads {
+                prop_assert!(held.broken.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.seen, held.bound, held.broken);
+            }
+        }
+    }
+}
+
 fn simple(name: &str, priority: u32, largest: f64, unloaded: f64) -> Promise {
     let arrivals: ArrivalCurve = TokenBucket::new(0.1, 2.0 * largest).unwrap().into();
     let workload = Workload {

@@ -245,7 +245,7 @@ fn what_is_no_contest_is_named() {
     assert!(matches!(error(|contest| contest.seconds = f64::INFINITY), StudyError::Draw { .. }));
     assert!(matches!(error(|contest| contest.percentiles = vec![100.0]), StudyError::Draw { .. }));
     assert!(matches!(error(|contest| contest.percentile = 0.0), StudyError::System(_)));
-    assert!(matches!(error(|contest| contest.packet = 0.0), StudyError::Requests(_)));
+    assert!(matches!(error(|contest| contest.packet = 0.0), StudyError::System(_)));
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl Replay<'_> {
             }
         }
         if self.bounds.unit == Unit::Frames {
-            setup.packet = Some(self.bounds.frame.max(1.0));
+            setup.packet = Some(self.bounds.frame);
         }
         setup.rows = true;
         setup.tails = self.tails.clone();
@@ -260,7 +260,7 @@ impl Replay<'_> {
             let settings = BoundSettings { unit: Unit::Requests, ..self.bounds };
             broken.push(Assumption::Fluid { whole: again(bound.method, settings) });
         }
-        if self.bounds.unit != Unit::Requests {
+        if self.bounds.unit == Unit::Fluid {
             broken.extend(self.system.promises.iter().filter_map(larger));
         }
         if let Some(sent) = &self.sent[at] {

@@ -5,12 +5,11 @@
 //! packet. Rates do not depend on how many there are.
 
 use leeward_calculus::TokenBucket;
-use leeward_fabric::input::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::join::{LAST, best_effort, joined};
-use super::silo::{no_network, paced};
+use super::silo::{check_burst, no_network, paced};
 use super::{Admission, Arrival, Outcome, Refused, Registration};
 use crate::policy::{setting_error, settings};
 use crate::volumes::System;
@@ -53,13 +52,7 @@ pub(super) const REGISTRATION: Registration = Registration {
         if rates.is_empty() || !rates.iter().all(|&rate| positive(rate)) {
             return Err(setting_error(NAME, "rates", "must be at least one, each finite and above 0"));
         }
-        if !positive(burst) {
-            return Err(setting_error(
-                NAME,
-                "burst",
-                &format!("{}: must be finite and above 0", shown(burst)),
-            ));
-        }
+        check_burst(NAME, burst)?;
         rates.sort_by(f64::total_cmp);
         rates.dedup();
         Ok(Box::new(QJump { rates, burst }))

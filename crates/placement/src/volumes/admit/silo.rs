@@ -7,7 +7,7 @@
 //! split equally over the stages, in and out; the thesis does not say how.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
-use leeward_fabric::input::shown;
+use leeward_fabric::input::{InputError, shown};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::join::{best_effort, joined};
 use super::{Admission, Arrival, Outcome, Refused, Registration};
 use crate::policy::{setting_error, settings};
 use crate::volumes::System;
-use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, Unit, attainable};
+use crate::volumes::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit, attainable};
 
 /// Rounds of raising rates at most; a rate that still rises then is not one that does.
 const MOST_ROUNDS: usize = 100;
@@ -54,14 +54,10 @@ pub(super) const REGISTRATION: Registration = Registration {
     schema: || schemars::schema_for!(SiloSettings).to_value(),
     make: |text| {
         let settings: SiloSettings = settings(NAME, text)?;
-        for (field, value) in [("burst", settings.burst), ("buffer", settings.buffer)] {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(setting_error(
-                    NAME,
-                    field,
-                    &format!("{}: must be finite and above 0", shown(value)),
-                ));
-            }
+        check_burst(NAME, settings.burst)?;
+        if !(settings.buffer.is_finite() && settings.buffer > 0.0) {
+            let message = format!("{}: must be finite and above 0", shown(settings.buffer));
+            return Err(setting_error(NAME, "buffer", &message));
         }
         Ok(Box::new(Silo { settings }))
     },
@@ -69,7 +65,16 @@ pub(super) const REGISTRATION: Registration = Registration {
 
 /// Bounds of paced packets: links serve frames, and a workload's packets are no larger than its bucket.
 pub(super) fn paced(frame: f64) -> BoundSettings {
-    BoundSettings { unit: Unit::Frames, frame, ..BoundSettings::default() }
+    BoundSettings { unit: Unit::Frames, frame, paced: true, ..BoundSettings::default() }
+}
+
+/// That a bucket holds a packet.
+pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
+    if burst.is_finite() && burst >= LEAST_FRAME {
+        return Ok(());
+    }
+    let message = format!("{}: must be finite and at least {LEAST_FRAME}, in bytes", shown(burst));
+    Err(setting_error(policy, "burst", &message))
 }
 
 /// The first stage of a workload that is not a network's, if it has one.

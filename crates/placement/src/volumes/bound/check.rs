@@ -61,12 +61,14 @@ pub enum SystemError {
         expected: &'static str,
     },
     /// An invalid setting.
-    #[error("settings of bounds: {setting} {}: must be finite and positive", shown(*.value))]
+    #[error("settings of bounds: {setting} {}: must be {expected}", shown(*.value))]
     Setting {
         /// Which.
         setting: &'static str,
         /// What was given.
         value: f64,
+        /// What may be given.
+        expected: &'static str,
     },
 }
 

@@ -27,6 +27,7 @@ mod stochastic;
 
 pub use check::SystemError;
 pub use error::{SloBelowUnloaded, Unbounded};
+pub(super) use settings::LEAST_FRAME;
 pub use settings::{BoundSettings, Unit};
 
 use schemars::JsonSchema;

@@ -35,6 +35,7 @@ pub(super) struct Parts<'s> {
     pub unit: Unit,
     outstanding: u32,
     frame: f64,
+    paced: bool,
     /// The first part of each promise, and the number of parts.
     firsts: Vec<usize>,
 }
@@ -70,6 +71,7 @@ impl<'s> Parts<'s> {
             unit: settings.unit,
             outstanding: settings.outstanding,
             frame: settings.frame,
+            paced: settings.paced,
             firsts,
         }
     }
@@ -79,10 +81,14 @@ impl<'s> Parts<'s> {
         self.firsts[promise]..self.firsts[promise + 1]
     }
 
-    /// What enters the first queue of a part: what its limits let pass. What is served whole is let pass whole, once the bucket is
-    /// empty if it is larger than that, so no bucket counts as smaller.
+    /// What enters the first queue of a part: what its limits let pass. Requests are let pass whole, also where links serve frames,
+    /// and one that is larger than the bucket once that is full; so no bucket counts as smaller than the largest.
     pub fn limits(&self, part: usize) -> ArrivalCurve {
-        let (enforced, packet) = (self.parts[part].enforced, self.packet(part));
+        let Part { enforced, demand, .. } = self.parts[part];
+        let packet = match self.unit {
+            Unit::Frames if !self.paced => demand.largest,
+            _ => self.packet(part),
+        };
         if enforced.burst() >= packet {
             return enforced.clone();
         }

@@ -7,6 +7,8 @@ use super::SystemError;
 
 /// The bytes that a link serves whole: an Ethernet frame of 1500 bytes with its header, its checksum, preamble and gap.
 const FRAME: f64 = 1538.0;
+/// The least that is a frame: that of Ethernet.
+pub(in crate::volumes) const LEAST_FRAME: f64 = 64.0;
 
 /// What is served whole once it is in service, whatever comes meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +28,12 @@ pub enum Unit {
 pub struct BoundSettings {
     /// What is served whole; counts for deterministic bounds. Default `requests`.
     pub unit: Unit,
-    /// Bytes of a frame, where frames are served whole. Default 1538: Ethernet with 1500 bytes of payload.
+    /// Bytes of a frame, where frames are served whole; at least 64. Default 1538: Ethernet with 1500 bytes of payload.
     pub frame: f64,
+    /// Whether limits let single frames pass, as hosts do that pace what they send; else they let whole requests pass, also where links
+    /// serve frames. Not for files: limits of a file let whole requests pass.
+    #[serde(skip)]
+    pub paced: bool,
     /// Whether requests of one priority are known to be served in order of arrival. Where not, `priority-meister` takes
     /// equal priorities in any order, as published, and `plp` has no bound; the curves of `dnc` know it. Default true.
     pub fifo: bool,
@@ -50,6 +56,7 @@ impl Default for BoundSettings {
         BoundSettings {
             unit: Unit::Requests,
             frame: FRAME,
+            paced: false,
             fifo: true,
             buckets: 32,
             by_request: true,
@@ -70,11 +77,13 @@ impl BoundSettings {
     /// # Errors
     /// An invalid number.
     pub fn check(&self) -> Result<(), SystemError> {
-        let fault = |setting, value| Err(SystemError::Setting { setting, value });
+        let fault = |setting, value, expected| Err(SystemError::Setting { setting, value, expected });
         match self {
-            Self { frame, .. } if !(frame.is_finite() && *frame >= 0.0) => fault("frame", *frame),
-            Self { buckets: 0, .. } => fault("buckets", 0.0),
-            Self { outstanding: 0, .. } => fault("outstanding", 0.0),
+            Self { frame, .. } if !(frame.is_finite() && *frame >= LEAST_FRAME) => {
+                fault("frame", *frame, "finite and at least 64, in bytes")
+            }
+            Self { buckets: 0, .. } => fault("buckets", 0.0, "at least 1"),
+            Self { outstanding: 0, .. } => fault("outstanding", 0.0, "at least 1"),
             _ => Ok(()),
         }
     }
