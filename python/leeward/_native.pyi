@@ -434,8 +434,12 @@ def pack_slo(
     threads: int = 1,
     again: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    text: str | None = None,
 ) -> dict[str, Any]:
     """Servers, priorities and limits for a file's workloads. See `leeward.slo.pack`."""
+
+def file_text(file: str) -> str:
+    """The text of a file of workloads. See `leeward.slo.content`."""
 
 def check_device(name: str, text: str) -> None:
     """Checks the text of a device file; errors call it `name`.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pyarrow
 import yaml
 
-from leeward._native import Cluster, SloWorkloads, check_slo, pack_slo
+from leeward._native import Cluster, SloWorkloads, check_slo, file_text, pack_slo
 from leeward.data import found
 from leeward.errors import MOST_SEED, InputError, whole_number
 
@@ -26,9 +26,20 @@ LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
 """Ways to choose rate limits."""
 
 ORDERS = ("priority", "fifo", "shares", "cake", "deadline")
-"""Orders in which devices of a replay serve."""
+"""Orders in which devices of a replay serve; `fifo` counts for its links too, which else keep priorities."""
 
-__all__ = ["LIMITS", "METHODS", "ORDERS", "Workloads", "check", "filled", "load", "pack", "written"]
+__all__ = [
+    "LIMITS",
+    "METHODS",
+    "ORDERS",
+    "Workloads",
+    "check",
+    "filled",
+    "load",
+    "pack",
+    "text_of",
+    "written",
+]
 
 
 class Workloads:
@@ -86,9 +97,9 @@ class Workloads:
 
         Returns:
             As `bound` does for all that run in the end; and `arrivals` and `residents` (but for those that
-            changed), each with whether it is `admitted`, why it was `refused`, whether it `runs`, which
-            others it would have `disturbed`, and whether it was there before and `changed`: if such a one is
-            refused, its volume should move.
+            changed), each with whether it is `admitted` (runs with what it asked for), why it was `refused`,
+            whether it `runs`, which others it would have `disturbed`, and whether it was there before and
+            `changed`: if such a one is refused, its volume should move.
 
         Raises:
             InputError: The file or an argument is not right.
@@ -138,7 +149,7 @@ def check(
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         method: The bound that is promised, one of `METHODS`.
         over: What happens to requests over a limit: `held`, or `demoted` to after all others.
-        order: Who is served next at devices, one of `ORDERS`.
+        order: Who is served next at devices, one of `ORDERS`; `fifo` counts for links too.
         outstanding: Requests that a device is handed at once, in bounds and replay; by default as the file's
             `bounds` say.
         tails: Whether each request takes a time without queueing that is drawn from its device's profile,
@@ -183,6 +194,7 @@ def pack(
     again: bool = False,
     progress: Callable[[int, int], None] | None = None,
     data: str | PathLike[str] | None = None,
+    text: str | None = None,
 ) -> dict[str, Any]:
     """Chooses server, priority and limits of every workload, so that few servers keep every SLO.
 
@@ -197,6 +209,8 @@ def pack(
         again: Whether servers, priorities and limits in the file are chosen anew.
         progress: Told the round and how many workloads it has looked at.
         data: The folder that `data:...` is looked up in; by default as for scenarios.
+        text: What stands in the file, if that was read already (`text_of`), as one that is a pipe can be only
+            once.
 
     Returns:
         What `leeward slo pack -o json` prints.
@@ -216,11 +230,23 @@ def pack(
         threads=threads,
         again=again,
         progress=progress,
+        text=text,
     )
     return result
 
 
-def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[str, Any]:
+def text_of(file: str | PathLike[str]) -> str:
+    """What stands in a file, for `pack` and then for `filled`.
+
+    Raises:
+        InputError: It cannot be read, or is no text.
+    """
+    return file_text(fspath(file))
+
+
+def filled(
+    record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None
+) -> dict[str, Any]:
     """The file of workloads that was packed, with server, priority and limits of each that is placed.
 
     What stands in the file stays the text that it is there: a volume called `yes` or `010` keeps its name.
@@ -229,11 +255,12 @@ def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[st
     Args:
         record: What `pack` returned.
         folder: Where the result will be written: names of other files are given from there.
+        text: What stands in the file that was packed; by default it is read again.
 
     Raises:
         InputError: The file is no longer the one that was packed.
     """
-    content = _texts(record["file"])
+    content = _texts(record["file"], text)
     base = path.dirname(record["file"])
 
     def moved(name: str) -> str:
@@ -255,9 +282,9 @@ def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[st
             for field, value in workload.items()
         }
         given["server"] = one["server"]
-        given["stages"] = [stage["stage"] for stage in one["stages"]]
+        # Stages stay as they are: where the server is the client some cross nothing, and elsewhere they do.
         given["priority"] = {stage["stage"]: str(stage["priority"]) for stage in one["stages"]}
-        given["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"]}
+        given["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"] if stage["limits"]}
         workloads.append(given)
     if placed:
         raise _changed(record["file"], f"workload `{next(iter(placed))}` was packed and is not in it")
@@ -265,14 +292,14 @@ def filled(record: dict[str, Any], folder: str | PathLike[str] = ".") -> dict[st
     return content
 
 
-def written(record: dict[str, Any], folder: str | PathLike[str] = ".") -> str:
+def written(record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None) -> str:
     """What `filled` gives, as the YAML text of a file.
 
     Raises:
         InputError: The file is no longer the one that was packed.
     """
-    text: str = yaml.dump(filled(record, folder), Dumper=_Writer, sort_keys=False, allow_unicode=True)
-    return text
+    made: str = yaml.dump(filled(record, folder, text), Dumper=_Writer, sort_keys=False, allow_unicode=True)
+    return made
 
 
 _UNQUOTED = {"int": r"0|[1-9][0-9]*", "float": r"(0|[1-9][0-9]*)\.[0-9]+", "bool": "true|false"}
@@ -308,14 +335,16 @@ def _plain(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Writer.add_representer(str, _plain)
 
 
-def _texts(file: str) -> dict[str, Any]:
-    """The content of a file of workloads, in which numbers and truths are the texts that they are there.
+def _texts(file: str, text: str | None) -> dict[str, Any]:
+    """The content of a file of workloads or its text; numbers and truths are the texts that they are there.
 
     It has been read by `pack`, so that it is neither too deep nor repeats itself without end.
     """
     try:
-        with open(file, encoding="utf-8-sig") as opened:
-            text = opened.read()
+        if text is None:
+            with open(file, encoding="utf-8") as opened:
+                text = opened.read()
+        text = text.removeprefix("\ufeff")
         try:
             content = json.loads(text, parse_int=str, parse_float=str)
         except ValueError:

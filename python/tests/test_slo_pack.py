@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -202,8 +203,96 @@ def test_servers_in_the_file_are_an_error_unless_they_are_chosen_again(tmp_path:
     assert pack(given, SERVERS, again=True)["workloads"][0]["server"] == "serversh0:ssd"
 
 
+def test_who_packs_what_is_packed_is_told_how_to_choose_anew(run: Run, tmp_path: Path) -> None:
+    given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
+    shown = run("slo", "pack", given, "--cluster", SERVERS)
+    assert shown.returncode == 2
+    assert shown.stderr.endswith("hint: --again chooses servers, priorities and limits anew\n")
+    assert shown.stderr.count("hint:") == 1
+
+
+RACK = """
+racks: 1
+hosts_per_rack: 8
+priorities: 8
+nic: 1Gbps
+rack_link: 8Gbps
+devices: [{name: ssd, read: 450MB/s, write: 330MB/s}]
+"""
+
+
+def own(name: str, client: str, more: str = "") -> str:
+    """A mail volume of a client that is a server too."""
+    return mail(name, "200ms", more).replace("clientsh0", client)
+
+
+def test_clients_that_are_servers_are_packed_and_their_promises_hold_in_the_replay(tmp_path: Path) -> None:
+    cluster = tmp_path / "rack.yaml"
+    cluster.write_text(RACK)
+    given = file(tmp_path, own("near", "r0h0") + own("far", "r0h1"), "fit: {interval: 20ms}")
+    record = pack(given, cluster)
+    near, far = record["workloads"]
+    assert (near["server"], far["server"]) == ("r0h0:ssd", "r0h0:ssd")
+    assert [(stage["queues"] == [], stage["bound_s"] == 0) for stage in near["stages"]] == [
+        (True, True),
+        (False, False),
+        (True, True),
+    ]
+    packed = tmp_path / "packed.yaml"
+    packed.write_text(written(record, tmp_path))
+    held, _ = check(packed, cluster, method="dnc")
+    for one, said in zip(held["workloads"], record["workloads"], strict=True):
+        assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
+        assert one["bound_s"] == pytest.approx(said["bound_s"], rel=1e-3)
+    assert any("near: `r0h0` is its client and its server" in note for note in held["notes"])
+    # Packed elsewhere it has all of its stages again.
+    moved = yaml.safe_load(packed.read_text())
+    moved["workloads"][0]["client"] = "r0h5"
+    packed.write_text(yaml.safe_dump(moved))
+    again = pack(packed, cluster, again=True)["workloads"][0]
+    assert all(stage["queues"] and stage["bound_s"] > 0 for stage in again["stages"])
+
+
+def test_what_uses_networks_alone_takes_no_time_on_its_client(run: Run, tmp_path: Path) -> None:
+    cluster, given, packed = (tmp_path / name for name in ("rack.yaml", "self.yaml", "packed.yaml"))
+    cluster.write_text(RACK)
+    bucket = "[{rate: 1MB/s, burst: 10kB}]"
+    given.write_text(
+        "stages: [network-in, network-out]\nworkloads:\n  - name: a\n    client: r0h0\n"
+        "    slo: {percentile: 99, latency: 100ms}\n"
+        f"    curves: {{network-in: {bucket}, network-out: {bucket}}}\n"
+    )
+    shown = run("slo", "pack", str(given), "--cluster", str(cluster), "--write", str(packed), "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    (one,) = json.loads(shown.stdout)["workloads"]
+    assert (one["server"], one["bound_s"], one["met"]) == ("r0h0:ssd", 0, True)
+    for command in (("bound",), ("check", "--replay")):
+        shown = run("slo", command[0], str(packed), "--cluster", str(cluster), *command[1:])
+        assert shown.returncode == 0, shown.stderr
+        assert "it crosses no link" in shown.stderr
+
+
+def test_a_file_that_can_be_read_only_once_is_packed_written_and_replayed(tmp_path: Path) -> None:
+    leeward = Path(sys.executable).with_name("leeward")
+    packed = tmp_path / "packed.yaml"
+    text = (
+        Path(VOLUMES)
+        .read_text()
+        .replace(": mail", f": {EXAMPLES}/mail")
+        .replace(": ssd", f": {EXAMPLES}/ssd")
+    )
+    (tmp_path / "v.yaml").write_text(text)
+    line = (
+        f"{leeward} slo pack <(cat {tmp_path}/v.yaml) --cluster {SERVERS} --limits several --write {packed}"
+    )
+    line += f" && {leeward} slo check <(cat {packed}) --cluster {SERVERS} --replay --method dnc"
+    shown = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert f"wrote {packed}" in shown.stderr
+
+
 def test_a_margin_is_not_below_that_of_the_file() -> None:
-    with pytest.raises(InputError, match="expected at least the margin"):
+    with pytest.raises(InputError, match=r"^margin: 5 %: expected at least the margin of .*, 10 %, which"):
         pack(VOLUMES, SERVERS, margin=0.05)
     assert pack(VOLUMES, SERVERS, limits="average", margin=0.5)["margin"] == 0.5
 

@@ -60,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use crate::slo_check::check_slo;
     #[pymodule_export]
-    use crate::slo_pack::pack_slo;
+    use crate::slo_pack::{file_text, pack_slo};
     #[pymodule_export]
     use crate::study::{Study, study_draws, study_links, study_visits};
     #[pymodule_export]

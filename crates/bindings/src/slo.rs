@@ -201,6 +201,8 @@ impl SloWorkloads {
                 "promised_rate": promised[at],
             })
         };
+        let mut notes = self.inner.notes.clone();
+        notes.extend(self.inner.without_links(&self.cluster));
         json!({
             "file": self.inner.path,
             "name": self.inner.name,
@@ -213,7 +215,7 @@ impl SloWorkloads {
             "method": method,
             "priorities": order,
             "merged_ranks": merged,
-            "notes": self.inner.notes,
+            "notes": notes,
             "queues": system.queues.iter().enumerate().map(queue).collect::<Vec<Value>>(),
         })
     }

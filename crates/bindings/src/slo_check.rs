@@ -48,8 +48,9 @@ pub fn check_slo(
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
         let placed = workloads.system(&cluster)?;
-        let sent = Sent::read(&workloads, &cluster, &files, &open)?;
+        let sent = Sent::read(&workloads, &open)?;
         let mut notes = workloads.notes.clone();
+        notes.extend(workloads.without_links(&cluster));
         let tails = tails_seed.map(|seed| drawn(&workloads, &sent, seed, &mut notes)).transpose()?;
         let Sent { arrivals, outstanding: given, .. } = sent;
         let bounds =

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use leeward_fabric::input::{InputError, read_text, read_yaml, shown};
+use leeward_fabric::input::{InputError, read_text};
 use leeward_fabric::{Discipline, HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
-use leeward_placement::volumes::file::{Congestion, Workloads, WorkloadsFile};
+use leeward_placement::volumes::file::{Congestion, Workloads};
 use leeward_placement::volumes::pack::{
     PackSettings, Packing, Promised, Request, Requests, Site, transaction,
 };
-use leeward_placement::volumes::{Promise, Slo, System, Workload};
+use leeward_placement::volumes::{Promise, Slo, System, Workload, percent};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ const ROUNDS: usize = 6;
 /// Places the workloads of a file. `progress(round, done)` is told after each.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
-    margin = None, threads = 1, again = false, progress = None))]
+    margin = None, threads = 1, again = false, progress = None, text = None))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn pack_slo(
     py: Python<'_>,
@@ -45,13 +45,15 @@ pub fn pack_slo(
     threads: usize,
     again: bool,
     progress: Option<Py<PyAny>>,
+    text: Option<String>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = cluster.get().inner.clone();
     let base = PackSettings { limits: limits.to_owned(), fast, threads, ..PackSettings::default() };
     let record = py.detach(|| -> PyResult<Value> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
-        let workloads = Workloads::read(&file, &cluster, &files, &open).map_err(Refused)?;
+        let text = text.map_or_else(|| read_text(&file), Ok).map_err(Refused)?;
+        let workloads = Workloads::from_text(&file, &text, &cluster, &files, &open, None).map_err(Refused)?;
         let run = Run::new(&workloads, &cluster, base, settings, margin, again).map_err(Refused)?;
         let mut reserves = vec![0.0; run.classes.len()];
         let mut round = 0;
@@ -70,6 +72,12 @@ pub fn pack_slo(
         }
     })?;
     as_python(py, &record)
+}
+
+/// The text of a file, as `pack_slo` reads it: for one that cannot be read twice.
+#[pyfunction]
+pub fn file_text(file: &str) -> Result<String, Refused> {
+    Ok(read_text(file)?)
 }
 
 struct Run<'a> {
@@ -104,12 +112,11 @@ impl<'a> Run<'a> {
         again: bool,
     ) -> Result<Run<'a>, InputError> {
         let path = &workloads.path;
-        let form: WorkloadsFile = read_yaml(path, &read_text(path)?)?;
-        if !form.devices.is_empty() {
+        if workloads.devices_differ {
             let message = "packing takes every server to have the same device: give `device` instead";
             return Err(InputError::new(path, message).in_field("devices"));
         }
-        for (number, (entry, item)) in workloads.entries.iter().zip(&form.workloads).enumerate() {
+        for entry in &workloads.entries {
             let given = [
                 ("server", entry.server.is_some()),
                 ("priority", entry.priorities.is_some()),
@@ -117,9 +124,7 @@ impl<'a> Run<'a> {
             ];
             if let Some((field, _)) = given.into_iter().find(|(_, given)| *given && !again) {
                 let message = "expected none: packing chooses it, and it chooses for all workloads or, told to pack again, anew";
-                return Err(InputError::new(path, message)
-                    .in_field(format!("workloads[{number}].{field}"))
-                    .at(item));
+                return Err(workloads.wrong(entry, field, message));
             }
         }
         if workloads.congestion != Congestion::Everywhere {
@@ -131,8 +136,8 @@ impl<'a> Run<'a> {
         if !(margin.is_finite() && more >= 0.0) {
             let message = format!(
                 "{}: expected at least the margin of {path}, {}, which its curves have",
-                shown(margin),
-                shown(workloads.margin)
+                percent(margin),
+                percent(workloads.margin)
             );
             return Err(InputError::new("margin", message));
         }
@@ -190,33 +195,23 @@ impl<'a> Run<'a> {
             }
             tell(done + 1)?;
         }
-        let system = self.promised(&packing.system());
+        let system = self.promised(packing.system());
         let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| wrong(&error))?;
         let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
         Ok(Packed { packing, bounds, system, ledger })
     }
 
     /// What is placed, as it is promised: the workloads with their SLOs, without stages that cross nothing.
-    fn promised(&self, system: &System) -> System {
-        let promises = system.promises.iter().map(|promise| {
-            let mut workload = Workload::clone(&promise.workload);
+    fn promised(&self, system: System) -> System {
+        let promises = system.promises.into_iter().map(|mut promise| {
+            let workload = Arc::make_mut(&mut promise.workload);
             workload.slo = self.slo(&workload.name);
-            let crosses: Vec<bool> = promise.route.iter().map(|path| !path.is_empty()).collect();
-            fn kept<T: Clone>(all: &[T], crosses: &[bool]) -> Vec<T> {
-                all.iter().zip(crosses).filter(|(_, crosses)| **crosses).map(|(one, _)| one.clone()).collect()
-            }
-            workload.demands = kept(&workload.demands, &crosses);
-            Promise {
-                workload: Arc::new(workload),
-                route: kept(&promise.route, &crosses),
-                priorities: kept(&promise.priorities, &crosses),
-                limits: kept(&promise.limits, &crosses),
-            }
+            promise.crossing()
         });
+        let mut promises: Vec<Promise> = promises.collect();
         // Queues that nobody crosses may carry nothing.
         let mut numbers = vec![usize::MAX; system.queues.len()];
         let mut queues = Vec::new();
-        let mut promises: Vec<Promise> = promises.collect();
         for queue in promises.iter_mut().flat_map(|promise| promise.route.iter_mut().flatten()) {
             if numbers[*queue] == usize::MAX {
                 numbers[*queue] = queues.len();
@@ -259,23 +254,29 @@ impl<'a> Run<'a> {
         let Packed { packing, bounds, system, ledger } = packed;
         let report = packing.report();
         let fabric = &self.cluster.fabric;
-        let placed = report.placed.iter().zip(&system.promises).zip(bounds).map(|((placed, promise), bound)| {
-            let (workload, slo) = (&promise.workload, promise.workload.slo);
+        // With the stages that cross nothing: a file that is packed keeps its stages.
+        let whole = packing.system();
+        let placed = report.placed.iter().zip(&whole.promises).zip(bounds).map(|((placed, promise), bound)| {
+            let slo = self.slo(&placed.workload);
             let found = bound.as_ref().ok();
-            let stages = workload.demands.iter().enumerate().map(|(at, demand)| {
+            let mut seconds = found.into_iter().flat_map(|bound| bound.stages.iter().copied());
+            let stages = promise.workload.demands.iter().enumerate().map(|(at, demand)| {
+                let crosses = !promise.route[at].is_empty();
+                let limits = if crosses { promise.limits[at].buckets() } else { &[] };
                 let bucket = |bucket: &leeward_calculus::TokenBucket| json!({"rate": bucket.rate(), "burst": bucket.burst()});
                 json!({
                     "stage": demand.stage.name(),
                     "unit": if demand.stage == Stage::Storage { "s" } else { "bytes" },
-                    "queues": promise.route[at].iter().map(|&queue| &system.queues[queue].name).collect::<Vec<_>>(),
+                    "queues": promise.route[at].iter().map(|&queue| &whole.queues[queue].name).collect::<Vec<_>>(),
                     "priority": promise.priorities[at],
-                    "limits": promise.limits[at].buckets().iter().map(bucket).collect::<Vec<Value>>(),
+                    "limits": limits.iter().map(bucket).collect::<Vec<Value>>(),
                     "mean_rate": demand.arrivals.rate(),
                     "largest": demand.largest,
                     "unloaded_s": demand.unloaded,
-                    "bound_s": found.map(|bound| bound.stages[at]),
+                    "bound_s": if crosses { seconds.next() } else { found.map(|_| 0.0) },
                 })
             });
+            let stages: Vec<Value> = stages.collect();
             let host = fabric.host(&placed.server);
             let device = host.and_then(|host| fabric.device(host, u16::try_from(placed.device).ok()?));
             json!({
@@ -287,7 +288,7 @@ impl<'a> Run<'a> {
                 "bound_s": found.map(|bound| bound.seconds),
                 "met": slo.is_some_and(|slo| found.is_some_and(|bound| bound.seconds <= slo.latency)),
                 "why": bound.as_ref().err().map(ToString::to_string),
-                "stages": stages.collect::<Vec<Value>>(),
+                "stages": stages,
             })
         });
         let mut scratch = Scratch::default();

@@ -81,12 +81,8 @@ impl Trace {
                 _ => return Err(refuse("expected a disk as the device".into())),
             }
         }
-        let network = NetworkWork::new(
-            overhead.unwrap_or(NetworkWork::OVERHEAD),
-            payload.unwrap_or(NetworkWork::PAYLOAD),
-            other.unwrap_or(NetworkWork::OTHER),
-        );
-        let network = network.map_err(|error| InputError::new("network", error))?;
+        let network = NetworkWork::given(overhead, payload, other)
+            .map_err(|error| InputError::new("network", error))?;
         let files = Files { base: PathBuf::new(), data };
         Ok(Trace { file, files, settings, network, device })
     }

@@ -5,6 +5,7 @@ mod loads;
 use std::sync::Arc;
 
 use leeward_calculus::Packets;
+use leeward_fabric::Cluster;
 use leeward_placement::volumes::Workload;
 use leeward_placement::volumes::limits::bounds;
 use leeward_placement::volumes::pack::{
@@ -37,8 +38,39 @@ fn events(workloads: Vec<Arc<Workload>>, leaves: &[(bool, usize)], clients: bool
     events
 }
 
+/// A rack of three hosts, each a client with a device.
+fn rack() -> Site {
+    let text = "racks: 1\nhosts_per_rack: 3\npriorities: 8\nnic: 800Mbps\nrack_link: 8Gbps\n\
+                devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
+    let cluster = Cluster::from_text("c.yaml", text).expect("a right cluster");
+    let hosts: Vec<_> =
+        ["r0h0", "r0h1", "r0h2"].map(|name| cluster.fabric.host(name).expect("a host")).into();
+    Site::of_fabric(cluster.fabric.clone(), &cluster.capacities, &hosts).expect("a right site")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_slo_is_kept_where_clients_are_servers_too_and_some_stages_cross_nothing(
+        workloads in loads::workloads(1..10),
+        way in prop::sample::select(vec!["compactor", "knee", "average"]),
+        whole in any::<bool>(),
+    ) {
+        let (requests, packets) =
+            if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
+        let settings = PackSettings { requests, limits: way.to_owned(), ..PackSettings::default() };
+        let mut packing = Packing::new(rack(), settings, "").expect("right settings");
+        packing.run(events(workloads, &[], true));
+        let system = packing.system();
+        for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
+            let (seconds, slo) = (bound.unwrap().seconds(), promise.workload.slo.unwrap().latency);
+            prop_assert!(seconds <= slo, "{}: {seconds} of {slo}", promise.workload.name);
+            let own = promise.route[0].is_empty();
+            prop_assert_eq!(own, promise.route[2].is_empty());
+            prop_assert!(!promise.route[1].is_empty());
+        }
+    }
 
     #[test]
     fn every_slo_is_kept_after_every_arrival_and_departure_by_every_way(

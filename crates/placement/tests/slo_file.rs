@@ -99,6 +99,64 @@ fn a_trace_is_work_at_links_and_device_on_the_path_and_back() {
 }
 
 #[test]
+fn a_client_that_is_its_server_crosses_no_link_and_has_its_storage_alone_bounded() {
+    let cluster = cluster(CLUSTER);
+    let priorities = "priority: 1, limits: {network-in: [{rate: 1MB/s, burst: 1MB}]}";
+    let own = read(&one(&format!("{}, {priorities}", GOOD.replace("r1h1", "r0h0")))).unwrap();
+    let placed = own.system(&cluster).unwrap();
+    let promise = &placed.system.promises[0];
+    let stages: Vec<Stage> = promise.workload.demands.iter().map(|demand| demand.stage).collect();
+    assert_eq!((stages, promise.route.len()), (vec![Stage::Storage], 1));
+    assert_eq!((promise.priorities.len(), promise.limits.len()), (1, 1));
+    let alone = read(&one(&format!("{GOOD}, stages: [storage]"))).unwrap().system(&cluster).unwrap();
+    let seconds = |system| bounds(system, Method::Dnc, own.bounds)[0].as_ref().unwrap().seconds;
+    assert_eq!(seconds(&placed.system), seconds(&alone.system));
+    assert_eq!(
+        own.without_links(&cluster),
+        ["a: `r0h0` is its client and its server: it crosses no link, and networks take no time"]
+    );
+    assert!(read(&one(GOOD)).unwrap().without_links(&cluster).is_empty());
+
+    // Without storage nothing is left that takes time.
+    let nothing = "stages: [network-in, network-out]";
+    let nothing = read(&one(&format!("{}, {nothing}", GOOD.replace("r1h1", "r0h0")))).unwrap();
+    let nothing = nothing.system(&cluster).unwrap();
+    for method in Method::ALL {
+        assert_eq!(
+            bounds(&nothing.system, method, own.bounds)[0].as_ref().unwrap().seconds,
+            0.0,
+            "{method:?}"
+        );
+    }
+}
+
+#[test]
+fn workloads_that_come_to_others_are_under_the_settings_of_those_or_are_refused() {
+    let cluster = cluster(CLUSTER);
+    let there =
+        read(&format!("congestion: hosts\nlevels: 3\nbounds: {{unit: fluid}}\n{}", one(GOOD))).unwrap();
+    let open = |name: &str| Text::from_bytes(name, trace());
+    let come = |head: &str| {
+        let text = format!("{head}{}", one(GOOD)).replace("name: a", "name: b");
+        Workloads::from_text("new.yaml", &text, &cluster, &files(), &open, Some(&there))
+    };
+    for head in ["", "congestion: hosts\nlevels: 3\nbounds: {unit: fluid}\n"] {
+        let with = come(head).unwrap();
+        assert_eq!((with.congestion, with.levels, with.bounds), (Congestion::Hosts, 3, there.bounds));
+        let mut system = there.system(&cluster).unwrap().system;
+        let arrivals = with.arrivals(&cluster, &mut system).unwrap();
+        assert_eq!(arrivals[0].route, system.promises[0].route);
+    }
+    for (head, field) in
+        [("congestion: everywhere\n", "congestion"), ("levels: 7\n", "levels"), ("bounds: {}\n", "bounds")]
+    {
+        let found = come(head).unwrap_err().to_string();
+        let expected = format!("new.yaml: {field}: other than in w.yaml, which counts for all: leave it out");
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn with_congestion_at_hosts_links_of_racks_are_no_queues_and_models_give_bounds() {
     let hosts = read(&format!("congestion: hosts\n{}", one(GOOD))).unwrap();
     assert_eq!(hosts.congestion, Congestion::Hosts);
@@ -201,6 +259,15 @@ fn what_the_curve_and_model_commands_print_is_what_a_file_may_name() {
 
     let bare = read("model: bare.json").unwrap_err().to_string();
     assert!(bare.contains("workloads[0].model: it has a model of network-out without a curve"), "{bare}");
+    let large = |bucket: &str, largest: &str| {
+        let text = format!(r#"{{"curves": [{{"stage": "storage", {largest} "buckets": [{bucket}]}}]}}"#);
+        std::fs::write(folder.join("c.json"), text).unwrap();
+        read("curves: c.json").unwrap_err().to_string()
+    };
+    let found = large(r#"{"rate": 0.1, "burst": 1.7e308}"#, "");
+    assert!(found.contains("curves[0].buckets: a burst of 1.7e308: expected at most 1e18"), "{found}");
+    let found = large(r#"{"rate": 0.1, "burst": 1.0}"#, r#""largest": 1e300,"#);
+    assert!(found.contains("a largest request of 1e300, but the burst of the curve is 1"), "{found}");
     std::fs::write(
         folder.join("m.json"),
         r#"[{"stage": "storage", "step_s": 0, "states": [], "transitions": []}]"#,
@@ -222,10 +289,6 @@ fn each_mistake_is_one_line_with_its_place() {
         (
             one(&GOOD.replace("r1h1", "r1h1:egress")),
             "workloads[0].server: `r1h1:egress`: the cluster has no such host or device",
-        ),
-        (
-            one(&GOOD.replace("r1h1", "r0h0")),
-            "workloads[0].server: `r0h0` is the client too, and its requests cross no link: leave network-in out",
         ),
         (
             one(GOOD).replace("client: r0h0", "client: x"),
@@ -320,6 +383,14 @@ fn each_mistake_is_one_line_with_its_place() {
         ),
         (one(&format!("{GOOD}, priority: {{storage: 1}}")), "workloads[0].priority.network-in: missing"),
         (one(&format!("{GOOD}, priority: -1")), "workloads[0].priority: -1: expected a whole number"),
+        (
+            one(&format!("{GOOD}, priority: 4294967295")),
+            "workloads[0].priority: 4294967295: expected a whole number from 0 to 4294967294; after that comes best effort",
+        ),
+        (
+            one(&format!("{GOOD}, stages: [storage], priority: {{storage: 4294967295}}")),
+            "workloads[0].priority: 4294967295: expected a whole number",
+        ),
         (one(&format!("{GOOD}, limits: {{storage: []}}")), "workloads[0].limits.storage: an empty list"),
         (
             one(&format!("{GOOD}, stages: [storage], limits: {{network-in: [{{rate: 1MB/s, burst: 1MB}}]}}")),
@@ -338,6 +409,29 @@ fn each_mistake_is_one_line_with_its_place() {
             "congestion: `racks`: expected one of hosts, everywhere",
         ),
         (format!("bounds: {{frame: -1}}\n{}", one(GOOD)), "bounds: settings of bounds: frame -1"),
+        (
+            format!("bounds: {{frame: 63}}\n{}", one(GOOD)),
+            "bounds: settings of bounds: frame 63: must be finite and at least 64, in bytes",
+        ),
+        (format!("bounds: {{paced: true}}\n{}", one(GOOD)), "bounds.paced: unknown field"),
+        (
+            format!(
+                "fit: {{states: 0}}\n{}",
+                one("server: r1h1, curves: {storage: [{rate: 1%, burst: 1ms}]}")
+            ),
+            "w.yaml: fit.states: 0: expected 1 to 16",
+        ),
+        (
+            format!(
+                "fit: {{interval: 0s}}\n{}",
+                one("server: r1h1, curves: {storage: [{rate: 1%, burst: 1ms}]}")
+            ),
+            "w.yaml: fit.interval: 0: expected positive and finite",
+        ),
+        (
+            format!("fit: {{interval: 1us}}\n{}", one(GOOD)),
+            "fit.interval: 0.000001: expected no less than the batch, 1 ms unless another is given",
+        ),
         (format!("fit: {{states: 99}}\n{}", one(GOOD)), "w.yaml: fit.states: 99: expected 1 to 16"),
         ("workloads: []".into(), "workloads: an empty list"),
         ("margin: 10%".into(), "workloads: missing"),

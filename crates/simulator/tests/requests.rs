@@ -307,7 +307,6 @@ fn what_cannot_be_is_refused_by_name() {
     let one = |servers, workload| Setup::new(servers, vec![workload]);
     let plain = || at_storage("w", Vec::new(), Over::Held);
     let slo = |percentile, latency| Enforced { slo: Some(Slo { percentile, latency }), ..plain() };
-    let lost = Enforced { stages: Default::default(), ..plain() };
     let link = Server { order: Order::Shares, ..Server::link("l", 1.0) };
     let slow = at_storage("w", vec![TokenBucket::new(0.0, 1.0).unwrap()], Over::Held);
     let arrivals = |rows: &[(u64, f64)]| rows.iter().map(|&(at, work)| read(at, work)).collect::<Vec<_>>();
@@ -319,7 +318,6 @@ fn what_cannot_be_is_refused_by_name() {
         (one(ssd(), slo(100.0, 1.0)), arrivals(&[])),
         (one(ssd(), slo(99.0, f64::NAN)), arrivals(&[])),
         (one(ssd(), Enforced { weight: 0.0, ..plain() }), arrivals(&[])),
-        (one(ssd(), lost), arrivals(&[])),
         (one(Vec::new(), plain()), arrivals(&[])),
         (one(ssd(), slow), arrivals(&[])),
         (Setup { packet: Some(0.5), ..one(ssd(), plain()) }, arrivals(&[])),
@@ -343,6 +341,24 @@ fn what_cannot_be_is_refused_by_name() {
     errors.push(run(&fine, vec![Source::closed(0, arrivals(&[(0, 1.0)]))]).unwrap_err().to_string());
     errors.push(run(&fine, vec![Source::closed(1, arrivals(&[(0, 0.0)]))]).unwrap_err().to_string());
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn who_skips_every_stage_is_done_when_it_sends_and_in_nobodys_way() {
+    let nowhere = Enforced { stages: Default::default(), ..at_storage("nowhere", Vec::new(), Over::Held) };
+    let served = at_storage("served", Vec::new(), Over::Held);
+    let mut setup = Setup::new(vec![Server::device("d", Device::ssd(1))], vec![nowhere, served]);
+    setup.rows = true;
+    let sends = |times: [u64; 3]| Source::open(times.map(|at| read(at, 5e-9)));
+    let report = run(&setup, vec![sends([0, 2, 30]), sends([0, 2, 20])]).unwrap();
+    let rows = report.rows.unwrap();
+    let latencies = |of: u32| -> Vec<(u64, u64)> {
+        let all = rows.workload.iter().zip(&rows.arrival).zip(&rows.latency);
+        all.filter(|((workload, _), _)| **workload == of).map(|((_, &at), &latency)| (at, latency)).collect()
+    };
+    assert_eq!(latencies(0), [(0, 0), (2, 0), (30, 0)]);
+    assert_eq!(latencies(1), [(0, 5), (2, 8), (20, 5)]);
+    assert_eq!((report.end, report.under_way), (Nanos(30), 18));
 }
 
 #[test]

@@ -45,6 +45,22 @@ impl NetworkWork {
         Ok(NetworkWork { overhead, payload, other })
     }
 
+    /// The same, as released where a number is left out.
+    ///
+    /// # Errors
+    /// As [`NetworkWork::new`].
+    pub fn given(
+        overhead: Option<f64>,
+        payload: Option<f64>,
+        other: Option<f64>,
+    ) -> Result<NetworkWork, WorkError> {
+        NetworkWork::new(
+            overhead.unwrap_or(NetworkWork::OVERHEAD),
+            payload.unwrap_or(NetworkWork::PAYLOAD),
+            other.unwrap_or(NetworkWork::OTHER),
+        )
+    }
+
     /// Bytes from the client to the server.
     pub fn bytes_in(&self, request: &Request) -> f64 {
         self.bytes(request, Kind::Write)

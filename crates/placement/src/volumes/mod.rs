@@ -14,4 +14,5 @@ mod words;
 mod workload;
 
 pub use system::{Promise, Queue, System};
+pub use words::{percent, time};
 pub use workload::{Demand, Slo, Workload};

@@ -32,6 +32,27 @@ pub struct Promise {
     pub limits: Vec<ArrivalCurve>,
 }
 
+impl Promise {
+    /// The same without stages that cross no queue, as those on the network where the client is the server: they take no time.
+    #[must_use]
+    pub fn crossing(mut self) -> Promise {
+        let crosses: Vec<bool> = self.route.iter().map(|path| !path.is_empty()).collect();
+        if crosses.contains(&false) {
+            keep(&mut Arc::make_mut(&mut self.workload).demands, &crosses);
+            keep(&mut self.priorities, &crosses);
+            keep(&mut self.limits, &crosses);
+            keep(&mut self.route, &crosses);
+        }
+        self
+    }
+}
+
+/// Keeps those that are marked.
+fn keep<T>(all: &mut Vec<T>, marked: &[bool]) {
+    let mut marked = marked.iter();
+    all.retain(|_| marked.next().is_none_or(|&marked| marked));
+}
+
 /// Queues, and the promises that share them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct System {

@@ -9,12 +9,12 @@ const DIGITS: usize = 4;
 const TIMES: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
 
 /// Seconds: `47.89 ms`.
-pub(crate) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     scaled(seconds, TIMES, DIGITS)
 }
 
 /// A share: `31.25 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0, DIGITS))
 }
 

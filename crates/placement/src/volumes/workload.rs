@@ -25,8 +25,8 @@ pub struct Demand {
     pub largest: f64,
     /// The workload as arrivals modulated by a Markov chain, where stochastic bounds are wanted.
     pub model: Option<Mmpp>,
-    /// Seconds that a request takes here at the SLO's percentile without any queueing, beyond its work: a device's profiled tail. Each
-    /// bound adds it.
+    /// Seconds that a request takes here at the SLO's percentile without any queueing: a device's profiled tail. Each bound adds it to
+    /// what queues take. A profile's times have the request's work in them, which is in the queues already: on the safe side.
     pub unloaded: f64,
 }
 

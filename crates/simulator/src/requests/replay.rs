@@ -7,7 +7,7 @@ use leeward_fabric::Nanos;
 use leeward_placement::volumes::bound::{
     Bound, BoundSettings, Bounds, Method, SystemError, Unbounded, Unit, bounds,
 };
-use leeward_placement::volumes::{Promise, System};
+use leeward_placement::volumes::{Promise, System, time};
 use leeward_traces::Stage;
 
 use super::arrival::{Arrival, Source};
@@ -156,7 +156,7 @@ pub enum Assumption {
 }
 
 fn said(bound: &Option<f64>) -> String {
-    bound.map_or_else(|| "none".to_owned(), |seconds| format!("{seconds} s"))
+    bound.map_or_else(|| "none".to_owned(), time)
 }
 
 impl Replay<'_> {

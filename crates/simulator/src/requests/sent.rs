@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_fabric::Cluster;
-use leeward_fabric::input::{Files, InputError, read_text, read_yaml};
-use leeward_placement::volumes::file::{Open, WorkloadFile, Workloads, WorkloadsFile};
+use leeward_fabric::input::InputError;
+use leeward_placement::volumes::file::{Open, Traced, Workloads};
 use leeward_traces::device::Device;
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::{NetworkWork, Stage, Work};
@@ -31,47 +30,30 @@ impl Sent {
     ///
     /// # Errors
     /// Names the file, and what is wrong with it.
-    pub fn read(
-        workloads: &Workloads,
-        cluster: &Cluster,
-        files: &Files,
-        open: &Open<'_>,
-    ) -> Result<Sent, InputError> {
-        let path = &workloads.path;
-        let file: WorkloadsFile = read_yaml(path, &read_text(path)?)?;
-        let network = NetworkWork::new(
-            file.network.overhead.unwrap_or(NetworkWork::OVERHEAD),
-            file.network.payload.unwrap_or(NetworkWork::PAYLOAD),
-            file.network.other.unwrap_or(NetworkWork::OTHER),
-        );
-        let network = network.map_err(|error| InputError::new(path, error).in_field("network"))?;
+    pub fn read(workloads: &Workloads, open: &Open<'_>) -> Result<Sent, InputError> {
         let mut devices: BTreeMap<String, Arc<Device>> = BTreeMap::new();
         let mut known: BTreeMap<Source, Arc<[Arrival]>> = BTreeMap::new();
         let mut arrivals = Vec::with_capacity(workloads.entries.len());
         let mut profiles = Vec::with_capacity(workloads.entries.len());
-        for (entry, item) in workloads.entries.iter().zip(&file.workloads) {
-            let of = &item.value;
-            let Some(trace) = &of.trace else {
+        for entry in &workloads.entries {
+            let Some(Traced { trace, volume, device }) = &entry.traced else {
                 arrivals.push(None);
                 profiles.push(None);
                 continue;
             };
-            let stored = entry.workload.demands.iter().any(|demand| demand.stage == Stage::Storage);
-            let device = profile(&file, of, cluster).filter(|_| stored);
-            if let Some(name) = device
-                && !devices.contains_key(name)
-            {
-                let device = Device::read(&files.path(name)?.to_string_lossy())?;
-                devices.insert(name.to_owned(), Arc::new(device));
+            let named = device.as_ref().map(|(name, _)| name.clone());
+            let device = device.as_ref().map(|(_, device)| device);
+            if let (Some(name), Some(device)) = (&named, device) {
+                devices.insert(name.clone(), device.clone());
             }
-            let key = (trace.clone(), of.volume.clone(), device.map(str::to_owned));
+            let key = (trace.clone(), volume.clone(), named);
             if !known.contains_key(&key) {
-                let device = device.and_then(|name| devices.get(name));
-                let read = read(trace, of.volume.as_deref(), network, device.map(Arc::as_ref), open)?;
+                let device = device.map(Arc::as_ref);
+                let read = read(trace, volume.as_deref(), workloads.network, device, open)?;
                 known.insert(key.clone(), read);
             }
             arrivals.push(known.get(&key).cloned());
-            profiles.push(device.and_then(|name| devices.get(name)).cloned());
+            profiles.push(device.cloned());
         }
         let given = |(name, device): (String, Arc<Device>)| {
             let given = [device.outstanding.reads, device.outstanding.writes];
@@ -80,22 +62,6 @@ impl Sent {
         };
         Ok(Sent { arrivals, profiles, outstanding: devices.into_iter().filter_map(given).collect() })
     }
-}
-
-/// The device file that counts for a workload: that of its server's device, of its server, or of all.
-fn profile<'f>(file: &'f WorkloadsFile, of: &WorkloadFile, cluster: &Cluster) -> Option<&'f str> {
-    let fabric = &cluster.fabric;
-    let server = of.server.as_deref();
-    let host = server.and_then(|name| {
-        fabric.host(name).or_else(|| fabric.resource(name).and_then(|resource| fabric.host_of(resource)))
-    });
-    // A host stands for its only device.
-    let only = host.filter(|&host| fabric.devices(host).len() == 1).and_then(|host| fabric.device(host, 0));
-    let only = only.map(|resource| fabric.resource_name(resource));
-    let host = host.map(|host| fabric.host_name(host).to_owned());
-    let names = [server.map(str::to_owned), only, host];
-    let named = names.iter().flatten().find_map(|name| file.devices.get(name));
-    named.or(file.device.as_ref()).map(String::as_str)
 }
 
 fn read(

@@ -150,7 +150,7 @@ pub struct Enforced {
 /// What is enforced for a workload at a stage.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StageLimits {
-    /// The servers passed, by index and in order; if there are none, requests skip the stage.
+    /// The servers passed, by index and in order; if there are none, requests skip the stage; one that skips all is done when it is sent.
     pub route: Vec<usize>,
     /// 0 is served first; equal ones in order of arrival. Counts for [`Order::Priority`].
     pub priority: u32,

@@ -15,6 +15,7 @@ from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.slo.options import amount, duration, rate, share
 from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective, print_notes
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
@@ -96,14 +97,16 @@ def pack(
     """
     from leeward.files import check_file, whole_file
     from leeward.slo import pack as packed
-    from leeward.slo import written
+    from leeward.slo import text_of, written
 
     if write is not None:
         check_file(write, "--write")
     asked = None if margin is None else share(margin, "--margin")
     network = read(cluster)
     flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
-    with advised("slo", file), given_by(**flags), _rounds(file) as tell:
+    # Once: it may be a pipe.
+    text = text_of(file)
+    with advised("slo", file), _told_again(), given_by(**flags), _rounds(text) as tell:
         record = packed(
             file,
             network,
@@ -114,17 +117,18 @@ def pack(
             threads=threads,
             again=again,
             progress=tell,
+            text=text,
         )
     if write is not None and record["workloads"]:
-        text = written(record, write.parent)
+        filled = written(record, write.parent, text)
         with whole_file(write) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(filled, encoding="utf-8")
     if output is PackFormat.json:
         print_json(record)
     elif output is PackFormat.table:
         _print(record)
     elif record["workloads"]:
-        print(written(record), end="")
+        print(written(record, text=text), end="")
     if record["workloads"] and write is not None:
         print(f"wrote {write}", file=sys.stderr)
     elif not record["workloads"] and (write is not None or output is PackFormat.yaml):
@@ -137,9 +141,20 @@ def pack(
 
 
 @contextmanager
-def _rounds(file: str) -> Iterator[Callable[[int, int], None]]:
+def _told_again() -> Iterator[None]:
+    """Adds to an error about what packing chooses how that is chosen anew."""
+    try:
+        yield
+    except InputError as error:
+        if "packing chooses it" in error.message:
+            error.add_note("--again chooses servers, priorities and limits anew")
+        raise
+
+
+@contextmanager
+def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
     """Shows the progress of each round by itself; gives what is told of a round and of workloads done."""
-    total = _count(file)
+    total = _count(text)
     advances: dict[int, Callable[[int], None]] = {}
     with ExitStack() as shown:
 
@@ -152,16 +167,15 @@ def _rounds(file: str) -> Iterator[Callable[[int, int], None]]:
         yield tell
 
 
-def _count(file: str) -> int:
+def _count(text: str) -> int:
     """How many workloads a file has; what is wrong with it is said where it is read."""
     import yaml
 
     try:
         # Tabs are space in JSON, and an error in YAML. Composed, what refers to the same thing shares it.
-        text = Path(file).read_text(encoding="utf-8").replace("\t", " ")
-        fields = yaml.compose(text, Loader=yaml.BaseLoader).value
+        fields = yaml.compose(text.replace("\t", " "), Loader=yaml.BaseLoader).value
         return max(len(value.value) for key, value in fields if key.value == "workloads")
-    except (OSError, AttributeError, TypeError, ValueError, RecursionError, yaml.YAMLError):
+    except (AttributeError, TypeError, ValueError, RecursionError, yaml.YAMLError):
         return 1
 
 

@@ -25,9 +25,7 @@ pub enum SystemError {
         workload: String,
     },
     /// Not one of each for every demand.
-    #[error(
-        "workload {workload}: {found} {what} for {demands} demands: must be one for each, and at least one"
-    )]
+    #[error("workload {workload}: {found} {what} for {demands} demands: must be one for each")]
     Count {
         /// Which workload.
         workload: String,
@@ -98,7 +96,7 @@ fn counts(promise: &Promise) -> Result<(), SystemError> {
         ("priorities", promise.priorities.len()),
         ("limits", promise.limits.len()),
     ];
-    match counts.into_iter().find(|&(_, found)| found != demands || demands == 0) {
+    match counts.into_iter().find(|&(_, found)| found != demands) {
         Some((what, found)) => {
             let workload = promise.workload.name.clone();
             Err(SystemError::Count { workload, what, found, demands })

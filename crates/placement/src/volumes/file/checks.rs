@@ -2,30 +2,52 @@
 
 use std::collections::BTreeSet;
 
-use leeward_fabric::input::{InputError, excerpt};
+use leeward_calculus::mmpp::FitError;
+use leeward_fabric::input::{InputError, excerpt, shown};
 use leeward_traces::NetworkWork;
 
-use super::form::WorkloadsFile;
+use super::form::{NetworkFile, WorkloadsFile};
 use super::traces::Settings;
 use super::{Entry, Workloads};
 
 /// What holds for all workloads of a file.
 pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, InputError> {
     let wrong = |field: &str, message: String| InputError::new(path, message).in_field(field);
-    let network = NetworkWork::new(
-        file.network.overhead.unwrap_or(NetworkWork::OVERHEAD),
-        file.network.payload.unwrap_or(NetworkWork::PAYLOAD),
-        file.network.other.unwrap_or(NetworkWork::OTHER),
-    );
-    let network = network.map_err(|error| wrong("network", error.to_string()))?;
+    let NetworkFile { overhead, payload, other } = file.network;
+    let network =
+        NetworkWork::given(overhead, payload, other).map_err(|error| wrong("network", error.to_string()))?;
     if file.buckets == 0 {
         return Err(wrong("buckets", "0: expected at least 1".into()));
     }
-    if file.levels == 0 {
+    if file.levels == Some(0) {
         return Err(wrong("levels", "0: expected at least 1".into()));
     }
-    file.bounds.check().map_err(|error| wrong("bounds", error.to_string()))?;
-    Ok(Settings { path: path.to_owned(), network, fit: file.fit.settings(), buckets: file.buckets })
+    if let Some(bounds) = file.bounds {
+        bounds.check().map_err(|error| wrong("bounds", error.to_string()))?;
+    }
+    let fit = file.fit.settings();
+    fit.check().map_err(|error| match error {
+        FitError::Setting { name, value, expected } => {
+            wrong(&format!("fit.{name}"), format!("{}: expected {expected}", shown(value)))
+        }
+        error => wrong("fit", error.to_string()),
+    })?;
+    Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets })
+}
+
+/// What counts for workloads that come to others too: what is there decides, and a file that says otherwise is refused.
+pub(super) fn shared<T: PartialEq>(
+    path: &str,
+    field: &str,
+    given: Option<T>,
+    others: Option<(&Workloads, T)>,
+) -> Result<Option<T>, InputError> {
+    let Some((others, there)) = others else { return Ok(given) };
+    if given.is_some_and(|given| given != there) {
+        let message = format!("other than in {}, which counts for all: leave it out", others.path);
+        return Err(InputError::new(path, message).in_field(field));
+    }
+    Ok(Some(there))
 }
 
 /// Names of workloads, and what they depend on.
@@ -69,15 +91,22 @@ pub(super) fn check_names(
     Ok(())
 }
 
-/// Priorities are given to all with an SLO or to none: they are not on one scale with those by SLO.
+/// Priorities are given to all with an SLO or to none: they are not on one scale with those by SLO. The last of all is best effort's.
 pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
+    let wrong = |entry: &Entry, message: &str| {
+        let (number, place) = &entry.place;
+        Err(InputError::new(path, message).in_field(format!("workloads[{number}].priority")).at(place))
+    };
+    let last = |entry: &&Entry| entry.priorities.iter().flatten().any(|&priority| priority == u32::MAX);
+    if let Some(entry) = entries.iter().find(last) {
+        let message =
+            "4294967295: expected a whole number from 0 to 4294967294; after that comes best effort";
+        return wrong(entry, message);
+    }
     if entries.iter().all(|entry| entry.priorities.is_none()) {
         return Ok(());
     }
     let without = entries.iter().find(|entry| entry.workload.slo.is_some() && entry.priorities.is_none());
-    without.map_or(Ok(()), |entry| {
-        let (number, place) = &entry.place;
-        let message = "missing; other workloads have one: give one to all that have an SLO, or to none";
-        Err(InputError::new(path, message).in_field(format!("workloads[{number}].priority")).at(place))
-    })
+    let message = "missing; other workloads have one: give one to all that have an SLO, or to none";
+    without.map_or(Ok(()), |entry| wrong(entry, message))
 }

@@ -59,7 +59,7 @@ impl Reader<'_> {
         let stages = draft.stages.clone().unwrap_or_else(|| Stage::ALL.to_vec());
         let mut demands = Vec::with_capacity(stages.len());
         for stage in stages {
-            let device = device.map(|number| (number, &self.devices[number]));
+            let device = device.map(|number| (number, self.devices[number].1.as_ref()));
             let of = trace.at(stage, device)?;
             let mut unloaded = 0.0;
             if let (Stage::Storage, Some((_, device))) = (stage, device) {

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::scalars::{CurvesFile, PriorityFile, Share};
 use crate::volumes::bound::BoundSettings;
-use crate::volumes::priorities::LEVELS;
 
 /// Weight that is added to requests unless the file says another, so that what a trace did not show is covered: with less, a few
 /// workloads miss their SLO in the held-out halves of SLO section 5.4.2.
@@ -47,15 +46,12 @@ pub struct WorkloadsFile {
     /// Buckets of each curve at most; fewer never lower it. Default 32.
     #[serde(default = "buckets")]
     pub buckets: usize,
-    /// Which links of a path are queues. Default everywhere.
-    #[serde(default)]
-    pub congestion: Congestion,
-    /// Priorities that networks tell apart, where they are by SLO. Default 7.
-    #[serde(default = "levels")]
-    pub levels: u32,
-    /// How bounds are made.
-    #[serde(default)]
-    pub bounds: BoundSettings,
+    /// Which links of a path are queues. Default everywhere; where these workloads come to others, as for those.
+    pub congestion: Option<Congestion>,
+    /// Priorities that networks tell apart, where they are by SLO. Default 7; where these workloads come to others, as for those.
+    pub levels: Option<u32>,
+    /// How bounds are made. Where these workloads come to others, as for those.
+    pub bounds: Option<BoundSettings>,
     /// How models are fitted to traces.
     #[serde(default)]
     pub fit: FitFile,
@@ -67,10 +63,6 @@ fn margin() -> Share {
 
 fn buckets() -> usize {
     BUCKETS
-}
-
-fn levels() -> u32 {
-    LEVELS
 }
 
 /// A workload: one stream of requests to one volume.

@@ -22,6 +22,8 @@ use std::sync::Arc;
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{Files, InputError, Spanned, Text, read_text};
 use leeward_fabric::{Cluster, HostId};
+use leeward_traces::device::Device;
+use leeward_traces::{NetworkWork, Stage};
 
 pub use admission::{Admitted, Came, Chosen};
 pub use form::{
@@ -59,6 +61,10 @@ pub struct Workloads {
     pub levels: u32,
     /// How bounds are made.
     pub bounds: BoundSettings,
+    /// Bytes that requests are on the network.
+    pub network: NetworkWork,
+    /// Whether servers have device files of their own.
+    pub devices_differ: bool,
     /// What a reader of results should know.
     pub notes: Vec<String>,
 }
@@ -76,8 +82,21 @@ pub struct Entry {
     pub priorities: Option<Vec<u32>>,
     /// What is enforced at each demand, if the file says.
     pub limits: Vec<Option<ArrivalCurve>>,
+    /// Where its requests are, if they are known.
+    pub traced: Option<Traced>,
     /// Where it is in the file.
     place: (usize, Spanned<()>),
+}
+
+/// Where the requests of a workload are, and what serves them.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// The trace, as it is named in the file.
+    pub trace: String,
+    /// The volume that it is of, in dialects that name volumes.
+    pub volume: Option<String>,
+    /// The device file that counts for it, as it is named in the file; None if it has no storage stage.
+    pub device: Option<(String, Arc<Device>)>,
 }
 
 /// The system that a file is.
@@ -146,16 +165,7 @@ impl Workloads {
         let mut promises = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             attainable(&entry.workload).map_err(|error| self.wrong(entry, "slo.latency", error))?;
-            let demands = &entry.workload.demands;
-            let limits = demands.iter().zip(&entry.limits);
-            promises.push(Promise {
-                workload: entry.workload.clone(),
-                route: self.route(entry, &mut routes)?,
-                priorities: entry.priorities.clone().unwrap_or_else(|| vec![u32::MAX; demands.len()]),
-                limits: limits
-                    .map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()))
-                    .collect(),
-            });
+            promises.push(self.promise(entry, &mut routes)?);
         }
         let mut system = System { queues: routes.into_queues(), promises };
         let given = self.entries.iter().any(|entry| entry.priorities.is_some());
@@ -183,18 +193,49 @@ impl Workloads {
             if entry.limits.iter().any(Option::is_some) {
                 return Err(self.wrong(entry, "limits", message));
             }
-            let route = self.route(entry, &mut routes)?;
+            let promise = self.promise(entry, &mut routes)?;
             let before = system.promises.iter().find(|before| before.workload.name == entry.workload.name);
-            if before.is_some_and(|before| !same_place(before, entry, &route)) {
+            if before.is_some_and(|before| !same_place(before, &promise)) {
                 let message =
                     "it is there with another client, server or stages: one that changed stays where it is";
                 return Err(self.wrong(entry, "server", message));
             }
-            Ok(Arrival { workload: entry.workload.clone(), route })
+            Ok(Arrival { workload: promise.workload, route: promise.route })
         };
         let arrivals = self.entries.iter().map(arrival).collect();
         system.queues = routes.into_queues();
         arrivals
+    }
+
+    /// Of each workload whose client is its server, that it crosses no link.
+    pub fn without_links(&self, cluster: &Cluster) -> Vec<String> {
+        let there = |entry: &&Entry| {
+            let networked = entry.workload.demands.iter().any(|demand| demand.stage != Stage::Storage);
+            networked && entry.server.is_some_and(|server| server.host == entry.client)
+        };
+        let said = |entry: &Entry| {
+            let (name, host) = (&entry.workload.name, cluster.fabric.host_name(entry.client));
+            format!(
+                "{name}: `{host}` is its client and its server: it crosses no link, and networks take no time"
+            )
+        };
+        self.entries.iter().filter(there).map(said).collect()
+    }
+
+    /// A workload where it is, with priorities and limits as in the file, or else the last and its own curves; without stages that cross
+    /// nothing.
+    fn promise(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Promise, InputError> {
+        let demands = &entry.workload.demands;
+        let limits = demands.iter().zip(&entry.limits);
+        let promise = Promise {
+            workload: entry.workload.clone(),
+            route: self.route(entry, routes)?,
+            priorities: entry.priorities.clone().unwrap_or_else(|| vec![u32::MAX; demands.len()]),
+            limits: limits
+                .map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()))
+                .collect(),
+        };
+        Ok(promise.crossing())
     }
 
     fn route(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Vec<Vec<usize>>, InputError> {
@@ -208,14 +249,16 @@ impl Workloads {
         stages.map(route).collect()
     }
 
-    fn wrong(&self, entry: &Entry, field: &str, message: impl std::fmt::Display) -> InputError {
+    /// What is wrong with a field of a workload, with its place in the file.
+    pub fn wrong(&self, entry: &Entry, field: &str, message: impl std::fmt::Display) -> InputError {
         let (number, place) = &entry.place;
         InputError::new(&self.path, message).in_field(format!("workloads[{number}].{field}")).at(place)
     }
 }
 
-/// Whether a promise is for the same stages and queues.
-fn same_place(promise: &Promise, entry: &Entry, route: &[Vec<usize>]) -> bool {
-    let before = promise.workload.demands.iter().map(|demand| demand.stage);
-    promise.route == route && before.eq(entry.workload.demands.iter().map(|demand| demand.stage))
+/// Whether two promises are for the same stages and queues.
+fn same_place(one: &Promise, other: &Promise) -> bool {
+    let [before, after] =
+        [one, other].map(|promise| promise.workload.demands.iter().map(|demand| demand.stage));
+    one.route == other.route && before.eq(after)
 }

@@ -4,9 +4,12 @@
 
 use leeward_calculus::mmpp::{Mmpp, ModelError, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
-use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml};
+use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml, shown};
 use leeward_traces::Stage;
 use serde::{Deserialize, Serialize};
+
+/// Work of a bucket at most, and a second: sums of curves stay far from the end of numbers. In bytes it is an exabyte.
+const MOST: f64 = 1e18;
 
 /// A model at a stage, with the curve of the same trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -263,7 +266,7 @@ pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
     }
     let unloaded = file.trace.unloaded_s.zip(file.percentile);
     if let Some((seconds, _)) = unloaded.filter(|(seconds, _)| !(seconds.is_finite() && *seconds >= 0.0)) {
-        let message = format!("{seconds}: expected seconds, not negative");
+        let message = format!("{}: expected seconds, not negative", shown(seconds));
         return Err(InputError::new(path, message).in_field("trace.unloaded_s"));
     }
     Ok(ToldCurves { stages: once(path, told)?, unloaded })
@@ -287,16 +290,18 @@ fn stage(name: &str) -> Result<Stage, String> {
 
 /// A curve, and the largest work of a request: not above the burst.
 fn curve(buckets: &[BucketRecord], largest: Option<f64>) -> Result<(ArrivalCurve, f64), String> {
+    let numbers = buckets.iter().flat_map(|bucket| [("rate", bucket.rate), ("burst", bucket.burst)]);
+    if let Some((name, value)) = numbers.into_iter().find(|(_, value)| *value > MOST) {
+        return Err(format!("a {name} of {}: expected at most {}", shown(value), shown(MOST)));
+    }
     let made: Result<Vec<TokenBucket>, _> =
         buckets.iter().map(|bucket| TokenBucket::new(bucket.rate, bucket.burst)).collect();
     let curve = ArrivalCurve::new(&made.map_err(|error| error.to_string())?);
     let curve = curve.ok_or("an empty list; expected at least one bucket")?;
     let largest = largest.unwrap_or(curve.burst());
     if !(0.0..=curve.burst()).contains(&largest) {
-        return Err(format!(
-            "a largest request of {largest}, but the burst of the curve is {}",
-            curve.burst()
-        ));
+        let (largest, burst) = (shown(largest), shown(curve.burst()));
+        return Err(format!("a largest request of {largest}, but the burst of the curve is {burst}"));
     }
     Ok((curve, largest))
 }

@@ -9,14 +9,15 @@ use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
-use super::checks::{check_names, check_priorities, settings};
+use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
 use super::model::{self, Told};
 use super::routes::Server;
 use super::scalars::{CurvesFile, PriorityFile};
 use super::traces::Trace;
-use super::{Entry, Open, Workloads};
+use super::{Entry, Open, Traced, Workloads};
 use crate::volumes::limits::with_margin;
+use crate::volumes::priorities::LEVELS;
 use crate::volumes::{Demand, Slo, Workload};
 
 /// What is known of a workload before traces are read.
@@ -45,7 +46,8 @@ pub(super) struct Reader<'a> {
     files: &'a Files,
     /// Device files that were read, by name.
     profiles: BTreeMap<String, usize>,
-    pub devices: Vec<Device>,
+    /// Device files, by number: as they are named, and what they say.
+    pub devices: Vec<(String, Arc<Device>)>,
     pub notes: BTreeSet<String>,
     /// The percentile at which what is best effort counts as unloaded: the highest that is promised.
     pub highest: Option<f64>,
@@ -62,6 +64,9 @@ pub(super) fn read(
     let file: WorkloadsFile = read_yaml(path, text)?;
     let settings = settings(path, &file)?;
     check_names(path, &file, others)?;
+    let congestion = shared(path, "congestion", file.congestion, others.map(|of| (of, of.congestion)))?;
+    let levels = shared(path, "levels", file.levels, others.map(|of| (of, of.levels)))?;
+    let bounds = shared(path, "bounds", file.bounds, others.map(|of| (of, of.bounds)))?;
     let mut reader = Reader {
         path,
         cluster,
@@ -114,9 +119,11 @@ pub(super) fn read(
         entries,
         margin: file.margin.0,
         buckets: file.buckets,
-        congestion: file.congestion,
-        levels: file.levels,
-        bounds: file.bounds,
+        congestion: congestion.unwrap_or_default(),
+        levels: levels.unwrap_or(LEVELS),
+        bounds: bounds.unwrap_or_default(),
+        network: settings.network,
+        devices_differ: !file.devices.is_empty(),
         notes: reader.notes.into_iter().collect(),
     })
 }
@@ -272,7 +279,8 @@ impl Reader<'_> {
         }
         let inside = |error: InputError| InputError::new(self.path, error).in_field(&field);
         let found = self.files.path(name).map_err(inside)?;
-        self.devices.push(Device::read(&found.to_string_lossy()).map_err(inside)?);
+        let device = Device::read(&found.to_string_lossy()).map_err(inside)?;
+        self.devices.push((name.clone(), Arc::new(device)));
         self.profiles.insert(name.clone(), self.devices.len() - 1);
         Ok(self.devices.len() - 1)
     }
@@ -375,7 +383,15 @@ impl Reader<'_> {
         }
         let place = (number, Spanned { value: (), referenced: item.referenced, defined: item.defined });
         let (client, server) = (draft.client, draft.server);
-        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, place })
+        let traced = match &draft.source {
+            Source::Trace((trace, volume), device) => Some(Traced {
+                trace: (*trace).to_owned(),
+                volume: volume.map(str::to_owned),
+                device: device.map(|number| self.devices[number].clone()),
+            }),
+            Source::Told(..) => None,
+        };
+        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, traced, place })
     }
 }
 

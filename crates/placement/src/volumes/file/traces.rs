@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use leeward_calculus::mmpp::{self, FitError, FitSettings, Mmpp};
+use leeward_calculus::mmpp::{self, FitSettings, Mmpp};
 use leeward_calculus::{ArrivalCurve, RbCurve};
-use leeward_fabric::input::{InputError, Text, shown};
+use leeward_fabric::input::{InputError, Text};
 use leeward_traces::device::{Device, UnloadedError};
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
@@ -79,13 +79,8 @@ impl<'a> Trace<'a> {
         let seconds = self.requests.iter().map(|request| request.at.since(first).as_secs_f64());
         let arrivals: Vec<mmpp::Request> =
             seconds.zip(&amounts).map(|(at, &work)| mmpp::Request { at, work }).collect();
-        let fit = mmpp::fit(&arrivals, &self.settings.fit).map_err(|error| match error {
-            FitError::Setting { name, value, expected } => {
-                let message = format!("{}: expected {expected}", shown(value));
-                InputError::new(&self.settings.path, message).in_field(format!("fit.{name}"))
-            }
-            error => wrong(&format_args!("{stage}: {error}")),
-        })?;
+        let fit = mmpp::fit(&arrivals, &self.settings.fit)
+            .map_err(|error| wrong(&format_args!("{stage}: {error}")))?;
         let alpha = curve.arrival_curve();
         let curve = alpha
             .pruned_to(self.settings.buckets)

@@ -1,7 +1,7 @@
 //! `average`: k times the mean rate, and the burst that goes with it (SLO section 5.3.1).
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{InputError, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ impl Average {
         if multiple.is_finite() && multiple >= 1.0 {
             return Ok(Average { multiple });
         }
-        Err(setting_error("average", "multiple", &format!("{multiple}: expected a number from 1")))
+        Err(setting_error("average", "multiple", &format!("{}: expected a number from 1", shown(multiple))))
     }
 }
 
@@ -62,7 +62,8 @@ impl Limiting for Average {
                 // The last bucket is that of the mean; a rate below it is never asked for.
                 let rate = self.multiple * demand.arrivals.rate();
                 let bucket = demand.arrivals.burst_at(rate).and_then(|b| TokenBucket::new(rate, b).ok());
-                let why = || format!("{} times its mean rate at {} is no rate", self.multiple, demand.stage);
+                let why =
+                    || format!("{} times its mean rate at {} is no rate", shown(self.multiple), demand.stage);
                 let none = || NoLimits::Alone { workload: free.workload.name.clone(), why: why() };
                 bucket.map(ArrivalCurve::from).ok_or_else(none)
             };

@@ -148,12 +148,13 @@ fn longest(system: &System, promise: &Promise, hops: &[Vec<Result<f64, Unmet>>])
 fn learn(known: &mut Hops<Known>, found: &Hops<Result<f64, Unmet>>) -> bool {
     let mut changed = false;
     for (known, found) in known.iter_mut().flatten().zip(found.iter().flatten()) {
-        let last = known.len() - 1;
+        // A stage that crosses no queue, on a client that is the server, has none at all.
+        let hops = known.len();
         for (hop, (known, found)) in known.iter_mut().zip(found).enumerate() {
             if let Ok(seconds) = *found
                 && !known.stands
             {
-                changed |= hop < last && known.seconds != seconds;
+                changed |= hop + 1 < hops && known.seconds != seconds;
                 known.seconds = seconds;
             }
         }

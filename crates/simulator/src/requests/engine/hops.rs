@@ -210,6 +210,14 @@ impl<W: Watch> Engine<'_, W> {
         if live.hop < self.plan.ways[workload].1 {
             return self.enter(id);
         }
+        self.done(id);
+        Ok(())
+    }
+
+    /// A request has been at all its stages.
+    pub(super) fn done(&mut self, id: u32) {
+        let live = self.pool.get_mut(id);
+        let workload = live.workload as usize;
         let latency = self.now - live.arrived;
         self.recorder.record(live, latency);
         let control = self.controlled[workload];
@@ -223,7 +231,6 @@ impl<W: Watch> Engine<'_, W> {
             *left += 1;
             self.clock.set(sender.slot, self.now);
         }
-        Ok(())
     }
 }
 

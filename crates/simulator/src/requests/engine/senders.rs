@@ -119,7 +119,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             let again = if *left > 0 { self.now } else { NEVER };
             self.clock.set(sender.slot, again);
         }
-        let (hop, _) = self.plan.ways[workload];
+        let (hop, end) = self.plan.ways[workload];
         // The request that is sent was the last one seen.
         let tails = self.setup.tails.get(workload).filter(|tails| !tails.is_empty());
         let tail = tails.map_or(0, |tails| tails[((sender.seen - 1) % tails.len() as u64) as usize].0);
@@ -146,7 +146,11 @@ impl<'a, W: Watch> Engine<'a, W> {
         });
         self.numbers += 1;
         self.under_way += 1;
-        self.enter(id)?;
+        if hop == end {
+            self.done(id);
+        } else {
+            self.enter(id)?;
+        }
         self.fetch(workload)
     }
 }
