@@ -127,5 +127,6 @@ def advised(kind: str, file: str | None = None) -> Iterator[None]:
     except InputError as error:
         placed = error.line or error.field
         if placed and file in (None, error.file) and not getattr(error, "__notes__", None):
-            error.add_note(f"leeward schema {kind} lists every field of a {kind} file")
+            called = f"an {kind.upper()}" if kind == "slo" else f"a {kind}"
+            error.add_note(f"leeward schema {kind} lists every field of {called} file")
         raise

@@ -55,7 +55,7 @@ def check(
         str | None,
         typer.Option(
             metavar="ORDER",
-            help="Who is next at devices: priority (default), fifo, shares, cake or deadline.",
+            help="Who is next: priority (default), fifo (on links too), shares, cake or deadline at devices.",
             show_default=False,
         ),
     ] = None,

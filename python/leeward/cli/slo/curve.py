@@ -30,6 +30,7 @@ from leeward.cli.slo.options import (
     stages,
     time,
 )
+from leeward.cli.slo.options import percentile as shown
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -224,7 +225,7 @@ def _unloaded(described: dict[str, Any], percentile: float | None) -> list[tuple
         return []
     seconds = described["unloaded_s"]
     said = "not in the device file" if seconds is None else duration(seconds)
-    return [(f"latency without queueing, {percentile:g} %", said)]
+    return [(f"latency without queueing, {shown(percentile)}", said)]
 
 
 def _draw(path: Path, curves: list[dict[str, Any]]) -> None:

@@ -173,6 +173,11 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"
 
 
+def percentile(value: float) -> str:
+    """A percentile with all its digits: 99.999999 is not 100."""
+    return f"{value:.15g} %"
+
+
 def number(value: float | None) -> str:
     """A number without a unit."""
     return "-" if value is None else f"{value:,.3g}"

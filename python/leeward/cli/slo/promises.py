@@ -10,7 +10,7 @@ from leeward.cli.cluster import read
 from leeward.cli.options import advised
 from leeward.cli.output import print_table
 from leeward.cli.progress import patience
-from leeward.cli.slo.options import amount, duration, rate
+from leeward.cli.slo.options import amount, duration, percentile, rate
 
 if TYPE_CHECKING:
     from leeward.slo import Workloads
@@ -75,7 +75,7 @@ def objective(one: dict[str, Any]) -> str:
     """An SLO in words."""
     if one["slo"] is None:
         return "best effort"
-    asked = f"{one['slo']['percentile']:g} % in {duration(one['slo']['latency_s'])}"
+    asked = f"{percentile(one['slo']['percentile'])} in {duration(one['slo']['latency_s'])}"
     return f"best effort, asked {asked}" if one["best_effort"] else asked
 
 
