@@ -285,3 +285,115 @@ def test_those_that_pace_show_the_bounds_that_they_promise_and_none_of_best_effo
     assert all(
         one["bound_s"] is None for one in json.loads(run(*arriving, "none", "-o", "json").stdout)["workloads"]
     )
+
+
+TWO = """
+racks: 2
+hosts_per_rack: 4
+nic: 1Gbps
+rack_link: 100Mbps
+priorities: 8
+"""
+
+
+def links(tmp_path: Path, name: str, workloads: str, head: str = "") -> str:
+    """A file of workloads of links alone."""
+    path = tmp_path / name
+    path.write_text(f"{head}\nmargin: 0%\nstages: [network-in]\nworkloads:\n{workloads}")
+    return str(path)
+
+
+def link(name: str, latency: str | None, bucket: str, more: str = "") -> str:
+    """A workload from one rack to the other."""
+    slo = f", slo: {{percentile: 99, latency: {latency}}}" if latency else ""
+    curves = f"curves: {{network-in: [{{{bucket}}}]}}"
+    return f"  - {{name: {name}, client: r0h0, server: r1h0, {curves}{slo}{more}}}\n"
+
+
+def test_one_that_arrives_may_not_have_other_links_congested_than_those_there(
+    run: Run, tmp_path: Path
+) -> None:
+    cluster = tmp_path / "two.yaml"
+    cluster.write_text(TWO)
+    there = links(tmp_path, "there.yaml", link("a", "50ms", "rate: 5MB/s, burst: 100kB"))
+    new = links(tmp_path, "new.yaml", link("b", "50ms", "rate: 5MB/s, burst: 100kB"), "congestion: hosts")
+    asked = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
+    shown = run(*asked)
+    assert shown.returncode == 2
+    assert f"error: {new}: congestion: other than in {there}, which counts for all" in shown.stderr
+    links(tmp_path, "new.yaml", link("b", "50ms", "rate: 5MB/s, burst: 100kB"))
+    record = json.loads(run(*asked, "-o", "json").stdout)
+    assert record["arrivals"][0]["admitted"]
+    assert all("r0:uplink" in one["stages"][0]["queues"] for one in record["workloads"])
+
+
+def test_best_effort_that_is_not_let_run_is_not_said_to_be_admitted(run: Run, tmp_path: Path) -> None:
+    cluster = tmp_path / "two.yaml"
+    cluster.write_text(TWO)
+    there = links(tmp_path, "there.yaml", link("a", "40ms", "rate: 5MB/s, burst: 100kB"))
+    new = links(tmp_path, "new.yaml", link("bulk", None, "rate: 1MB/s, burst: 1MB"))
+    asked = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
+    shown = run(*asked)
+    assert shown.returncode == 1
+    assert "bulk      arrives  no        it would disturb a" in shown.stdout
+    (bulk,) = json.loads(run(*asked, "-o", "json").stdout)["arrivals"]
+    assert (bulk["admitted"], bulk["runs"], bulk["refused"], bulk["disturbed"]) == (False, False, None, ["a"])
+
+
+def test_admission_tells_levels_that_were_merged_and_which_order_and_margins_count(
+    run: Run, tmp_path: Path
+) -> None:
+    cluster = tmp_path / "two.yaml"
+    cluster.write_text(TWO)
+    ranks = "".join(link(f"w{at}", f"{at + 1}00ms", "rate: 10kB/s, burst: 10kB") for at in range(10))
+    there = links(tmp_path, "there.yaml", ranks)
+    arriving = tmp_path / "new.yaml"
+    arriving.write_text(
+        "margin: 20%\nstages: [network-in]\nworkloads:\n" + link("x", "150ms", "rate: 10kB/s, burst: 10kB")
+    )
+    asked = ("slo", "admit", there, "--cluster", str(cluster), "--arriving", str(arriving), "--method")
+    shown = run(*asked, "dnc:levels=3")
+    assert shown.returncode == 0, shown.stderr
+    assert "priorities: the tightest SLO first; 11 ranks merged into 3 levels on networks" in shown.stderr
+    assert "margin: curves are 0 % above" in shown.stderr
+    assert "margin: 20 % of those that arrive" in shown.stderr
+    record = json.loads(run(*asked, "dnc:levels=3", "-o", "json").stdout)
+    assert (record["levels"], record["merged_ranks"], record["priorities"]) == (3, 11, "by-slo")
+    assert {stage["priority"] for one in record["workloads"] for stage in one["stages"]} == {0, 1, 2}
+    found = run("slo", "prioritize", there, "--cluster", str(cluster), "--levels", "4", "-o", "json").stdout
+    assert (json.loads(found)["levels"], json.loads(found)["merged_ranks"]) == (4, 10)
+
+
+def test_a_percentile_near_100_is_shown_with_all_its_digits(run: Run, tmp_path: Path) -> None:
+    cluster = tmp_path / "two.yaml"
+    cluster.write_text(TWO)
+    given = links(
+        tmp_path, "w.yaml", link("a", "90ms", "rate: 5MB/s, burst: 100kB").replace("99,", "99.99999,")
+    )
+    shown = run("slo", "bound", given, "--cluster", str(cluster))
+    assert shown.returncode == 0, shown.stderr
+    assert "99.99999 % in 90 ms" in shown.stdout
+
+
+def test_limits_below_a_request_are_in_the_bounds_of_others_where_links_serve_frames(
+    run: Run, tmp_path: Path
+) -> None:
+    cluster, big, small = (tmp_path / name for name in ("two.yaml", "big.csv", "small.csv"))
+    cluster.write_text(TWO)
+    big.write_text("seconds,kind,size\n" + "".join(f"{at / 2},write,500000\n" for at in range(100)))
+    small.write_text("seconds,kind,size\n" + "".join(f"{at / 50},write,4096\n" for at in range(2500)))
+    place = "client: r0h0, server: r1h0"
+    given = links(
+        tmp_path,
+        "w.yaml",
+        f"  - {{name: big, {place}, slo: {{percentile: 99, latency: 9s}}, trace: {big}, priority: 0,\n"
+        "     limits: {network-in: [{rate: 5MB/s, burst: 1500B}]}}\n"
+        f"  - {{name: small, {place}, slo: {{percentile: 99, latency: 1s}}, trace: {small}, priority: 1}}\n",
+        "bounds: {unit: frames}",
+    )
+    shown = run("slo", "check", given, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    for one in json.loads(shown.stdout)["workloads"]:
+        assert one["seen"]["worst_s"] <= one["bound_s"]
+        assert one["broken"] == []
+    assert json.loads(shown.stdout)["workloads"][1]["seen"]["worst_s"] > 0.04

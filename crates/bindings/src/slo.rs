@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::{Files, InputError, excerpt};
-use leeward_placement::volumes::admit::Refused as Rejected;
 use leeward_placement::volumes::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_placement::volumes::file::{Came, Entry, Placed, Workloads};
+use leeward_placement::volumes::file::{Came, Entry, Order, Placed, Workloads};
 use leeward_placement::volumes::priorities::{by_slo, merge, priority_meister};
 use leeward_placement::volumes::{Promise, System};
 use leeward_simulator::stage::scenario::PolicySpec;
@@ -61,10 +60,10 @@ impl SloWorkloads {
         let method = method_named(method)?;
         let levels = levels.unwrap_or(self.inner.levels);
         let mut system = self.placed.system.clone();
-        let (mut merged, mut interrupted) = (None, None);
-        if by == "by-slo" {
+        let mut interrupted = None;
+        let merged = if by == "by-slo" {
             by_slo(&mut system);
-            merged = merge(&mut system, levels);
+            merge(&mut system, levels)
         } else {
             let settings = self.inner.bounds;
             let ordered = py.detach(|| {
@@ -74,14 +73,15 @@ impl SloWorkloads {
                     if interrupted.is_some() {
                         // Ends the search soon; what it finds is not looked at.
                         let workload = system.promises[promise].workload.name.clone();
-                        return Err(Unbounded::NotFinite { workload });
+                        return Err(Unbounded::Stopped { workload });
                     }
                     Bounds::new(system, settings)?.bound(promise, method)
                 };
                 priority_meister(&system, levels, &mut bound)
             });
             system = ordered.system;
-        }
+            ordered.merged
+        };
         if let Some(error) = interrupted {
             return Err(error);
         }
@@ -122,9 +122,15 @@ impl SloWorkloads {
             all.find(|entry| entry.workload.name == promise.workload.name)
         };
         let entries: Vec<&Entry> = system.promises.iter().filter_map(entry).collect();
-        // `dnc` searches for priorities where those by SLO do not do.
-        let order = if by.paces || spec.name == "dnc" { by.admission.name() } else { "by-slo" };
-        let mut record = self.head(system, order, None, promised.map_or("none", |(method, _)| method.name()));
+        let order = match admitted.priorities.order {
+            Order::File => "file",
+            Order::BySlo => "by-slo",
+            Order::Search => "search",
+            Order::Policy => by.admission.name(),
+        };
+        let method = promised.map_or("none", |(method, _)| method.name());
+        let mut record = self.head(system, order, admitted.priorities.merged, method);
+        record["levels"] = by.levels.into();
         if let Some((_, bounds)) = promised {
             record["bounds"] = json!(bounds);
         }
@@ -136,9 +142,9 @@ impl SloWorkloads {
             json!({
                 "workload": came.name,
                 "changed": came.changed,
-                "admitted": came.refused.is_none(),
+                "admitted": came.refused.is_none() && came.promise.is_some(),
                 "runs": came.promise.is_some(),
-                "refused": came.refused.as_ref().map(reason),
+                "refused": came.refused.as_ref().map(ToString::to_string),
                 "disturbed": came.disturbed,
             })
         };
@@ -146,8 +152,9 @@ impl SloWorkloads {
         record["arrivals"] = admitted.arrivals.iter().map(came).collect();
         record["workloads"] = self.promises(system, &entries, &outcomes);
         if let Some(notes) = record["notes"].as_array_mut() {
-            notes.extend(others.notes.iter().map(|note| note.as_str().into()));
-            if self.placed.given {
+            let links = others.without_links(&self.cluster);
+            notes.extend(others.notes.iter().chain(&links).map(|note| note.as_str().into()));
+            if self.placed.given && admitted.priorities.order != Order::File {
                 notes.push(format!("{}: its priorities are not looked at", self.inner.path).into());
             }
             let limited = self.inner.entries.iter().any(|entry| entry.limits.iter().any(Option::is_some));
@@ -282,16 +289,6 @@ impl SloWorkloads {
 pub fn beside(file: &str, data: Option<PathBuf>) -> Files {
     let base = Path::new(file).parent().map(Path::to_path_buf).unwrap_or_default();
     Files { base, data }
-}
-
-/// Why a workload was refused, with times as people read them.
-fn reason(refused: &Rejected) -> String {
-    match refused {
-        Rejected::Miss { workload, seconds, slo } => {
-            format!("{workload}: a bound of {:.4} ms, above its SLO of {} ms", seconds * 1e3, slo * 1e3)
-        }
-        other => other.to_string(),
-    }
 }
 
 pub fn method_named(name: &str) -> Result<Method, Refused> {

@@ -256,9 +256,12 @@ fn best_effort_that_a_promise_cannot_wait_for_is_named() {
     let mut effort = arrival("effort", 1e6, 1e5, 0.1);
     Arc::make_mut(&mut effort.workload).slo = None;
     // 1e5 bytes of its own take 0.0008 s. A request of 1e4 more fits, one of 2e4 does not.
-    assert_eq!(with(&first, "dnc", &effort).disturbed, [0; 0]);
+    let runs = with(&first, "dnc", &effort);
+    assert!(runs.disturbed.is_empty() && runs.admitted());
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e4;
-    assert_eq!(with(&first, "dnc", &effort).disturbed, [0]);
+    let does_not = with(&first, "dnc", &effort);
+    assert_eq!(does_not.disturbed, [0]);
+    assert!(!does_not.admitted(), "what may not run has not what it asked for");
 }
 
 #[test]
@@ -285,4 +288,29 @@ fn who_is_refused_is_told_of_its_own_miss_before_that_of_others() {
     assert_eq!(refused[0], None);
     let Some(Refused::Miss { workload, slo, .. }) = &refused[1] else { panic!("{refused:?}") };
     assert_eq!((workload.as_str(), *slo), ("index", 0.4));
+}
+
+#[test]
+fn who_is_admitted_is_told_how_priorities_came_about() {
+    for policy in ["dnc", "none"] {
+        let policy = make(policy, "levels: 2").unwrap();
+        let mut system = link();
+        for (at, merged) in [(1, None), (2, None), (3, Some(3)), (4, Some(4))] {
+            let arrival = arrival(&format!("w{at}"), 1e6, 1e4, f64::from(at) * 0.1);
+            let outcome = policy.arrive(&system, arrival).unwrap();
+            assert!(outcome.admitted() && !outcome.searched);
+            assert_eq!(outcome.merged, merged);
+            system = outcome.system;
+        }
+    }
+    // Behind the tight one, which takes more of the link, the loose one is late; behind the loose one neither is.
+    let of = |name: &str, rate: f64, latency: f64| {
+        let made = systems::simple(name, 0, &[(rate, 1.0)], 0.0, latency);
+        Arrival { workload: made.workload, route: made.route }
+    };
+    let empty = System { queues: vec![queue("link", 10.0)], promises: Vec::new() };
+    let first = with(&empty, "dnc", &of("tight", 6.0, 0.3));
+    assert!(first.admitted() && !first.searched);
+    let second = with(&first.system, "dnc", &of("loose", 1.0, 0.45));
+    assert!(second.admitted() && second.searched, "{second:?}");
 }

@@ -19,6 +19,8 @@ pub type BoundOf<'a> = dyn FnMut(&System, usize) -> Result<Bound, Unbounded> + '
 pub struct Ordered {
     /// The system, with priorities.
     pub system: System,
+    /// How many ranks there were, if they were merged.
+    pub merged: Option<usize>,
     /// The SLOs that are not kept for sure under them.
     pub missed: Vec<Miss>,
 }
@@ -147,9 +149,9 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
         level -= 1;
     }
     dense(&mut system);
-    merge(&mut system, levels);
+    let merged = merge(&mut system, levels);
     let missed = missed(&system, bound);
-    Ordered { system, missed }
+    Ordered { system, merged, missed }
 }
 
 /// For each queue whether stages that are open bring more to it, in the long run, than it has: whoever comes after them all, or with

@@ -78,9 +78,12 @@ def _decided(record: dict[str, Any]) -> list[tuple[str, ...]]:
     """What became of those that arrive, and of those that are there and are refused."""
     came = [(one, "was there") for one in record["residents"] if one["refused"]]
     came += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
-    return [
-        (one["workload"], how, "yes" if one["admitted"] else "no", one["refused"] or "") for one, how in came
-    ]
+    return [(one["workload"], how, "yes" if one["admitted"] else "no", _why_not(one)) for one, how in came]
+
+
+def _why_not(one: dict[str, Any]) -> str:
+    disturbed: str = ", ".join(one["disturbed"])
+    return one["refused"] or (f"it would disturb {disturbed}" if disturbed else "")
 
 
 def _refusals(came: list[dict[str, Any]]) -> list[str]:

@@ -91,6 +91,9 @@ def tell(record: dict[str, Any]) -> None:
     print(file=sys.stderr)
     margin = f"{100 * record['margin']:g} %"
     print(f"margin: curves are {margin} above what the files say; models are not", file=sys.stderr)
+    arriving = record.get("margin_of_arriving", record["margin"])
+    if arriving != record["margin"]:
+        print(f"margin: {100 * arriving:g} % of those that arrive", file=sys.stderr)
     where = {"everywhere": "all links of a path", "hosts": "the links of hosts alone, by the file"}
     print(f"congestion: {where[record['congestion']]}", file=sys.stderr)
     order = {

@@ -168,19 +168,19 @@ impl Admission for Bounded {
         }
         let Some(method) = self.method else {
             by_slo(&mut with);
-            merge(&mut with, self.settings.levels);
-            return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() });
+            let merged = merge(&mut with, self.settings.levels);
+            return Ok(Outcome::promised(with, merged));
         };
         if let Err(error) = attainable(&arrival.workload) {
             return best_effort(system, &arrival, Some(error.into()), by);
         }
         by_slo(&mut with);
-        merge(&mut with, self.settings.levels);
+        let merged = merge(&mut with, self.settings.levels);
         let reordered = order(&system.promises) != order(&with.promises[..system.promises.len()]);
         let which = self.disturbed(&with, method, reordered);
         let mut bounds = Bounds::new(&with, self.settings.bounds)?;
         let Some(miss) = which.into_iter().find_map(|promise| bounds.miss(promise, method)) else {
-            return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() });
+            return Ok(Outcome::promised(with, merged));
         };
         let last = with.promises.len() - 1;
         let own = miss.promise == last;
@@ -195,7 +195,10 @@ impl Admission for Bounded {
         // What it misses itself says more to who asks than what the search let others miss.
         let own_of_search = ordered.missed.iter().find(|miss| miss.promise == last);
         let refused = match own_of_search.or(ordered.missed.first()) {
-            None => return Ok(Outcome { system: ordered.system, refused: None, disturbed: Vec::new() }),
+            None => {
+                let promised = Outcome::promised(ordered.system, ordered.merged);
+                return Ok(Outcome { searched: true, ..promised });
+            }
             Some(_) if own => refused,
             Some(miss) => Refused::of(miss.clone(), &ordered.system),
         };

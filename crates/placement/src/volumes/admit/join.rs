@@ -42,5 +42,5 @@ pub(super) fn best_effort(
         };
         disturbed = (0..others).filter(lost).collect();
     }
-    Ok(Outcome { system: with, refused, disturbed })
+    Ok(Outcome { system: with, refused, disturbed, merged: None, searched: false })
 }

@@ -46,12 +46,21 @@ pub struct Outcome {
     /// Promises, by index, that even as best effort it would take their SLO from, because they may wait for one request of it. Where
     /// there are some, it should not run there at all.
     pub disturbed: Vec<usize>,
+    /// How many ranks of priorities there were, if they are more than networks tell apart and were merged for it.
+    pub merged: Option<usize>,
+    /// Whether priorities were searched for, because those by SLO did not do.
+    pub searched: bool,
 }
 
 impl Outcome {
-    /// Whether it has its SLO.
+    /// The arrival has what it asked for, beside all others.
+    fn promised(system: System, merged: Option<usize>) -> Outcome {
+        Outcome { system, refused: None, disturbed: Vec::new(), merged, searched: false }
+    }
+
+    /// Whether it runs with what it asked for: its SLO, or as the best effort that it is.
     pub fn admitted(&self) -> bool {
-        self.refused.is_none()
+        self.refused.is_none() && self.disturbed.is_empty()
     }
 }
 

@@ -98,7 +98,7 @@ impl Admission for QJump {
             let mut bounds = Bounds::new(&with, paced(self.burst))?;
             let order = std::iter::once(last).chain(0..last);
             match order.into_iter().find_map(|promise| bounds.miss(promise, Method::Dnc)) {
-                None => return Ok(Outcome { system: with, refused: None, disturbed: Vec::new() }),
+                None => return Ok(Outcome::promised(with, None)),
                 // What counts is the class in which it was nearest to be admitted: its own bound before that of others.
                 Some(miss) if miss.promise != last || refused.is_none() => {
                     refused = Some(Refused::of(miss, &with));

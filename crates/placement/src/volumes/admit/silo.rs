@@ -177,7 +177,7 @@ impl Admission for Silo {
         }
         let refused = self.raise(&mut with)?.or_else(|| self.overflow(&with));
         match refused {
-            None => Ok(Outcome { system: with, refused: None, disturbed: Vec::new() }),
+            None => Ok(Outcome::promised(with, None)),
             refused => best_effort(system, &arrival, refused, self.by()),
         }
     }

@@ -134,6 +134,12 @@ pub enum Unbounded {
         /// Which workload.
         workload: String,
     },
+    /// Who asks for bounds no longer wants them.
+    #[error("{workload}: no bound was made, as it was no longer asked for")]
+    Stopped {
+        /// Which workload.
+        workload: String,
+    },
     /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),

@@ -25,7 +25,7 @@ use leeward_fabric::{Cluster, HostId};
 use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
-pub use admission::{Admitted, Came, Chosen};
+pub use admission::{Admitted, Came, Chosen, Order, Priorities};
 pub use form::{
     BucketsFile, ByStage, Congestion, DeviceBucket, FitFile, LinkBucket, NetworkFile, SizesName, SloFile,
     StageName, WorkloadFile, WorkloadsFile,
