@@ -118,7 +118,9 @@ fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workloa
     let priorities = priorities_by_objective(&objectives);
     let sides = (0..hosts).map(|at| format!("c{at}")).chain((0..servers).map(|at| format!("s{at}")));
     let queues = sides
-        .flat_map(|host| ["in", "out"].map(|way| Queue { name: format!("{host}-{way}"), rate: LINK }))
+        .flat_map(|host| {
+            ["in", "out"].map(|way| Queue { name: format!("{host}-{way}"), rate: LINK, busy: 0.0 })
+        })
         .collect();
     let workloads = (0..count)
         .map(|at| {
@@ -127,6 +129,7 @@ fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workloa
             let stage = |from: String, to: String, work| Stage {
                 queues: vec![from, to],
                 arrivals: model(states, requests, work * (1.0 + drift * at as f64)),
+                packet: 0.0,
             };
             Workload {
                 name: format!("C{at}"),

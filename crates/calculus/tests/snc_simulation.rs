@@ -92,7 +92,8 @@ fn holds(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
 
 /// The tightest bound of the last flow, which is of the lowest priority.
 fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
-    let queues: Vec<Queue> = queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate }).collect();
+    let queues: Vec<Queue> =
+        queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate, busy: 0.0 }).collect();
     let workloads: Vec<Workload> = flows
         .iter()
         .enumerate()
@@ -104,6 +105,7 @@ fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
             stages: vec![Stage {
                 queues: path.iter().map(ToString::to_string).collect(),
                 arrivals: (*model).clone(),
+                packet: 0.0,
             }],
         })
         .collect();
@@ -197,7 +199,8 @@ fn a_path_of_three_queues_with_cross_traffic_of_every_kind_stays_below_its_bound
 fn rare_requests_stay_below_their_bound_by_request() {
     let state = State { requests: Requests::Bernoulli(1e-3), sizes: Sizes::Exponential { mean: 1.0 } };
     let rare = Mmpp::new(1.0, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();
-    let (rate, stage) = (0.02, |model: &Mmpp| Stage { queues: vec!["q".into()], arrivals: model.clone() });
+    let (rate, stage) =
+        (0.02, |model: &Mmpp| Stage { queues: vec!["q".into()], arrivals: model.clone(), packet: 0.0 });
     let workload = Workload {
         name: "w".into(),
         percentile: PERCENTILE,
@@ -205,7 +208,7 @@ fn rare_requests_stay_below_their_bound_by_request() {
         dependencies: Vec::new(),
         stages: vec![stage(&rare)],
     };
-    let mut network = Network::new(&[Queue { name: "q".into(), rate }], &[workload]).unwrap();
+    let mut network = Network::new(&[Queue { name: "q".into(), rate, busy: 0.0 }], &[workload]).unwrap();
     let over_time = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
     network.by_request(true);
     let by_request = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();

@@ -262,6 +262,11 @@ fn best_effort_that_a_promise_cannot_wait_for_is_named() {
     let does_not = with(&first, "dnc", &effort);
     assert_eq!(does_not.disturbed, [0]);
     assert!(!does_not.admitted(), "what may not run has not what it asked for");
+    // A percentile waits for it as well.
+    let first = with(&link(), "snc", &arrival("first", 1e6, 1e5, 0.1)).system;
+    assert!(with(&first, "snc", &effort).admitted());
+    Arc::make_mut(&mut effort.workload).demands[0].largest = 2e7;
+    assert_eq!(with(&first, "snc", &effort).disturbed, [0]);
 }
 
 #[test]

@@ -166,8 +166,14 @@ proptest! {
         if let Some(last) = system.promises.last_mut() && draws.len() > 2 {
             Arc::make_mut(&mut last.workload).dependencies = vec![first, "nobody".into()];
         }
-        let queues: Vec<snc::Queue> = (system.queues.iter())
-            .map(|queue| snc::Queue { name: queue.name.clone(), rate: queue.capacity })
+        // A device whose requests have tails may be busy with any of them.
+        let busy = |at: usize| {
+            let all = system.promises.iter().flat_map(|promise| promise.workload.demands.iter().zip(&promise.route));
+            let inside = all.filter(|(demand, route)| demand.unloaded > 0.0 && route.contains(&at));
+            inside.map(|(of, _)| of.largest + of.unloaded * system.queues[at].capacity).fold(0.0, f64::max)
+        };
+        let queues: Vec<snc::Queue> = (system.queues.iter().enumerate())
+            .map(|(at, queue)| snc::Queue { name: queue.name.clone(), rate: queue.capacity, busy: busy(at) })
             .collect();
         let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| described(&system, promise)).collect();
         let mut network = snc::Network::new(&queues, &workloads).unwrap();
@@ -193,6 +199,7 @@ fn described(system: &System, promise: &Promise) -> snc::Workload {
             .map(|(demand, route)| snc::Stage {
                 queues: route.iter().map(|&queue| system.queues[queue].name.clone()).collect(),
                 arrivals: demand.model.clone().unwrap(),
+                packet: demand.largest,
             })
             .collect(),
     }

@@ -44,8 +44,20 @@ fn leaf(plan: &Plan, of: &mut Expressions, flow: usize) -> ArrivalId {
     of.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
-fn server(plan: &Plan, of: &mut Expressions, queue: usize) -> ServiceId {
-    of.server(plan.rates[queue]).expect("a rate of the network was checked")
+fn server(plan: &Plan, of: &mut Expressions, queue: usize, whole: f64) -> ServiceId {
+    of.server_after(plan.rates[queue], whole)
+        .expect("a rate of the network was checked, and packets are finite")
+}
+
+/// The largest of what some flows have served whole.
+fn packet(plan: &Plan, flows: impl IntoIterator<Item = usize>) -> f64 {
+    flows.into_iter().map(|flow| plan.flows[flow].packet).fold(0.0, f64::max)
+}
+
+/// What a queue may be busy with when a flow of `priority` could begin, and is not interrupted in: one packet of a flow after it.
+fn busy(plan: &Plan, queue: usize, priority: u32) -> f64 {
+    let after = plan.passing[queue].iter().copied().filter(|&flow| plan.flows[flow].priority > priority);
+    plan.busy[queue].max(packet(plan, after))
 }
 
 /// (((S1 - C1) conv (S2 - C2)) - P2) conv ... conv (Sn - Cn) - Pn, which for two queues is equation A.5.
@@ -54,6 +66,10 @@ fn server(plan: &Plan, of: &mut Expressions, queue: usize) -> ServiceId {
 /// k-th queue, as it arrives there; P1 is of C1. Follow a busy period back from the last queue, as for
 /// [`crate::Network::aggregate`]: over the part of it at each queue, that queue's whole rate went to the flow, to those that share the
 /// path there, and to Ck; and what shares the path up to a queue has left no more there than it brought to the first.
+///
+/// Where requests are served whole, each queue may first be busy with one of a priority after the flow's, and of what it gave to those
+/// that go on from it one packet may not have left yet: the busy period at the next queue began before that came. So the servers here
+/// come after as much work. The last queue gives what it gives: a request is late until its last bit is served, and then it leaves.
 fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];
@@ -70,7 +86,11 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
     let mut path: Option<ServiceId> = None;
     for (hop, &queue) in own.queues.iter().enumerate() {
         let cross: Vec<usize> = others(queue).filter(|&other| shared(other) <= hop.max(1)).collect();
-        let service = rest(plan, of, queue, &cross)?;
+        let onward = own.queues.len() > hop + 1;
+        let going_on =
+            others(first).filter(|&other| onward && shared(other) > hop + 1).chain(onward.then_some(flow));
+        let whole = busy(plan, queue, own.priority) + packet(plan, going_on);
+        let service = rest(plan, of, queue, whole, &cross)?;
         let Some(before) = path else {
             path = Some(service);
             continue;
@@ -87,9 +107,9 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
     Some(of.latency_beyond(arrivals, service, excess))
 }
 
-/// What a queue leaves of its rate after the flows, as they arrive there.
-fn rest(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> Option<ServiceId> {
-    let service = server(plan, of, queue);
+/// What a queue leaves of its rate after the flows, as they arrive there, and after what is served whole.
+fn rest(plan: &Plan, of: &mut Expressions, queue: usize, whole: f64, flows: &[usize]) -> Option<ServiceId> {
+    let service = server(plan, of, queue, whole);
     Some(match arriving(plan, of, queue, flows)? {
         Some(arrivals) => of.leftover(service, arrivals),
         None => service,
@@ -122,13 +142,15 @@ fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) ->
     Some(of.aggregate_all(&arrivals))
 }
 
-/// How flows leave a queue together. All are taken as of their lowest priority, so that they can be aggregated before they leave.
+/// How flows leave a queue together. All are taken as of their lowest priority, so that they can be aggregated before they leave. They
+/// leave as whole packets, of which one at a time is in service.
 fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
     let lowest = members.iter().map(|&flow| plan.flows[flow].priority).max().unwrap_or(0);
     let others: Vec<usize> = (plan.passing[queue].iter().copied())
         .filter(|other| plan.flows[*other].priority <= lowest && !members.contains(other))
         .collect();
-    let service = rest(plan, of, queue, &others)?;
+    let whole = busy(plan, queue, lowest) + packet(plan, members.iter().copied());
+    let service = rest(plan, of, queue, whole, &others)?;
     let arrivals = arriving(plan, of, queue, members)?.expect("there are members");
     Some(of.output(arrivals, service))
 }
@@ -141,7 +163,13 @@ fn in_turn(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64, analysis
         .filter(|&other| other != flow && plan.flows[other].priority <= own.priority)
         .collect();
     order.sort_by_key(|&other| plan.flows[other].priority);
-    let mut left: Vec<ServiceId> = (0..plan.rates.len()).map(|queue| server(plan, of, queue)).collect();
+    // Of whatever priority a flow is, it waits for one packet at most, and has one in service.
+    let mut left: Vec<ServiceId> = (0..plan.rates.len())
+        .map(|queue| {
+            let one = packet(plan, plan.passing[queue].iter().copied());
+            server(plan, of, queue, one + one.max(plan.busy[queue]))
+        })
+        .collect();
     for other in order {
         let mut arrivals = leaf(plan, of, other);
         for &queue in &plan.flows[other].queues {

@@ -123,7 +123,7 @@ impl Evaluator {
     /// The bound of a node, by a walk that leaves nothing behind.
     fn value(&mut self, of: &mut Expressions, node: u32, theta: f64, models: Models) -> Option<Bound> {
         match of.nodes[node as usize] {
-            Node::Server { rate } => return Some(Bound { rho: -rate, sigma: 0.0 }),
+            Node::Server { rate, whole } => return Some(Bound { rho: -rate, sigma: whole }),
             Node::Arrivals { model } => {
                 let (model, arrivals) = (model as usize, &of.models[model as usize]);
                 return match models {
@@ -178,7 +178,7 @@ impl Evaluator {
         let mut slope = Bound { rho: 0.0, sigma: 0.0 };
         let mut operands = (0, 0);
         let bound = match of.nodes[node as usize] {
-            Node::Server { rate } => Bound { rho: -rate, sigma: 0.0 },
+            Node::Server { rate, whole } => Bound { rho: -rate, sigma: whole },
             Node::Arrivals { model } => {
                 let (model, arrivals) = (model as usize, &of.models[model as usize]);
                 let both = match models {

@@ -33,8 +33,8 @@ pub(super) enum Operator {
 pub(super) enum Node {
     /// A model of arrivals.
     Arrivals { model: u32 },
-    /// A server of this much work a step.
-    Server { rate: f64 },
+    /// A server of this much work a step, after work that is served whole.
+    Server { rate: f64, whole: f64 },
     /// Arrivals that are independent of one another: a range of `operands`.
     Sum { first: u32, count: u32 },
     /// Two operands and the places of their parameters: `exponent` of Hoelder's inequality, where they may depend on
@@ -86,6 +86,9 @@ pub enum SncError {
     /// An invalid server.
     #[error("server of {} work a second: must be positive and finite", shown(*.0))]
     Rate(f64),
+    /// Invalid work before a service.
+    #[error("server after {} of work: must be finite and not negative", shown(*.0))]
+    Whole(f64),
     /// A group beyond those the arena was made for.
     #[error("workload group {group} of {groups}")]
     Group {
@@ -207,13 +210,25 @@ impl Expressions {
 
     /// A server of `rate` work a second, which depends on nothing.
     pub fn server(&mut self, rate: f64) -> Result<ServiceId, SncError> {
+        self.server_after(rate, 0.0)
+    }
+
+    /// The same where up to so much work may have to be done first, or be done without anything leaving: a request in service is
+    /// not interrupted, and leaves whole.
+    pub fn server_after(&mut self, rate: f64, whole: f64) -> Result<ServiceId, SncError> {
         if !(rate.is_finite() && rate > 0.0) {
             return Err(SncError::Rate(rate));
         }
-        let rate = rate * self.step;
+        if !(whole.is_finite() && whole >= 0.0) {
+            return Err(SncError::Whole(whole));
+        }
+        Ok(self.server_in_steps(rate * self.step, whole))
+    }
+
+    fn server_in_steps(&mut self, rate: f64, whole: f64) -> ServiceId {
         let (limit, parameters) = (f64::INFINITY, (false, false));
         let fact = Fact { mean: -rate, limit, unstable: None, parameters, gross: rate, fastest: rate };
-        Ok(ServiceId(self.push(Node::Server { rate }, fact)))
+        ServiceId(self.push(Node::Server { rate, whole }, fact))
     }
 
     /// What `service` leaves when `arrivals` of higher or equal priority are served (theorem 2).
@@ -235,11 +250,13 @@ impl Expressions {
         }
     }
 
-    /// Two services in sequence as one (theorem 5); two servers are one of the lesser rate, exactly.
+    /// Two services in sequence as one (theorem 5); two servers are one of the lesser rate, after the work of both, exactly.
     pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
         let node = |id: ServiceId| self.nodes[id.0 as usize];
-        if let (Node::Server { rate: first }, Node::Server { rate: second }) = (node(one), node(two)) {
-            return if first <= second { one } else { two };
+        if let (Node::Server { rate: first, whole: here }, Node::Server { rate: second, whole: there }) =
+            (node(one), node(two))
+        {
+            return self.server_in_steps(first.min(second), here + there);
         }
         ServiceId(self.pair(Operator::Convolution, one.0, two.0))
     }

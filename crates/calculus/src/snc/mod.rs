@@ -16,9 +16,10 @@
 //! Where this departs from the thesis: a convolution of two services of nearly the same rate gives up as much rate
 //! as pays for itself, instead of a hundredth where they are exactly the same (theorem 5 asks that they differ);
 //! two servers in sequence are exactly one; Hoelder exponents are found by descent along the gradient instead of at
-//! random; and Lyapunov's inequality may tighten what has a sigma of its own ([`Expressions::lyapunov`]).
+//! random; what is served whole may be said ([`Stage::packet`], [`Queue::busy`]), where the thesis has a fluid; and Lyapunov's inequality may tighten what has a sigma of its own ([`Expressions::lyapunov`]).
 
 mod analysis;
+mod error;
 mod evaluate;
 mod expressions;
 mod latency;
@@ -28,6 +29,7 @@ mod network;
 mod operators;
 
 pub use analysis::Analysis;
+pub use error::NetworkError;
 pub use expressions::{ArrivalId, Expressions, ModelId, ServiceId, SncError};
 pub use latency::{Latency, Tail, Unstable, split};
-pub use network::{Network, NetworkError, Queue, Stage, Workload, WorkloadBound, priorities_by_objective};
+pub use network::{Network, Queue, Stage, Workload, WorkloadBound, priorities_by_objective};

@@ -4,9 +4,9 @@ use crate::mmpp::Mmpp;
 use crate::queue_order;
 
 use super::analysis::{Analysis, MOST_NODES};
-use super::expressions::{Expressions, ModelId, SncError};
+use super::error::NetworkError;
+use super::expressions::{Expressions, ModelId};
 use super::latency::Latency;
-use crate::shown::shown;
 
 /// A queue of strict priorities.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,6 +15,9 @@ pub struct Queue {
     pub name: String,
     /// Work a second.
     pub rate: f64,
+    /// Work that it may be busy with when it could begin with a request of any priority, whatever that is and whoever sent it; 0 where
+    /// all of that is among the [`Stage::packet`]s.
+    pub busy: f64,
 }
 
 /// One pass of a workload through the network: requests on their way in, say, or answers on their way out.
@@ -24,6 +27,9 @@ pub struct Stage {
     pub queues: Vec<String>,
     /// What comes in.
     pub arrivals: Mmpp,
+    /// Work that is served whole, and goes on to the next queue when all of it is: the largest request, or the largest frame. 0: a
+    /// fluid, as published.
+    pub packet: f64,
 }
 
 /// A workload with one latency to be kept, over all its stages together.
@@ -59,119 +65,6 @@ pub struct WorkloadBound {
     pub stages: Vec<Latency>,
 }
 
-/// A network that cannot be analysed.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum NetworkError {
-    /// Two of one name.
-    #[error("{kind} {name}: given twice")]
-    Twice {
-        /// Queue or workload.
-        kind: &'static str,
-        /// Its name.
-        name: String,
-    },
-    /// A queue that serves nothing.
-    #[error("queue {queue}: {} work a second: must be positive and finite", shown(*.rate))]
-    Rate {
-        /// Which.
-        queue: String,
-        /// What was given.
-        rate: f64,
-    },
-    /// An invalid percentile.
-    #[error("workload {workload}: percentile {}: must be above 0 and below 100", shown(*.percentile))]
-    Percentile {
-        /// Which.
-        workload: String,
-        /// What was given.
-        percentile: f64,
-    },
-    /// Nothing to bound.
-    #[error("workload {workload}: no stage: must have at least one")]
-    NoStage {
-        /// Which.
-        workload: String,
-    },
-    /// An invalid path.
-    #[error("workload {workload}, stage {stage}: {queues} queues: must be one or more, and none twice")]
-    Path {
-        /// Which.
-        workload: String,
-        /// Which stage, from 0.
-        stage: usize,
-        /// How many it passes.
-        queues: usize,
-    },
-    /// A queue that is not there.
-    #[error("workload {workload}, stage {stage}: queue {queue} is not in the network")]
-    UnknownQueue {
-        /// Which.
-        workload: String,
-        /// Which stage, from 0.
-        stage: usize,
-        /// What was given.
-        queue: String,
-    },
-    /// Paths that lead in a circle.
-    #[error("the paths lead in a circle through queue {queue}: they must all follow one order of queues")]
-    Circle {
-        /// A queue of the circle, or behind one.
-        queue: String,
-    },
-    /// So many ways lead to the queues of a path that they are not written down.
-    #[error(
-        "workload {workload}: more than {most} terms, one for each way to each queue that it or others pass"
-    )]
-    Size {
-        /// Which workload, from 0.
-        workload: usize,
-        /// The most there may be.
-        most: usize,
-    },
-    /// A workload that is not there.
-    #[error("workload {workload}: depends on {dependency}, which is not in the network")]
-    UnknownDependency {
-        /// Which.
-        workload: String,
-        /// What was given.
-        dependency: String,
-    },
-    /// A workload said to depend on itself, which it always does.
-    #[error("workload {workload}: depends on itself: name others only")]
-    OwnDependency {
-        /// Which.
-        workload: String,
-    },
-    /// A model of a stage that does not go with the others.
-    #[error("workload {workload}, stage {stage}: {fault}")]
-    Model {
-        /// Which.
-        workload: String,
-        /// Which stage, from 0.
-        stage: usize,
-        /// What is wrong.
-        fault: SncError,
-    },
-    /// A question for a stage that is not there.
-    #[error("workload {workload}: stage {stage} of {count}")]
-    NoSuchStage {
-        /// Which workload, from 0.
-        workload: usize,
-        /// What was asked for, from 0.
-        stage: usize,
-        /// How many it has.
-        count: usize,
-    },
-    /// A question for a workload that is not there.
-    #[error("workload {index} of {count}")]
-    NoWorkload {
-        /// What was asked for, from 0.
-        index: usize,
-        /// How many there are.
-        count: usize,
-    },
-}
-
 /// A stage of a workload as the analyses see it.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
@@ -180,6 +73,8 @@ pub(super) struct Flow {
     /// Indices of its queues.
     pub(super) queues: Vec<usize>,
     pub(super) model: ModelId,
+    /// Served whole.
+    pub(super) packet: f64,
 }
 
 /// Flows and queues, as the analyses read them.
@@ -188,6 +83,8 @@ pub(super) struct Plan {
     pub(super) flows: Vec<Flow>,
     /// Work a second of each queue.
     pub(super) rates: Vec<f64>,
+    /// Work that each may be busy with, whatever comes.
+    pub(super) busy: Vec<f64>,
     /// The flows that pass each queue.
     pub(super) passing: Vec<Vec<usize>>,
 }
@@ -209,6 +106,9 @@ impl Network {
         if let Some(queue) = queues.iter().find(|queue| !(queue.rate.is_finite() && queue.rate > 0.0)) {
             return Err(NetworkError::Rate { queue: queue.name.clone(), rate: queue.rate });
         }
+        if let Some(queue) = queues.iter().find(|queue| !is_work(queue.busy)) {
+            return Err(NetworkError::Whole { of: format!("queue {}", queue.name), work: queue.busy });
+        }
         for workload in workloads {
             let name = || workload.name.clone();
             if !(workload.percentile > 0.0 && workload.percentile < 100.0) {
@@ -226,6 +126,7 @@ impl Network {
                 plan: Plan {
                     flows: Vec::new(),
                     rates: queues.iter().map(|queue| queue.rate).collect(),
+                    busy: queues.iter().map(|queue| queue.busy).collect(),
                     passing: vec![Vec::new(); queues.len()],
                 },
                 workloads: Vec::new(),
@@ -345,6 +246,10 @@ impl Network {
         if count == 0 || (1..count).any(|at| stage.queues[..at].contains(&stage.queues[at])) {
             return Err(NetworkError::Path { workload: name(), stage: at, queues: count });
         }
+        if !is_work(stage.packet) {
+            let of = format!("workload {}, stage {at}", workload.name);
+            return Err(NetworkError::Whole { of, work: stage.packet });
+        }
         let mut queues = Vec::new();
         for queue in &stage.queues {
             let Some(index) = find(names, queue) else {
@@ -358,9 +263,14 @@ impl Network {
             stage: at,
             fault,
         })?;
-        self.plan.flows.push(Flow { group, priority: workload.priority, queues, model });
+        let (priority, packet) = (workload.priority, stage.packet);
+        self.plan.flows.push(Flow { group, priority, queues, model, packet });
         Ok(())
     }
+}
+
+fn is_work(work: f64) -> bool {
+    work.is_finite() && work >= 0.0
 }
 
 /// Names with their places, in order of name.

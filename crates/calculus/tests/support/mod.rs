@@ -86,7 +86,11 @@ pub fn network(input: &Value) -> Network {
     let text = |value: &Value| value.as_str().unwrap().to_string();
     let queues: Vec<Queue> = list(&input["queues"])
         .iter()
-        .map(|queue| Queue { name: text(&queue["name"]), rate: queue["bandwidth"].as_f64().unwrap() })
+        .map(|queue| Queue {
+            name: text(&queue["name"]),
+            rate: queue["bandwidth"].as_f64().unwrap(),
+            busy: 0.0,
+        })
         .collect();
     let clients = list(&input["clients"]);
     let objectives: Vec<f64> = clients.iter().map(|client| client["SLO"].as_f64().unwrap()).collect();
@@ -104,6 +108,7 @@ pub fn network(input: &Value) -> Network {
                 .map(|flow| Stage {
                     queues: list(&flow["queues"]).iter().map(text).collect(),
                     arrivals: model(&flow["arrivalInfo"], Sigma::Zero),
+                    packet: 0.0,
                 })
                 .collect(),
         })

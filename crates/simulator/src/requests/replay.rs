@@ -256,11 +256,9 @@ impl Replay<'_> {
         if requests > 0 {
             broken.push(Assumption::Demoted { requests });
         }
-        if self.bounds.unit == Unit::Fluid && bound.method != Method::Snc {
+        if self.bounds.unit == Unit::Fluid {
             let settings = BoundSettings { unit: Unit::Requests, ..self.bounds };
             broken.push(Assumption::Fluid { whole: again(bound.method, settings) });
-        }
-        if self.bounds.unit == Unit::Fluid {
             broken.extend(self.system.promises.iter().filter_map(larger));
         }
         if let Some(sent) = &self.sent[at] {

@@ -85,12 +85,14 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
     let queue = |(index, queue): (usize, &leeward_placement::volumes::Queue)| snc::Queue {
         name: index.to_string(),
         rate: queue.capacity,
+        busy: 0.0,
     };
     let queues: Vec<snc::Queue> = system.queues.iter().enumerate().map(queue).collect();
     let mut workloads = Vec::with_capacity(system.promises.len());
     for (index, promise) in system.promises.iter().enumerate() {
         let demand = &promise.workload.demands[0];
         let arrivals = demand.model.clone().expect("workloads were made with models");
+        let packet = settings.bounds.packet(demand);
         let depends = index > 0 && index < settings.dependent;
         workloads.push(snc::Workload {
             name: promise.workload.name.clone(),
@@ -100,6 +102,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
             stages: vec![snc::Stage {
                 queues: promise.route[0].iter().map(usize::to_string).collect(),
                 arrivals,
+                packet,
             }],
         });
     }

@@ -100,15 +100,15 @@ impl Bounded {
 
     /// Who may be disturbed by the last promise of a system, itself first. `reordered`: whether others have changed their
     /// places.
-    fn disturbed(&self, system: &System, method: Method, reordered: bool) -> Vec<usize> {
+    fn disturbed(&self, system: &System, reordered: bool) -> Vec<usize> {
         let last = system.promises.len() - 1;
         let own = &system.promises[last];
         let names = |of: &System| {
             of.promises.iter().any(|promise| promise.workload.dependencies.contains(&own.workload.name))
         };
         let all = reordered || !own.workload.dependencies.is_empty() || names(system);
-        // A bound by models is for a fluid, where what comes after in priority is not waited for.
-        let only_after = method == Method::Snc || self.settings.bounds.unit == Unit::Fluid;
+        // In a fluid what comes after in priority is not waited for.
+        let only_after = self.settings.bounds.unit == Unit::Fluid;
         let reach = reach(system);
         let touched = |at: &usize| {
             all || system.promises[*at].route.iter().zip(&system.promises[*at].priorities).any(
@@ -161,8 +161,7 @@ impl Admission for Bounded {
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
         let mut with = joined(system, &arrival);
         Bounds::new(&with, self.settings.bounds)?;
-        // Models are of a fluid, in which nothing waits for what comes after it.
-        let by = self.by().filter(|&(method, _)| method != Method::Snc);
+        let by = self.by();
         if arrival.workload.slo.is_none() {
             return best_effort(system, &arrival, None, by);
         }
@@ -177,14 +176,14 @@ impl Admission for Bounded {
         by_slo(&mut with);
         let merged = merge(&mut with, self.settings.levels);
         let reordered = order(&system.promises) != order(&with.promises[..system.promises.len()]);
-        let which = self.disturbed(&with, method, reordered);
+        let which = self.disturbed(&with, reordered);
         let mut bounds = Bounds::new(&with, self.settings.bounds)?;
         let Some(miss) = which.into_iter().find_map(|promise| bounds.miss(promise, method)) else {
             return Ok(Outcome::promised(with, merged));
         };
         let last = with.promises.len() - 1;
         let own = miss.promise == last;
-        let refused = Refused::of(miss, &with);
+        let refused = Refused::of(miss, &bounds);
         if self.name != "dnc" || !self.settings.search {
             return best_effort(system, &arrival, Some(refused), by);
         }
@@ -200,7 +199,7 @@ impl Admission for Bounded {
                 return Ok(Outcome { searched: true, ..promised });
             }
             Some(_) if own => refused,
-            Some(miss) => Refused::of(miss.clone(), &ordered.system),
+            Some(miss) => Refused::of(miss.clone(), &Bounds::new(&ordered.system, self.settings.bounds)?),
         };
         best_effort(system, &arrival, Some(refused), by)
     }

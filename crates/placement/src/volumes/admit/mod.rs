@@ -21,8 +21,8 @@ pub use bounded::{Bounded, BoundedSettings};
 pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 
-use super::bound::{BoundSettings, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
-use super::words::above;
+use super::bound::{BoundSettings, Bounds, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
+use super::words::{above, time};
 use super::{System, Workload};
 use crate::PolicyError;
 
@@ -68,7 +68,7 @@ impl Outcome {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
     /// A bound above its SLO: its own, or that of one that it would disturb.
-    #[error("{workload}: {}", above(*.seconds, *.slo))]
+    #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(.alone.as_ref()))]
     Miss {
         /// Which workload would miss its SLO.
         workload: String,
@@ -76,6 +76,8 @@ pub enum Refused {
         seconds: f64,
         /// Its SLO, in seconds.
         slo: f64,
+        /// The stage up to which its largest request takes longer than that without any other, and how long.
+        alone: Option<SloBelowUnloaded>,
     },
     /// No bound at all: stage, queue and why are in it.
     #[error(transparent)]
@@ -106,15 +108,22 @@ pub enum Refused {
 }
 
 impl Refused {
-    fn of(miss: Miss, system: &System) -> Refused {
+    fn of(miss: Miss, bounds: &Bounds<'_>) -> Refused {
         match miss.outcome {
             Ok(bound) => {
-                let workload = system.promises[miss.promise].workload.name.clone();
-                Refused::Miss { workload, seconds: bound.seconds, slo: miss.slo.latency }
+                let (workload, alone) = (bounds.name(miss.promise), bounds.alone(miss.promise));
+                Refused::Miss { workload, seconds: bound.seconds, slo: miss.slo.latency, alone }
             }
             Err(unbounded) => unbounded.into(),
         }
     }
+}
+
+/// What a largest request takes by itself, after a bound.
+fn by_itself(of: Option<&SloBelowUnloaded>) -> String {
+    of.map_or_else(String::new, |of| {
+        format!("; up to {} its largest request takes {} without any load", of.stage, time(of.unloaded))
+    })
 }
 
 /// A way to decide who is admitted.

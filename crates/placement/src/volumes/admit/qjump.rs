@@ -101,7 +101,7 @@ impl Admission for QJump {
                 None => return Ok(Outcome::promised(with, None)),
                 // What counts is the class in which it was nearest to be admitted: its own bound before that of others.
                 Some(miss) if miss.promise != last || refused.is_none() => {
-                    refused = Some(Refused::of(miss, &with));
+                    refused = Some(Refused::of(miss, &bounds));
                 }
                 Some(_) => {}
             }

@@ -113,7 +113,7 @@ impl Silo {
             let mut raised: Vec<(usize, Vec<f64>)> = Vec::new();
             for miss in &missed {
                 let promise = &system.promises[miss.promise];
-                let Ok(bound) = &miss.outcome else { return Ok(Some(Refused::of(miss.clone(), system))) };
+                let Ok(bound) = &miss.outcome else { return Ok(Some(Refused::of(miss.clone(), &bounds))) };
                 let mut held = 0.0;
                 for (limits, demand) in promise.limits.iter().zip(&promise.workload.demands) {
                     held += demand.arrivals.shaper_delay(limits.buckets()[0]).unwrap_or(f64::INFINITY);
@@ -125,7 +125,7 @@ impl Silo {
                 let rises = rates.iter().zip(&promise.limits).any(|(rate, limits)| *rate > limits.rate());
                 let possible = left > 0.0 && rates.iter().all(|rate| rate.is_finite());
                 if !(possible && rises && round < MOST_ROUNDS) {
-                    return Ok(Some(Refused::of(miss.clone(), system)));
+                    return Ok(Some(Refused::of(miss.clone(), &bounds)));
                 }
                 raised.push((miss.promise, rates));
             }

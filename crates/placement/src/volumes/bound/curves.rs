@@ -112,7 +112,7 @@ pub(super) fn network(
             flows.push(Flow { arrivals, priority: last, path: vec![at], packet });
         }
     }
-    let packets = if parts.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
+    let packets = if parts.settings.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
     let capacities = queues.iter().map(|&queue| parts.system.queues[queue].capacity).collect();
     Network::new(capacities, flows, packets).map_err(|error| match error {
         NetworkError::Circle { queue } => Fault::Circle(queues[queue]),

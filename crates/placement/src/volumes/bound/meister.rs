@@ -244,7 +244,7 @@ impl<'p, 's> Before<'p, 's> {
 
     /// Work that a queue's service is behind: whatever is in service at the start, and what is not whole at the end.
     fn late(&self, queue: usize, passes_on: bool) -> f64 {
-        if self.parts.unit == Unit::Fluid {
+        if self.parts.settings.unit == Unit::Fluid {
             return 0.0;
         }
         let own = &self.parts.parts[self.part];

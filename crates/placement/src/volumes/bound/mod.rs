@@ -175,6 +175,29 @@ impl<'s> Bounds<'s> {
         (!met).then_some(Miss { promise, slo, outcome })
     }
 
+    /// The first stage by which the largest request of a promise misses its SLO even without any other: it passes its slowest queue
+    /// whole, the others as they forward it, and takes its unloaded tails. None if it keeps it, or has none.
+    ///
+    /// # Panics
+    /// If there is no such promise.
+    pub fn alone(&self, promise: usize) -> Option<SloBelowUnloaded> {
+        let of = &self.parts.system.promises[promise];
+        let slo = of.workload.slo?;
+        let mut unloaded = 0.0;
+        for (demand, route) in of.workload.demands.iter().zip(&of.route) {
+            let capacities = || route.iter().map(|&queue| self.parts.system.queues[queue].capacity);
+            let slowest = capacities().fold(f64::INFINITY, f64::min);
+            let packet = self.settings.packet(demand);
+            let forwarded: f64 = capacities().map(|capacity| packet / capacity).sum();
+            unloaded += demand.unloaded + (demand.largest - packet) / slowest + forwarded;
+            if unloaded >= slo.latency {
+                let (workload, stage) = (self.name(promise), demand.stage);
+                return Some(SloBelowUnloaded { workload, stage, slo: slo.latency, unloaded });
+            }
+        }
+        None
+    }
+
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
         // No method has a bound then, and to find that out takes some of them long.
         self.not_overloaded(promise)?;
@@ -271,8 +294,9 @@ impl<'s> Bounds<'s> {
         Ok(())
     }
 
-    fn name(&self, promise: usize) -> String {
-        self.parts.system.promises[promise].workload.name.clone()
+    /// The name of a promise's workload.
+    pub(super) fn name(&self, promise: usize) -> String {
+        self.parts.workload(promise)
     }
 }
 

@@ -32,10 +32,7 @@ pub(super) struct Parts<'s> {
     pub components: Vec<Vec<usize>>,
     /// For each promise a number that those share whose bursts may come together.
     pub groups: Vec<usize>,
-    pub unit: Unit,
-    outstanding: u32,
-    frame: f64,
-    paced: bool,
+    pub settings: BoundSettings,
     /// The first part of each promise, and the number of parts.
     firsts: Vec<usize>,
 }
@@ -63,17 +60,7 @@ impl<'s> Parts<'s> {
             components[part.component].push(at);
         }
         let groups = groups(system);
-        Parts {
-            system,
-            parts,
-            components,
-            groups,
-            unit: settings.unit,
-            outstanding: settings.outstanding,
-            frame: settings.frame,
-            paced: settings.paced,
-            firsts,
-        }
+        Parts { system, parts, components, groups, settings, firsts }
     }
 
     /// The parts of a promise.
@@ -85,8 +72,8 @@ impl<'s> Parts<'s> {
     /// and one that is larger than the bucket once that is full; so no bucket counts as smaller than the largest.
     pub fn limits(&self, part: usize) -> ArrivalCurve {
         let Part { enforced, demand, .. } = self.parts[part];
-        let packet = match self.unit {
-            Unit::Frames if !self.paced => demand.largest,
+        let packet = match self.settings.unit {
+            Unit::Frames if !self.settings.paced => demand.largest,
             _ => self.packet(part),
         };
         if enforced.burst() >= packet {
@@ -115,12 +102,7 @@ impl<'s> Parts<'s> {
 
     /// What a part has served whole, in work.
     pub fn packet(&self, part: usize) -> f64 {
-        let demand = self.parts[part].demand;
-        match self.unit {
-            Unit::Fluid => 0.0,
-            Unit::Frames if demand.stage != Stage::Storage => demand.largest.min(self.frame),
-            Unit::Frames | Unit::Requests => demand.largest,
-        }
+        self.settings.packet(self.parts[part].demand)
     }
 
     /// What a device may still be busy with when it could begin with a request of any priority, in work.
@@ -135,17 +117,17 @@ impl<'s> Parts<'s> {
     /// One that is handed several requests and serves them one after another, whatever comes meanwhile, may have all of them
     /// before it: [`BoundSettings::outstanding`] times the largest.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
-        if self.unit == Unit::Fluid {
+        if self.settings.unit == Unit::Fluid {
             return 0.0;
         }
         let here = self.components[component].iter().map(|&part| &self.parts[part]);
         let device = here.filter(|part| part.demand.stage == Stage::Storage && part.route.contains(&queue));
         let capacity = self.system.queues[queue].capacity;
-        let several = self.outstanding > 1;
+        let several = self.settings.outstanding > 1;
         let inside = device.filter(|part| several || part.demand.unloaded > 0.0).map(|part| {
             let Demand { largest, unloaded, .. } = *part.demand;
             let alone = if unloaded > 0.0 { largest + unloaded * capacity } else { 0.0 };
-            if several { alone.max(f64::from(self.outstanding) * largest) } else { alone }
+            if several { alone.max(f64::from(self.settings.outstanding) * largest) } else { alone }
         });
         inside.fold(0.0, f64::max).min(f64::MAX)
     }

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use leeward_traces::Stage;
+
 use super::SystemError;
+use crate::volumes::Demand;
 
 /// The bytes that a link serves whole: an Ethernet frame of 1500 bytes with its header, its checksum, preamble and gap.
 const FRAME: f64 = 1538.0;
@@ -26,7 +29,7 @@ pub enum Unit {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoundSettings {
-    /// What is served whole; counts for deterministic bounds. Default `requests`.
+    /// What is served whole. Default `requests`.
     pub unit: Unit,
     /// Bytes of a frame, where frames are served whole; at least 64. Default 1538: Ethernet with 1500 bytes of payload.
     pub frame: f64,
@@ -42,7 +45,7 @@ pub struct BoundSettings {
     /// Whether percentiles of stochastic bounds are of requests; else of time, as published. Default true.
     pub by_request: bool,
     /// Requests that a device is handed at once, and serves before whatever comes then: as many times its largest request count as in
-    /// service in deterministic bounds, where requests are served whole. Default 1.
+    /// service, where requests are served whole. Default 1.
     pub outstanding: u32,
     /// Whether stochastic bounds are tightened by Lyapunov's inequality, some seven to ten times slower. Default false.
     pub lyapunov: bool,
@@ -72,6 +75,15 @@ impl BoundSettings {
     pub fn published() -> BoundSettings {
         let (unit, fifo, by_request, blocks) = (Unit::Fluid, false, false, false);
         BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }
+    }
+
+    /// What of a demand is served whole, in work.
+    pub fn packet(&self, demand: &Demand) -> f64 {
+        match self.unit {
+            Unit::Fluid => 0.0,
+            Unit::Frames if demand.stage != Stage::Storage => demand.largest.min(self.frame),
+            Unit::Frames | Unit::Requests => demand.largest,
+        }
     }
 
     /// # Errors

@@ -108,7 +108,18 @@ impl Fault {
 fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc::Network, snc::NetworkError> {
     let queues = parts.queues(component);
     let described: Vec<snc::Queue> = (queues.iter())
-        .map(|&queue| snc::Queue { name: queue.to_string(), rate: parts.system.queues[queue].capacity })
+        .map(|&queue| {
+            // What has no model is after all that is bounded here; one packet of it is waited for all the same.
+            let outside =
+                parts.components[component].iter().filter(|part| within.binary_search(part).is_err());
+            let outside = outside.filter(|&&part| parts.parts[part].route.contains(&queue));
+            let busy = outside.map(|&part| parts.packet(part));
+            snc::Queue {
+                name: queue.to_string(),
+                rate: parts.system.queues[queue].capacity,
+                busy: busy.fold(parts.in_service(component, queue), f64::max),
+            }
+        })
         .collect();
     // The first part of each group: that each depends on it is enough.
     let mut firsts = BTreeMap::new();
@@ -125,6 +136,7 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
                 stages: vec![snc::Stage {
                     queues: of.route.iter().map(usize::to_string).collect(),
                     arrivals: model,
+                    packet: parts.packet(part),
                 }],
             }
         })
