@@ -4,6 +4,12 @@
 //! A *day* is a time in which one matching of racks is up, a *night* the gap in which circuits are changed and none works, a
 //! *week* one computed schedule of nights and days (Etalon, section 2). Nothing here does input or output; time is an argument.
 
+mod demand;
+mod network;
 mod schedule;
+pub mod schedulers;
 
+pub use demand::{DemandError, DemandMatrix, MAX_RACKS};
+pub use network::{Network, NetworkError};
 pub use schedule::{Day, Matching, MatchingError, Schedule, ScheduleError};
+pub use schedulers::{CircuitsError, Promises, Scheduler};

@@ -1,0 +1,198 @@
+//! What racks want to send each other in a week.
+
+/// The most racks a demand matrix may have.
+pub const MAX_RACKS: usize = 2048;
+
+/// Bytes that each rack has for each other one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct DemandMatrix {
+    racks: usize,
+    bytes: Vec<u64>,
+}
+
+/// What is no demand matrix. Rows, which are sources, and columns are counted from 0.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum DemandError {
+    /// Too few racks or too many.
+    #[error("a demand of {racks} racks: must be 2 to {MAX_RACKS}")]
+    Racks {
+        /// How many.
+        racks: usize,
+    },
+    /// A row that is not as long as there are rows.
+    #[error("row {row}: {found} columns: must be {expected}, as many as there are rows")]
+    Square {
+        /// Which row.
+        row: usize,
+        /// How many columns it has.
+        found: usize,
+        /// How many rows there are.
+        expected: usize,
+    },
+    /// Entries that are not as many as a square of racks has.
+    #[error("{found} entries: must be {expected}, for {racks} racks")]
+    Entries {
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        expected: usize,
+        /// Of how many racks.
+        racks: usize,
+    },
+    /// What is no number of bytes.
+    #[error("row {row}, column {column}: {value} bytes: must be 0 or more and finite")]
+    Value {
+        /// The source.
+        row: usize,
+        /// The destination.
+        column: usize,
+        /// What was there.
+        value: f64,
+    },
+    /// Bytes of a rack for itself.
+    #[error("row {row}, column {row}: {bytes} bytes of a rack for itself, which cross no switch: must be 0")]
+    Own {
+        /// Which rack.
+        row: usize,
+        /// How many.
+        bytes: u64,
+    },
+    /// More in sum than can be counted.
+    #[error("row {row}, column {column}: with this entry the sum is beyond {} bytes", u64::MAX)]
+    Sum {
+        /// The source.
+        row: usize,
+        /// The destination.
+        column: usize,
+    },
+}
+
+impl DemandMatrix {
+    /// A demand of `racks` racks: entry `source * racks + destination` of `bytes` is what one has for another.
+    ///
+    /// # Errors
+    /// The first entry that cannot be, by row and column.
+    pub fn new(racks: usize, bytes: Vec<u64>) -> Result<DemandMatrix, DemandError> {
+        if !(2..=MAX_RACKS).contains(&racks) {
+            return Err(DemandError::Racks { racks });
+        }
+        if bytes.len() != racks * racks {
+            return Err(DemandError::Entries { found: bytes.len(), expected: racks * racks, racks });
+        }
+        let mut sum = 0u64;
+        for (at, &entry) in bytes.iter().enumerate() {
+            let (row, column) = (at / racks, at % racks);
+            if row == column && entry > 0 {
+                return Err(DemandError::Own { row, bytes: entry });
+            }
+            sum = sum.checked_add(entry).ok_or(DemandError::Sum { row, column })?;
+        }
+        Ok(DemandMatrix { racks, bytes })
+    }
+
+    /// A demand from rows of numbers, each rounded to whole bytes.
+    ///
+    /// # Errors
+    /// The first row that is not as long as there are rows, or the first entry that cannot be.
+    pub fn from_rows<R: AsRef<[f64]>>(rows: &[R]) -> Result<DemandMatrix, DemandError> {
+        let racks = rows.len();
+        if !(2..=MAX_RACKS).contains(&racks) {
+            return Err(DemandError::Racks { racks });
+        }
+        let mut bytes = Vec::with_capacity(racks * racks);
+        for (row, entries) in rows.iter().map(AsRef::as_ref).enumerate() {
+            if entries.len() != racks {
+                return Err(DemandError::Square { row, found: entries.len(), expected: racks });
+            }
+            for (column, &value) in entries.iter().enumerate() {
+                // Negative zero is no bytes too.
+                if !value.is_finite() || value < 0.0 {
+                    return Err(DemandError::Value { row, column, value });
+                }
+                bytes.push(value.round() as u64);
+            }
+        }
+        DemandMatrix::new(racks, bytes)
+    }
+
+    /// How many racks there are.
+    pub fn racks(&self) -> usize {
+        self.racks
+    }
+
+    /// Bytes that `source` has for `destination`.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn get(&self, source: usize, destination: usize) -> u64 {
+        assert!(destination < self.racks, "destination {destination} of {} racks", self.racks);
+        self.bytes[source * self.racks + destination]
+    }
+
+    /// Bytes of `source` for each destination.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn row(&self, source: usize) -> &[u64] {
+        &self.bytes[source * self.racks..][..self.racks]
+    }
+
+    /// All of it, row by row.
+    pub fn bytes(&self) -> &[u64] {
+        &self.bytes
+    }
+
+    /// All its bytes.
+    pub fn total(&self) -> u64 {
+        self.bytes.iter().sum()
+    }
+
+    /// The most bytes that any one rack sends or receives: what takes longest, whatever the order.
+    pub fn busiest_port(&self) -> u64 {
+        let (rows, columns) = sums(self.racks, &self.bytes);
+        rows.into_iter().chain(columns).max().unwrap_or(0)
+    }
+}
+
+/// Sums of rows and of columns of a square.
+pub(crate) fn sums(racks: usize, entries: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    let mut columns = vec![0; racks];
+    let rows = entries
+        .chunks_exact(racks)
+        .map(|row| {
+            columns.iter_mut().zip(row).for_each(|(sum, entry)| *sum += entry);
+            row.iter().sum()
+        })
+        .collect();
+    (rows, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_demand_is_named_by_row_and_column() {
+        let says = |rows: &[&[f64]]| DemandMatrix::from_rows(rows).unwrap_err().to_string();
+        assert_eq!(says(&[&[0.0]]), "a demand of 1 racks: must be 2 to 2048");
+        assert_eq!(says(&[&[0.0, 1.0], &[1.0]]), "row 1: 1 columns: must be 2, as many as there are rows");
+        let below = "row 0, column 1: -5 bytes: must be 0 or more and finite";
+        assert_eq!(says(&[&[0.0, -5.0], &[1.0, 0.0]]), below);
+        let none = "row 1, column 0: NaN bytes: must be 0 or more and finite";
+        assert_eq!(says(&[&[0.0, 5.0], &[f64::NAN, 0.0]]), none);
+        assert!(says(&[&[0.0, f64::INFINITY], &[0.0, 0.0]]).starts_with("row 0, column 1: inf bytes"));
+        let own = "row 1, column 1: 7 bytes of a rack for itself, which cross no switch: must be 0";
+        assert_eq!(says(&[&[0.0, 5.0], &[1.0, 7.0]]), own);
+        let sum = says(&[&[0.0, 1.5e19], &[1.5e19, 0.0]]);
+        assert_eq!(sum, "row 1, column 0: with this entry the sum is beyond 18446744073709551615 bytes");
+        let entries = DemandMatrix::new(2, vec![0; 3]).unwrap_err().to_string();
+        assert_eq!(entries, "3 entries: must be 4, for 2 racks");
+    }
+
+    #[test]
+    fn a_demand_has_rows_of_sources() {
+        let demand = DemandMatrix::from_rows(&[[0.0, 2.4, 3.0], [4.0, 0.0, -0.0], [6.0, 7.0, 0.0]]).unwrap();
+        assert_eq!((demand.get(0, 1), demand.get(2, 0), demand.row(1)), (2, 6, &[4, 0, 0][..]));
+        assert_eq!((demand.total(), demand.busiest_port()), (22, 13));
+    }
+}

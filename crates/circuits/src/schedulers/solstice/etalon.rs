@@ -1,0 +1,321 @@
+//! `solstice-etalon`: Solstice as it was released with Etalon, to the order in which its solver looks at entries.
+//!
+//! Demand that is cut, aligned and stuffed becomes days by perfect matchings, and days are fitted to exactly one week (Etalon,
+//! section 3.3). The solver shuffles what it looks at; this is what it gives where a shuffle changes nothing. Where no perfect
+//! matching is found, it leaves one ring up for the week, whatever the demand: `solstice` does better there.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::matcher::NONE;
+use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::{Times, fill, unit_of};
+use crate::demand::sums;
+use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+use leeward_fabric::Nanos;
+
+/// What is done to demand before it is scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prepare {
+    /// Nothing.
+    #[default]
+    Raw,
+    /// As Etalon's element for Solstice: if any entry has 1 MB, those below are left out; then all is raised until the busiest
+    /// port wants half of what a circuit carries in a week.
+    Element,
+    /// As `element`, with entries below 1 MB always left out: what Etalon does where applications tell their demand.
+    Adu,
+}
+
+/// Settings of `solstice-etalon`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EtalonSettings {
+    /// What is done to demand first. Default `raw`.
+    pub prepare: Prepare,
+    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    pub unit: Option<Nanos>,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Etalon(EtalonSettings);
+
+const NAME: &str = "solstice-etalon";
+
+pub(in super::super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    aliases: &[],
+    summary: "Solstice as Etalon has it: perfect matchings stretched to a week, or one ring",
+    source: "Etalon, section 3.3, as released",
+    schema: || schemars::schema_for!(EtalonSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    let read: EtalonSettings = settings(NAME, text)?;
+    unit_of(NAME, read.unit)?;
+    Ok(Box::new(Etalon(read)))
+}
+
+impl Scheduler for Etalon {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    /// Its shortest day counts the night before it.
+    fn promises(&self) -> Promises {
+        Promises { within_week: true, ..Promises::default() }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let times = Times::of(NAME, network, self.0.unit, demand.racks())?;
+        let (racks, budget) = (demand.racks(), times.budget());
+        let request = prepared(self.0.prepare, demand, budget);
+        let mut stuffed = fill::align(&fill::water_fill(racks, &request, budget), times.unit_bytes);
+        let mut list = listed(racks, demand.bytes(), &request, budget);
+        fill::stuff(racks, &mut stuffed, &mut list);
+        let mut days = decompose(racks, &mut stuffed, list, times);
+        fit(racks, &mut days, times);
+        let day = |(day, found): (usize, Found)| {
+            let matching = Matching::new(found.source_of.into_iter().map(Some).collect())
+                .map_err(|error| CircuitsError::Matching { day, error })?;
+            Ok(Day { matching, length: times.nanos(found.length - times.night) })
+        };
+        let days = days.into_iter().enumerate().map(day).collect::<Result<_, CircuitsError>>()?;
+        Ok(Schedule::new(racks, network.night(), days)?)
+    }
+}
+
+/// The smallest entry that Etalon's element schedules, where it leaves any out.
+const SMALL: u64 = 1_000_000;
+
+/// What Etalon's element asks its solver for.
+fn prepared(prepare: Prepare, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
+    let mut request = demand.bytes().to_vec();
+    let filters = match prepare {
+        Prepare::Raw => return request,
+        Prepare::Element => request.iter().any(|&entry| entry >= SMALL),
+        Prepare::Adu => true,
+    };
+    if filters {
+        request.iter_mut().filter(|entry| **entry < SMALL).for_each(|entry| *entry = 0);
+    }
+    let (rows, columns) = sums(demand.racks(), &request);
+    let most = rows.into_iter().chain(columns).max().unwrap_or(0);
+    if most > 0 && most < budget / 2 {
+        let scale = (budget / 2) as f64 / most as f64;
+        request.iter_mut().for_each(|entry| *entry = (*entry as f64 * scale) as u64);
+    }
+    request
+}
+
+/// A day found: its circuits, and how long it is with the night before it.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// Source of each destination.
+    pub(super) source_of: Vec<u32>,
+    /// Its length and the night's.
+    pub(super) length: u64,
+}
+
+/// Entries above 0 in the order in which the released solver lists them once demand is cut to what ports can carry.
+///
+/// It keeps entries in a list from which one is taken by putting the last in its place. What is left out by `prepare` is taken
+/// first, in order of row and column; then each is listed anew in a pass that takes those that want no more than all get.
+pub(super) fn listed(racks: usize, demand: &[u64], request: &[u64], budget: u64) -> Vec<u32> {
+    let mut list: Vec<u32> = (0..).zip(demand).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();
+    let mut place = vec![0u32; demand.len()];
+    for (to, &at) in (0..).zip(&list) {
+        place[at as usize] = to;
+    }
+    for at in (0..demand.len()).filter(|&at| demand[at] > 0 && request[at] == 0) {
+        let hole = place[at] as usize;
+        list.swap_remove(hole);
+        if let Some(&moved) = list.get(hole) {
+            place[moved as usize] = hole as u32;
+        }
+    }
+    let (mut rows, mut columns) = (vec![0u64; racks], vec![0u64; racks]);
+    for &at in &list {
+        rows[at as usize / racks] += 1;
+        columns[at as usize % racks] += 1;
+    }
+    let most = rows.into_iter().chain(columns).max().unwrap_or(0);
+    let Some(least) = list.iter().map(|&at| request[at as usize]).min() else { return list };
+    let first = least.min(budget / most.max(1));
+    let mut order = Vec::with_capacity(list.len());
+    let mut at = 0;
+    while at < list.len() {
+        order.push(list[at]);
+        if request[list[at] as usize] == first {
+            list.swap_remove(at);
+        } else {
+            at += 1;
+        }
+    }
+    order
+}
+
+/// Takes perfect matchings among entries of at least a threshold, which halves down to the base, until there is none.
+///
+/// `list` holds the entries of `stuffed` above 0. The solver looks at a destination's sources in an order that this list
+/// begins and entries that leave change, so the same is done here. `stuffed` is what days leave when this returns.
+pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, times: Times) -> Vec<Found> {
+    let (base, mut threshold) = (times.base(), times.first_threshold());
+    let mut place = vec![0u32; stuffed.len()];
+    for (to, &at) in (0..).zip(&list) {
+        place[at as usize] = to;
+    }
+    let mut search = Search::new(racks);
+    let mut days = Vec::new();
+    while threshold >= base {
+        search.sources.iter_mut().for_each(Vec::clear);
+        for &at in list.iter().filter(|&&at| stuffed[at as usize] >= threshold) {
+            search.sources[at as usize % racks].push(at / racks as u32);
+        }
+        while search.perfect() {
+            let entry = |(destination, &source): (usize, &u32)| source as usize * racks + destination;
+            let up = search.source_of.iter().enumerate().map(|of| stuffed[entry(of)]).min().unwrap_or(0);
+            for (destination, source) in search.source_of.iter().enumerate() {
+                let at = entry((destination, source));
+                stuffed[at] -= up;
+                if stuffed[at] < threshold {
+                    let sources = &mut search.sources[destination];
+                    let hole = sources.iter().position(|of| of == source);
+                    sources.swap_remove(hole.expect("what is matched is listed"));
+                }
+                if stuffed[at] == 0 {
+                    let hole = place[at] as usize;
+                    list.swap_remove(hole);
+                    if let Some(&moved) = list.get(hole) {
+                        place[moved as usize] = hole as u32;
+                    }
+                }
+            }
+            days.push(Found { source_of: search.source_of.clone(), length: up + times.night });
+        }
+        threshold /= 2;
+    }
+    days
+}
+
+/// The released solver's search for a perfect matching: each destination's first free source, then augmenting paths, depth
+/// first, with sources in the order of lists.
+struct Search {
+    sources: Vec<Vec<u32>>,
+    source_of: Vec<u32>,
+    destination_of: Vec<u32>,
+    seen: Vec<bool>,
+    /// Destinations on the path, and how many of their sources were looked at.
+    path: Vec<(u32, u32)>,
+}
+
+impl Search {
+    fn new(racks: usize) -> Search {
+        Search {
+            sources: vec![Vec::new(); racks],
+            source_of: vec![NONE; racks],
+            destination_of: vec![NONE; racks],
+            seen: vec![false; racks],
+            path: Vec::with_capacity(racks),
+        }
+    }
+
+    fn perfect(&mut self) -> bool {
+        self.source_of.fill(NONE);
+        self.destination_of.fill(NONE);
+        for (destination, sources) in (0..).zip(&self.sources) {
+            if let Some(&free) = sources.iter().find(|&&source| self.destination_of[source as usize] == NONE)
+            {
+                self.source_of[destination as usize] = free;
+                self.destination_of[free as usize] = destination;
+            }
+        }
+        let racks = self.source_of.len() as u32;
+        (0..racks)
+            .all(|destination| self.source_of[destination as usize] != NONE || self.augment(destination))
+    }
+
+    fn augment(&mut self, root: u32) -> bool {
+        self.seen.fill(false);
+        self.path.clear();
+        self.path.push((root, 0));
+        while let Some(&(destination, looked)) = self.path.last() {
+            let sources = &self.sources[destination as usize];
+            let ahead = sources[looked as usize..].iter();
+            let Some(next) = ahead.clone().position(|&source| !self.seen[source as usize]) else {
+                self.path.pop();
+                continue;
+            };
+            let at = looked as usize + next;
+            let source = sources[at] as usize;
+            self.seen[source] = true;
+            self.path.last_mut().expect("there is one").1 = at as u32 + 1;
+            match self.destination_of[source] {
+                NONE => {
+                    for &(destination, looked) in &self.path {
+                        let source = self.sources[destination as usize][looked as usize - 1];
+                        self.source_of[destination as usize] = source;
+                        self.destination_of[source as usize] = destination;
+                    }
+                    return true;
+                }
+                taken => self.path.push((taken, 0)),
+            }
+        }
+        false
+    }
+}
+
+/// Makes days last exactly a week.
+///
+/// Of none, one ring is up for the week; of too little, each is longer by the same; of too much, the shortest are dropped
+/// until the week has room for as many of the shortest length, and the others shortened by turns.
+pub(super) fn fit(racks: usize, days: &mut Vec<Found>, times: Times) {
+    if days.is_empty() {
+        let source_of = (1..=racks as u32).map(|next| next % racks as u32).collect();
+        days.push(Found { source_of, length: times.week });
+        return;
+    }
+    let total: u64 = days.iter().map(|day| day.length).sum();
+    if total <= times.week {
+        let (each, first) = {
+            let (gap, count) = (times.week - total, days.len() as u64);
+            (gap / count, gap % count)
+        };
+        for (at, day) in (0..).zip(days) {
+            day.length += each + u64::from(at < first);
+        }
+        return;
+    }
+    let most = (times.week / times.min_day.max(1)) as usize;
+    while days.len() > most {
+        // The last among equals.
+        let shortest = (0..days.len()).rev().min_by_key(|&at| days[at].length).unwrap_or(0);
+        days.swap_remove(shortest);
+    }
+    shorten(days, times);
+}
+
+/// Takes a unit from each day above the shortest length, by turns, until all fit the week.
+fn shorten(days: &mut [Found], times: Times) {
+    let total: u64 = days.iter().map(|day| day.length).sum();
+    let mut excess = total.saturating_sub(times.week);
+    while excess > 0 {
+        let long = || days.iter().map(|day| day.length).filter(|&length| length > times.min_day);
+        let Some(room) = long().min().map(|length| length - times.min_day) else { return };
+        // Whole turns at once, as long as the same days take part.
+        let turns = room.min(excess / long().count() as u64);
+        if turns == 0 {
+            for day in days.iter_mut().filter(|day| day.length > times.min_day).take(excess as usize) {
+                day.length -= 1;
+            }
+            return;
+        }
+        let taken: u64 = turns * long().count() as u64;
+        days.iter_mut().filter(|day| day.length > times.min_day).for_each(|day| day.length -= turns);
+        excess -= taken;
+    }
+}

@@ -1,0 +1,145 @@
+//! Steps 1 to 3 of Solstice: demand becomes what ports can carry in a week, in whole units of time, the same at each port.
+
+use crate::demand::sums;
+
+/// Cuts demand to what each port can carry, shared as max-min fair as whole bytes allow.
+///
+/// All entries that are not yet settled are given the same: the level, which rises until an entry has all it wants or a port's
+/// budget is spent. What a port has left for those not settled is a quotient that only entries settling change, so levels need
+/// be looked at only where a sorted entry or a port's quotient lies.
+pub(super) fn water_fill(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
+    let mut given = demand.to_vec();
+    let (mut rows, mut columns) = sums(racks, demand);
+    if rows.iter().chain(&columns).all(|&sum| sum <= budget) {
+        return given;
+    }
+    // Ports whose demand fits their budget never run out.
+    let mut ports: Vec<Port> =
+        rows.drain(..).chain(columns.drain(..)).map(|sum| Port::new(sum > budget)).collect();
+    let mut entries: Vec<(u64, u32, u32)> = Vec::new();
+    for (at, &entry) in demand.iter().enumerate().filter(|&(_, &entry)| entry > 0) {
+        let (row, column) = (at / racks, racks + at % racks);
+        if ports[row].short || ports[column].short {
+            entries.push((entry, row as u32, column as u32));
+            ports[row].open += 1;
+            ports[column].open += 1;
+        }
+    }
+    entries.sort_unstable_by_key(|&(entry, _, _)| entry);
+    let mut settled = 0;
+    // No port is spent below this level.
+    let mut spent = 0;
+    while settled < entries.len() {
+        while let Some(&(entry, row, column)) = entries.get(settled).filter(|of| of.0 <= spent) {
+            settled += 1;
+            if ports[row as usize].closed || ports[column as usize].closed {
+                continue;
+            }
+            ports[row as usize].settle(entry);
+            ports[column as usize].settle(entry);
+        }
+        let next = ports.iter().filter_map(|port| port.level(budget)).min();
+        match next {
+            None => break,
+            Some(level) if level > spent => spent = level,
+            // No entry is left at this level, so the ports that are spent close: first those without a byte.
+            Some(level) => {
+                let bare = |port: &Port| port.left(budget) == level * port.open;
+                let spent = |port: &&Port| port.level(budget) == Some(level);
+                let first = ports.iter().position(|port| spent(&port) && bare(port));
+                let first = first.or_else(|| ports.iter().position(|port| spent(&port)));
+                let Some(port) = first else { break };
+                ports[port].closed = true;
+                for other in 0..racks {
+                    let (row, column) = if port < racks { (port, other) } else { (other, port - racks) };
+                    let end = if port < racks { racks + other } else { other };
+                    // What wants no more than the level is settled already.
+                    if demand[row * racks + column] > level && !ports[end].closed {
+                        ports[end].settle(level);
+                        given[row * racks + column] = level;
+                    }
+                }
+            }
+        }
+    }
+    given
+}
+
+/// A rack's uplink or downlink while demand is cut.
+struct Port {
+    /// Whether it has less than is wanted of it.
+    short: bool,
+    /// Whether what it has is spent.
+    closed: bool,
+    /// How many entries of it are not settled.
+    open: u64,
+    /// What those that are settled have of it.
+    given: u64,
+}
+
+impl Port {
+    fn new(short: bool) -> Port {
+        Port { short, closed: false, open: 0, given: 0 }
+    }
+
+    fn settle(&mut self, entry: u64) {
+        self.open -= 1;
+        self.given += entry;
+    }
+
+    /// What entries that are not settled share.
+    fn left(&self, budget: u64) -> u64 {
+        budget - self.given
+    }
+
+    /// The level at which it is spent.
+    fn level(&self, budget: u64) -> Option<u64> {
+        (self.short && !self.closed && self.open > 0).then(|| self.left(budget) / self.open)
+    }
+}
+
+/// Demand in units of time: what needs up to one unit has one, all else is rounded half up.
+pub(super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
+    let units = |&bytes: &u64| match bytes {
+        0 => 0,
+        _ => (bytes / unit_bytes + u64::from(bytes % unit_bytes >= unit_bytes.div_ceil(2))).max(1),
+    };
+    demand.iter().map(units).collect()
+}
+
+/// Adds demand until each row and column has the sum of the largest: first where there is some, in the order of `list`, then
+/// anywhere, which is added to the list.
+pub(super) fn stuff(racks: usize, units: &mut [u64], list: &mut Vec<u32>) {
+    let (mut rows, mut columns) = sums(racks, units);
+    let most = rows.iter().chain(&columns).copied().max().unwrap_or(0);
+    for &at in list.iter() {
+        let (row, column) = (at as usize / racks, at as usize % racks);
+        let gap = (most - rows[row]).min(most - columns[column]);
+        units[at as usize] += gap;
+        rows[row] += gap;
+        columns[column] += gap;
+    }
+    let largest_first = |sums: &[u64]| {
+        let mut order: Vec<usize> = (0..racks).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(sums[at]));
+        order
+    };
+    let (by_row, by_column) = (largest_first(&rows), largest_first(&columns));
+    let (mut i, mut j) = (0, 0);
+    while i < racks && j < racks {
+        let (row, column) = (by_row[i], by_column[j]);
+        let (of_row, of_column) = (most - rows[row], most - columns[column]);
+        let gap = of_row.min(of_column);
+        let at = row * racks + column;
+        if gap > 0 {
+            if units[at] == 0 {
+                list.push(at as u32);
+            }
+            units[at] += gap;
+            rows[row] += gap;
+            columns[column] += gap;
+        }
+        i += usize::from(of_row == gap);
+        j += usize::from(of_column == gap);
+    }
+}

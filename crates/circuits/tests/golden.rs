@@ -1,0 +1,86 @@
+//! `solstice-etalon` against what the solver released with Etalon gave (`golden/circuits`).
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use leeward_circuits::schedulers::make;
+use leeward_circuits::{DemandMatrix, Network, Schedule};
+use leeward_fabric::{Bandwidth, Nanos};
+use serde_json::Value;
+
+/// Reference files whose name begins so, in order of name, or none, with a word why.
+fn files(beginning: &str) -> Vec<(String, Value)> {
+    let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
+        eprintln!("skipped: LEEWARD_SHARED is not set, so there is nothing to compare with");
+        return Vec::new();
+    };
+    let folder = PathBuf::from(shared).join("golden/circuits");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(beginning)).collect();
+    names.sort();
+    assert!(!names.is_empty(), "{}: no {beginning}*", folder.display());
+    names.into_iter().map(|name| (name.clone(), read(&folder.join(name)))).collect()
+}
+
+fn read(path: &std::path::Path) -> Value {
+    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut text = String::new();
+    match path.extension().is_some_and(|extension| extension == "gz") {
+        true => flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap(),
+        false => std::io::BufReader::new(file).read_to_string(&mut text).unwrap(),
+    };
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn network(params: &Value) -> Network {
+    let us = |name: &str| Nanos(params[name].as_u64().unwrap() * 1000);
+    let rate = |name: &str| Bandwidth(params[name].as_u64().unwrap() * 8_000_000);
+    let [circuit, packet] = ["link_bytes_per_us", "packet_bytes_per_us"].map(rate);
+    Network::new(circuit, packet, us("night_us"), us("week_us"), us("min_day_us")).unwrap()
+}
+
+fn demand(instance: &Value) -> DemandMatrix {
+    let rows = instance["demand_bytes"].as_array().unwrap();
+    let bytes = rows.iter().flat_map(|row| row.as_array().unwrap()).map(|entry| entry.as_u64().unwrap());
+    DemandMatrix::new(rows.len(), bytes.collect()).unwrap()
+}
+
+/// Days as the reference writes them: how long circuits are up, and the source of each destination.
+fn days(schedule: &Schedule) -> Vec<(u64, Vec<u64>)> {
+    let sources = |day: &leeward_circuits::Day| {
+        (0..schedule.racks()).map(|to| day.matching.source_of(to).unwrap() as u64).collect()
+    };
+    schedule.days().iter().map(|day| (day.length.0 / 1000, sources(day))).collect()
+}
+
+#[test]
+fn days_of_etalons_solstice_are_those_of_the_released_solver() {
+    let mut compared = 0;
+    let mut differ = Vec::new();
+    for (file, content) in files("solstice_") {
+        let network = network(&content["params"]);
+        for instance in content["instances"].as_array().unwrap() {
+            let (name, mode) = (instance["name"].as_str().unwrap(), instance["mode"].as_str().unwrap());
+            let prepare = if mode == "elem" { "element" } else { mode };
+            let scheduler = make("solstice-etalon", &format!("prepare: {prepare}")).unwrap();
+            let schedule = scheduler.schedule(&demand(instance), &network).unwrap();
+            let expected: Vec<(u64, Vec<u64>)> = instance["rand_zero"]["days"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|day| {
+                    let sources = day["src_of_dst"].as_array().unwrap();
+                    let sources = sources.iter().map(|source| source.as_u64().unwrap()).collect();
+                    (day["up_us"].as_u64().unwrap(), sources)
+                })
+                .collect();
+            if days(&schedule) != expected {
+                differ.push(format!("{file}: {name} {mode}"));
+            }
+            compared += 1;
+        }
+    }
+    println!("{compared} schedules compared");
+    assert!(differ.is_empty(), "{} of {compared} differ: {differ:#?}", differ.len());
+}
