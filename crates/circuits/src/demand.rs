@@ -115,6 +115,11 @@ impl DemandMatrix {
         DemandMatrix::new(racks, bytes)
     }
 
+    /// What is left of a demand.
+    pub(crate) fn of(racks: usize, bytes: Vec<u64>) -> DemandMatrix {
+        DemandMatrix { racks, bytes }
+    }
+
     /// How many racks there are.
     pub fn racks(&self) -> usize {
         self.racks

@@ -5,11 +5,13 @@
 //! *week* one computed schedule of nights and days (Etalon, section 2). Nothing here does input or output; time is an argument.
 
 mod demand;
+mod evaluate;
 mod network;
 mod schedule;
 pub mod schedulers;
 
 pub use demand::{DemandError, DemandMatrix, MAX_RACKS};
+pub use evaluate::{CircuitServed, DayServed, Evaluation, Invalid, check, evaluate};
 pub use network::{Network, NetworkError};
 pub use schedule::{Day, Matching, MatchingError, Schedule, ScheduleError};
 pub use schedulers::{CircuitsError, Promises, Scheduler};

@@ -15,7 +15,7 @@ pub struct Network {
 /// The fastest rate of a link, which keeps a week's bytes countable.
 const FASTEST: Bandwidth = Bandwidth(100_000_000_000_000);
 /// The longest week.
-const LONGEST: Nanos = Nanos(3_600_000_000_000);
+const LONGEST: Nanos = Nanos(60_000_000_000);
 
 /// What is no network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -158,7 +158,7 @@ mod tests {
         };
         assert_eq!(says(0, 1, 20, 2000, 0), "circuit rate: 0bps: must be above 0 and at most 100Tbps");
         assert_eq!(says(1, 0, 20, 2000, 0), "packet rate: 0bps: must be above 0 and at most 100Tbps");
-        assert_eq!(says(1, 1, 20, 0, 0), "week: 0s: must be above 0 and at most 1h");
+        assert_eq!(says(1, 1, 20, 0, 0), "week: 0s: must be above 0 and at most 1min");
         assert_eq!(says(1, 1, 2000, 2000, 0), "night: 2ms: must be shorter than the week of 2ms");
         let short = "minimum day: 1.99ms: does not fit after a night of 20us in a week of 2ms";
         assert_eq!(says(1, 1, 20, 2000, 1990), short);

@@ -108,6 +108,12 @@ pub enum ScheduleError {
         /// Which day, from 0.
         day: usize,
     },
+    /// Days that together last longer than time can be counted.
+    #[error("day {day}: with it the schedule is longer than time can be counted")]
+    Endless {
+        /// Which day, from 0.
+        day: usize,
+    },
 }
 
 impl Schedule {
@@ -116,6 +122,7 @@ impl Schedule {
     /// # Errors
     /// The first day that does not fit.
     pub fn new(racks: usize, night: Nanos, days: Vec<Day>) -> Result<Schedule, ScheduleError> {
+        let mut length = 0u64;
         for (day, of) in days.iter().enumerate() {
             let found = of.matching.racks();
             if found != racks {
@@ -124,6 +131,8 @@ impl Schedule {
             if of.length == Nanos(0) {
                 return Err(ScheduleError::Empty { day });
             }
+            let longer = length.checked_add(night.0).and_then(|length| length.checked_add(of.length.0));
+            length = longer.ok_or(ScheduleError::Endless { day })?;
         }
         Ok(Schedule { racks, night, days })
     }

@@ -1,11 +1,15 @@
 //! From a demand matrix to a schedule of circuits, one file a scheduler, and the registry that makes them by name.
 
+mod assignment;
+mod eclipse;
 mod matcher;
 mod solstice;
+mod times;
 
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use serde::de::DeserializeOwned;
 
+pub use eclipse::{Eclipse, EclipseSettings};
 pub use solstice::{Etalon, EtalonSettings, Prepare};
 
 use crate::{DemandError, DemandMatrix, MatchingError, Network, NetworkError, Schedule, ScheduleError};
@@ -97,7 +101,7 @@ pub struct Registration {
 }
 
 /// Every scheduler there is.
-pub const REGISTRY: &[Registration] = &[solstice::ETALON];
+pub const REGISTRY: &[Registration] = &[solstice::ETALON, eclipse::REGISTRATION];
 
 /// Makes a scheduler by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///

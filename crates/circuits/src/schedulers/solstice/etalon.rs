@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::NONE;
+use super::super::times::{Times, unit_of};
 use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
-use super::{Times, fill, unit_of};
+use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 use leeward_fabric::Nanos;

@@ -1,0 +1,141 @@
+//! Matchings of the largest weight, by shortest augmenting paths (the Hungarian method), for any square of weights.
+
+use super::matcher::NONE;
+
+/// The search, with what it keeps between calls so that none allocates.
+pub(super) struct Assignment {
+    racks: usize,
+    /// What a row, and a column, is worth at least: together no less than any weight.
+    of_row: Vec<i64>,
+    of_column: Vec<i64>,
+    row_of: Vec<u32>,
+    column_of: Vec<u32>,
+    /// The least slack of a column from the rows in the tree, and the row it is from.
+    slack: Vec<i64>,
+    from: Vec<u32>,
+    /// Columns that are not in the tree yet.
+    outside: Vec<u32>,
+}
+
+impl Assignment {
+    pub(super) fn new(racks: usize) -> Assignment {
+        Assignment {
+            racks,
+            of_row: vec![0; racks],
+            of_column: vec![0; racks],
+            row_of: vec![NONE; racks],
+            column_of: vec![NONE; racks],
+            slack: vec![0; racks],
+            from: vec![0; racks],
+            outside: Vec::with_capacity(racks),
+        }
+    }
+
+    /// The largest sum of weights of a matching, which [`Assignment::column_of`] then tells. Weights are not negative; ties are
+    /// broken by index.
+    pub(super) fn solve(&mut self, weights: &[i64]) -> i64 {
+        self.of_column.fill(0);
+        self.row_of.fill(NONE);
+        self.column_of.fill(NONE);
+        for (row, weights) in weights.chunks_exact(self.racks).enumerate() {
+            let best = weights.iter().copied().max().unwrap_or(0);
+            self.of_row[row] = best;
+            let free = |&column: &usize| weights[column] == best && self.row_of[column] == NONE;
+            if let Some(column) = (0..self.racks).find(free) {
+                self.row_of[column] = row as u32;
+                self.column_of[row] = column as u32;
+            }
+        }
+        for row in 0..self.racks {
+            if self.column_of[row] == NONE {
+                self.augment(weights, row);
+            }
+        }
+        (0..)
+            .zip(&self.column_of)
+            .map(|(row, &column): (usize, _)| weights[row * self.racks + column as usize])
+            .sum()
+    }
+
+    /// The column of each row.
+    pub(super) fn column_of(&self) -> &[u32] {
+        &self.column_of
+    }
+
+    /// Matches one more row.
+    fn augment(&mut self, weights: &[i64], root: usize) {
+        self.slack.fill(i64::MAX);
+        self.outside.clear();
+        self.outside.extend(0..self.racks as u32);
+        // How far rows of the tree have come down, and columns in it gone up, since each joined.
+        let mut sunk = 0;
+        let mut row = root;
+        let mut joined: Vec<(u32, i64)> = Vec::with_capacity(16);
+        let mut column = loop {
+            let worth = self.of_row[row] + sunk;
+            let weights = &weights[row * self.racks..][..self.racks];
+            let (mut least, mut at) = (i64::MAX, 0);
+            for (position, &column) in self.outside.iter().enumerate() {
+                let slack = worth + self.of_column[column as usize] - weights[column as usize];
+                let known = &mut self.slack[column as usize];
+                if slack < *known {
+                    *known = slack;
+                    self.from[column as usize] = row as u32;
+                }
+                let better = *known < least || (*known == least && column < self.outside[at]);
+                if better {
+                    (least, at) = (*known, position);
+                }
+            }
+            sunk = least;
+            let column = self.outside.swap_remove(at);
+            if self.row_of[column as usize] == NONE {
+                break column;
+            }
+            joined.push((column, sunk));
+            row = self.row_of[column as usize] as usize;
+        };
+        // What joined at a slack has moved by the rest.
+        self.of_row[root] -= sunk;
+        for &(column, at) in &joined {
+            self.of_column[column as usize] += sunk - at;
+            self.of_row[self.row_of[column as usize] as usize] -= sunk - at;
+        }
+        loop {
+            let row = self.from[column as usize];
+            self.row_of[column as usize] = row;
+            let before = std::mem::replace(&mut self.column_of[row as usize], column);
+            if before == NONE {
+                return;
+            }
+            column = before;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The largest sum over all orders of columns.
+    fn tried(racks: usize, weights: &[i64], row: usize, taken: u32) -> i64 {
+        let free = (0..racks).filter(|column| taken >> column & 1 == 0);
+        free.map(|column| weights[row * racks + column] + tried(racks, weights, row + 1, taken | 1 << column))
+            .max()
+            .unwrap_or(0)
+    }
+
+    proptest! {
+        #[test]
+        fn no_matching_weighs_more(racks in 1usize..7, drawn in prop::collection::vec(0i64..20, 36)) {
+            let weights = &drawn[..racks * racks];
+            let mut assignment = Assignment::new(racks);
+            prop_assert_eq!(assignment.solve(weights), tried(racks, weights, 0, 0));
+            let mut columns = assignment.column_of().to_vec();
+            columns.sort_unstable();
+            prop_assert_eq!(columns, (0..racks as u32).collect::<Vec<_>>());
+        }
+    }
+}

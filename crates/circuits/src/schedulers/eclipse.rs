@@ -1,0 +1,177 @@
+//! `eclipse`: the day that serves most in the time it takes, again and again.
+//!
+//! Each day is the matching and length of the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016, algorithm 1), which
+//! serves at least 1 - 1/e of what the best schedule of so many days could. Lengths that may be best are those at which an
+//! entry of what is left is served whole. Of a longer day the best matching serves no less, and no more in proportion, so
+//! lengths between two known ones are bounded by these and most are never tried.
+
+use leeward_fabric::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::assignment::Assignment;
+use super::times::{Times, unit_of};
+use super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+
+/// Settings of `eclipse`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EclipseSettings {
+    /// Whether no day is shorter than the network's minimum day. Default false: nights alone make days long.
+    pub keep_min_day: bool,
+    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    pub unit: Option<Nanos>,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Eclipse(EclipseSettings);
+
+const NAME: &str = "eclipse";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    aliases: &[],
+    summary: "again and again the day that serves most in the time it takes",
+    source: "Eclipse (SIGMETRICS 2016), algorithm 1",
+    schema: || schemars::schema_for!(EclipseSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    let read: EclipseSettings = settings(NAME, text)?;
+    unit_of(NAME, read.unit)?;
+    Ok(Box::new(Eclipse(read)))
+}
+
+impl Scheduler for Eclipse {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn promises(&self) -> Promises {
+        Promises { within_week: true, min_day: self.0.keep_min_day, all_pairs: false }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let times = Times::of(NAME, network, self.0.unit, demand.racks())?;
+        let shortest = if self.0.keep_min_day { times.min_day.max(1) } else { 1 };
+        let mut choice = Choice::new(demand, times);
+        let (mut days, mut time) = (Vec::new(), times.week);
+        while time >= times.night + shortest {
+            let Some(length) = choice.best(shortest, time - times.night) else { break };
+            let matching = choice.take(length);
+            let matching = Matching::new(matching)
+                .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;
+            days.push(Day { matching, length: times.nanos(length) });
+            time -= times.night + length;
+        }
+        Ok(Schedule::new(demand.racks(), network.night(), days)?)
+    }
+}
+
+/// The choice of a day for what is left.
+struct Choice {
+    racks: usize,
+    times: Times,
+    left: Vec<i64>,
+    weights: Vec<i64>,
+    assignment: Assignment,
+    /// Lengths that may be best, ascending.
+    lengths: Vec<u64>,
+    /// The best so far: what it serves, its length, and the destination of each source.
+    best: (i64, u64),
+    destinations: Vec<u32>,
+}
+
+impl Choice {
+    fn new(demand: &DemandMatrix, times: Times) -> Choice {
+        let racks = demand.racks();
+        // More than a week's bytes of a pair are never served, and without them sums stay small.
+        let cut = |&bytes: &u64| bytes.min(times.budget()) as i64;
+        Choice {
+            racks,
+            times,
+            left: demand.bytes().iter().map(cut).collect(),
+            weights: vec![0; racks * racks],
+            assignment: Assignment::new(racks),
+            lengths: Vec::new(),
+            best: (0, 1),
+            destinations: Vec::with_capacity(racks),
+        }
+    }
+
+    /// The best length of at least `shortest` and at most `longest`; none if nothing is left.
+    fn best(&mut self, shortest: u64, longest: u64) -> Option<u64> {
+        let unit = self.times.unit_bytes;
+        self.lengths.clear();
+        let wanted = self.left.iter().filter(|&&bytes| bytes > 0);
+        self.lengths.extend(wanted.map(|&bytes| (bytes as u64).div_ceil(unit).clamp(shortest, longest)));
+        self.lengths.sort_unstable();
+        self.lengths.dedup();
+        let last = self.lengths.len().checked_sub(1)?;
+        self.best = (0, 1);
+        // From the longest on, so that of equals it is kept.
+        let high = self.served(last);
+        let low = if last > 0 { self.served(0) } else { high };
+        self.between((0, low), (last, high));
+        Some(self.best.1)
+    }
+
+    /// Tries lengths between two whose worth is known, except those that cannot be better.
+    fn between(&mut self, low: (usize, i64), high: (usize, i64)) {
+        if high.0 - low.0 < 2 || !self.may_be_better(low, high) {
+            return;
+        }
+        let middle = low.0 + (high.0 - low.0) / 2;
+        let middle = (middle, self.served(middle));
+        // The longer half first, so that of equals the longest is kept.
+        self.between(middle, high);
+        self.between(low, middle);
+    }
+
+    /// Whether a length between two may serve more for its time than the best: it serves no more than the longer, nor than the
+    /// shorter in proportion. Where these meet, the bound is highest.
+    fn may_be_better(&self, (low, of_low): (usize, i64), (_, of_high): (usize, i64)) -> bool {
+        if of_low == 0 {
+            return of_high > 0;
+        }
+        let night = self.times.night as f64;
+        let meet = self.lengths[low] as f64 * of_high as f64 / of_low as f64;
+        let (served, length) = self.best;
+        // A little more than what rounding may take away.
+        of_high as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
+    }
+
+    /// What the best matching of a length serves; keeps it if none before was better.
+    fn served(&mut self, at: usize) -> i64 {
+        let length = self.lengths[at];
+        let carries = length.saturating_mul(self.times.unit_bytes).min(i64::MAX as u64) as i64;
+        for (weight, &left) in self.weights.iter_mut().zip(&self.left) {
+            *weight = left.min(carries);
+        }
+        let served = self.assignment.solve(&self.weights);
+        let of = |length: u64| i128::from(length + self.times.night);
+        if i128::from(served) * of(self.best.1) > i128::from(self.best.0) * of(length) {
+            self.best = (served, length);
+            self.destinations.clear();
+            self.destinations.extend_from_slice(self.assignment.column_of());
+        }
+        served
+    }
+
+    /// Serves the best day, and returns its circuits by destination: those that carry something.
+    fn take(&mut self, length: u64) -> Vec<Option<u32>> {
+        let carries = length.saturating_mul(self.times.unit_bytes).min(i64::MAX as u64) as i64;
+        let mut sources = vec![None; self.racks];
+        for (source, &destination) in (0..).zip(&self.destinations) {
+            let left = &mut self.left[source as usize * self.racks + destination as usize];
+            if *left > 0 {
+                sources[destination as usize] = Some(source);
+                *left -= (*left).min(carries);
+            }
+        }
+        sources
+    }
+}

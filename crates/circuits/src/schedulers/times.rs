@@ -1,0 +1,87 @@
+//! Times of a network in whole units.
+
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+
+use super::{CircuitsError, setting_error};
+use crate::Network;
+
+/// Times of a network in units, and what a circuit carries in one.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    unit: Nanos,
+    /// Bytes that a circuit carries in a unit.
+    pub(super) unit_bytes: u64,
+    pub(super) night: u64,
+    pub(super) week: u64,
+    pub(super) min_day: u64,
+}
+
+/// The grain of lengths where none is set and the network's times allow it.
+const UNIT: Nanos = Nanos(1000);
+
+/// Checks a setting `unit`.
+pub(super) fn unit_of(scheduler: &str, unit: Option<Nanos>) -> Result<(), InputError> {
+    let zero = || setting_error(scheduler, "unit", "0s: expected a time above 0");
+    if unit == Some(Nanos(0)) { Err(zero()) } else { Ok(()) }
+}
+
+impl Times {
+    /// The network's times in units of `unit`, or of 1 us or the tenth of it that divides them all.
+    pub(super) fn of(
+        scheduler: &str,
+        network: &Network,
+        unit: Option<Nanos>,
+        racks: usize,
+    ) -> Result<Times, CircuitsError> {
+        let all = [("night", network.night()), ("week", network.week()), ("minimum day", network.min_day())];
+        let whole = |unit: Nanos| all.iter().all(|(_, time)| time.0.is_multiple_of(unit.0));
+        let tenths = std::iter::successors(Some(UNIT), |unit| Some(Nanos((unit.0 / 10).max(1))));
+        let unit = unit.or_else(|| tenths.into_iter().find(|&unit| whole(unit))).unwrap_or(UNIT);
+        let unfit = |problem| CircuitsError::Unfit { scheduler: scheduler.to_owned(), problem };
+        if let Some((word, time)) = all.iter().find(|(_, time)| !time.0.is_multiple_of(unit.0)) {
+            let problem =
+                format!("{word}: {time}: must be a whole number of units of {unit} (setting `unit`)");
+            return Err(unfit(problem));
+        }
+        let [night, week, min_day] = all.map(|(_, time)| time.0 / unit.0);
+        let times = Times { unit, unit_bytes: network.carries(unit), night, week, min_day };
+        // Shares of ports are whole bytes, and lengths those that a circuit carries whole bytes in.
+        if times.unit_bytes == 0 || times.budget() < racks as u64 {
+            let rate = network.circuit();
+            let week = network.week();
+            let problem = format!(
+                "a circuit of {rate} carries {} bytes in a unit of {unit} and {} in a week of {week}: \
+                 must be at least 1 and {racks}, as many as racks",
+                times.unit_bytes,
+                times.budget()
+            );
+            return Err(unfit(problem));
+        }
+        Ok(times)
+    }
+
+    /// Bytes that a port carries in a week.
+    pub(super) fn budget(self) -> u64 {
+        self.unit_bytes.saturating_mul(self.week)
+    }
+
+    /// A time of so many units.
+    pub(super) fn nanos(self, units: u64) -> Nanos {
+        Nanos(units * self.unit.0)
+    }
+
+    /// What is below this is never given a circuit: the shortest day, or twice the night.
+    pub(super) fn base(self) -> u64 {
+        self.min_day.max(2 * self.night).max(1)
+    }
+
+    /// The threshold to begin with: the base doubled up to a quarter of the week.
+    pub(super) fn first_threshold(self) -> u64 {
+        let mut threshold = self.base();
+        while threshold < self.week / 4 {
+            threshold *= 2;
+        }
+        threshold
+    }
+}
