@@ -31,6 +31,24 @@ pub enum MatchingError {
         /// Another.
         second: usize,
     },
+    /// A destination that is not there.
+    #[error("destination {destination} of {racks} racks, numbered from 0")]
+    NoDestination {
+        /// The destination given.
+        destination: usize,
+        /// How many racks there are.
+        racks: usize,
+    },
+    /// A destination with two circuits.
+    #[error("destination {destination} has circuits from {first} and {second}: a port has one")]
+    Shared {
+        /// Which destination.
+        destination: usize,
+        /// One source.
+        first: usize,
+        /// Another.
+        second: usize,
+    },
 }
 
 impl Matching {

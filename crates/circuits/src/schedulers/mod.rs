@@ -2,7 +2,10 @@
 
 mod assignment;
 mod eclipse;
+mod fixed;
 mod matcher;
+mod opera;
+mod rotor;
 mod solstice;
 mod times;
 
@@ -10,6 +13,9 @@ use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use serde::de::DeserializeOwned;
 
 pub use eclipse::{Eclipse, EclipseSettings};
+pub use fixed::{Fixed, FixedDay, FixedSettings};
+pub use opera::{Opera, OperaSettings};
+pub use rotor::{Rotor, RotorSettings};
 pub use solstice::{Etalon, EtalonSettings, Prepare};
 
 use crate::{DemandError, DemandMatrix, MatchingError, Network, NetworkError, Schedule, ScheduleError};
@@ -101,7 +107,8 @@ pub struct Registration {
 }
 
 /// Every scheduler there is.
-pub const REGISTRY: &[Registration] = &[solstice::ETALON, eclipse::REGISTRATION];
+pub const REGISTRY: &[Registration] =
+    &[solstice::ETALON, eclipse::REGISTRATION, rotor::REGISTRATION, opera::REGISTRATION, fixed::REGISTRATION];
 
 /// Makes a scheduler by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///

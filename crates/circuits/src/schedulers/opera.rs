@@ -1,0 +1,188 @@
+//! `opera`: every pair of racks has its day in a round whose neighbouring days together reach everyone.
+//!
+//! Circuits go both ways between the racks of a pair, and the pairs of all days are all there are. Of several orders drawn,
+//! the one is kept of which the circuits of any `uplinks` days in a row, which Opera's switches have up at the same time, join all racks in
+//! the fewest steps (Opera, NSDI 2020, section 3). Where Opera draws the days themselves by lifting smaller ones, here racks
+//! and days of a round-robin tournament are shuffled. A network of this crate has one circuit a rack, so a day is one of
+//! Opera's matchings, and all of its switches are one that turns through all of them.
+
+use leeward_fabric::Nanos;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::rotor::day_of;
+use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
+use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+
+/// Settings of `opera`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OperaSettings {
+    /// How long circuits are up. Default: nine nights, or the network's minimum day if that is longer.
+    pub day: Option<Nanos>,
+    /// How many days in a row should join all racks: in Opera, how many switches there are. Default 6.
+    pub uplinks: u32,
+    /// How many orders are drawn. Default 4.
+    pub draws: u32,
+    /// Seed of the draws. Default 0.
+    pub seed: u64,
+}
+
+impl Default for OperaSettings {
+    fn default() -> Self {
+        OperaSettings { day: None, uplinks: 6, draws: 4, seed: 0 }
+    }
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Opera(OperaSettings);
+
+const NAME: &str = "opera";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    aliases: &[],
+    summary: "every pair of racks has a day in a drawn order, in which days in a row join all racks",
+    source: "Opera (NSDI 2020), section 3",
+    schema: || schemars::schema_for!(OperaSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    let read: OperaSettings = settings(NAME, text)?;
+    if read.day == Some(Nanos(0)) {
+        return Err(setting_error(NAME, "day", "0s: expected a time above 0").into());
+    }
+    for (field, value, most) in [("uplinks", read.uplinks, 64), ("draws", read.draws, 1000)] {
+        if !(1..=most).contains(&value) {
+            return Err(setting_error(NAME, field, format!("{value}: expected 1 to {most}")).into());
+        }
+    }
+    Ok(Box::new(Opera(read)))
+}
+
+impl Scheduler for Opera {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    /// Its week is a round, however long that takes.
+    fn promises(&self) -> Promises {
+        Promises { all_pairs: true, ..Promises::default() }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let racks = demand.racks();
+        let length = day_of(NAME, self.0.day, network)?;
+        let mut random = ChaCha8Rng::seed_from_u64(self.0.seed);
+        let drawn = (0..self.0.draws).map(|_| {
+            let round = round(racks, &mut random);
+            (steps(&round, self.0.uplinks as usize), round)
+        });
+        let (_, round) = drawn.min_by_key(|&(steps, _)| steps).expect("one is drawn at least");
+        let days = round.into_iter().map(|partner| Day { matching: both_ways(&partner), length });
+        Ok(Schedule::new(racks, network.night(), days.collect())?)
+    }
+}
+
+/// The partner of each rack on each day of a round, with racks and days in an order that is drawn. Of an odd number of racks
+/// one has no partner, which is itself here.
+fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
+    let mut names: Vec<u32> = (0..racks as u32).collect();
+    names.shuffle(random);
+    // A tournament of an even number: one stays, the others turn around it. Of an odd number, the one that stays is nobody.
+    let turning = racks - 1 + racks % 2;
+    let mut days: Vec<Vec<u32>> = (0..turning)
+        .map(|day| {
+            let mut partner: Vec<u32> = (0..racks as u32).collect();
+            let mut pair = |one: usize, other: usize| {
+                partner[names[one] as usize] = names[other];
+                partner[names[other] as usize] = names[one];
+            };
+            if turning < racks {
+                pair(day, racks - 1);
+            }
+            for apart in 1..=turning / 2 {
+                pair((day + apart) % turning, (day + turning - apart) % turning);
+            }
+            partner
+        })
+        .collect();
+    // Neighbours in the tournament make long rings, which an order that is drawn breaks up.
+    days.shuffle(random);
+    days
+}
+
+fn both_ways(partner: &[u32]) -> Matching {
+    let source = |(rack, &of): (u32, &u32)| (of != rack).then_some(of);
+    Matching::new((0..).zip(partner).map(source).collect()).expect("partners have each other")
+}
+
+/// The most steps between two racks over the circuits of any `window` days in a row, the round's end and beginning joined;
+/// more than there are racks where some are not joined at all.
+fn steps(round: &[Vec<u32>], window: usize) -> usize {
+    let racks = round[0].len();
+    let words = racks.div_ceil(64);
+    let mut most = 0;
+    for first in 0..round.len() {
+        let days: Vec<&[u32]> =
+            (0..window.min(round.len())).map(|day| round[(first + day) % round.len()].as_slice()).collect();
+        // Who each rack reaches in so many steps, as bits.
+        let mut reached = vec![0u64; racks * words];
+        (0..racks).for_each(|rack| reached[rack * words + rack / 64] |= 1 << (rack % 64));
+        let mut taken = 0;
+        loop {
+            let mut next = reached.clone();
+            for day in &days {
+                for (rack, &partner) in day.iter().enumerate() {
+                    for word in 0..words {
+                        next[rack * words + word] |= reached[partner as usize * words + word];
+                    }
+                }
+            }
+            if next == reached {
+                break;
+            }
+            reached = next;
+            taken += 1;
+        }
+        let joined = reached.iter().map(|word| word.count_ones() as usize).sum::<usize>() == racks * racks;
+        most = most.max(if joined { taken } else { racks + 1 });
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_in_a_row_join_all_racks_in_few_steps() {
+        for racks in [5, 8, 12, 31, 64] {
+            let mut random = ChaCha8Rng::seed_from_u64(1);
+            let best = (0..4).map(|_| steps(&round(racks, &mut random), 6)).min().unwrap();
+            assert!(best <= 5, "{racks} racks: {best} steps");
+        }
+        // One matching joins pairs, no more.
+        assert_eq!(steps(&round(8, &mut ChaCha8Rng::seed_from_u64(1)), 1), 9);
+    }
+
+    #[test]
+    fn each_pair_meets_once_a_round() {
+        for racks in 2..12 {
+            let mut met = vec![0; racks * racks];
+            for day in round(racks, &mut ChaCha8Rng::seed_from_u64(7)) {
+                for (rack, &partner) in day.iter().enumerate() {
+                    assert_eq!(day[partner as usize] as usize, rack);
+                    met[rack * racks + partner as usize] += 1;
+                }
+            }
+            let each = |at: usize| met[at] == usize::from(at / racks != at % racks || racks % 2 == 1);
+            assert!((0..racks * racks).all(each), "{racks} racks: {met:?}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `rotor`, also `strobe`: a fixed round of matchings in which every pair of racks has its day, whatever the demand.
+//!
+//! On day k rack i has its circuit to rack i + k, for k from 1 (RotorNet, SIGCOMM 2017; the strobe schedule of Etalon, section 4).
+
+use leeward_fabric::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
+use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+
+/// Settings of `rotor`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RotorSettings {
+    /// How long circuits are up. Default: nine nights, or the network's minimum day if that is longer.
+    pub day: Option<Nanos>,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Rotor(RotorSettings);
+
+const NAME: &str = "rotor";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    aliases: &["strobe"],
+    summary: "every pair of racks has a day of the same length, in turn",
+    source: "RotorNet (SIGCOMM 2017); strobe in Etalon, section 4",
+    schema: || schemars::schema_for!(RotorSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    let read: RotorSettings = settings(NAME, text)?;
+    if read.day == Some(Nanos(0)) {
+        return Err(setting_error(NAME, "day", "0s: expected a time above 0").into());
+    }
+    Ok(Box::new(Rotor(read)))
+}
+
+/// Circuits are to be up nine parts of ten (Etalon, section 2).
+const DUTY: u64 = 9;
+
+/// How long a day of a round is: as set, or nine nights, or the shortest there may be.
+pub(super) fn day_of(scheduler: &str, set: Option<Nanos>, network: &Network) -> Result<Nanos, CircuitsError> {
+    let day = set.unwrap_or_else(|| Nanos(network.night().0.saturating_mul(DUTY)).max(network.min_day()));
+    if day > Nanos(0) {
+        return Ok(day);
+    }
+    let problem = "without nights and minimum days, expected how long a day is (setting `day`)".to_owned();
+    Err(CircuitsError::Unfit { scheduler: scheduler.to_owned(), problem })
+}
+
+impl Scheduler for Rotor {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    /// Its week is a round, however long that takes.
+    fn promises(&self) -> Promises {
+        Promises { all_pairs: true, ..Promises::default() }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let racks = demand.racks();
+        let length = day_of(NAME, self.0.day, network)?;
+        let days = (1..racks).map(|step| Day { matching: ring(racks, step), length }).collect();
+        Ok(Schedule::new(racks, network.night(), days)?)
+    }
+}
+
+/// Circuits from each rack to the one `step` further.
+pub(super) fn ring(racks: usize, step: usize) -> Matching {
+    let sources = (0..racks).map(|to| Some(((to + racks - step % racks) % racks) as u32)).collect();
+    Matching::new(sources).expect("a shift is a matching")
+}
