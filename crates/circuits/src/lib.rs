@@ -9,6 +9,7 @@ mod evaluate;
 mod network;
 mod schedule;
 pub mod schedulers;
+pub mod switch;
 
 pub use demand::{DemandError, DemandMatrix, MAX_RACKS};
 pub use evaluate::{CircuitServed, DayServed, Evaluation, Invalid, check, evaluate};

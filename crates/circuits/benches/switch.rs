@@ -1,0 +1,74 @@
+//! How fast the switch alone is, on one core: packets a second, each from arrival to coming out.
+//!
+//! Run by `cargo bench -p leeward-circuits --bench switch`.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant;
+
+use leeward_circuits::switch::{Ecn, Event, Output, Packet, Settings, Switch};
+use leeward_circuits::{Day, Matching, Schedule};
+use leeward_fabric::Nanos;
+
+/// Packets each run takes.
+const PACKETS: u64 = 10_000_000;
+
+fn main() {
+    println!("racks  load                      arrived   packet  circuit     lost   Mpackets/s  ns/packet");
+    for racks in [8, 32, 128] {
+        for (name, week, every) in [
+            ("packet switch, 90 %", false, 8_000),
+            ("strobe, each pair, 90 %", true, 3_900),
+            ("strobe, each pair, 200 %", true, 1_800),
+        ] {
+            run(racks, name, week, every);
+        }
+    }
+}
+
+/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k.
+fn strobe(racks: usize) -> Schedule {
+    let days = (1..racks).map(|day| {
+        let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
+        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(180_000) }
+    });
+    Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
+}
+
+/// Each rack sends a packet of 9000 bytes `every` so many ns to the others in turn.
+fn run(racks: usize, name: &str, week: bool, every: u64) {
+    let mut switch = Switch::new(Settings::etalon(racks)).expect("right settings");
+    let mut out = Vec::with_capacity(1024);
+    if week {
+        switch.step(Nanos(0), Event::NewWeek(strobe(racks)), &mut out).expect("a right schedule");
+    }
+    let (mut by_packet, mut by_circuit, mut lost) = (0_u64, 0_u64, 0_u64);
+    let began = Instant::now();
+    let (mut arrived, mut now, mut turn) = (0, 0, 0);
+    while arrived < PACKETS {
+        turn = if turn + 1 == racks { 1 } else { turn + 1 };
+        for source in 0..racks {
+            let to = source + turn;
+            let destination = (if to >= racks { to - racks } else { to }) as u32;
+            let (ecn, entered) = (Ecn::Incapable, Nanos(0));
+            let packet =
+                Packet { payload: arrived, source: source as u32, destination, bytes: 9000, ecn, entered };
+            switch.step(Nanos(now + source as u64), Event::Arrive(packet), &mut out).expect("a right packet");
+            arrived += 1;
+        }
+        for output in out.drain(..) {
+            match output {
+                Output::Deliver { via: leeward_circuits::switch::Via::Packet, .. } => by_packet += 1,
+                Output::Deliver { .. } => by_circuit += 1,
+                Output::Drop { .. } => lost += 1,
+            }
+        }
+        now += every;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{racks:>5}  {name:<24} {arrived:>8} {by_packet:>8} {by_circuit:>8} {lost:>8}   {:>10.2} {:>10.1}",
+        arrived as f64 / seconds / 1e6,
+        seconds * 1e9 / arrived as f64
+    );
+}

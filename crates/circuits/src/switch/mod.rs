@@ -1,0 +1,769 @@
+//! The hybrid switch (Etalon, sections 2.1 and 3.2): packets in, packets out, by packets or by circuit.
+//!
+//! ```text
+//!                  +-- uplink of the rack, in turn --> inner queue of the pair --> downlink, in turn --+
+//! arrive -> VOQ of |                                        | full                                     +-> deliver
+//!           a pair |<--- loss queue, served first ----------+                                          |
+//!                  +-- circuit to the destination, while its day lasts and it is this pair's ----------+
+//! ```
+//!
+//! A rack's uplink goes round the racks it has packets for; a packet that finds the packet switch's own small queue of its pair
+//! full goes back to its rack and waits there ahead of the others. A circuit has no queue but the pair's. A packet starts on a
+//! circuit only if it ends before the day does; the released switch lets the last packet of a day run into the night.
+//!
+//! [`Switch::step`] is all there is: no clock, no socket, and no allocation once queues have been as long as they get. Time is
+//! counted in whole nanoseconds, and the links carry the fractions ([`link`]), so a link's rate is exact. What happens at the same
+//! nanosecond happens in a fixed order: the calendar, what a link may now begin, what comes out of one, what the caller tells.
+
+mod calendar;
+mod link;
+mod queues;
+mod resize;
+mod ring;
+mod settings;
+mod timers;
+
+use leeward_fabric::Nanos;
+
+pub use resize::{CapacityChange, Resize, ResizeError};
+pub use settings::{Settings, SettingsError};
+
+use calendar::{Calendar, Turn};
+use link::{Link, Pace};
+use queues::{Queue, Store};
+use ring::Sets;
+use timers::{NEVER, Timers};
+
+use crate::Schedule;
+
+/// What a packet says of congestion (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Ecn {
+    /// It cannot be marked.
+    #[default]
+    Incapable,
+    /// It can be.
+    Capable,
+    /// It is.
+    Congested,
+}
+
+/// A packet, with whatever its user lets it carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<P> {
+    /// What it carries; the switch does not look at it.
+    pub payload: P,
+    /// The rack it comes from.
+    pub source: u32,
+    /// The rack it goes to.
+    pub destination: u32,
+    /// Its length on a link.
+    pub bytes: u32,
+    /// Its mark.
+    pub ecn: Ecn,
+    /// When it entered the switch, which sets it.
+    pub entered: Nanos,
+}
+
+/// By which switch a packet went.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Via {
+    /// The packet switch.
+    Packet,
+    /// The circuit switch.
+    Circuit,
+}
+
+/// What a switch is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event<P> {
+    /// A packet comes from a host.
+    Arrive(Packet<P>),
+    /// Time has passed.
+    Wake,
+    /// A pair's queue holds so many packets from now on. Packets beyond that stay; none is taken until there is room.
+    SetCapacity {
+        /// The rack the packets come from.
+        source: usize,
+        /// The rack they go to.
+        destination: usize,
+        /// The capacity.
+        packets: u32,
+    },
+    /// The schedule from the end of the week that runs on; of the first, from now on. It repeats until there is another.
+    NewWeek(Schedule),
+}
+
+/// What a switch does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output<P> {
+    /// A packet comes out.
+    Deliver {
+        /// Which.
+        packet: Packet<P>,
+        /// When.
+        at: Nanos,
+        /// By which switch.
+        via: Via,
+        /// Whether a circuit from its destination to its source is announced to it ([`Settings::circuit_marks`]).
+        circuit_mark: bool,
+    },
+    /// A packet is lost.
+    Drop {
+        /// Which.
+        packet: Packet<P>,
+        /// When.
+        at: Nanos,
+        /// For want of room in which queue.
+        by: Full,
+    },
+}
+
+/// A queue without room.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Full {
+    /// That of the pair.
+    Voq,
+    /// That of the pair's packets that the packet switch sent back.
+    Loss,
+}
+
+/// What a switch cannot take. Nothing has changed then, but that the time told has passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// A rack that is not there.
+    #[error("{what} rack {rack} of {racks}, numbered from 0")]
+    NoRack {
+        /// Source or destination.
+        what: &'static str,
+        /// Which.
+        rack: usize,
+        /// How many there are.
+        racks: usize,
+    },
+    /// A time that was.
+    #[error("time {now:?} after {before:?}: must not go back")]
+    Backwards {
+        /// The time told.
+        now: Nanos,
+        /// A time told before.
+        before: Nanos,
+    },
+    /// A schedule of other racks.
+    #[error("schedule of {found} racks: must be of {expected}")]
+    Racks {
+        /// The schedule's.
+        found: usize,
+        /// The switch's.
+        expected: usize,
+    },
+    /// A schedule that takes no time.
+    #[error("schedule without days: must have one at least")]
+    NoDays,
+    /// A queue that holds nothing.
+    #[error("capacity from rack {source_rack} to {destination} of 0 packets: must be at least 1")]
+    NoCapacity {
+        /// The rack the packets come from.
+        source_rack: usize,
+        /// The rack they go to.
+        destination: usize,
+    },
+}
+
+/// Bytes that entered a switch, and where they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Balance {
+    /// All that came.
+    pub entered: u64,
+    /// Those that came out by packets.
+    pub by_packet: u64,
+    /// Those that came out by circuit.
+    pub by_circuit: u64,
+    /// Those lost.
+    pub dropped: u64,
+}
+
+/// The queue of a pair at its source's top-of-rack switch.
+#[derive(Clone, Copy, Debug)]
+struct Voq {
+    main: Queue,
+    loss: Queue,
+    capacity: u32,
+    bytes: u64,
+}
+
+/// A rack's links, what is on them, and whose turn it is.
+#[derive(Clone, Copy, Debug)]
+struct Rack {
+    up: Link,
+    down: Link,
+    circuit: Link,
+    on_up: Queue,
+    on_down: Queue,
+    on_circuit: Queue,
+    up_turn: u32,
+    down_turn: u32,
+    /// The rack whose circuit leads here, and until when.
+    circuit_from: Option<u32>,
+    circuit_until: u64,
+}
+
+/// A hybrid switch and the packets in it, each of which carries a `P`.
+#[derive(Clone, Debug)]
+pub struct Switch<P> {
+    settings: Settings,
+    now: u64,
+    timers: Timers,
+    store: Store<P>,
+    /// By source, then destination.
+    voqs: Vec<Voq>,
+    /// Those of the packet switch; by source, then destination.
+    inner: Vec<Queue>,
+    racks: Vec<Rack>,
+    /// For each source the destinations with packets in their queue, and those whose packets keep off the packet switch.
+    waiting: Sets,
+    off: Sets,
+    /// For each destination the sources with packets in the packet switch.
+    inside: Sets,
+    /// For each source the destinations its circuit to which is announced.
+    announced: Sets,
+    calendar: Calendar,
+    next_turn: usize,
+    week_began: u64,
+    next_week: Option<Calendar>,
+    balance: Balance,
+    /// Bytes that began on a downlink, on a circuit; by source, then destination.
+    carried: Vec<[u64; 2]>,
+}
+
+/// Alarms, in the order of what is due at the same time: the calendar, and for each rack what its links begin and what comes out.
+const CALENDAR: usize = 0;
+const DOWN_FREE: usize = 0;
+const UP_FREE: usize = 1;
+const CIRCUIT_FREE: usize = 2;
+const DOWN_OUT: usize = 3;
+const CIRCUIT_OUT: usize = 4;
+const UP_OUT: usize = 5;
+const KINDS: usize = 6;
+
+impl<P: Copy> Switch<P> {
+    /// An empty switch at time 0, without circuits until there is a schedule.
+    ///
+    /// # Errors
+    /// Settings out of bounds.
+    pub fn new(settings: Settings) -> Result<Switch<P>, SettingsError> {
+        settings.check()?;
+        let racks = settings.racks;
+        let voq =
+            Voq { main: Queue::default(), loss: Queue::default(), capacity: settings.voq_capacity, bytes: 0 };
+        let packet = Link::new(Pace::of(settings.packet_rate));
+        let rack = Rack {
+            up: packet,
+            down: packet,
+            circuit: Link::new(Pace::of(settings.circuit_rate)),
+            on_up: Queue::default(),
+            on_down: Queue::default(),
+            on_circuit: Queue::default(),
+            up_turn: 0,
+            down_turn: 0,
+            circuit_from: None,
+            circuit_until: 0,
+        };
+        Ok(Switch {
+            now: 0,
+            timers: Timers::new(1 + KINDS * racks),
+            store: Store::new(),
+            voqs: vec![voq; racks * racks],
+            inner: vec![Queue::default(); racks * racks],
+            racks: vec![rack; racks],
+            waiting: Sets::new(racks, racks),
+            off: Sets::new(racks, racks),
+            inside: Sets::new(racks, racks),
+            announced: Sets::new(racks, racks),
+            calendar: Calendar::default(),
+            next_turn: 0,
+            week_began: 0,
+            next_week: None,
+            balance: Balance::default(),
+            carried: vec![[0; 2]; racks * racks],
+            settings,
+        })
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// When it must be told of the time next, at the latest, for what it does to be told in time. None: not until something comes.
+    #[inline]
+    pub fn wake_at(&self) -> Option<Nanos> {
+        let (_, at) = self.timers.first();
+        (at != NEVER).then_some(Nanos(at))
+    }
+
+    /// Bytes that came, went and were lost so far.
+    pub fn balance(&self) -> Balance {
+        self.balance
+    }
+
+    /// The bytes in the switch, on its links and in its queues, counted packet by packet.
+    pub fn held(&self) -> u64 {
+        let voqs = self.voqs.iter().flat_map(|voq| [&voq.main, &voq.loss]);
+        let links = self.racks.iter().flat_map(|rack| [&rack.on_up, &rack.on_down, &rack.on_circuit]);
+        let queues = voqs.chain(&self.inner).chain(links);
+        queues.flat_map(|queue| self.store.iter(queue)).map(|packet| u64::from(packet.bytes)).sum()
+    }
+
+    /// What is in a pair's queue, packets sent back among it: packets and bytes.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn queued(&self, source: usize, destination: usize) -> (u32, u64) {
+        let voq = &self.voqs[self.pair(source, destination)];
+        (voq.main.len() + voq.loss.len(), voq.bytes)
+    }
+
+    /// What a pair's queue may hold, in packets.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn capacity(&self, source: usize, destination: usize) -> u32 {
+        self.voqs[self.pair(source, destination)].capacity
+    }
+
+    /// The bytes of a pair that began on the last link of the packet switch, or on circuits.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn carried(&self, source: usize, destination: usize, via: Via) -> u64 {
+        self.carried[self.pair(source, destination)][via as usize]
+    }
+
+    /// Whether a circuit leads from one rack to another now.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn has_circuit(&self, source: usize, destination: usize) -> bool {
+        assert!(source < self.racks.len(), "rack {source}");
+        self.racks[destination].circuit_from == Some(source as u32)
+    }
+
+    /// Does what is due up to `now`, then what it is told. What it does is put at the end of `out`, by time.
+    ///
+    /// # Errors
+    /// A time that goes back, racks or a schedule that are none, a capacity of 0.
+    #[inline]
+    pub fn step(&mut self, now: Nanos, event: Event<P>, out: &mut Vec<Output<P>>) -> Result<(), SwitchError> {
+        if now.0 < self.now {
+            return Err(SwitchError::Backwards { now, before: Nanos(self.now) });
+        }
+        self.advance(now.0, out);
+        self.now = now.0;
+        match event {
+            Event::Wake => Ok(()),
+            Event::Arrive(packet) => self.arrive(packet, out),
+            Event::SetCapacity { source, destination, packets } => {
+                self.check_pair(source, destination)?;
+                if packets == 0 {
+                    return Err(SwitchError::NoCapacity { source_rack: source, destination });
+                }
+                let pair = self.pair(source, destination);
+                self.voqs[pair].capacity = packets;
+                Ok(())
+            }
+            Event::NewWeek(schedule) => self.new_week(&schedule, out),
+        }
+    }
+
+    fn check_pair(&self, source: usize, destination: usize) -> Result<(), SwitchError> {
+        let racks = self.racks.len();
+        for (what, rack) in [("source", source), ("destination", destination)] {
+            if rack >= racks {
+                return Err(SwitchError::NoRack { what, rack, racks });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn pair(&self, source: usize, destination: usize) -> usize {
+        debug_assert!(destination < self.racks.len());
+        source * self.racks.len() + destination
+    }
+
+    #[inline]
+    fn alarm(kind: usize, rack: usize, racks: usize) -> usize {
+        1 + kind * racks + rack
+    }
+
+    #[inline]
+    fn set(&mut self, kind: usize, rack: usize, at: u64) {
+        self.timers.set(Self::alarm(kind, rack, self.racks.len()), at);
+    }
+
+    #[inline]
+    fn is_set(&self, kind: usize, rack: usize) -> bool {
+        self.timers.get(Self::alarm(kind, rack, self.racks.len())) != NEVER
+    }
+
+    #[inline]
+    fn advance(&mut self, until: u64, out: &mut Vec<Output<P>>) {
+        loop {
+            let (alarm, at) = self.timers.first();
+            if at > until || at == NEVER {
+                return;
+            }
+            if alarm == CALENDAR {
+                self.turn(at);
+                continue;
+            }
+            let racks = self.racks.len();
+            let rack = alarm - 1;
+            match rack / racks {
+                DOWN_FREE => self.begin_down(rack % racks, at),
+                UP_FREE => self.begin_up(rack % racks, at),
+                CIRCUIT_FREE => self.begin_circuit(rack % racks, at),
+                DOWN_OUT => self.deliver(rack % racks, at, Via::Packet, out),
+                CIRCUIT_OUT => self.deliver(rack % racks, at, Via::Circuit, out),
+                _ => self.leave_up(rack % racks, at, out),
+            }
+        }
+    }
+
+    fn arrive(&mut self, mut packet: Packet<P>, out: &mut Vec<Output<P>>) -> Result<(), SwitchError> {
+        let (source, destination) = (packet.source as usize, packet.destination as usize);
+        self.check_pair(source, destination)?;
+        packet.entered = Nanos(self.now);
+        self.balance.entered += u64::from(packet.bytes);
+        let pair = self.pair(source, destination);
+        let voq = &mut self.voqs[pair];
+        if voq.main.len() >= voq.capacity {
+            self.drop(packet, self.now, Full::Voq, out);
+            return Ok(());
+        }
+        if self.settings.mark_at.is_some_and(|mark_at| voq.main.len() >= mark_at)
+            && packet.ecn == Ecn::Capable
+        {
+            packet.ecn = Ecn::Congested;
+        }
+        self.store.push(&mut voq.main, packet, 0);
+        voq.bytes += u64::from(packet.bytes);
+        self.waiting.put(source, destination, true);
+        self.offer(source, destination, self.now);
+        Ok(())
+    }
+
+    fn drop(&mut self, packet: Packet<P>, at: u64, by: Full, out: &mut Vec<Output<P>>) {
+        self.balance.dropped += u64::from(packet.bytes);
+        out.push(Output::Drop { packet, at: Nanos(at), by });
+    }
+
+    /// A pair's queue has packets: the links that may take them do, now or when they are free.
+    #[inline]
+    fn offer(&mut self, source: usize, destination: usize, now: u64) {
+        if self.racks[destination].circuit_from == Some(source as u32)
+            && !self.is_set(CIRCUIT_FREE, destination)
+        {
+            let free = self.racks[destination].circuit.free_at();
+            if free > now {
+                self.set(CIRCUIT_FREE, destination, free)
+            } else {
+                self.begin_circuit(destination, now)
+            }
+        }
+        if !self.off.has(source, destination) && !self.is_set(UP_FREE, source) {
+            let free = self.racks[source].up.free_at();
+            if free > now { self.set(UP_FREE, source, free) } else { self.begin_up(source, now) }
+        }
+    }
+
+    /// Puts the next packet of a pair's queue on a link.
+    #[inline]
+    fn take(&mut self, source: usize, destination: usize) -> Option<Packet<P>> {
+        let pair = self.pair(source, destination);
+        let voq = &mut self.voqs[pair];
+        let from = if voq.loss.is_empty() { &mut voq.main } else { &mut voq.loss };
+        let packet = self.store.pop(from)?;
+        voq.bytes -= u64::from(packet.bytes);
+        if voq.loss.is_empty() && voq.main.is_empty() {
+            self.waiting.put(source, destination, false);
+        }
+        Some(packet)
+    }
+
+    /// The uplink of a rack is free: the next destination's turn.
+    fn begin_up(&mut self, source: usize, now: u64) {
+        let turn = self.racks[source].up_turn as usize;
+        let taken = self.waiting.next(source, turn, Some(&self.off));
+        let Some((destination, packet)) = taken.and_then(|to| Some((to, self.take(source, to)?))) else {
+            self.set(UP_FREE, source, NEVER);
+            return;
+        };
+        let delay = self.settings.uplink_delay.0;
+        let racks = self.racks.len();
+        let rack = &mut self.racks[source];
+        rack.up_turn = if destination + 1 == racks { 0 } else { destination as u32 + 1 };
+        rack.up = rack.up.after(now, packet.bytes);
+        let free = rack.up.free_at();
+        let first = rack.on_up.is_empty();
+        self.store.push(&mut rack.on_up, packet, free.saturating_add(delay));
+        if first {
+            self.set(UP_OUT, source, free.saturating_add(delay));
+        }
+        let more = self.waiting.next(source, 0, Some(&self.off)).is_some();
+        self.set(UP_FREE, source, if more { free } else { NEVER });
+    }
+
+    /// A packet reaches the packet switch, or goes back.
+    fn leave_up(&mut self, source: usize, now: u64, out: &mut Vec<Output<P>>) {
+        let Some((packet, _)) = self.store.first(&self.racks[source].on_up) else { return };
+        let destination = packet.destination as usize;
+        let bytes = u64::from(packet.bytes);
+        let pair = self.pair(source, destination);
+        let on_up = &mut self.racks[source].on_up;
+        if self.inner[pair].len() < self.settings.inner_capacity {
+            self.store.shift(on_up, &mut self.inner[pair], 0);
+            self.inside.put(destination, source, true);
+            self.next_out(UP_OUT, source);
+            if !self.is_set(DOWN_FREE, destination) {
+                let free = self.racks[destination].down.free_at();
+                if free > now {
+                    self.set(DOWN_FREE, destination, free)
+                } else {
+                    self.begin_down(destination, now)
+                }
+            }
+        } else if self.voqs[pair].loss.len() < self.settings.loss_capacity {
+            self.store.shift(on_up, &mut self.voqs[pair].loss, 0);
+            self.voqs[pair].bytes += bytes;
+            self.waiting.put(source, destination, true);
+            self.next_out(UP_OUT, source);
+            self.offer(source, destination, now);
+        } else {
+            if let Some(packet) = self.store.pop(on_up) {
+                self.drop(packet, now, Full::Loss, out);
+            }
+            self.next_out(UP_OUT, source);
+        }
+    }
+
+    /// Sets the alarm for the next packet to come out of a link.
+    #[inline]
+    fn next_out(&mut self, kind: usize, rack: usize) {
+        let of = &self.racks[rack];
+        let queue = match kind {
+            UP_OUT => &of.on_up,
+            DOWN_OUT => &of.on_down,
+            _ => &of.on_circuit,
+        };
+        let at = self.store.first(queue).map_or(NEVER, |(_, out)| out);
+        self.set(kind, rack, at);
+    }
+
+    /// The downlink to a rack is free: the next source's turn.
+    fn begin_down(&mut self, destination: usize, now: u64) {
+        let turn = self.racks[destination].down_turn as usize;
+        let Some(source) = self.inside.next(destination, turn, None) else {
+            self.set(DOWN_FREE, destination, NEVER);
+            return;
+        };
+        let delay = self.settings.downlink_delay.0;
+        let racks = self.racks.len();
+        let pair = self.pair(source, destination);
+        let bytes = self.store.first(&self.inner[pair]).map_or(0, |(packet, _)| packet.bytes);
+        let rack = &mut self.racks[destination];
+        rack.down_turn = if source + 1 == racks { 0 } else { source as u32 + 1 };
+        rack.down = rack.down.after(now, bytes);
+        let free = rack.down.free_at();
+        let first = rack.on_down.is_empty();
+        self.store.shift(&mut self.inner[pair], &mut rack.on_down, free.saturating_add(delay));
+        self.carried[pair][Via::Packet as usize] += u64::from(bytes);
+        if self.inner[pair].is_empty() {
+            self.inside.put(destination, source, false);
+        }
+        if first {
+            self.set(DOWN_OUT, destination, free.saturating_add(delay));
+        }
+        let more = self.inside.next(destination, 0, None).is_some();
+        self.set(DOWN_FREE, destination, if more { free } else { NEVER });
+    }
+
+    /// The circuit to a rack is free: the pair's next packet, if it ends before the day.
+    fn begin_circuit(&mut self, destination: usize, now: u64) {
+        let begun = self.racks[destination].circuit_from.and_then(|source| {
+            let source = source as usize;
+            let pair = self.pair(source, destination);
+            let voq = &self.voqs[pair];
+            let from = if voq.loss.is_empty() { &voq.main } else { &voq.loss };
+            let (packet, _) = self.store.first(from)?;
+            let rack = &self.racks[destination];
+            let after = rack.circuit.after(now, packet.bytes);
+            (after.free_at() <= rack.circuit_until).then_some((source, pair, after))
+        });
+        let taken =
+            begun.and_then(|(source, pair, after)| Some((pair, after, self.take(source, destination)?)));
+        let Some((pair, after, packet)) = taken else {
+            self.set(CIRCUIT_FREE, destination, NEVER);
+            return;
+        };
+        let rack = &mut self.racks[destination];
+        rack.circuit = after;
+        let free = after.free_at();
+        let out = free.saturating_add(self.settings.circuit_delay.0);
+        let first = rack.on_circuit.is_empty();
+        self.store.push(&mut rack.on_circuit, packet, out);
+        self.carried[pair][Via::Circuit as usize] += u64::from(packet.bytes);
+        if first {
+            self.set(CIRCUIT_OUT, destination, out);
+        }
+        let voq = &self.voqs[pair];
+        let more = !voq.main.is_empty() || !voq.loss.is_empty();
+        self.set(CIRCUIT_FREE, destination, if more { free } else { NEVER });
+    }
+
+    /// A packet comes out.
+    fn deliver(&mut self, destination: usize, now: u64, via: Via, out: &mut Vec<Output<P>>) {
+        let (kind, queue) = match via {
+            Via::Packet => (DOWN_OUT, &mut self.racks[destination].on_down),
+            Via::Circuit => (CIRCUIT_OUT, &mut self.racks[destination].on_circuit),
+        };
+        let popped = self.store.pop(queue);
+        self.next_out(kind, destination);
+        let Some(packet) = popped else { return };
+        match via {
+            Via::Packet => self.balance.by_packet += u64::from(packet.bytes),
+            Via::Circuit => self.balance.by_circuit += u64::from(packet.bytes),
+        }
+        let circuit_mark = self.announced.has(destination, packet.source as usize);
+        out.push(Output::Deliver { packet, at: Nanos(now), via, circuit_mark });
+    }
+}
+
+/// The calendar.
+impl<P: Copy> Switch<P> {
+    fn new_week(&mut self, schedule: &Schedule, out: &mut Vec<Output<P>>) -> Result<(), SwitchError> {
+        let (found, expected) = (schedule.racks(), self.racks.len());
+        if found != expected {
+            return Err(SwitchError::Racks { found, expected });
+        }
+        if schedule.length().0 == 0 {
+            return Err(SwitchError::NoDays);
+        }
+        let week = Calendar::of(schedule, &self.settings);
+        if self.calendar.length > 0 {
+            self.next_week = Some(week);
+            return Ok(());
+        }
+        self.week_began = self.now;
+        self.adopt(week);
+        self.set_calendar();
+        self.advance(self.now, out);
+        Ok(())
+    }
+
+    /// A week of another schedule begins.
+    fn adopt(&mut self, week: Calendar) {
+        let racks = self.racks.len();
+        self.calendar = week;
+        if let Some(resize) = self.settings.resize {
+            self.voqs.iter_mut().for_each(|voq| voq.capacity = resize.small());
+            for &(source, destination) in &self.calendar.big_at_first {
+                self.voqs[source as usize * racks + destination as usize].capacity = resize.big();
+            }
+        }
+        self.announced.clear();
+        for &(source, destination) in &self.calendar.marked_at_first {
+            self.announced.put(source as usize, destination as usize, true);
+        }
+    }
+
+    fn set_calendar(&mut self) {
+        let at = self
+            .calendar
+            .turns
+            .get(self.next_turn)
+            .map_or(NEVER, |&(at, _)| self.week_began.saturating_add(at));
+        self.timers.set(CALENDAR, at);
+    }
+
+    /// Does all that the calendar has for `now`, the beginning of the next week too, before any link moves.
+    fn turn(&mut self, now: u64) {
+        let mut moved = false;
+        loop {
+            while let Some(&(at, turn)) = self.calendar.turns.get(self.next_turn) {
+                if self.week_began.saturating_add(at) > now {
+                    break;
+                }
+                self.next_turn += 1;
+                moved |= self.do_turn(turn);
+            }
+            if self.next_turn < self.calendar.turns.len() || self.week_began + self.calendar.length > now {
+                break;
+            }
+            self.week_began += self.calendar.length;
+            self.next_turn = 0;
+            if let Some(week) = self.next_week.take() {
+                self.adopt(week);
+            }
+        }
+        self.set_calendar();
+        if moved {
+            self.offer_all(now);
+        }
+    }
+
+    /// Does a turn, and tells whether a link may now take what it might not before.
+    fn do_turn(&mut self, turn: Turn) -> bool {
+        let racks = self.racks.len();
+        match turn {
+            Turn::End { day } => {
+                for at in self.calendar.circuits_of(day) {
+                    let (source, destination) = self.calendar.circuit(at);
+                    self.racks[destination].circuit_from = None;
+                    self.off.put(source, destination, false);
+                }
+                true
+            }
+            Turn::Night { day } => {
+                for at in self.calendar.circuits_of(day) {
+                    let (source, destination) = self.calendar.circuit(at);
+                    self.off.put(source, destination, self.settings.packet_path_off);
+                }
+                false
+            }
+            Turn::Day { day } => {
+                let until = self.week_began.saturating_add(self.calendar.end_of(day));
+                for at in self.calendar.circuits_of(day) {
+                    let (source, destination) = self.calendar.circuit(at);
+                    let rack = &mut self.racks[destination];
+                    (rack.circuit_from, rack.circuit_until) = (Some(source as u32), until);
+                }
+                true
+            }
+            Turn::Capacity { source, destination, packets } => {
+                self.voqs[source as usize * racks + destination as usize].capacity = packets;
+                false
+            }
+            Turn::Mark { source, destination, on } => {
+                self.announced.put(source as usize, destination as usize, on);
+                false
+            }
+        }
+    }
+
+    /// Lets every link look at the queues again.
+    fn offer_all(&mut self, now: u64) {
+        for source in 0..self.racks.len() {
+            if let Some(destination) = self.waiting.next(source, 0, Some(&self.off)) {
+                self.offer(source, destination, now);
+            }
+        }
+        for destination in 0..self.racks.len() {
+            let Some(source) = self.racks[destination].circuit_from else { continue };
+            if self.waiting.has(source as usize, destination) {
+                self.offer(source as usize, destination, now);
+            }
+        }
+    }
+}

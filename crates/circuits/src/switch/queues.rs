@@ -1,0 +1,138 @@
+//! Queues of packets in one store: a queue is its ends and its length, so thousands of them that come and go allocate nothing
+//! once the store has seen the most packets there are at a time.
+
+use super::Packet;
+
+const NONE: u32 = u32::MAX;
+
+/// The packets of all queues.
+#[derive(Clone, Debug)]
+pub(super) struct Store<P> {
+    slots: Vec<Slot<P>>,
+    free: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot<P> {
+    packet: Packet<P>,
+    /// When it leaves the link it is on.
+    out: u64,
+    next: u32,
+}
+
+/// A first-in first-out queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    head: u32,
+    tail: u32,
+    length: u32,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { head: NONE, tail: NONE, length: 0 }
+    }
+}
+
+impl Queue {
+    /// How many packets are in it.
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.length
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl<P: Copy> Store<P> {
+    /// Without packets.
+    pub(super) fn new() -> Store<P> {
+        Store { slots: Vec::new(), free: NONE }
+    }
+
+    /// Puts a packet at the end of a queue.
+    #[inline]
+    pub(super) fn push(&mut self, queue: &mut Queue, packet: Packet<P>, out: u64) {
+        let slot = Slot { packet, out, next: NONE };
+        let at = self.free;
+        let at = if at == NONE {
+            self.slots.push(slot);
+            (self.slots.len() - 1) as u32
+        } else {
+            self.free = self.slots[at as usize].next;
+            self.slots[at as usize] = slot;
+            at
+        };
+        self.append(queue, at);
+    }
+
+    /// Moves the first packet of a queue to the end of another, where it leaves at `out`.
+    #[inline]
+    pub(super) fn shift(&mut self, from: &mut Queue, to: &mut Queue, out: u64) {
+        let at = from.head;
+        if at == NONE {
+            return;
+        }
+        let slot = &mut self.slots[at as usize];
+        from.head = slot.next;
+        from.length -= 1;
+        if from.head == NONE {
+            from.tail = NONE;
+        }
+        slot.next = NONE;
+        slot.out = out;
+        self.append(to, at);
+    }
+
+    #[inline]
+    fn append(&mut self, queue: &mut Queue, at: u32) {
+        match queue.tail {
+            NONE => queue.head = at,
+            tail => self.slots[tail as usize].next = at,
+        }
+        queue.tail = at;
+        queue.length += 1;
+    }
+
+    /// Takes the first packet out of a queue.
+    #[inline]
+    pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<Packet<P>> {
+        let at = queue.head;
+        if at == NONE {
+            return None;
+        }
+        let slot = &mut self.slots[at as usize];
+        queue.head = slot.next;
+        queue.length -= 1;
+        if queue.head == NONE {
+            queue.tail = NONE;
+        }
+        slot.next = self.free;
+        self.free = at;
+        Some(slot.packet)
+    }
+
+    /// The first packet of a queue and when it leaves its link.
+    #[inline]
+    pub(super) fn first(&self, queue: &Queue) -> Option<(&Packet<P>, u64)> {
+        if queue.head == NONE {
+            return None;
+        }
+        let slot = &self.slots[queue.head as usize];
+        Some((&slot.packet, slot.out))
+    }
+
+    /// The packets of a queue, in order.
+    pub(super) fn iter(&self, queue: &Queue) -> impl Iterator<Item = &Packet<P>> + '_ {
+        let mut at = queue.head;
+        std::iter::from_fn(move || {
+            let slot = self.slots.get(at as usize)?;
+            at = slot.next;
+            Some(&slot.packet)
+        })
+    }
+}

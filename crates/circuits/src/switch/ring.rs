@@ -1,0 +1,82 @@
+//! Sets of racks as bits, and the turn that goes round them.
+
+/// For each of some owners a set of racks.
+#[derive(Clone, Debug)]
+pub(super) struct Sets {
+    words: Vec<u64>,
+    each: usize,
+}
+
+impl Sets {
+    /// So many owners with sets of so many racks, empty.
+    pub(super) fn new(owners: usize, racks: usize) -> Sets {
+        let each = racks.div_ceil(64);
+        Sets { words: vec![0; owners * each], each }
+    }
+
+    /// Puts a rack in or takes it out.
+    #[inline]
+    pub(super) fn put(&mut self, owner: usize, rack: usize, in_it: bool) {
+        let word = &mut self.words[owner * self.each + rack / 64];
+        let bit = 1 << (rack % 64);
+        if in_it { *word |= bit } else { *word &= !bit }
+    }
+
+    /// Empties all.
+    pub(super) fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// Whether a rack is in.
+    #[inline]
+    pub(super) fn has(&self, owner: usize, rack: usize) -> bool {
+        self.words[owner * self.each + rack / 64] >> (rack % 64) & 1 == 1
+    }
+
+    /// The first rack at or after `from`, going round, that is in this set and in none of the owner's in `but`.
+    #[inline]
+    pub(super) fn next(&self, owner: usize, from: usize, but: Option<&Sets>) -> Option<usize> {
+        let base = owner * self.each;
+        let word = |at: usize| self.words[base + at] & !but.map_or(0, |but| but.words[base + at]);
+        let (home, above) = (from / 64, u64::MAX << (from % 64));
+        let found = |at: usize, word: u64| (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
+        if let Some(rack) = found(home, word(home) & above) {
+            return Some(rack);
+        }
+        for step in 1..self.each {
+            let at = (home + step) % self.each;
+            if let Some(rack) = found(at, word(at)) {
+                return Some(rack);
+            }
+        }
+        found(home, word(home) & !above)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_turn_goes_to_the_nearest_rack_that_may_have_it(
+            racks in 1_usize..200,
+            wanting in prop::collection::vec(0_usize..200, 0..20),
+            barred in prop::collection::vec(0_usize..200, 0..20),
+            from in 0_usize..200,
+        ) {
+            let (mut wants, mut bars) = (Sets::new(2, racks), Sets::new(2, racks));
+            for rack in &wanting {
+                wants.put(1, rack % racks, true);
+            }
+            for rack in &barred {
+                bars.put(1, rack % racks, true);
+            }
+            let plain = (0..racks).map(|step| (from % racks + step) % racks).find(|&rack| wants.has(1, rack) && !bars.has(1, rack));
+            prop_assert_eq!(wants.next(1, from % racks, Some(&bars)), plain);
+            prop_assert_eq!(wants.next(0, from % racks, None), None);
+        }
+    }
+}
