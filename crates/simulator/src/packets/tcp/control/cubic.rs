@@ -1,0 +1,113 @@
+//! CUBIC: the window is a cubic function of the time since the last reduction, and no less than Reno's (RFC 9438).
+
+use leeward_fabric::Nanos;
+
+use super::{Acked, Algorithm, Cause, Window};
+
+/// Segments a cubed second (RFC 9438, section 5).
+const C: f64 = 0.4;
+
+/// What is left of a window after a reduction (section 4.6).
+const BETA: f64 = 0.7;
+
+/// Segments a round trip that a Reno with this beta would gain to be as fast as one that halves (section 4.3).
+const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Windows are in segments here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cubic {
+    /// The window before the last reduction, less if that was below the one before it.
+    largest: f64,
+    /// The window that was reduced.
+    prior: f64,
+    /// A time of congestion avoidance, once it has begun.
+    epoch: Option<Epoch>,
+    /// What the window in whole bytes does not show of it.
+    fraction: f64,
+    /// When the window last grew or could not.
+    last: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    began: Nanos,
+    /// Seconds until the cubic is at `largest` again.
+    k: f64,
+    /// What Reno's window would be.
+    reno: f64,
+}
+
+impl Cubic {
+    /// The cubic at `seconds` since the epoch began (equation 1).
+    fn at(&self, epoch: &Epoch, seconds: f64) -> f64 {
+        C * (seconds - epoch.k).powi(3) + self.largest
+    }
+
+    fn epoch(&mut self, now: Nanos, size: f64) -> Epoch {
+        if let Some(epoch) = self.epoch {
+            return epoch;
+        }
+        if self.largest < size {
+            self.largest = size;
+        }
+        // Equation 2.
+        let k = ((self.largest - size) / C).cbrt();
+        Epoch { began: now, k, reno: size }
+    }
+
+    /// The window after `acked` segments, in segments.
+    fn next(&mut self, size: f64, acked: f64, now: Nanos, trip: Nanos) -> f64 {
+        let mut epoch = self.epoch(now, size);
+        let passed = now.since(epoch.began);
+        let gain = if epoch.reno < self.prior { RENO_GAIN } else { 1.0 };
+        epoch.reno += gain * acked / size;
+        self.epoch = Some(epoch);
+        if self.at(&epoch, passed.as_secs_f64()) < epoch.reno {
+            return epoch.reno.max(size);
+        }
+        // A round trip ahead, and no more than half as much again in that time (section 4.2).
+        let target = self.at(&epoch, passed.plus(trip).as_secs_f64()).clamp(size, 1.5 * size);
+        size + (target - size) / size * acked
+    }
+}
+
+impl Algorithm for Cubic {
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        self.last = acked.now;
+        let mut beyond = acked.bytes;
+        if window.is_slow_start() {
+            beyond = window.slow_start(beyond);
+        }
+        if beyond == 0 {
+            return;
+        }
+        let mss = window.mss as f64;
+        let size = window.size as f64 / mss + self.fraction;
+        let next = self.next(size, beyond as f64 / mss, acked.now, acked.trip.unwrap_or_default());
+        window.size = (next * mss) as u64;
+        self.fraction = next - window.size as f64 / mss;
+    }
+
+    fn idle(&mut self, now: Nanos) {
+        // Time without use is none of the epoch's (section 5.8).
+        if let Some(epoch) = &mut self.epoch {
+            epoch.began = epoch.began.plus(now.since(self.last.max(epoch.began)));
+        }
+        self.last = now;
+    }
+
+    fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64 {
+        let size = window.size as f64 / window.mss as f64;
+        self.prior = size;
+        self.largest = match cause {
+            // The next epoch begins at its own window, with k = 0 (section 4.8).
+            Cause::Timeout => 0.0,
+            // Another flow has come: this one makes room (section 4.7).
+            _ if size < self.largest => size * (1.0 + BETA) / 2.0,
+            _ => size,
+        };
+        self.epoch = None;
+        self.fraction = 0.0;
+        ((used as f64 * BETA) as u64).max(window.floor())
+    }
+}

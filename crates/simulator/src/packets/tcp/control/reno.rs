@@ -1,0 +1,28 @@
+//! Reno: a segment more in each round trip, half after a loss (RFC 5681, section 3).
+
+use super::{Acked, Algorithm, Cause, Window};
+
+/// The bytes of a window are counted until they are one (RFC 3465, section 2.1).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reno {
+    counted: u64,
+}
+
+impl Algorithm for Reno {
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        let mut beyond = acked.bytes;
+        if window.is_slow_start() {
+            beyond = window.slow_start(beyond);
+        }
+        self.counted += beyond;
+        while self.counted >= window.size {
+            self.counted -= window.size;
+            window.size += window.mss;
+        }
+    }
+
+    fn reduce(&mut self, window: &Window, used: u64, _: Cause) -> u64 {
+        self.counted = 0;
+        (used / 2).max(window.floor())
+    }
+}

@@ -1,0 +1,202 @@
+//! What a sender keeps for each kind of path between which its network changes: a window, round-trip times, a recovery (TDTCP,
+//! section 3). A sender without divisions has one.
+
+use leeward_fabric::Nanos;
+
+use super::control::{Acked, Cause, Running, Window};
+use super::rtt::RoundTrip;
+use super::settings::Settings;
+
+/// What is known of losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing is lost, as far as is known.
+    Open,
+    /// Losses are being repaired (RFC 6675, section 5).
+    Recovery,
+    /// The retransmission timer has expired and slow start repairs (RFC 5681, section 3.1).
+    Timeout,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Division {
+    pub(super) window: Window,
+    pub(super) control: Running,
+    pub(super) trips: RoundTrip,
+    pub(super) state: State,
+    /// Recovery is over when all before this byte has arrived.
+    pub(super) recovered_at: u64,
+    /// Bytes that were sent in this division and are neither acknowledged nor lost (`pipe`, RFC 6675, section 4).
+    pub(super) flying: u64,
+    /// Bytes that were sent in it, are lost, and were not sent again.
+    pub(super) lost: u64,
+    /// Bytes that were sent in it and are acknowledged selectively only.
+    pub(super) held: u64,
+    /// Bytes of it that the acknowledgement at hand is the first to tell of.
+    pub(super) delivered: u64,
+    /// Bytes in flight and outstanding before the acknowledgement at hand.
+    before: (u64, u64),
+    /// Segments numbered below were looked at for losses.
+    pub(super) searched: u64,
+    /// No mark reduces the window before this byte is acknowledged.
+    marks_from: u64,
+    /// Whether it was marks that reduced the window last.
+    quiet: bool,
+    /// Bytes that a recovery began with, brought, and sent (RFC 6937, section 3).
+    began_with: u64,
+    brought: u64,
+    pub(super) sent: u64,
+}
+
+impl Division {
+    pub(super) fn new(settings: &Settings) -> Division {
+        let mss = u64::from(settings.mss);
+        Division {
+            window: Window { size: mss * u64::from(settings.initial_window), threshold: u64::MAX, mss },
+            control: settings.control.start(),
+            trips: RoundTrip::default(),
+            state: State::Open,
+            recovered_at: 0,
+            flying: 0,
+            lost: 0,
+            held: 0,
+            delivered: 0,
+            before: (0, 0),
+            searched: 0,
+            marks_from: 0,
+            quiet: false,
+            began_with: 0,
+            brought: 0,
+            sent: 0,
+        }
+    }
+
+    /// Whether `length` bytes more may be sent. A recovery always sends its first segment, and an empty path takes one.
+    pub(super) fn admits(&self, length: u32) -> bool {
+        let first = self.state == State::Recovery && self.sent == 0;
+        self.flying + u64::from(length) <= self.window.size || self.flying == 0 || first
+    }
+
+    pub(super) fn note_sent(&mut self, length: u32) {
+        self.flying += u64::from(length);
+        self.sent += u64::from(length);
+    }
+
+    /// What was sent in it and is not acknowledged cumulatively: FlightSize of RFC 5681.
+    fn outstanding(&self) -> u64 {
+        self.flying + self.lost + self.held
+    }
+
+    /// An acknowledgement has come: what it tells of is counted next.
+    pub(super) fn begin(&mut self) {
+        self.delivered = 0;
+        self.before = (self.flying, self.outstanding());
+    }
+
+    /// Whether the window was in full use; `short` says that it has kept something back.
+    fn is_full(&self, short: bool) -> bool {
+        short || (self.window.is_slow_start() && self.window.size < 2 * self.before.0)
+    }
+
+    /// Bytes of the window that were in use before the acknowledgement.
+    fn used(&self) -> u64 {
+        self.before.1.min(self.window.size)
+    }
+
+    /// What was delivered is counted and losses are not looked for yet. `short` is of [`Division::is_full`], `marks` says whether
+    /// an ECN echo reduces the window. Returns whether it did.
+    pub(super) fn acknowledge(&mut self, acked: &Acked, short: bool, marks: bool) -> bool {
+        let control = self.control.get();
+        control.observe(acked);
+        if let Some(factor) = control.rescale(acked) {
+            self.rescale(factor);
+        }
+        if self.state != State::Open && acked.cumulative >= self.recovered_at {
+            if self.state == State::Recovery {
+                self.window.size = self.window.threshold;
+            }
+            self.state = State::Open;
+            return false;
+        }
+        let marked = marks && acked.ece && self.state == State::Open && acked.cumulative > self.marks_from;
+        if marked {
+            self.mark(acked.next);
+        }
+        self.quiet &= acked.cumulative <= self.marks_from;
+        if self.state == State::Recovery || self.quiet || acked.bytes == 0 {
+            return marked;
+        }
+        if self.is_full(short) {
+            self.control.get().grow(&mut self.window, acked);
+        } else {
+            self.control.get().idle(acked.now);
+        }
+        false
+    }
+
+    /// reTCP's factors. While losses are repaired it is the threshold that counts.
+    fn rescale(&mut self, factor: f64) {
+        let scaled = |bytes: u64| ((bytes as f64 * factor) as u64).max(self.window.mss);
+        if self.state == State::Recovery {
+            self.window.threshold = scaled(self.window.threshold);
+        } else {
+            self.window.size = scaled(self.window.size);
+        }
+    }
+
+    fn mark(&mut self, next: u64) {
+        let used = self.used();
+        self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Mark);
+        self.window.size = self.window.threshold;
+        self.marks_from = next;
+        self.quiet = true;
+    }
+
+    /// Losses of its own begin a recovery of what was sent before `next`.
+    pub(super) fn recover(&mut self, next: u64) {
+        let used = self.used();
+        self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Loss);
+        self.state = State::Recovery;
+        self.recovered_at = next;
+        self.began_with = self.outstanding().max(1);
+        self.brought = 0;
+        self.sent = 0;
+        self.quiet = false;
+    }
+
+    /// How much may be in flight after an acknowledgement in recovery (RFC 6937, section 3).
+    pub(super) fn reduce_proportionally(&mut self) {
+        self.brought += self.delivered;
+        let threshold = self.window.threshold;
+        let more = if self.flying > threshold {
+            let share = u128::from(self.brought) * u128::from(threshold);
+            let share = share.div_ceil(u128::from(self.began_with)) as u64;
+            share.saturating_sub(self.sent)
+        } else {
+            // Slow start towards the threshold (PRR-SSRB).
+            let limit = self.brought.saturating_sub(self.sent).max(self.delivered) + self.window.mss;
+            limit.min(threshold - self.flying)
+        };
+        self.window.size = self.flying + more;
+    }
+
+    /// The retransmission timer has expired; `again` says that it did so before for the same byte.
+    pub(super) fn time_out(&mut self, next: u64, again: bool) {
+        // A recovery has reduced the threshold for this window already.
+        if !again && self.state != State::Recovery {
+            let used = self.outstanding().min(self.window.size);
+            self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Timeout);
+        }
+        self.window.size = self.window.mss;
+        self.state = State::Timeout;
+        self.recovered_at = next;
+        self.quiet = false;
+    }
+
+    /// After a time without use (RFC 5681, section 4.1).
+    pub(super) fn restart(&mut self, now: Nanos, settings: &Settings) {
+        let first = self.window.mss * u64::from(settings.initial_window);
+        self.window.size = self.window.size.min(first);
+        self.control.get().idle(now);
+    }
+}

@@ -1,0 +1,58 @@
+//! Round-trip times and the timeout made of them (RFC 6298), sampled by timestamps at each acknowledgement (RFC 7323).
+
+use leeward_fabric::Nanos;
+
+/// The smoothed round-trip time of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTrip {
+    /// Nanoseconds; nothing was measured while `samples` is 0.
+    smoothed: f64,
+    variation: f64,
+    samples: u64,
+}
+
+impl RoundTrip {
+    /// Takes a sample, of which `expected` come in a round trip: the gains are divided by it, or many samples a window would
+    /// forget the past too fast (RFC 7323, appendix G).
+    pub(super) fn sample(&mut self, trip: Nanos, expected: f64) {
+        let trip_ns = trip.0 as f64;
+        if self.samples == 0 {
+            (self.smoothed, self.variation) = (trip_ns, trip_ns / 2.0);
+        } else {
+            let off = (trip_ns - self.smoothed).abs();
+            self.variation += (off - self.variation) * 0.25 / expected;
+            self.smoothed += (trip_ns - self.smoothed) * 0.125 / expected;
+        }
+        self.samples += 1;
+    }
+
+    /// The smoothed round-trip time, once there is one.
+    pub(super) fn smoothed(&self) -> Option<Nanos> {
+        (self.samples > 0).then_some(Nanos(self.smoothed as u64))
+    }
+
+    /// Four deviations, the margin of a timeout.
+    pub(super) fn margin(&self) -> Nanos {
+        Nanos((4.0 * self.variation) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_sample_gives_three_round_trips_and_steady_ones_converge() {
+        let mut trips = RoundTrip::default();
+        assert_eq!(trips.smoothed(), None);
+        trips.sample(Nanos(100_000), 1.0);
+        assert_eq!((trips.smoothed(), trips.margin()), (Some(Nanos(100_000)), Nanos(200_000)));
+        trips.sample(Nanos(180_000), 1.0);
+        // 7/8 of 100 and 1/8 of 180; 3/4 of 50 and 1/4 of 80 (RFC 6298, 2.3).
+        assert_eq!((trips.smoothed(), trips.margin()), (Some(Nanos(110_000)), Nanos(230_000)));
+        for _ in 0..200 {
+            trips.sample(Nanos(180_000), 1.0);
+        }
+        assert!(trips.margin() < Nanos(10) && trips.smoothed() > Some(Nanos(179_990)));
+    }
+}

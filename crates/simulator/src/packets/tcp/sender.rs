@@ -1,0 +1,327 @@
+//! The side that has bytes to send.
+
+use leeward_fabric::Nanos;
+
+use super::control::Acked;
+use super::division::Division;
+pub use super::division::State;
+use super::scoreboard::{Known, Scoreboard};
+use super::segment::{Ack, Ecn, Segment};
+use super::settings::{Settings, SettingsError};
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Segments sent, repeated ones among them.
+    pub segments: u64,
+    /// Segments sent again.
+    pub again: u64,
+    /// Recoveries begun by selective acknowledgements.
+    pub recoveries: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
+/// A sender. It asks for nothing: call [`Sender::on_ack`] when an acknowledgement comes and [`Sender::on_timer`] when the
+/// [`Sender::deadline`] does, and after each of these, and after [`Sender::write`], [`Sender::next_segment`] until there is none.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    divisions: Vec<Division>,
+    /// The division that the network is in.
+    division: u8,
+    board: Scoreboard,
+    written: u64,
+    closed: bool,
+    /// The next byte that was never sent.
+    next: u64,
+    /// All before it has arrived.
+    acknowledged: u64,
+    timer: Option<Nanos>,
+    /// How often the timer has expired without anything new.
+    backoff: u32,
+    last_sent: Nanos,
+    /// The window has kept something back since there was nothing to send.
+    short: bool,
+    /// The next new segment says that the window was reduced.
+    tell_reduced: bool,
+    /// This recovery has sent its last segment again.
+    rescued: bool,
+    counts: Counts,
+}
+
+impl Sender {
+    /// A sender with nothing to send.
+    ///
+    /// # Errors
+    /// What [`Settings::check`] finds.
+    pub fn new(settings: Settings) -> Result<Sender, SettingsError> {
+        settings.check()?;
+        Ok(Sender {
+            divisions: vec![Division::new(&settings); usize::from(settings.divisions)],
+            settings,
+            division: 0,
+            board: Scoreboard::default(),
+            written: 0,
+            closed: false,
+            next: 0,
+            acknowledged: 0,
+            timer: None,
+            backoff: 0,
+            last_sent: Nanos(0),
+            short: false,
+            tell_reduced: false,
+            rescued: false,
+            counts: Counts::default(),
+        })
+    }
+
+    /// The application has `bytes` more to send. After [`Sender::close`] they are not taken.
+    pub fn write(&mut self, bytes: u64) {
+        if !self.closed {
+            self.written = self.written.saturating_add(bytes);
+        }
+    }
+
+    /// The application writes no more.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The network has changed to another division; one there is none of is the last.
+    pub fn set_division(&mut self, division: u8) {
+        self.division = division.min(self.settings.divisions - 1);
+    }
+
+    /// An acknowledgement has come.
+    pub fn on_ack(&mut self, now: Nanos, ack: &Ack) {
+        // What was never sent cannot have arrived.
+        if ack.cumulative > self.next {
+            return;
+        }
+        for division in &mut self.divisions {
+            division.begin();
+        }
+        let news = ack.cumulative > self.acknowledged;
+        if news {
+            self.board.acknowledge(ack.cumulative, &mut self.divisions);
+            self.acknowledged = ack.cumulative;
+            self.sample(now, ack);
+        }
+        let held = self.board.hold(&ack.blocks, &mut self.divisions);
+        self.advance(now, ack.ece);
+        if held {
+            self.board.find_lost(&mut self.divisions);
+        }
+        self.recover();
+        if news {
+            self.backoff = 0;
+            self.timer = (!self.board.is_empty()).then(|| now.plus(self.timeout()));
+        }
+    }
+
+    /// A round-trip time. One whose two ways were in different divisions is of neither (TDTCP, section 3).
+    fn sample(&mut self, now: Nanos, ack: &Ack) {
+        let of = usize::from(ack.sent_in).min(self.divisions.len() - 1);
+        if self.divisions.len() > 1 && ack.sent_in != ack.division {
+            return;
+        }
+        let division = &mut self.divisions[of];
+        let window = division.window.size.min(self.next - self.acknowledged);
+        // Every second segment brings a sample.
+        let expected = window.div_ceil(2 * division.window.mss).max(1);
+        division.trips.sample(now.since(ack.echo), expected as f64);
+    }
+
+    /// Windows grow, are scaled and reduced by marks; recoveries end.
+    fn advance(&mut self, now: Nanos, ece: bool) {
+        let marks = self.settings.control.is_capable(self.settings.ecn);
+        for division in &mut self.divisions {
+            let acked = Acked {
+                now,
+                bytes: division.delivered,
+                ece,
+                cumulative: self.acknowledged,
+                next: self.next,
+                trip: division.trips.smoothed(),
+            };
+            self.tell_reduced |= division.acknowledge(&acked, self.short, marks);
+        }
+    }
+
+    fn recover(&mut self) {
+        for division in &mut self.divisions {
+            if division.state == State::Open && division.lost > 0 {
+                division.recover(self.next);
+                self.rescued = false;
+                self.counts.recoveries += 1;
+            }
+            if division.state == State::Recovery {
+                division.reduce_proportionally();
+            }
+        }
+    }
+
+    /// The retransmission timeout without its backoff. Of divisions it takes the longest way back (TDTCP, section 3).
+    fn timeout(&self) -> Nanos {
+        let trips = self.divisions.iter().filter_map(|division| {
+            let trips = &division.trips;
+            trips.smoothed().map(|smoothed| smoothed.plus(trips.margin()))
+        });
+        let timeout = trips.max().unwrap_or(self.settings.initial_timeout);
+        timeout.clamp(self.settings.min_timeout, self.settings.max_timeout)
+    }
+
+    /// The deadline has come; before it this does nothing.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.timer.is_none_or(|timer| timer > now) {
+            return;
+        }
+        self.counts.timeouts += 1;
+        for division in &mut self.divisions {
+            if division.flying + division.lost > 0 {
+                division.time_out(self.next, self.backoff > 0);
+            }
+        }
+        self.board.lose_all(&mut self.divisions);
+        self.backoff += 1;
+        self.timer = Some(now.plus(self.backed_off()));
+    }
+
+    /// The timeout, doubled for each expiry (RFC 6298, section 5.5).
+    fn backed_off(&self) -> Nanos {
+        let doubled = self.timeout().0.saturating_mul(1 << self.backoff.min(32));
+        Nanos(doubled).min(self.settings.max_timeout)
+    }
+
+    /// When [`Sender::on_timer`] is to be called, if at all.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    /// The next segment, if there is one and it may be sent now.
+    pub fn next_segment(&mut self, now: Nanos) -> Option<Segment> {
+        self.restart_after_idle(now);
+        let division = &self.divisions[usize::from(self.division)];
+        if self.board.has_lost() {
+            let lost = self.board.next_lost()?;
+            if !division.admits(lost.length) {
+                self.short = true;
+                return None;
+            }
+            return Some(self.send_again(lost, now));
+        }
+        let room = self.acknowledged.saturating_add(self.settings.receive_window).saturating_sub(self.next);
+        let left = self.written - self.next;
+        let length = left.min(u64::from(self.settings.mss)) as u32;
+        if length > 0 && u64::from(length) <= room {
+            if !division.admits(length) {
+                self.short = true;
+                return None;
+            }
+            return Some(self.send_new(length, now));
+        }
+        if division.state == State::Recovery && self.divisions.len() == 1 {
+            if let Some(overtaken) = self.board.next_overtaken() {
+                return division.admits(overtaken.length).then(|| self.send_again(overtaken, now));
+            }
+            if let Some(last) = self.board.last().filter(|_| !self.rescued) {
+                self.rescued = division.admits(last.length);
+                return self.rescued.then(|| self.send_again(last, now));
+            }
+        }
+        self.short = false;
+        None
+    }
+
+    fn restart_after_idle(&mut self, now: Nanos) {
+        let idle = self.settings.restart_after_idle && self.board.is_empty() && self.next > 0;
+        if idle && self.next < self.written && now.since(self.last_sent) > self.timeout() {
+            for division in &mut self.divisions {
+                division.restart(now, &self.settings);
+            }
+        }
+    }
+
+    fn send_new(&mut self, length: u32, now: Nanos) -> Segment {
+        let start = self.next;
+        self.next += u64::from(length);
+        self.board.push(start, length, now, self.division);
+        self.divisions[usize::from(self.division)].note_sent(length);
+        let reduced = std::mem::take(&mut self.tell_reduced);
+        self.send(start, length, now, false, reduced)
+    }
+
+    fn send_again(&mut self, known: Known, now: Nanos) -> Segment {
+        self.board.send_again(known.number, now, self.division, &mut self.divisions);
+        self.counts.again += 1;
+        self.send(known.start, known.length, now, true, false)
+    }
+
+    fn send(&mut self, start: u64, length: u32, now: Nanos, again: bool, reduced: bool) -> Segment {
+        self.last_sent = now;
+        self.counts.segments += 1;
+        if self.timer.is_none() {
+            self.timer = Some(now.plus(self.backed_off()));
+        }
+        // What is sent again is not capable (RFC 3168, section 6.1.5), but for DCTCP.
+        let capable = self.settings.control.is_capable(self.settings.ecn);
+        let ecn = if capable { Ecn::Capable } else { Ecn::No };
+        Segment { start, sent: now, length, again, ecn, reduced, division: self.division }
+    }
+
+    /// Whether the application is done and every byte has arrived.
+    pub fn is_finished(&self) -> bool {
+        self.closed && self.acknowledged == self.written
+    }
+
+    /// Bytes that the application has written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes that were sent at least once.
+    pub fn sent(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes of which, and of all before them, it is known that they have arrived.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Bytes in flight, as far as is known, over all divisions.
+    pub fn in_flight(&self) -> u64 {
+        self.divisions.iter().map(|division| division.flying).sum()
+    }
+
+    /// The congestion window of the division that the network is in, in bytes.
+    pub fn window(&self) -> u64 {
+        self.divisions[usize::from(self.division)].window.size
+    }
+
+    /// Its slow start threshold, in bytes; `u64::MAX` before the first loss.
+    pub fn threshold(&self) -> u64 {
+        self.divisions[usize::from(self.division)].window.threshold
+    }
+
+    /// What it knows of losses.
+    pub fn state(&self) -> State {
+        self.divisions[usize::from(self.division)].state
+    }
+
+    /// Its smoothed round-trip time, once one was measured.
+    pub fn round_trip(&self) -> Option<Nanos> {
+        self.divisions[usize::from(self.division)].trips.smoothed()
+    }
+
+    /// DCTCP's estimate of the share of bytes that queues mark (RFC 8257, section 3.3); none with other algorithms.
+    pub fn marked_share(&self) -> Option<f64> {
+        self.divisions[usize::from(self.division)].control.marked_share()
+    }
+
+    /// What it has done.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
