@@ -48,12 +48,14 @@ impl Link {
     pub(super) fn after(&self, now: u64, bytes: u32) -> Link {
         let (whole, part) = if now > self.free_at() { (now, 0) } else { (self.whole, self.part) };
         let total = u128::from(bytes) * u128::from(self.pace.nanos) + u128::from(part);
-        let (taken, part) = match u64::try_from(total) {
-            Ok(total) => (total / self.pace.bytes, total % self.pace.bytes),
-            Err(_) => {
-                let over = u128::from(self.pace.bytes);
-                (u64::try_from(total / over).unwrap_or(u64::MAX), (total % over) as u64)
-            }
+        let over = self.pace.bytes;
+        // Short divisions are several times as fast, and enough for round rates.
+        let (taken, part) = if total <= u128::from(u32::MAX) && over <= u64::from(u32::MAX) {
+            let (total, over) = (total as u32, over as u32);
+            (u64::from(total / over), u64::from(total % over))
+        } else {
+            let over = u128::from(over);
+            (u64::try_from(total / over).unwrap_or(u64::MAX), (total % over) as u64)
         };
         Link { pace: self.pace, whole: whole.saturating_add(taken), part }
     }

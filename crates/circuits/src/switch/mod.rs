@@ -298,7 +298,7 @@ impl<P: Copy> Switch<P> {
     /// When it must be told of the time next, at the latest, for what it does to be told in time. None: not until something comes.
     #[inline]
     pub fn wake_at(&self) -> Option<Nanos> {
-        let (_, at) = self.timers.first();
+        let at = self.timers.earliest();
         (at != NEVER).then_some(Nanos(at))
     }
 
@@ -410,10 +410,11 @@ impl<P: Copy> Switch<P> {
     #[inline]
     fn advance(&mut self, until: u64, out: &mut Vec<Output<P>>) {
         loop {
-            let (alarm, at) = self.timers.first();
+            let at = self.timers.earliest();
             if at > until || at == NEVER {
                 return;
             }
+            let alarm = self.timers.first();
             if alarm == CALENDAR {
                 self.turn(at);
                 continue;

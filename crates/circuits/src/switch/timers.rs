@@ -7,9 +7,8 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// Alarms, numbered from 0.
 #[derive(Clone, Debug)]
 pub(super) struct Timers {
-    at: Vec<u64>,
-    /// The winner below each node; node 1 is the root, those of the second half are the alarms themselves.
-    winners: Vec<u32>,
+    /// The earliest time below each node; node 1 is the root, those of the second half are the alarms themselves.
+    earliest: Vec<u64>,
     leaves: usize,
 }
 
@@ -17,40 +16,47 @@ impl Timers {
     /// So many alarms, none set.
     pub(super) fn new(alarms: usize) -> Timers {
         let leaves = alarms.max(2).next_power_of_two();
-        let mut winners: Vec<u32> = (0..2 * leaves).map(|node| node.saturating_sub(leaves) as u32).collect();
-        for node in (1..leaves).rev() {
-            winners[node] = winners[2 * node];
-        }
-        Timers { at: vec![NEVER; leaves], winners, leaves }
+        Timers { earliest: vec![NEVER; 2 * leaves], leaves }
     }
 
-    /// The first alarm and its time, [`NEVER`] if none is set.
+    /// The time of the first alarm, [`NEVER`] if none is set.
     #[inline]
-    pub(super) fn first(&self) -> (usize, u64) {
-        let alarm = self.winners[1] as usize;
-        (alarm, self.at[alarm])
+    pub(super) fn earliest(&self) -> u64 {
+        self.earliest[1]
+    }
+
+    /// The first alarm; the lowest number of those at [`Timers::earliest`].
+    #[inline]
+    pub(super) fn first(&self) -> usize {
+        let at = self.earliest[1];
+        let mut node = 1;
+        while node < self.leaves {
+            node = 2 * node + usize::from(self.earliest[2 * node] != at);
+        }
+        node - self.leaves
     }
 
     /// When an alarm goes off.
     #[inline]
     pub(super) fn get(&self, alarm: usize) -> u64 {
-        self.at[alarm]
+        self.earliest[self.leaves + alarm]
     }
 
     /// Sets an alarm, in place of what it was set to.
     #[inline]
     pub(super) fn set(&mut self, alarm: usize, at: u64) {
-        self.at[alarm] = at;
-        let mut node = (self.leaves + alarm) / 2;
-        while node > 0 {
-            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            let winner = if self.at[right as usize] < self.at[left as usize] { right } else { left };
-            // A match that another alarm won before and wins again changes nothing further up.
-            if winner as usize != alarm && self.winners[node] == winner {
+        let mut node = self.leaves + alarm;
+        if self.earliest[node] == at {
+            return;
+        }
+        self.earliest[node] = at;
+        while node > 1 {
+            let earliest = self.earliest[node].min(self.earliest[node ^ 1]);
+            node /= 2;
+            if self.earliest[node] == earliest {
                 return;
             }
-            self.winners[node] = winner;
-            node /= 2;
+            self.earliest[node] = earliest;
         }
     }
 }
@@ -73,10 +79,9 @@ mod tests {
                 timers.set(alarm % alarms, at);
                 plain[alarm % alarms] = at;
                 let earliest = *plain.iter().min().expect("there is one");
-                let (first, when) = timers.first();
-                prop_assert_eq!(when, earliest);
+                prop_assert_eq!(timers.earliest(), earliest);
                 if earliest != NEVER {
-                    prop_assert_eq!(Some(first), plain.iter().position(|&at| at == earliest));
+                    prop_assert_eq!(Some(timers.first()), plain.iter().position(|&at| at == earliest));
                 }
             }
         }
