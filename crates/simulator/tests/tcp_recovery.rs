@@ -1,0 +1,278 @@
+//! How losses are found and repaired.
+
+mod tcp_support;
+
+use leeward_fabric::Nanos;
+use leeward_simulator::packets::tcp::{Ack, Block, Ecn, Receiver, Segment, Sender, Settings, State};
+
+use tcp_support::{Fate, Link, Run};
+
+const MSS: u64 = 8948;
+const MS: u64 = 1_000_000;
+
+fn send_all(sender: &mut Sender, now: Nanos) -> Vec<Segment> {
+    std::iter::from_fn(|| sender.next_segment(now)).collect()
+}
+
+fn segment(number: u64) -> Segment {
+    Segment {
+        start: number * MSS,
+        sent: Nanos(number),
+        length: MSS as u32,
+        again: false,
+        ecn: Ecn::No,
+        reduced: false,
+        division: 0,
+    }
+}
+
+/// Segments from one up to another.
+fn block(start: u64, end: u64) -> Block {
+    Block { start: start * MSS, end: end * MSS }
+}
+
+fn ack(cumulative: u64, blocks: &[Block]) -> Ack {
+    let mut all = [Block::default(); 3];
+    all[..blocks.len()].copy_from_slice(blocks);
+    Ack { cumulative: cumulative * MSS, blocks: all, ..Ack::default() }
+}
+
+#[test]
+fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
+    // RFC 6675, section 5: a round trip to learn of them, one to repair them, and nothing is sent twice that has arrived.
+    let lost = [3, 7, 8, 15, 21, 28];
+    let settings = Settings { initial_window: 40, ..Settings::default() };
+    let link = Link {
+        ns_per_byte: 1,
+        delay: Nanos(5 * MS),
+        queue: 1000,
+        segments: move |n: u64, _: &_| if lost.contains(&n) { Fate::Lost } else { Fate::Arrives },
+        acks: |_: u64, _: &mut _| Fate::Arrives,
+    };
+    let mut run = Run::new(settings, link);
+    run.sender.write(1 << 40);
+    while run.sender.state() == State::Open {
+        run.step();
+    }
+    let (began, point) = (run.now, run.sender.sent());
+    while run.sender.acknowledged() < point {
+        run.step();
+    }
+    let took = run.now.since(began);
+    assert!(took <= run.sender.round_trip().unwrap().plus(Nanos(MS)), "{took:?}");
+    let counts = run.sender.counts();
+    assert_eq!((counts.again, counts.recoveries, counts.timeouts), (lost.len() as u64, 1, 0));
+    assert_eq!((run.sender.state(), run.sender.window()), (State::Open, run.sender.threshold()));
+}
+
+#[test]
+fn two_duplicates_send_new_segments_and_the_third_repairs() {
+    // Limited transmit (RFC 3042) and fast retransmit (RFC 6675, section 5).
+    let mut sender = Sender::new(Settings::default()).unwrap();
+    sender.write(1 << 40);
+    assert_eq!(send_all(&mut sender, Nanos(0)).len(), 10);
+    // The window is at its limit and grows no more.
+    for duplicate in 1..=2 {
+        sender.on_ack(Nanos(MS), &ack(0, &[block(1, 1 + duplicate)]));
+        let new = send_all(&mut sender, Nanos(MS));
+        assert!(!new.is_empty() && new.iter().all(|segment| !segment.again), "{new:?}");
+    }
+    sender.on_ack(Nanos(MS), &ack(0, &[block(1, 4)]));
+    let first = sender.next_segment(Nanos(MS)).unwrap();
+    assert_eq!((first.start, first.again, sender.state()), (0, true, State::Recovery));
+}
+
+#[test]
+fn a_recovery_sends_half_of_what_arrives() {
+    // RFC 6937, section 3: proportional reduction, for the threshold is half of the window.
+    let settings = Settings { initial_window: 100, ..Settings::default() };
+    let mut sender = Sender::new(settings).unwrap();
+    sender.write(1 << 40);
+    send_all(&mut sender, Nanos(0));
+    let mut sent = 0;
+    for arrived in 2..=100 {
+        sender.on_ack(Nanos(MS), &ack(0, &[block(1, arrived)]));
+        let now = send_all(&mut sender, Nanos(MS)).len() as u64;
+        if sender.state() == State::Recovery {
+            sent += now;
+            let expected = (arrived - 3) / 2;
+            assert!(sent.abs_diff(expected) <= 2, "{sent} sent for {arrived}");
+        }
+    }
+    let in_flight = sender.in_flight();
+    sender.on_ack(Nanos(2 * MS), &ack(sender.sent() / MSS, &[]));
+    assert!(in_flight.abs_diff(sender.threshold()) <= 4 * MSS);
+    assert_eq!((sender.state(), sender.window()), (State::Open, sender.threshold()));
+}
+
+#[test]
+fn the_timer_doubles_until_something_new_arrives() {
+    // RFC 6298, section 5, and the bounds of the settings.
+    for (min_ms, expected) in [(200, [1000, 2000, 4000, 8000, 12000]), (10, [1000, 2000, 4000, 8000, 12000])]
+    {
+        let settings = Settings {
+            min_timeout: Nanos(min_ms * MS),
+            max_timeout: Nanos(12_000 * MS),
+            ..Settings::default()
+        };
+        let mut sender = Sender::new(settings).unwrap();
+        sender.write(100 * MSS);
+        let mut now = Nanos(0);
+        assert_eq!(send_all(&mut sender, now).len(), 10);
+        for wait in expected {
+            let deadline = sender.deadline().unwrap();
+            assert_eq!(deadline.since(now), Nanos(wait * MS));
+            sender.on_timer(Nanos(deadline.0 - 1));
+            assert!(sender.counts().timeouts == 0 || sender.next_segment(now).is_none());
+            now = deadline;
+            sender.on_timer(now);
+            let again = send_all(&mut sender, now);
+            assert_eq!((again.len(), again[0].start, sender.window()), (1, 0, MSS));
+        }
+        assert_eq!((sender.state(), sender.threshold()), (State::Timeout, 5 * MSS));
+        // What arrives ends the backoff, and a measured round trip counts.
+        sender.on_ack(now.plus(Nanos(MS)), &Ack { echo: now, ..ack(1, &[]) });
+        let wait = sender.deadline().unwrap().since(now.plus(Nanos(MS)));
+        assert_eq!(wait, Nanos(min_ms * MS));
+    }
+}
+
+#[test]
+fn after_a_timeout_slow_start_repairs_what_is_missing_only() {
+    // All of a window but its fourth and fifth segments is lost; their blocks are known and kept.
+    let link = Link {
+        ns_per_byte: 0,
+        delay: Nanos(5 * MS),
+        queue: 1000,
+        segments: |n: u64, _: &_| if n < 10 && n != 3 && n != 4 { Fate::Lost } else { Fate::Arrives },
+        acks: |_: u64, _: &mut _| Fate::Arrives,
+    };
+    let mut run = Run::new(Settings::default(), link);
+    run.sender.write(10 * MSS);
+    while run.step() {}
+    let counts = run.sender.counts();
+    assert_eq!(run.receiver.delivered(), 10 * MSS);
+    assert_eq!((counts.again, counts.timeouts), (8, 1));
+}
+
+#[test]
+fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
+    // Rule 4 of NextSeg (RFC 6675): with nothing else to send, the last segment goes again, once.
+    let link = Link {
+        ns_per_byte: 0,
+        delay: Nanos(5 * MS),
+        queue: 1000,
+        segments: |n: u64, _: &_| if n == 0 || n == 9 { Fate::Lost } else { Fate::Arrives },
+        acks: |_: u64, _: &mut _| Fate::Arrives,
+    };
+    let mut run = Run::new(Settings { ack_every: 1, ..Settings::default() }, link);
+    run.sender.write(10 * MSS);
+    run.sender.close();
+    while !run.sender.is_finished() {
+        assert!(run.step());
+    }
+    let counts = run.sender.counts();
+    assert_eq!((counts.timeouts, counts.again), (0, 2));
+    assert!(run.now <= Nanos(31 * MS), "{:?}", run.now);
+}
+
+#[test]
+fn divisions_have_windows_of_their_own_and_overtaking_each_other_is_no_loss() {
+    // TDTCP, section 3.
+    for (divisions, lost) in [(1, true), (2, false)] {
+        let mut sender = Sender::new(Settings { divisions, ..Settings::default() }).unwrap();
+        sender.write(1 << 40);
+        let slow = send_all(&mut sender, Nanos(0)).len() as u64;
+        assert_eq!(slow, 10);
+        sender.set_division(1);
+        let fast = send_all(&mut sender, Nanos(MS)).len() as u64;
+        assert_eq!(fast, if divisions == 1 { 0 } else { 10 });
+        // Later segments overtake all but the first five of the slow path.
+        let told = Ack { sent_in: 0, division: 0, ..ack(5, &[]) };
+        sender.on_ack(Nanos(2 * MS), &told);
+        let new = send_all(&mut sender, Nanos(2 * MS)).len() as u64;
+        let end = slow + fast + new;
+        sender.on_ack(Nanos(3 * MS), &ack(5, &[block(10, end)]));
+        assert_eq!(sender.next_segment(Nanos(3 * MS)).unwrap().again, lost);
+        sender.set_division(0);
+        assert_eq!(sender.state(), if lost { State::Recovery } else { State::Open });
+        // A loss among those of one path is one, and is that path's only.
+        if !lost {
+            sender.on_ack(Nanos(4 * MS), &ack(5, &[block(6, end)]));
+            assert_eq!(sender.state(), State::Recovery);
+            let window = sender.window();
+            sender.set_division(1);
+            assert!(sender.state() == State::Open && sender.window() > window);
+        }
+    }
+}
+
+#[test]
+fn a_round_trip_over_two_divisions_is_measured_for_neither() {
+    let mut sender = Sender::new(Settings { divisions: 2, ..Settings::default() }).unwrap();
+    sender.write(1 << 40);
+    send_all(&mut sender, Nanos(0));
+    sender.on_ack(Nanos(MS), &Ack { sent_in: 0, division: 1, ..ack(1, &[]) });
+    assert_eq!(sender.round_trip(), None);
+    sender.on_ack(Nanos(2 * MS), &Ack { sent_in: 0, division: 0, ..ack(2, &[]) });
+    assert_eq!(sender.round_trip(), Some(Nanos(2 * MS)));
+    sender.set_division(1);
+    assert_eq!(sender.round_trip(), None);
+}
+
+#[test]
+fn a_receiver_answers_every_second_segment_or_after_its_delay() {
+    // RFC 5681, section 4.2; the echo is of the first of those that waited (RFC 7323, section 4.3).
+    let mut receiver = Receiver::new(&Settings::default()).unwrap();
+    assert_eq!(receiver.on_segment(Nanos(100), &segment(0)), None);
+    let both = receiver.on_segment(Nanos(200), &segment(1)).unwrap();
+    assert_eq!((both.cumulative, both.echo, receiver.deadline()), (2 * MSS, Nanos(0), None));
+    assert_eq!(receiver.on_segment(Nanos(300), &segment(2)), None);
+    let deadline = Nanos(300 + 40 * MS);
+    assert_eq!(receiver.deadline(), Some(deadline));
+    assert_eq!(receiver.on_timer(Nanos(deadline.0 - 1)), None);
+    assert_eq!(receiver.on_timer(deadline).unwrap().cumulative, 3 * MSS);
+    assert_eq!(receiver.deadline(), None);
+}
+
+#[test]
+fn a_receiver_tells_the_latest_block_first_and_at_once() {
+    // RFC 2018, section 4.
+    let mut receiver = Receiver::new(&Settings::default()).unwrap();
+    let mut blocks = |number: u64| {
+        let ack = receiver.on_segment(Nanos(1), &segment(number)).unwrap();
+        let told = ack.blocks.iter().filter(|block| !block.is_empty());
+        (ack.cumulative / MSS, told.map(|block| (block.start / MSS, block.end / MSS)).collect::<Vec<_>>())
+    };
+    assert_eq!(blocks(2), (0, vec![(2, 3)]));
+    assert_eq!(blocks(4), (0, vec![(4, 5), (2, 3)]));
+    assert_eq!(blocks(8), (0, vec![(8, 9), (4, 5), (2, 3)]));
+    assert_eq!(blocks(6), (0, vec![(6, 7), (8, 9), (4, 5)]));
+    assert_eq!(blocks(3), (0, vec![(2, 5), (6, 7), (8, 9)]));
+    // A repeated one, and one that fills the gap.
+    assert_eq!(blocks(8), (0, vec![(8, 9), (2, 5), (6, 7)]));
+    assert_eq!(blocks(0), (1, vec![(8, 9), (2, 5), (6, 7)]));
+    assert_eq!(blocks(1), (5, vec![(8, 9), (6, 7)]));
+    assert_eq!(blocks(5), (7, vec![(8, 9)]));
+    assert_eq!(blocks(7), (9, vec![]));
+}
+
+#[test]
+fn a_change_of_marks_is_echoed_before_it_is_forgotten() {
+    // RFC 8257, section 3.2.
+    let settings =
+        Settings { control: leeward_simulator::packets::tcp::control::Control::Dctcp, ..Settings::default() };
+    let mut receiver = Receiver::new(&settings).unwrap();
+    let marked = |number| Segment { ecn: Ecn::Marked, ..segment(number) };
+    assert_eq!(receiver.on_segment(Nanos(1), &segment(0)), None);
+    let before = receiver.on_segment(Nanos(2), &marked(1)).unwrap();
+    assert_eq!((before.cumulative, before.ece), (MSS, false));
+    let both = receiver.on_segment(Nanos(3), &marked(2)).unwrap();
+    assert_eq!((both.cumulative, both.ece), (3 * MSS, true));
+    // Out of order too: what waited first, then at once the new one.
+    assert_eq!(receiver.on_segment(Nanos(4), &segment(3)), None);
+    let before = receiver.on_segment(Nanos(5), &marked(5)).unwrap();
+    assert_eq!((before.cumulative, before.ece, receiver.deadline()), (4 * MSS, false, Some(Nanos(5))));
+    let told = receiver.on_timer(Nanos(5)).unwrap();
+    assert_eq!((told.cumulative, told.ece, told.blocks[0]), (4 * MSS, true, block(5, 6)));
+}
