@@ -7,6 +7,7 @@
 mod demand;
 mod evaluate;
 mod network;
+pub mod estimate;
 mod schedule;
 pub mod schedulers;
 pub mod switch;
