@@ -69,6 +69,7 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
                 Output::Deliver { via: leeward_circuits::switch::Via::Packet, .. } => by_packet += 1,
                 Output::Deliver { .. } => by_circuit += 1,
                 Output::Drop { .. } => lost += 1,
+                Output::Circuit { .. } => {}
             }
         }
         now += every;

@@ -8,9 +8,11 @@ mod demand;
 mod evaluate;
 mod network;
 pub mod estimate;
+pub mod link;
 mod schedule;
 pub mod schedulers;
 pub mod switch;
+pub mod timers;
 
 pub use demand::{DemandError, DemandMatrix, MAX_RACKS};
 pub use evaluate::{CircuitServed, DayServed, Evaluation, Invalid, check, evaluate};

@@ -25,6 +25,7 @@ fn packet(payload: u64, source: u32, destination: u32, bytes: u32) -> Packet<u64
 fn step(switch: &mut Switch<u64>, now: u64, event: Event<u64>) -> Vec<Output<u64>> {
     let mut out = Vec::new();
     switch.step(Nanos(now), event, &mut out).expect("a right event");
+    out.retain(|output| !matches!(output, Output::Circuit { .. }));
     out
 }
 
@@ -226,7 +227,7 @@ fn packets_are_marked_beyond_a_queue_and_only_if_they_may() {
         .iter()
         .filter_map(|output| match output {
             Output::Deliver { packet, .. } => Some(packet.ecn == Ecn::Congested),
-            Output::Drop { .. } => None,
+            Output::Drop { .. } | Output::Circuit { .. } => None,
         })
         .collect();
     // The first is on its link at once; the next two find 0 and 1 waiting.
@@ -338,6 +339,7 @@ proptest! {
         let mut most = [[settings.voq_capacity; 5]; 5];
         let (mut now, mut sent, mut came, mut lost, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
         let mut last_at = 0;
+        let mut circuits = [[false; 5]; 5];
         let mut out = Vec::new();
         for doing in doings {
             let event = match doing {
@@ -366,6 +368,10 @@ proptest! {
                         lost += u64::from(packet.bytes);
                         at.0
                     }
+                    Output::Circuit { source, destination, up, at } => {
+                        prop_assert_eq!(std::mem::replace(&mut circuits[source as usize][destination as usize], up), !up);
+                        at.0
+                    }
                 };
                 prop_assert!(last_at <= at && at <= now, "by time");
                 last_at = at;
@@ -376,6 +382,12 @@ proptest! {
             prop_assert_eq!(balance.dropped, lost);
             prop_assert_eq!(entered, came + lost + switch.held());
             prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "nothing is due");
+            for (source, circuits) in circuits.iter().enumerate() {
+                for (destination, &up) in circuits.iter().enumerate() {
+                    prop_assert_eq!(switch.has_circuit(source, destination), up);
+                }
+                prop_assert!(circuits.iter().filter(|&&up| up).count() <= 1, "a port has one circuit");
+            }
             for (source, most) in most.iter_mut().enumerate() {
                 for (destination, most) in most.iter_mut().enumerate() {
                     let capacity = switch.capacity(source, destination);
@@ -442,7 +454,7 @@ fn with_the_packet_path_on_in_a_day_circuits_overtake() {
         .iter()
         .filter_map(|output| match output {
             Output::Deliver { packet, .. } => Some(packet.payload),
-            Output::Drop { .. } => None,
+            Output::Drop { .. } | Output::Circuit { .. } => None,
         })
         .collect();
     assert!(!order.is_sorted());

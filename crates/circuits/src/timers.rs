@@ -2,11 +2,11 @@
 //! and nothing is allocated. Of alarms at the same time the one of the lowest number is first.
 
 /// An alarm that is not set.
-pub(super) const NEVER: u64 = u64::MAX;
+pub const NEVER: u64 = u64::MAX;
 
 /// Alarms, numbered from 0.
 #[derive(Clone, Debug)]
-pub(super) struct Timers {
+pub struct Timers {
     /// The earliest time below each node; node 1 is the root, those of the second half are the alarms themselves.
     earliest: Vec<u64>,
     leaves: usize,
@@ -14,20 +14,20 @@ pub(super) struct Timers {
 
 impl Timers {
     /// So many alarms, none set.
-    pub(super) fn new(alarms: usize) -> Timers {
+    pub fn new(alarms: usize) -> Timers {
         let leaves = alarms.max(2).next_power_of_two();
         Timers { earliest: vec![NEVER; 2 * leaves], leaves }
     }
 
     /// The time of the first alarm, [`NEVER`] if none is set.
     #[inline]
-    pub(super) fn earliest(&self) -> u64 {
+    pub fn earliest(&self) -> u64 {
         self.earliest[1]
     }
 
     /// The first alarm; the lowest number of those at [`Timers::earliest`].
     #[inline]
-    pub(super) fn first(&self) -> usize {
+    pub fn first(&self) -> usize {
         let at = self.earliest[1];
         let mut node = 1;
         while node < self.leaves {
@@ -38,13 +38,13 @@ impl Timers {
 
     /// When an alarm goes off.
     #[inline]
-    pub(super) fn get(&self, alarm: usize) -> u64 {
+    pub fn get(&self, alarm: usize) -> u64 {
         self.earliest[self.leaves + alarm]
     }
 
     /// Sets an alarm, in place of what it was set to.
     #[inline]
-    pub(super) fn set(&mut self, alarm: usize, at: u64) {
+    pub fn set(&mut self, alarm: usize, at: u64) {
         let mut node = self.leaves + alarm;
         if self.earliest[node] == at {
             return;

@@ -4,27 +4,28 @@ use leeward_fabric::Bandwidth;
 
 /// Time for a byte, as a fraction in lowest terms: nanoseconds over bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pace {
+pub struct Pace {
     nanos: u64,
     bytes: u64,
 }
 
 impl Pace {
-    /// Of a rate, which is above 0.
-    pub(super) fn of(rate: Bandwidth) -> Pace {
+    /// Of a rate; that of 0 is taken for 1 bit/s, so that there is a time for all.
+    pub fn of(rate: Bandwidth) -> Pace {
         const BIT_NANOS: u64 = 8_000_000_000;
-        let (mut a, mut b) = (BIT_NANOS, rate.0);
+        let rate = rate.0.max(1);
+        let (mut a, mut b) = (BIT_NANOS, rate);
         while b != 0 {
             (a, b) = (b, a % b);
         }
-        Pace { nanos: BIT_NANOS / a, bytes: rate.0 / a }
+        Pace { nanos: BIT_NANOS / a, bytes: rate / a }
     }
 }
 
 /// When a link is free. Its clock carries the fraction that whole nanoseconds cannot hold, so that packets sent back to back take
 /// what they take together and nothing drifts; what is told outside is rounded up, less than 1 ns late and never early.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub struct Link {
     pace: Pace,
     /// When the last packet has left it: whole nanoseconds, and a numerator over `pace.bytes`.
     whole: u64,
@@ -33,19 +34,19 @@ pub(super) struct Link {
 
 impl Link {
     /// Free from the beginning.
-    pub(super) fn new(pace: Pace) -> Link {
+    pub fn new(pace: Pace) -> Link {
         Link { pace, whole: 0, part: 0 }
     }
 
     /// From when on it is free.
     #[inline]
-    pub(super) fn free_at(&self) -> u64 {
+    pub fn free_at(&self) -> u64 {
         self.whole.saturating_add(u64::from(self.part > 0))
     }
 
     /// The link after a packet that starts at `now`, which is not before it is free.
     #[inline]
-    pub(super) fn after(&self, now: u64, bytes: u32) -> Link {
+    pub fn after(&self, now: u64, bytes: u32) -> Link {
         let (whole, part) = if now > self.free_at() { (now, 0) } else { (self.whole, self.part) };
         let total = u128::from(bytes) * u128::from(self.pace.nanos) + u128::from(part);
         let over = self.pace.bytes;
