@@ -107,7 +107,7 @@ fn the_same_network_gives_the_same_run() {
         (trace, run.sender.counts())
     };
     let (first, counts) = run();
-    assert!(counts.again > 50, "{counts:?}");
+    assert!(counts.recoveries > 5, "{counts:?}");
     assert_eq!((first, counts), run());
 }
 

@@ -68,10 +68,15 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
 #[test]
 fn two_duplicates_send_new_segments_and_the_third_repairs() {
     // Limited transmit (RFC 3042) and fast retransmit (RFC 6675, section 5).
-    let mut sender = Sender::new(Settings::default()).unwrap();
+    for rack in [false, true] {
+        two_duplicates(Settings { rack, ..Settings::default() });
+    }
+}
+
+fn two_duplicates(settings: Settings) {
+    let mut sender = Sender::new(settings).unwrap();
     sender.write(1 << 40);
     assert_eq!(send_all(&mut sender, Nanos(0)).len(), 10);
-    // The window is at its limit and grows no more.
     for duplicate in 1..=2 {
         sender.on_ack(Nanos(MS), &ack(0, &[block(1, 1 + duplicate)]));
         let new = send_all(&mut sender, Nanos(MS));
@@ -177,10 +182,57 @@ fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
 }
 
 #[test]
+fn a_repair_that_is_lost_is_repaired_by_time() {
+    // RACK (RFC 8985); without it there is the timer only.
+    for (rack, timeouts) in [(true, 0), (false, 1)] {
+        let mut left = 3;
+        let link = Link {
+            ns_per_byte: 1,
+            delay: Nanos(5 * MS),
+            queue: 1000,
+            segments: move |_: u64, segment: &Segment| {
+                let lost = segment.start == 5 * MSS && left > 0;
+                left -= u32::from(lost);
+                if lost { Fate::Lost } else { Fate::Arrives }
+            },
+            acks: |_: u64, _: &mut _| Fate::Arrives,
+        };
+        let mut run = Run::new(Settings { rack, ..Settings::default() }, link);
+        run.sender.write(400 * MSS);
+        while run.sender.acknowledged() < 400 * MSS {
+            assert!(run.step());
+        }
+        let counts = run.sender.counts();
+        assert!(counts.timeouts == timeouts || !rack && counts.timeouts > 0, "{counts:?}");
+        assert!(!rack || counts.again == 3, "{counts:?}");
+    }
+}
+
+#[test]
+fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
+    // RFC 8985, section 6.2: the window opens once reordering was seen; three later segments were proof before.
+    let again = [true, false].map(|rack| {
+        let link = Link {
+            ns_per_byte: 1,
+            delay: Nanos(5 * MS),
+            queue: 1000,
+            segments: |n: u64, _: &_| if n % 10 == 9 { Fate::Late(Nanos(2 * MS)) } else { Fate::Arrives },
+            acks: |_: u64, _: &mut _| Fate::Arrives,
+        };
+        let mut run = Run::new(Settings { rack, ..Settings::default() }, link);
+        run.sender.write(2000 * MSS);
+        while run.step() {}
+        assert_eq!((run.receiver.delivered(), run.sender.counts().timeouts), (2000 * MSS, 0));
+        run.sender.counts().again
+    });
+    assert!(again[0] <= 10 && again[1] > 50, "{again:?}");
+}
+
+#[test]
 fn divisions_have_windows_of_their_own_and_overtaking_each_other_is_no_loss() {
     // TDTCP, section 3.
-    for (divisions, lost) in [(1, true), (2, false)] {
-        let mut sender = Sender::new(Settings { divisions, ..Settings::default() }).unwrap();
+    for (divisions, lost, rack) in [(1, true, false), (2, false, false), (1, true, true), (2, false, true)] {
+        let mut sender = Sender::new(Settings { divisions, rack, ..Settings::default() }).unwrap();
         sender.write(1 << 40);
         let slow = send_all(&mut sender, Nanos(0)).len() as u64;
         assert_eq!(slow, 10);

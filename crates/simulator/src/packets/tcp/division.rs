@@ -4,6 +4,7 @@
 use leeward_fabric::Nanos;
 
 use super::control::{Acked, Cause, Running, Window};
+use super::rack::Rack;
 use super::rtt::RoundTrip;
 use super::settings::Settings;
 
@@ -23,6 +24,7 @@ pub(super) struct Division {
     pub(super) window: Window,
     pub(super) control: Running,
     pub(super) trips: RoundTrip,
+    pub(super) rack: Rack,
     pub(super) state: State,
     /// Recovery is over when all before this byte has arrived.
     pub(super) recovered_at: u64,
@@ -55,6 +57,7 @@ impl Division {
             window: Window { size: mss * u64::from(settings.initial_window), threshold: u64::MAX, mss },
             control: settings.control.start(),
             trips: RoundTrip::default(),
+            rack: Rack::default(),
             state: State::Open,
             recovered_at: 0,
             flying: 0,

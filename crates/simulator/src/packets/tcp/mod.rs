@@ -2,7 +2,7 @@
 //!
 //! A plant asks a sender for segments until it has none ([`Sender::next_segment`]), hands each [`Ack`] to [`Sender::on_ack`], and
 //! calls `on_timer` when a deadline has come. What is sent, and how much, is of the RFCs: loss by selective
-//! acknowledgements (6675), how a window shrinks while it is recovered (6937), the retransmission timer (6298) over timestamps
+//! acknowledgements (6675) or by time (8985), how a window shrinks while it is recovered (6937), the retransmission timer (6298) over timestamps
 //! (7323), ECN (3168). How a window grows is of [`control`]: Reno (5681), CUBIC (9438), DCTCP (8257), or reTCP (Etalon, section
 //! 4.4). A sender with more than one division keeps a window, a round-trip time and a recovery for each kind of path that its
 //! network changes between (TDTCP, SIGCOMM 2022).
@@ -13,6 +13,7 @@
 
 pub mod control;
 mod division;
+mod rack;
 mod receiver;
 mod rtt;
 mod scoreboard;

@@ -8,6 +8,7 @@ pub(super) struct RoundTrip {
     /// Nanoseconds; nothing was measured while `samples` is 0.
     smoothed: f64,
     variation: f64,
+    least: u64,
     samples: u64,
 }
 
@@ -17,11 +18,12 @@ impl RoundTrip {
     pub(super) fn sample(&mut self, trip: Nanos, expected: f64) {
         let trip_ns = trip.0 as f64;
         if self.samples == 0 {
-            (self.smoothed, self.variation) = (trip_ns, trip_ns / 2.0);
+            (self.smoothed, self.variation, self.least) = (trip_ns, trip_ns / 2.0, trip.0);
         } else {
             let off = (trip_ns - self.smoothed).abs();
             self.variation += (off - self.variation) * 0.25 / expected;
             self.smoothed += (trip_ns - self.smoothed) * 0.125 / expected;
+            self.least = self.least.min(trip.0);
         }
         self.samples += 1;
     }
@@ -29,6 +31,11 @@ impl RoundTrip {
     /// The smoothed round-trip time, once there is one.
     pub(super) fn smoothed(&self) -> Option<Nanos> {
         (self.samples > 0).then_some(Nanos(self.smoothed as u64))
+    }
+
+    /// The least ever seen.
+    pub(super) fn least(&self) -> Option<Nanos> {
+        (self.samples > 0).then_some(Nanos(self.least))
     }
 
     /// Four deviations, the margin of a timeout.
@@ -53,6 +60,7 @@ mod tests {
         for _ in 0..200 {
             trips.sample(Nanos(180_000), 1.0);
         }
+        assert_eq!(trips.least(), Some(Nanos(100_000)));
         assert!(trips.margin() < Nanos(10) && trips.smoothed() > Some(Nanos(179_990)));
     }
 }

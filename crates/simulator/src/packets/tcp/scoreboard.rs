@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
 
-use super::division::Division;
+use super::division::{Division, State};
 use super::segment::{BLOCKS, Block};
 
 /// Later segments that have arrived when one is taken to be lost (`DupThresh`, RFC 6675, section 2). Whole segments stand for
@@ -62,6 +62,8 @@ pub(super) struct Scoreboard {
     /// How many are held, and the number after the last.
     held: u32,
     held_to: u64,
+    /// How many are on their way again.
+    again: u32,
     /// The blocks of the last acknowledgement, which say nothing new.
     seen: [Block; BLOCKS],
 }
@@ -81,7 +83,7 @@ impl Scoreboard {
     }
 
     /// All before `cumulative` has arrived.
-    pub(super) fn acknowledge(&mut self, cumulative: u64, divisions: &mut [Division]) {
+    pub(super) fn acknowledge(&mut self, now: Nanos, cumulative: u64, divisions: &mut [Division]) {
         while let Some(&sent) = self.ring.front() {
             if sent.start >= cumulative {
                 break;
@@ -91,7 +93,11 @@ impl Scoreboard {
             let division = &mut divisions[usize::from(sent.division)];
             let bytes = u64::from(arrived);
             match sent.fate {
-                Fate::Flying | Fate::Again => division.flying -= bytes,
+                Fate::Flying => division.flying -= bytes,
+                Fate::Again => {
+                    division.flying -= bytes;
+                    self.again -= u32::from(whole);
+                }
                 Fate::Lost => {
                     division.lost -= bytes;
                     self.lost -= u32::from(whole);
@@ -103,6 +109,7 @@ impl Scoreboard {
             }
             if sent.fate != Fate::Held {
                 division.delivered += bytes;
+                division.rack.arrive(now, sent.at, sent.end(), sent.fate == Fate::Again, &division.trips);
             }
             if whole {
                 self.ring.pop_front();
@@ -114,7 +121,7 @@ impl Scoreboard {
     }
 
     /// Takes the blocks of an acknowledgement. Returns whether they say anything new.
-    pub(super) fn hold(&mut self, blocks: &[Block; BLOCKS], divisions: &mut [Division]) -> bool {
+    pub(super) fn hold(&mut self, now: Nanos, blocks: &[Block; BLOCKS], divisions: &mut [Division]) -> bool {
         let seen = std::mem::replace(&mut self.seen, *blocks);
         let mut news = false;
         for block in blocks {
@@ -126,13 +133,13 @@ impl Scoreboard {
                 .iter()
                 .find(|known| !known.is_empty() && known.start < block.end && block.start < known.end);
             let known = known.copied().unwrap_or(Block { start: block.end, end: block.end });
-            news |= self.hold_block(block.start, block.end.min(known.start), divisions);
-            news |= self.hold_block(block.start.max(known.end), block.end, divisions);
+            news |= self.hold_block(now, block.start, block.end.min(known.start), divisions);
+            news |= self.hold_block(now, block.start.max(known.end), block.end, divisions);
         }
         news
     }
 
-    fn hold_block(&mut self, start: u64, end: u64, divisions: &mut [Division]) -> bool {
+    fn hold_block(&mut self, now: Nanos, start: u64, end: u64, divisions: &mut [Division]) -> bool {
         if start >= end {
             return false;
         }
@@ -142,7 +149,11 @@ impl Scoreboard {
             let division = &mut divisions[usize::from(sent.division)];
             let bytes = u64::from(sent.length);
             match sent.fate {
-                Fate::Flying | Fate::Again => division.flying -= bytes,
+                Fate::Flying => division.flying -= bytes,
+                Fate::Again => {
+                    division.flying -= bytes;
+                    self.again -= 1;
+                }
                 Fate::Lost => {
                     division.lost -= bytes;
                     self.lost -= 1;
@@ -152,6 +163,7 @@ impl Scoreboard {
                     continue;
                 }
             }
+            division.rack.arrive(now, sent.at, sent.end(), sent.fate == Fate::Again, &division.trips);
             sent.fate = Fate::Held;
             division.held += bytes;
             division.delivered += bytes;
@@ -176,9 +188,8 @@ impl Scoreboard {
             for at in from..end {
                 let sent = &mut self.ring[(at - self.first) as usize];
                 if sent.fate == Fate::Flying && usize::from(sent.division) == number {
-                    self.lost_from = if self.lost == 0 { at } else { self.lost_from.min(at) };
-                    self.lost += 1;
                     lose(sent, division);
+                    note_lost(&mut self.lost, &mut self.lost_from, at);
                 }
             }
         }
@@ -199,6 +210,36 @@ impl Scoreboard {
         None
     }
 
+    /// Finds what is lost because of the time that has passed. Returns when to look again, if
+    /// nothing arrives until then.
+    pub(super) fn find_late(&mut self, now: Nanos, divisions: &mut [Division]) -> Option<Nanos> {
+        if self.held == 0 && self.again == 0 {
+            return None;
+        }
+        let (enough, single) = (self.held >= LATER, divisions.len() == 1);
+        let mut next: Option<Nanos> = None;
+        for (at, sent) in self.ring.iter_mut().enumerate() {
+            let division = &mut divisions[usize::from(sent.division)];
+            match sent.fate {
+                Fate::Lost | Fate::Held => continue,
+                // All after it were sent later still.
+                Fate::Flying if single && division.rack.is_after(sent.at) => break,
+                Fate::Flying | Fate::Again => {}
+            }
+            let sure = enough || division.state != State::Open;
+            let window = division.rack.window(&division.trips, sure);
+            let Some(waits) = division.rack.waits(sent.at, sent.end(), window) else { continue };
+            if waits > now {
+                next = Some(next.map_or(waits, |next| next.min(waits)));
+                continue;
+            }
+            self.again -= u32::from(sent.fate == Fate::Again);
+            lose(sent, division);
+            note_lost(&mut self.lost, &mut self.lost_from, self.first + at as u64);
+        }
+        next
+    }
+
     /// All that is not held is lost: the retransmission timer has expired.
     pub(super) fn lose_all(&mut self, divisions: &mut [Division]) {
         for sent in &mut self.ring {
@@ -207,7 +248,7 @@ impl Scoreboard {
                 self.lost += 1;
             }
         }
-        self.lost_from = self.first;
+        (self.again, self.lost_from) = (0, self.first);
     }
 
     /// The first that is lost.
@@ -249,9 +290,16 @@ impl Scoreboard {
         } else {
             before.flying -= u64::from(sent.length);
         }
+        self.again += 1;
         (sent.fate, sent.at, sent.division) = (Fate::Again, at, division);
         divisions[usize::from(division)].note_sent(sent.length);
     }
+}
+
+/// Counts one more that is lost, of the given number.
+fn note_lost(lost: &mut u32, lost_from: &mut u64, number: u64) {
+    *lost_from = if *lost == 0 { number } else { number.min(*lost_from) };
+    *lost += 1;
 }
 
 fn lose(sent: &mut Sent, division: &mut Division) {

@@ -38,6 +38,8 @@ pub struct Sender {
     /// All before it has arrived.
     acknowledged: u64,
     timer: Option<Nanos>,
+    /// When segments that others have overtaken are taken to be lost.
+    reordering: Option<Nanos>,
     /// How often the timer has expired without anything new.
     backoff: u32,
     last_sent: Nanos,
@@ -67,6 +69,7 @@ impl Sender {
             next: 0,
             acknowledged: 0,
             timer: None,
+            reordering: None,
             backoff: 0,
             last_sent: Nanos(0),
             short: false,
@@ -104,13 +107,15 @@ impl Sender {
         }
         let news = ack.cumulative > self.acknowledged;
         if news {
-            self.board.acknowledge(ack.cumulative, &mut self.divisions);
+            self.board.acknowledge(now, ack.cumulative, &mut self.divisions);
             self.acknowledged = ack.cumulative;
             self.sample(now, ack);
         }
-        let held = self.board.hold(&ack.blocks, &mut self.divisions);
+        let held = self.board.hold(now, &ack.blocks, &mut self.divisions);
         self.advance(now, ack.ece);
-        if held {
+        if self.settings.rack && (news || held) {
+            self.reordering = self.board.find_late(now, &mut self.divisions);
+        } else if held {
             self.board.find_lost(&mut self.divisions);
         }
         self.recover();
@@ -174,9 +179,17 @@ impl Sender {
 
     /// The deadline has come; before it this does nothing.
     pub fn on_timer(&mut self, now: Nanos) {
+        if self.reordering.is_some_and(|deadline| deadline <= now) {
+            for division in &mut self.divisions {
+                division.begin();
+            }
+            self.reordering = self.board.find_late(now, &mut self.divisions);
+            self.recover();
+        }
         if self.timer.is_none_or(|timer| timer > now) {
             return;
         }
+        self.reordering = None;
         self.counts.timeouts += 1;
         for division in &mut self.divisions {
             if division.flying + division.lost > 0 {
@@ -196,7 +209,10 @@ impl Sender {
 
     /// When [`Sender::on_timer`] is to be called, if at all.
     pub fn deadline(&self) -> Option<Nanos> {
-        self.timer
+        match (self.timer, self.reordering) {
+            (Some(timer), Some(reordering)) => Some(timer.min(reordering)),
+            (timer, reordering) => timer.or(reordering),
+        }
     }
 
     /// The next segment, if there is one and it may be sent now.

@@ -20,6 +20,9 @@ pub struct Settings {
     pub receive_window: u64,
     /// Segments are ECN-capable and an echo of a mark reduces the window (RFC 3168). DCTCP needs no leave; reTCP has none.
     pub ecn: bool,
+    /// Losses are found by the time at which segments were sent, those of retransmissions too (RFC 8985, section 6), instead of by
+    /// three later ones.
+    pub rack: bool,
     /// A window that was not used for a retransmission timeout starts anew (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
     /// The retransmission timeout before any round trip (RFC 6298, section 2.1).
@@ -45,6 +48,7 @@ impl Default for Settings {
             initial_window: 10,
             receive_window: u64::MAX,
             ecn: false,
+            rack: true,
             restart_after_idle: true,
             initial_timeout: Nanos::SECOND,
             min_timeout: Nanos(200_000_000),
