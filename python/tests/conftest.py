@@ -11,11 +11,14 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from leeward import cli
+from leeward.sweep import cell
 from leeward.telemetry import Engine
 
 settings.register_profile("test", deadline=None, derandomize=True)
@@ -40,21 +43,40 @@ def golden() -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs `leeward` with arguments in an empty folder, its output captured."""
-    command = Path(sys.executable).with_name("leeward")
-    environment = {"PATH": os.environ["PATH"], "COLUMNS": "80"}
+    """Runs `leeward` with arguments in an empty folder, its output captured.
+
+    It runs in this process: to start another takes longer than most of what it is asked for. What a process
+    alone shows, such as closed outputs, signals and what is loaded, has tests that start one.
+    """
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [command, *arguments],
-            capture_output=True,
-            check=False,
-            cwd=tmp_path,
-            env=environment | variables,
-            text=True,
-        )
+        command = ["leeward", *map(str, arguments)]
+        outputs = {name: TextIOWrapper(BytesIO(), "utf-8") for name in ("stdout", "stderr")}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            environment = {"PATH": os.environ["PATH"], "COLUMNS": "80"} | variables
+            for name in os.environ.keys() - environment:
+                patch.delenv(name)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", command)
+            for name, output in outputs.items():
+                patch.setattr(sys, name, output)
+            # Scenarios are kept by names of files that mean others in another folder.
+            cell._scenario.cache_clear()
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(command, code, *map(_written, outputs.values()))
 
     return run
+
+
+def _written(output: TextIOWrapper) -> str:
+    output.flush()
+    output.seek(0)
+    return output.read()
 
 
 @pytest.fixture(scope="session")

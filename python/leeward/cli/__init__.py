@@ -102,7 +102,7 @@ def main() -> None:
     sys.stdout = sys.stdout or TextIOWrapper(FileIO(os.devnull, "w"))
     sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(prog_name="leeward", standalone_mode=False) or 0
         sys.stdout.flush()
     except InputError as error:
         code = _tell(str(error), *getattr(error, "__notes__", ()), code=2)
