@@ -87,10 +87,17 @@ def _spark() -> Iterator[Engine]:
     pytest.importorskip("pyspark", reason="no pyspark: pip install 'leeward[spark]'")
     with pytest.MonkeyPatch.context() as patch:
         # Most of its time would go into compiling itself for a long life.
-        patch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-java-options '-XX:TieredStopAtLevel=1' pyspark-shell")
+        java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{java}' pyspark-shell")
         engine = Engine.spark()
-    # Tables are small: what starts a task takes longer than the task.
-    engine.connection.raw_sql("SET spark.sql.shuffle.partitions = 2")
+    # Tables are small: to start a task takes longer than the task, and so does to compile what it does.
+    for name, value in {
+        "shuffle.partitions": "1",
+        "codegen.wholeStage": "false",
+        "codegen.factoryMode": "NO_CODEGEN",
+        "adaptive.enabled": "false",
+    }.items():
+        engine.connection.raw_sql(f"SET spark.sql.{name} = {value}")
     yield engine
     engine.connection.disconnect()
 

@@ -68,8 +68,8 @@ class Engine:
         """A small table as one of the engine's."""
         if self.name is EngineName.DUCKDB:
             return ibis.memtable(data)
-        # Ibis would keep what is made of a table in memory only on its default engine, not on this one.
-        return self.connection.create_view(ibis.util.gen_name("given"), ibis.memtable(data))
+        # Ibis would send its rows through processes of Python, one by one.
+        return self._view(self.connection._session.createDataFrame(data))
 
     def parquet(self, paths: Sequence[str | os.PathLike[str]]) -> ibis.Table:
         """Parquet files of the same columns as one table; nothing is read yet."""
