@@ -5,10 +5,10 @@
 //! *week* one computed schedule of nights and days (Etalon, section 2). Nothing here does input or output; time is an argument.
 
 mod demand;
-mod evaluate;
-mod network;
 pub mod estimate;
+mod evaluate;
 pub mod link;
+mod network;
 mod schedule;
 pub mod schedulers;
 pub mod switch;
