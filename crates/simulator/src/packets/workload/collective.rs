@@ -1,0 +1,151 @@
+//! What the ranks of a training job send each other in a round: all-reduce along a ring or a tree, all-to-all.
+//!
+//! A rank sends what it has just received, so that each piece waits for the one before it. Rounds follow each other: a
+//! rank begins the next one when it has all of this one and has computed for some time.
+
+use leeward_fabric::Nanos;
+
+use super::{Flow, Piece, Place, Workload, WorkloadError};
+
+/// Who sends, how much and how often.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collective {
+    /// How many racks.
+    pub racks: u32,
+    /// Hosts of each.
+    pub hosts: u32,
+    /// The ranks, in the order of the ring, or breadth first in the tree.
+    pub ranks: Vec<Place>,
+    /// Bytes of what is reduced or exchanged, of each rank.
+    pub bytes: u64,
+    /// How often.
+    pub rounds: u32,
+    /// What a rank computes before each round.
+    pub compute: Nanos,
+}
+
+impl Collective {
+    fn start(&self) -> Result<Workload, WorkloadError> {
+        let ranks = self.ranks.len();
+        if ranks < 2 {
+            return Err(WorkloadError::setting("ranks", ranks, "2 at least"));
+        }
+        if self.bytes < ranks as u64 {
+            return Err(WorkloadError::setting("bytes", self.bytes, "one for each rank at least"));
+        }
+        Ok(Workload::new(self.racks, self.hosts))
+    }
+
+    fn flow(&self, workload: &mut Workload, from: usize, to: usize) -> Result<u32, WorkloadError> {
+        let [source, destination] = [from, to].map(|rank| self.ranks[rank]);
+        workload.add_flow(Flow { source, destination, class: 0 })
+    }
+
+    /// Bytes of a part of `parts`: they differ by one at most, and are all together what is reduced.
+    fn part(&self, part: usize, parts: usize) -> u64 {
+        let end = |part: usize| (u128::from(self.bytes) * part as u128 / parts as u128) as u64;
+        end(part + 1) - end(part)
+    }
+
+    /// All-reduce along a ring: each rank sends 2 (n - 1) / n of the bytes, a part in each of 2 (n - 1) steps (Patarasuk and
+    /// Yuan, 2009).
+    ///
+    /// # Errors
+    /// Fewer than two ranks, a rank that is no host or that follows itself, or fewer bytes than ranks.
+    pub fn ring_all_reduce(&self) -> Result<Workload, WorkloadError> {
+        let mut workload = self.start()?;
+        let ranks = self.ranks.len();
+        let flows: Vec<u32> = (0..ranks)
+            .map(|rank| self.flow(&mut workload, rank, (rank + 1) % ranks))
+            .collect::<Result<_, _>>()?;
+        // By rank: the piece that it was sent in the step before.
+        let mut received: Vec<Option<u32>> = vec![None; ranks];
+        for _ in 0..self.rounds {
+            for step in 0..2 * (ranks - 1) {
+                let mut now = vec![None; ranks];
+                for (rank, &flow) in flows.iter().enumerate() {
+                    // Parts travel on: what a rank sends now is what it was sent before. After n - 1 steps rank r has all of part
+                    // r + 1, which then goes around once more.
+                    let part = (rank + 2 * ranks - step) % ranks;
+                    let wait = if step == 0 { self.compute } else { Nanos(0) };
+                    let piece = Piece { flow, bytes: self.part(part, ranks), wait };
+                    now[(rank + 1) % ranks] = Some(workload.add_piece(piece, received[rank].as_slice())?);
+                }
+                received = now;
+            }
+        }
+        Ok(workload)
+    }
+
+    /// All-reduce up and down a tree of two children each, in `parts` parts that follow each other: (n - 1) times the bytes
+    /// each way.
+    ///
+    /// # Errors
+    /// As [`Collective::ring_all_reduce`], or parts of less than a byte.
+    pub fn tree_all_reduce(&self, parts: usize) -> Result<Workload, WorkloadError> {
+        let mut workload = self.start()?;
+        let ranks = self.ranks.len();
+        if parts == 0 || self.bytes < parts as u64 {
+            return Err(WorkloadError::setting("parts", parts, "above 0, and of a byte at least"));
+        }
+        let mut flows = vec![(0, 0)];
+        for rank in 1..ranks {
+            let parent = (rank - 1) / 2;
+            flows.push((self.flow(&mut workload, rank, parent)?, self.flow(&mut workload, parent, rank)?));
+        }
+        // By rank: the last part of the round before, which went down to it. A leaf is the last of its branch to have it, and to
+        // have computed; those above wait for what comes up.
+        let mut begins: Vec<Option<u32>> = vec![None; ranks];
+        for _ in 0..self.rounds {
+            let mut ends = vec![None; ranks];
+            for part in 0..parts {
+                let bytes = self.part(part, parts);
+                let mut up: Vec<Vec<u32>> = vec![Vec::new(); ranks];
+                for rank in (1..ranks).rev() {
+                    let piece = |wait| Piece { flow: flows[rank].0, bytes, wait };
+                    let sent = match 2 * rank + 1 < ranks {
+                        true => workload.add_piece(piece(Nanos(0)), &up[rank])?,
+                        false => workload.add_piece(piece(self.compute), begins[rank].as_slice())?,
+                    };
+                    up[(rank - 1) / 2].push(sent);
+                }
+                let root = &up[0];
+                for rank in 1..ranks {
+                    let parent = (rank - 1) / 2;
+                    let after = if parent == 0 { &root[..] } else { ends[parent].as_slice() };
+                    let piece = Piece { flow: flows[rank].1, bytes, wait: Nanos(0) };
+                    ends[rank] = Some(workload.add_piece(piece, after)?);
+                }
+            }
+            begins = ends;
+        }
+        Ok(workload)
+    }
+
+    /// All-to-all: each rank has a part for each, its own too, and sends the n - 1 others at once.
+    ///
+    /// # Errors
+    /// As [`Collective::ring_all_reduce`].
+    pub fn all_to_all(&self) -> Result<Workload, WorkloadError> {
+        let mut workload = self.start()?;
+        let ranks = self.ranks.len();
+        let mut flows = vec![0; ranks * ranks];
+        // The order in which a rank sends begins with the one after it, so that not all begin with the same.
+        let pairs =
+            || (1..ranks).flat_map(move |ahead| (0..ranks).map(move |from| (from, (from + ahead) % ranks)));
+        for (from, to) in pairs() {
+            flows[from * ranks + to] = self.flow(&mut workload, from, to)?;
+        }
+        let mut received: Vec<Vec<u32>> = vec![Vec::new(); ranks];
+        for _ in 0..self.rounds {
+            let mut now = vec![Vec::with_capacity(ranks - 1); ranks];
+            for (from, to) in pairs() {
+                let piece =
+                    Piece { flow: flows[from * ranks + to], bytes: self.part(to, ranks), wait: self.compute };
+                now[to].push(workload.add_piece(piece, &received[from])?);
+            }
+            received = now;
+        }
+        Ok(workload)
+    }
+}

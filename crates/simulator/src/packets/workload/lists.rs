@@ -1,0 +1,58 @@
+//! Flows as they are given: each with its start and its size.
+
+use leeward_fabric::Nanos;
+
+use super::{Flow, Piece, Place, Workload, WorkloadError};
+
+/// A flow that sends all of its bytes from a time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// Between whom.
+    pub flow: Flow,
+    /// From when on.
+    pub start: Nanos,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// Transfers as they are listed.
+///
+/// # Errors
+/// The first flow that is none.
+pub fn listed(racks: u32, hosts: u32, transfers: &[Transfer]) -> Result<Workload, WorkloadError> {
+    let mut workload = Workload::new(racks, hosts);
+    for transfer in transfers {
+        add(&mut workload, transfer)?;
+    }
+    Ok(workload)
+}
+
+/// `flows` flows of `bytes` each from a rack to another, all from the beginning, from host to host of the same number in turn
+/// (Etalon, section 4: 16 flows from rack 1 to rack 2).
+///
+/// # Errors
+/// A rack that is not there, or the same twice.
+pub fn long(
+    racks: u32,
+    hosts: u32,
+    [from, to]: [u32; 2],
+    flows: u32,
+    bytes: u64,
+) -> Result<Workload, WorkloadError> {
+    if hosts == 0 {
+        return Err(WorkloadError::setting("hosts", hosts, "above 0"));
+    }
+    let mut workload = Workload::new(racks, hosts);
+    for number in 0..flows {
+        let [source, destination] = [from, to].map(|rack| Place { rack, host: number % hosts });
+        let flow = Flow { source, destination, class: 0 };
+        add(&mut workload, &Transfer { flow, start: Nanos(0), bytes })?;
+    }
+    Ok(workload)
+}
+
+pub(super) fn add(workload: &mut Workload, transfer: &Transfer) -> Result<(), WorkloadError> {
+    let flow = workload.add_flow(transfer.flow)?;
+    workload.add_piece(Piece { flow, bytes: transfer.bytes, wait: transfer.start }, &[])?;
+    Ok(())
+}

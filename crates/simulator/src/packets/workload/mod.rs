@@ -1,0 +1,234 @@
+//! What hosts send each other: flows, and pieces of them that may wait for each other.
+//!
+//! A [`Flow`] is a connection from one host to another. Its bytes come in [`Piece`]s: the application writes a piece once the
+//! pieces that it waits for have arrived and some time has passed. A flow with one piece that waits for nothing is a transfer with a
+//! start time; dependencies make pipelines and collectives of flows. [`Driver`] says what is to be written when.
+//!
+//! [`lists`] are flows as they are given, [`rings`] the workload of Etalon's section 5, [`pipeline`] files written as HDFS does,
+//! [`collective`] what training of models does.
+
+pub mod collective;
+mod driver;
+pub mod lists;
+pub mod pipeline;
+pub mod rings;
+
+use leeward_fabric::Nanos;
+
+pub use driver::{Driver, Written};
+
+/// A host of a rack, both numbered from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// Which rack.
+    pub rack: u32,
+    /// Which of its hosts.
+    pub host: u32,
+}
+
+/// A connection that bytes go over one way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Who sends.
+    pub source: Place,
+    /// Who receives.
+    pub destination: Place,
+    /// A number that tells kinds of flows apart in results.
+    pub class: u32,
+}
+
+/// Bytes that an application writes to a flow at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Which flow, by its number.
+    pub flow: u32,
+    /// How many; at least one.
+    pub bytes: u64,
+    /// Time between the last arrival that it waits for and its writing; its start if it waits for nothing.
+    pub wait: Nanos,
+}
+
+/// Flows between the hosts of racks, and their pieces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Workload {
+    racks: u32,
+    hosts: u32,
+    flows: Vec<Flow>,
+    pieces: Vec<Piece>,
+    /// What pieces wait for, one after another, and where those of each piece end.
+    after: Vec<u32>,
+    after_ends: Vec<usize>,
+}
+
+/// What is no workload.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// A host that is not there.
+    #[error("flow {flow}: {end} r{}h{}: must be of {racks} racks and {hosts} hosts, numbered from 0", place.rack, place.host)]
+    NoHost {
+        /// Which flow.
+        flow: usize,
+        /// `source` or `destination`.
+        end: &'static str,
+        /// As it was given.
+        place: Place,
+        /// Racks there are.
+        racks: u32,
+        /// Hosts of a rack.
+        hosts: u32,
+    },
+    /// A flow from a host to itself.
+    #[error("flow {flow}: from r{}h{} to itself: must be between two hosts", place.rack, place.host)]
+    Itself {
+        /// Which flow.
+        flow: usize,
+        /// The host.
+        place: Place,
+    },
+    /// A piece of a flow that is not there.
+    #[error("piece {piece}: flow {flow} of {flows}, numbered from 0")]
+    NoFlow {
+        /// Which piece.
+        piece: usize,
+        /// As it was given.
+        flow: u32,
+        /// How many there are.
+        flows: usize,
+    },
+    /// A piece of nothing.
+    #[error("piece {piece}: 0 bytes: must be above 0")]
+    Empty {
+        /// Which piece.
+        piece: usize,
+    },
+    /// A piece that waits for itself or for a later one.
+    #[error("piece {piece}: waits for piece {after}: must be an earlier one")]
+    Later {
+        /// Which piece.
+        piece: usize,
+        /// What it waits for.
+        after: u32,
+    },
+    /// More than can be numbered.
+    #[error("{what}: more than {most}: must be fewer")]
+    Many {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: u32,
+    },
+    /// A setting of a generator that is out of its range.
+    #[error("{name}: {value}: must be {expected}")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// As it was given.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+impl WorkloadError {
+    pub(super) fn setting(name: &'static str, value: impl ToString, expected: &'static str) -> WorkloadError {
+        WorkloadError::Setting { name, value: value.to_string(), expected }
+    }
+}
+
+impl Workload {
+    /// No flows between `hosts` hosts in each of `racks` racks.
+    pub fn new(racks: u32, hosts: u32) -> Workload {
+        Workload {
+            racks,
+            hosts,
+            flows: Vec::new(),
+            pieces: Vec::new(),
+            after: Vec::new(),
+            after_ends: Vec::new(),
+        }
+    }
+
+    /// Adds a flow; returns its number.
+    ///
+    /// # Errors
+    /// An end that is no host, or both the same.
+    pub fn add_flow(&mut self, flow: Flow) -> Result<u32, WorkloadError> {
+        let number = self.flows.len();
+        for (end, place) in [("source", flow.source), ("destination", flow.destination)] {
+            if place.rack >= self.racks || place.host >= self.hosts {
+                let (racks, hosts) = (self.racks, self.hosts);
+                return Err(WorkloadError::NoHost { flow: number, end, place, racks, hosts });
+            }
+        }
+        if flow.source == flow.destination {
+            return Err(WorkloadError::Itself { flow: number, place: flow.source });
+        }
+        self.flows.push(flow);
+        numbered(number, "flows")
+    }
+
+    /// Adds a piece that is written when all of `after` have arrived; returns its number.
+    ///
+    /// # Errors
+    /// A piece of no flow, of no bytes, or that waits for what is not before it.
+    pub fn add_piece(&mut self, piece: Piece, after: &[u32]) -> Result<u32, WorkloadError> {
+        let number = self.pieces.len();
+        if piece.flow as usize >= self.flows.len() {
+            return Err(WorkloadError::NoFlow { piece: number, flow: piece.flow, flows: self.flows.len() });
+        }
+        if piece.bytes == 0 {
+            return Err(WorkloadError::Empty { piece: number });
+        }
+        if let Some(&after) = after.iter().find(|&&after| after as usize >= number) {
+            return Err(WorkloadError::Later { piece: number, after });
+        }
+        let count = numbered(number, "pieces")?;
+        self.pieces.push(piece);
+        self.after.extend_from_slice(after);
+        self.after_ends.push(self.after.len());
+        Ok(count)
+    }
+
+    /// How many racks there are.
+    pub fn racks(&self) -> u32 {
+        self.racks
+    }
+
+    /// Hosts of each rack.
+    pub fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    /// Its flows, by number.
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// Its pieces, by number.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The pieces that a piece waits for.
+    ///
+    /// # Panics
+    /// If there is no such piece.
+    pub fn after(&self, piece: u32) -> &[u32] {
+        let piece = piece as usize;
+        let start = piece.checked_sub(1).map_or(0, |before| self.after_ends[before]);
+        &self.after[start..self.after_ends[piece]]
+    }
+
+    /// Bytes of all pieces.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes).sum()
+    }
+}
+
+/// A number of something, below the largest there is.
+fn numbered(number: usize, what: &'static str) -> Result<u32, WorkloadError> {
+    match u32::try_from(number) {
+        Ok(number) if number < u32::MAX => Ok(number),
+        _ => Err(WorkloadError::Many { what, most: u32::MAX }),
+    }
+}

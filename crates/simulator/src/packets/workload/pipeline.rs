@@ -1,0 +1,178 @@
+//! Files written as HDFS writes them: block after block, packets that go from copy to copy, and acknowledgements that come back.
+//!
+//! A block has a chain of hosts. The writer sends packets to the first, which passes each on when it has it all, and so on. The
+//! last answers each packet, and answers travel back host by host. The writer has at most a window of packets unanswered, and
+//! begins the next block when the last packet of this one is answered. A copy on the writer's own host crosses no network.
+
+use leeward_fabric::Nanos;
+
+use super::{Flow, Piece, Place, Workload, WorkloadError};
+
+/// The class of flows that carry packets.
+pub const DATA: u32 = 0;
+
+/// The class of flows that carry answers.
+pub const ANSWERS: u32 = 1;
+
+/// How files are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pipeline {
+    /// Bytes of a block; the last of a file may be smaller.
+    pub block: u64,
+    /// Bytes of a packet (`dfs.client-write-packet-size`).
+    pub packet: u64,
+    /// Packets without an answer at most (`dfs.client.write.max-packets-in-flight`).
+    pub window: u32,
+    /// Bytes of an answer.
+    pub answer: u64,
+    /// How long the last host takes to store a packet before it answers; 0 for RAM disks.
+    pub store: Nanos,
+}
+
+impl Default for Pipeline {
+    /// HDFS's, in memory.
+    fn default() -> Pipeline {
+        Pipeline { block: 128 << 20, packet: 64 << 10, window: 80, answer: 32, store: Nanos(0) }
+    }
+}
+
+/// What is known of a hop of a chain while its pieces are made.
+#[derive(Clone, Copy)]
+struct Hop {
+    data: u32,
+    answers: u32,
+}
+
+impl Pipeline {
+    fn check(&self) -> Result<(), WorkloadError> {
+        let zeros = [
+            ("block", self.block),
+            ("packet", self.packet),
+            ("window", self.window.into()),
+            ("answer", self.answer),
+        ];
+        match zeros.iter().find(|(_, value)| *value == 0) {
+            Some(&(name, value)) => Err(WorkloadError::setting(name, value, "above 0")),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a file of `bytes` that `writer` writes from `start` on. `copies` says where those of a block go, in order, given the
+    /// block's number.
+    ///
+    /// # Errors
+    /// A setting that is 0, a block without a copy elsewhere, a host that is not there.
+    pub fn write(
+        &self,
+        workload: &mut Workload,
+        writer: Place,
+        start: Nanos,
+        bytes: u64,
+        mut copies: impl FnMut(u32) -> Vec<Place>,
+    ) -> Result<(), WorkloadError> {
+        self.check()?;
+        let mut before = None;
+        for block in 0..bytes.div_ceil(self.block) {
+            let size = self.block.min(bytes - block * self.block);
+            let number = u32::try_from(block).unwrap_or(u32::MAX);
+            let mut chain = copies(number);
+            chain.insert(0, writer);
+            chain.dedup();
+            if chain.len() < 2 {
+                return Err(WorkloadError::setting(
+                    "copies",
+                    format!("none of block {block}"),
+                    "on another host than the writer",
+                ));
+            }
+            before = self.write_block(workload, &chain, start, size, before)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a block; returns its last answer.
+    fn write_block(
+        &self,
+        workload: &mut Workload,
+        chain: &[Place],
+        start: Nanos,
+        bytes: u64,
+        before: Option<u32>,
+    ) -> Result<Option<u32>, WorkloadError> {
+        let hops = chain.windows(2).map(|ends| {
+            let flow = Flow { source: ends[0], destination: ends[1], class: DATA };
+            let back = Flow { source: ends[1], destination: ends[0], class: ANSWERS };
+            Ok(Hop { data: workload.add_flow(flow)?, answers: workload.add_flow(back)? })
+        });
+        let hops: Vec<Hop> = hops.collect::<Result<_, WorkloadError>>()?;
+        // The last packets' answers at the writer, as many as the window: what a packet waits for.
+        let mut answered: Vec<u32> = Vec::with_capacity(self.window as usize);
+        let packets = bytes.div_ceil(self.packet);
+        for packet in 0..packets {
+            let size = self.packet.min(bytes - packet * self.packet);
+            let slot = (packet % u64::from(self.window)) as usize;
+            let mut after = answered.get(slot).copied().or(before);
+            let wait = if after.is_none() { start } else { Nanos(0) };
+            for (number, hop) in hops.iter().enumerate() {
+                let wait = if number == 0 { wait } else { Nanos(0) };
+                after =
+                    Some(workload.add_piece(Piece { flow: hop.data, bytes: size, wait }, after.as_slice())?);
+            }
+            let mut wait = self.store;
+            for hop in hops.iter().rev() {
+                let piece = Piece { flow: hop.answers, bytes: self.answer, wait };
+                after = Some(workload.add_piece(piece, after.as_slice())?);
+                wait = Nanos(0);
+            }
+            let Some(answer) = after else { continue };
+            match answered.get_mut(slot) {
+                Some(slot) => *slot = answer,
+                None => answered.push(answer),
+            }
+        }
+        let last = (packets - 1) % u64::from(self.window);
+        Ok(answered.get(last as usize).copied())
+    }
+}
+
+/// The write half of TestDFSIO: `mappers` on the first hosts of each rack, each of which writes a file (Etalon, section 6: 8 mappers a
+/// rack, 400 MB each).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dfsio {
+    /// How many racks.
+    pub racks: u32,
+    /// Hosts of each.
+    pub hosts: u32,
+    /// Mappers in each rack, on its hosts in turn.
+    pub mappers: u32,
+    /// Bytes of each file.
+    pub file: u64,
+    /// How files are written.
+    pub pipeline: Pipeline,
+}
+
+impl Dfsio {
+    /// The workload; `copies` says where the copies of a writer's block go.
+    ///
+    /// # Errors
+    /// As [`Pipeline::write`].
+    pub fn workload(
+        &self,
+        mut copies: impl FnMut(Place, u32) -> Vec<Place>,
+    ) -> Result<Workload, WorkloadError> {
+        for (name, value) in [("racks", self.racks), ("hosts", self.hosts)] {
+            if value == 0 {
+                return Err(WorkloadError::setting(name, value, "above 0"));
+            }
+        }
+        let mut workload = Workload::new(self.racks, self.hosts);
+        for rack in 0..self.racks {
+            for mapper in 0..self.mappers {
+                let writer = Place { rack, host: mapper % self.hosts };
+                self.pipeline
+                    .write(&mut workload, writer, Nanos(0), self.file, |block| copies(writer, block))?;
+            }
+        }
+        Ok(workload)
+    }
+}

@@ -1,0 +1,141 @@
+//! Big flows along rings of racks and small ones between all others (Etalon, section 5.3).
+//!
+//! Each pair of racks has flows of one kind, one after another as if each took its pair's share of the bandwidth: the next
+//! starts when the one before would be over. Sizes are even draws, hosts too. Big flows go from rack i to i + 1, and with two
+//! rings also to i + 2; the rings share what a rack may send of big flows.
+
+use std::ops::RangeInclusive;
+
+use leeward_fabric::{Bandwidth, Nanos};
+use rand::RngExt;
+
+use super::lists::{Transfer, add};
+use super::{Flow, Place, Workload, WorkloadError};
+use crate::stage::random::{Kind, stream};
+
+const PAIR: Kind = Kind::named("ring-pair");
+
+/// The class of small flows.
+pub const SMALL: u32 = 0;
+
+/// The class of big flows.
+pub const BIG: u32 = 1;
+
+/// The workload's settings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rings {
+    /// How many racks.
+    pub racks: u32,
+    /// Hosts of each.
+    pub hosts: u32,
+    /// How many rings.
+    pub rings: u32,
+    /// What a rack offers of big flows in all.
+    pub big_rate: Bandwidth,
+    /// What it offers of small flows.
+    pub small_rate: Bandwidth,
+    /// Bytes of a big flow, from and to.
+    pub big_bytes: RangeInclusive<u64>,
+    /// Bytes of a small flow.
+    pub small_bytes: RangeInclusive<u64>,
+    /// As the authors' generator: small flows inside of a rack too, and each of all pairs, those of the rings as well, counts for
+    /// one share of the small rate. Otherwise what a rack offers is all of it, and goes to other racks.
+    pub own_rack: bool,
+    /// No flow starts at this time or later.
+    pub end: Nanos,
+    /// Of the draws.
+    pub seed: u64,
+}
+
+impl Rings {
+    /// The paper's: 8 racks of 16 hosts, big flows of 1,000 to 10,000 packets of 9000 bytes for a third of 80 Gbps, small ones of 10 to
+    /// 100 packets for a third of 10 Gbps, for 2 s; the rest as the authors' generator.
+    pub fn paper(rings: u32, seed: u64) -> Rings {
+        Rings {
+            racks: 8,
+            hosts: 16,
+            rings,
+            big_rate: Bandwidth(80_000_000_000 / 3),
+            small_rate: Bandwidth(10_000_000_000 / 3),
+            big_bytes: 9_000_000..=90_000_000,
+            small_bytes: 90_000..=900_000,
+            own_rack: true,
+            end: Nanos(2_000_000_000),
+            seed,
+        }
+    }
+
+    fn check(&self) -> Result<(), WorkloadError> {
+        // A flow of one host to itself is none.
+        if self.racks == 0 || self.hosts == 0 || (self.own_rack && self.hosts < 2) {
+            let expected = if self.own_rack {
+                "2 at least, in a rack at least"
+            } else {
+                "1 at least, in a rack at least"
+            };
+            return Err(WorkloadError::setting("hosts", self.hosts, expected));
+        }
+        if self.rings == 0 || self.rings >= self.racks {
+            return Err(WorkloadError::setting("rings", self.rings, "above 0 and below the number of racks"));
+        }
+        for (name, rate) in [("big_rate", self.big_rate), ("small_rate", self.small_rate)] {
+            if rate.0 == 0 {
+                return Err(WorkloadError::setting(name, rate, "above 0"));
+            }
+        }
+        for (name, bytes) in [("big_bytes", &self.big_bytes), ("small_bytes", &self.small_bytes)] {
+            if *bytes.start() == 0 || bytes.is_empty() {
+                let value = format!("{} to {}", bytes.start(), bytes.end());
+                return Err(WorkloadError::setting(name, value, "from above 0, and to no less"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The workload, by source rack, destination rack and start.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range.
+    pub fn workload(&self) -> Result<Workload, WorkloadError> {
+        self.check()?;
+        let mut workload = Workload::new(self.racks, self.hosts);
+        for from in 0..self.racks {
+            for to in 0..self.racks {
+                self.pair(from, to, &mut workload)?;
+            }
+        }
+        Ok(workload)
+    }
+
+    /// The flows of a pair of racks. They are drawn from a stream of its own, so that one more ring or a later end leaves them.
+    fn pair(&self, from: u32, to: u32, workload: &mut Workload) -> Result<(), WorkloadError> {
+        let ahead = (to + self.racks - from) % self.racks;
+        if ahead == 0 && !self.own_rack {
+            return Ok(());
+        }
+        let big = (1..=self.rings).contains(&ahead);
+        let small_pairs = if self.own_rack { self.racks } else { self.racks - 1 - self.rings };
+        let (bytes, rate, pairs, class) = match big {
+            true => (&self.big_bytes, self.big_rate, self.rings, BIG),
+            false => (&self.small_bytes, self.small_rate, small_pairs, SMALL),
+        };
+        let ns_per_byte = rate.ns_per_byte() * f64::from(pairs);
+        let mut random = stream(self.seed, PAIR, u64::from(from) * u64::from(self.racks) + u64::from(to));
+        let mut start = 0.0;
+        while start < self.end.0 as f64 {
+            let source = random.random_range(0..self.hosts);
+            let destination = match ahead {
+                // Any but itself.
+                0 => (source + random.random_range(1..self.hosts)) % self.hosts,
+                _ => random.random_range(0..self.hosts),
+            };
+            let bytes = random.random_range(bytes.clone());
+            let [source, destination] =
+                [(from, source), (to, destination)].map(|(rack, host)| Place { rack, host });
+            let flow = Flow { source, destination, class };
+            add(workload, &Transfer { flow, start: Nanos(start as u64), bytes })?;
+            start += bytes as f64 * ns_per_byte;
+        }
+        Ok(())
+    }
+}
