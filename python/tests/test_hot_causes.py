@@ -18,7 +18,7 @@ from leeward.telemetry.synthetic import Plant, telemetry
 
 MIN, HOUR = 60_000, 3_600_000
 START = 1_767_571_200_000
-FABRIC = {
+FABRIC: dict[str, Any] = {
     "racks": [
         {"count": 2, "kind": "compute"},
         {"kind": "disk", "devices": [{"read": "1GB/s", "write": "1GB/s", "capacity": "100TB"}]},
@@ -36,9 +36,10 @@ def found(
     plants: list[Plant],
     columns: tuple[Column, ...] = (),
     rows: list[dict[str, Any]] | None = None,
+    fabric: dict[str, Any] = FABRIC,
     **chosen: Any,
 ) -> Analysis:
-    cluster = leeward.Cluster(FABRIC)
+    cluster = leeward.Cluster(fabric)
     engine = Engine.duckdb(threads=1)
     table = telemetry(
         cluster.links(), plants, start_ms=START, end_ms=START + 4 * HOUR, cadence_ms=5 * MIN, means=(0.2, 0.2)
@@ -56,31 +57,38 @@ def causes(made: Analysis) -> set[tuple[str, str]]:
     return {(row["subject"], row["cause"]) for row in made.causes.findings.to_pylist()}
 
 
-@pytest.mark.parametrize(
-    ("before", "during", "cause"),
-    [
-        ((0.48, 1.0), (0.48, 0.5), "capacity-loss"),
-        ((0.4, 1.0), (0.85, 1.0), "demand-growth"),
-        ((0.3, 1.0), (0.48, 0.5), "both"),
-        ((0.72, 1.0), (0.78, 1.0), "demand"),
-        ((0.72, 1.0), (0.78, 0.8), "both"),
-        (None, (0.8, 1.0), "unknown"),
-    ],
-)
-def test_a_capacity_that_falls_is_told_from_a_load_that_grows(
-    before: tuple[float, float] | None, during: tuple[float, float], cause: str
-) -> None:
-    plants = [Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, *during)]
-    if before is None:
-        plants.append(Plant("r0:uplink", START, START + 2 * HOUR, seen=False))
-    else:
-        plants.append(Plant("r0:uplink", START, START + 2 * HOUR, *before))
-    made = found(plants)
-    last = made.causes.runs.to_pylist()[-1]
-    assert (last["name"], last["start_ms"], last["cause"]) == ("r0:uplink", START + 2 * HOUR, cause)
-    assert ("r0:uplink", cause) in causes(made)
+CHANGES: dict[str, tuple[tuple[float, float] | None, tuple[float, float], str]] = {
+    # Load and capacity before and during, and the cause.
+    "r0:uplink": ((0.48, 1.0), (0.48, 0.5), "capacity-loss"),
+    "r1:uplink": ((0.4, 1.0), (0.85, 1.0), "demand-growth"),
+    "r2:uplink": ((0.3, 1.0), (0.48, 0.5), "both"),
+    "r3:uplink": ((0.72, 1.0), (0.78, 1.0), "demand"),
+    "r4:uplink": ((0.72, 1.0), (0.78, 0.8), "both"),
+    "r5:uplink": (None, (0.8, 1.0), "unknown"),
+}
+
+
+@pytest.fixture(scope="module")
+def changed() -> Analysis:
+    plants = []
+    for name, (before, during, _) in CHANGES.items():
+        plants.append(Plant(name, START + 2 * HOUR, START + 3 * HOUR, *during))
+        if before is None:
+            plants.append(Plant(name, START, START + 2 * HOUR, seen=False))
+        else:
+            plants.append(Plant(name, START, START + 2 * HOUR, *before))
+    return found(plants, fabric=FABRIC | {"racks": [{"count": 6, "kind": "compute"}]})
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_capacity_that_falls_is_told_from_a_load_that_grows(changed: Analysis, name: str) -> None:
+    *_, cause = CHANGES[name]
+    last = [row for row in changed.causes.runs.to_pylist() if row["name"] == name][-1]
+    assert (last["start_ms"], last["cause"]) == (START + 2 * HOUR, cause)
     # Each cause has its numbers.
-    (row,) = [row for row in made.causes.findings.to_pylist() if row["cause"] == cause]
+    (row,) = [
+        row for row in changed.causes.findings.to_pylist() if (row["subject"], row["cause"]) == (name, cause)
+    ]
     assert "Gb/s" in row["evidence"]
 
 
@@ -97,27 +105,35 @@ def test_evidence_of_a_capacity_loss_says_how_much_is_left() -> None:
     )
 
 
-# The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of r3's 10 Gb/s is for its disks.
-@pytest.mark.parametrize(
-    ("storage", "compute", "whose"),
-    [
-        (3.0, 6.0, "both"),
-        (4.0, 4.9, "storage"),
-        (2.4, 6.0, "compute"),
-        (2.4, 4.9, "neither"),
-    ],
-)
-def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(
-    storage: float, compute: float, whose: str
-) -> None:
+SPLITS = {
+    # Storage's and compute's Gb/s, and who overruns the share.
+    "r3": (3.0, 6.0, "both"),
+    "r4": (4.0, 4.9, "storage"),
+    "r5": (2.4, 6.0, "compute"),
+    "r6": (2.4, 4.9, "neither"),
+}
+
+
+@pytest.fixture(scope="module")
+def split() -> Analysis:
     at = START + 2 * HOUR
     rows = [
-        {"rack": "r3", "t_ms": at + n * MIN, "direction": "up"}
+        {"rack": rack, "t_ms": at + n * MIN, "direction": "up"}
         | {"storage_bps": storage * GIGA, "compute_bps": compute * GIGA}
+        for rack, (storage, compute, _) in SPLITS.items()
         for n in range(1, 31)
     ]
-    made = found([Plant("r3:uplink", at, at + HOUR, 0.9)], SPLIT, rows)
-    up = {row["direction"]: row for row in made.causes.split.to_pylist()}["up"]
+    *others, mixed = FABRIC["racks"]
+    fabric = FABRIC | {"racks": [*others, *[mixed] * len(SPLITS)]}
+    plants = [Plant(f"{rack}:uplink", at, at + HOUR, 0.9) for rack in SPLITS]
+    return found(plants, SPLIT, rows, fabric)
+
+
+# The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of each 10 Gb/s is for its disks.
+@pytest.mark.parametrize("rack", SPLITS)
+def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(split: Analysis, rack: str) -> None:
+    storage, _, whose = SPLITS[rack]
+    (up,) = [row for row in split.causes.split.to_pylist() if (row["rack"], row["direction"]) == (rack, "up")]
     assert up["storage_share"] == pytest.approx(1 / 3)
     # Half of the hour is told of.
     assert {name: up[name] for name in ("storage", "compute", "both", "neither", "unknown")} == {
@@ -126,7 +142,7 @@ def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(
     }
     assert up["storage_kbits"] == pytest.approx(storage * 1e6 * 1800)
     named = {"both": "storage-and-compute"}.get(whose, whose)
-    assert (("r3", named) in causes(made)) == (whose != "neither")
+    assert ((rack, named) in causes(split)) == (whose != "neither")
 
 
 def test_without_a_split_whose_hotspots_are_is_unknown() -> None:
