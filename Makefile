@@ -33,7 +33,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -p
 
 .PHONY: help
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
@@ -45,6 +45,10 @@ demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts
 .PHONY: test
 test: lint test-rust test-python ## Build, check the style, run all tests, and say what was skipped
 	@scripts/skipped target/test-*.log
+
+.PHONY: test-whole
+test-whole: build ## Run the tests on whole data sets, of which the others take a part
+	$(BIN)/pytest -m whole
 
 .PHONY: bench
 bench: build ## Run the benchmarks, which print rates and comparisons
