@@ -21,7 +21,8 @@ from leeward import cli
 from leeward.sweep import cell
 from leeward.telemetry import Engine
 
-settings.register_profile("test", deadline=None, derandomize=True)
+# Tests whose examples take long have a part of these, so that fuzzing has more of them too.
+settings.register_profile("test", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=5000)
 settings.load_profile("test")
 

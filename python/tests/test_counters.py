@@ -82,7 +82,7 @@ def every(samples: Samples) -> list[dict[str, int]]:
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 5)
 @given(drawn=st.lists(steps, min_size=1, max_size=2), start=st.integers(5 * 10**9, 2**60))
 def test_bits_are_what_was_carried_through_restarts_losses_repeats_and_any_order(
     tmp_path_factory: Any, drawn: list[Steps], start: int
@@ -102,7 +102,7 @@ def test_bits_are_what_was_carried_through_restarts_losses_repeats_and_any_order
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 5)
 @given(drawn=steps, start=st.integers(0, 2**32 - 1))
 def test_counters_of_32_bits_go_over_the_top_and_lose_nothing(
     tmp_path_factory: Any, drawn: Steps, start: int

@@ -146,7 +146,7 @@ def test_runs_that_touch_the_end_of_what_was_seen_are_open(made: Analysis) -> No
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 8)
 @given(
     st.lists(st.sampled_from(["hot", "cold", "unseen"]), min_size=1, max_size=60),
     st.integers(0, 3),
@@ -185,7 +185,7 @@ def _by_hand(states: list[str], bridge: int) -> Iterator[tuple[int, int, int]]:
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=5)
+@settings(max_examples=settings().max_examples // 25)
 @given(st.integers(0, 2**32), st.integers(1, 99), st.sampled_from([1, 5, 15]))
 def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int, minutes: int) -> None:
     chosen = Settings(hot_ppm=percent * 10_000, interval_ms=minutes * MIN, ahead_ms=minutes * MIN)

@@ -45,7 +45,7 @@ def uneven(loads: Loads, cadence_ms: int = 5 * MIN) -> Any:
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=8)
+@settings(max_examples=settings().max_examples // 12)
 @given(st.lists(st.tuples(*3 * [st.integers(0, 100)]), min_size=1, max_size=20))
 def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, int, int]]) -> None:
     loads: Loads = {link: [row[at] / 100 for row in percents] for at, link in enumerate(UPLINKS.values())}
@@ -93,7 +93,7 @@ def test_cv_is_of_ten_seconds_where_samples_come_as_often() -> None:
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=8)
+@settings(max_examples=settings().max_examples // 12)
 @given(
     st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=3, max_size=30),
     st.sampled_from([5_000, 10_000, 20_000]),

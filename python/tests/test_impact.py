@@ -193,7 +193,7 @@ def of_one_link() -> Samples:
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=20)
+@settings(max_examples=settings().max_examples // 10)
 @given(st.lists(st.sampled_from([CLEAN, *(row for rows in BAD.values() for row in rows)])))
 def test_every_latency_is_used_or_counted(tmp_path_factory: Any, drawn: list[str]) -> None:
     path = tmp_path_factory.mktemp("drawn") / "latencies.csv"

@@ -164,7 +164,7 @@ def test_a_shift_moves_every_bit_and_makes_no_rack_too_busy(racks: dict[str, Rac
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=25, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=settings().max_examples // 4, phases=(Phase.explicit, Phase.generate))
 @given(
     st.lists(st.lists(st.none() | st.integers(0, 1000), min_size=6, max_size=6), min_size=2, max_size=2),
     st.lists(st.sampled_from([2, 5, 10]), min_size=6, max_size=6),

@@ -63,7 +63,7 @@ def slow(tmp_path: Path) -> Path:
     racks = CLUSTER.replace("racks: 4", "racks: 60").replace("hosts_per_rack: 4", "hosts_per_rack: 20")
     (tmp_path / "cluster.yaml").write_text(racks)
     path = tmp_path / "slow.yaml"
-    path.write_text("cluster: cluster.yaml\nworkloads: [{facebook: {}}]\nhorizon: 20min\n")
+    path.write_text("cluster: cluster.yaml\nworkloads: [{facebook: {}}]\nhorizon: 10min\n")
     return path
 
 
