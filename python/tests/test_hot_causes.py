@@ -9,6 +9,8 @@ from pyarrow import parquet
 
 import leeward
 from leeward.hotspots import Analysis, Settings, Tables, analyze
+from leeward.hotspots.causes import _of_uplinks
+from leeward.hotspots.causes.provision import provision
 from leeward.hotspots.causes.tables import REQUESTS, SPLIT, TASKS, Column, read
 from leeward.hotspots.causes.tasks import correlation
 from leeward.hotspots.report.rows import sections
@@ -32,6 +34,15 @@ FABRIC: dict[str, Any] = {
 GIGA = 1e9
 
 
+def seen(plants: list[Plant], fabric: dict[str, Any] = FABRIC) -> Samples:
+    cluster = leeward.Cluster(fabric)
+    engine = Engine.duckdb(threads=1)
+    table = telemetry(
+        cluster.links(), plants, start_ms=START, end_ms=START + 4 * HOUR, cadence_ms=5 * MIN, means=(0.2, 0.2)
+    )
+    return Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), 5 * MIN)
+
+
 def found(
     plants: list[Plant],
     columns: tuple[Column, ...] = (),
@@ -39,15 +50,10 @@ def found(
     fabric: dict[str, Any] = FABRIC,
     **chosen: Any,
 ) -> Analysis:
-    cluster = leeward.Cluster(fabric)
-    engine = Engine.duckdb(threads=1)
-    table = telemetry(
-        cluster.links(), plants, start_ms=START, end_ms=START + 4 * HOUR, cadence_ms=5 * MIN, means=(0.2, 0.2)
-    )
-    samples = Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), 5 * MIN)
+    samples = seen(plants, fabric)
     tables = Tables()
     if rows is not None:
-        given = engine.table(pyarrow.Table.from_pylist(rows))
+        given = samples.engine.table(pyarrow.Table.from_pylist(rows))
         name = {SPLIT: "split", TASKS: "tasks", REQUESTS: "requests"}[columns]
         tables = Tables(**{name: given})
     return analyze(samples, Settings(**chosen), tables)
@@ -152,6 +158,8 @@ def test_without_a_split_whose_hotspots_are_is_unknown() -> None:
 
 
 def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> None:
+    samples = seen([Plant("r2:uplink", START, START + HOUR, 0.9)])
+    links = analyze(samples, Settings()).links
     # r2 has 0.05 and r3 0.1 Gb/s for a terabyte.
     for guideline, classes in (
         (0.05, ("Medium-Uplink", "High-Uplink")),
@@ -160,11 +168,12 @@ def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> N
         (0.1, ("Low-Uplink", "Medium-Uplink")),
         (0.2, ("Low-Uplink", "Low-Uplink")),
     ):
-        made = found([Plant("r2:uplink", START, START + HOUR, 0.9)], disk_bps_per_tb=guideline * GIGA)
-        rows = {row["rack"]: row for row in made.causes.provision.racks.to_pylist()}
+        fleet = provision(samples, Settings(disk_bps_per_tb=guideline * GIGA))
+        rows = {row["rack"]: row for row in fleet.racks.to_pylist()}
         assert (rows["r2"]["class"], rows["r3"]["class"]) == classes
         assert rows["r0"]["class"] is None
-        assert (("r2", "low-uplink") in causes(made)) == (classes[0] == "Low-Uplink")
+        named = {(row["subject"], row["cause"]) for row in _of_uplinks(links, fleet)}
+        assert (("r2", "low-uplink") in named) == (classes[0] == "Low-Uplink")
 
 
 def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> None:
