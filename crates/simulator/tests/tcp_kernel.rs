@@ -1,0 +1,205 @@
+//! The sender beside that of Linux: the same bottleneck, in network namespaces with a token bucket filter and in the toy link.
+//!
+//! Where namespaces may not be made, or `ip`, `tc` or `ss` is missing, the test says so and proves nothing.
+
+mod tcp_support;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use leeward_fabric::Nanos;
+use leeward_simulator::packets::tcp::control::Control;
+use leeward_simulator::packets::tcp::{Ack, Segment, Settings};
+
+use tcp_support::{Fate, Link, Run};
+
+/// A frame of 1500 bytes with its Ethernet header.
+const FRAME: u64 = 1514;
+/// Frames that wait at the bottleneck.
+const QUEUE: u64 = 32;
+/// Payload of a segment at an MTU of 1500.
+const MSS: u64 = 1448;
+
+/// Three namespaces in a row, `s` to `r` to `d`; gone when this is dropped.
+struct Row(Vec<String>);
+
+impl Drop for Row {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            let _ = run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+fn run(command: &str) -> Result<String, String> {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn row(control: &str) -> Result<Row, String> {
+    let mut row = Row(Vec::new());
+    for end in ["s", "r", "d"] {
+        let name = format!("leeward-{control}-{}-{end}", std::process::id());
+        run(&format!("ip netns add {name}"))?;
+        row.0.push(name);
+    }
+    let [s, r, d] = [&row.0[0], &row.0[1], &row.0[2]];
+    run(&format!("ip link add s0 netns {s} type veth peer name rs netns {r}"))?;
+    run(&format!("ip link add d0 netns {d} type veth peer name rd netns {r}"))?;
+    // Packets as they would be on a wire: no segment of many.
+    for (name, device, address) in
+        [(s, "s0", "10.9.1.1"), (r, "rs", "10.9.1.2"), (r, "rd", "10.9.2.2"), (d, "d0", "10.9.2.1")]
+    {
+        run(&format!("ip -n {name} addr add {address}/24 dev {device}"))?;
+        run(&format!("ip -n {name} link set {device} gso_max_segs 1 up"))?;
+    }
+    run(&format!("ip -n {s} route add default via 10.9.1.2 congctl {control}"))?;
+    run(&format!("ip -n {d} route add default via 10.9.2.2"))?;
+    run(&format!("ip netns exec {r} sysctl -qw net.ipv4.ip_forward=1"))?;
+    let [burst, limit] = [2 * FRAME, QUEUE * FRAME];
+    run(&format!("ip netns exec {r} tc qdisc add dev rd root tbf rate 20mbit burst {burst} limit {limit}"))?;
+    Ok(row)
+}
+
+/// This program again, in a namespace, as one end of a connection.
+fn end(namespace: &str, name: &str) -> Result<Child, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    Command::new("ip")
+        .args(["netns", "exec", namespace])
+        .arg(program)
+        .args(["--exact", name, "--ignored"])
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+#[ignore = "one end of a connection, started by another test"]
+fn receives() {
+    let (mut connection, _) = TcpListener::bind("10.9.2.1:5001").unwrap().accept().unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    while connection.read(&mut buffer).is_ok_and(|count| count > 0) {}
+}
+
+#[test]
+#[ignore = "the other end"]
+fn sends() {
+    for _ in 0..100 {
+        if let Ok(mut connection) = TcpStream::connect("10.9.2.1:5001") {
+            let buffer = vec![0; 1 << 16];
+            while connection.write_all(&buffer).is_ok() {}
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A sender in its steady state.
+#[derive(Debug, Default)]
+struct Steady {
+    /// Mean and largest window, in segments.
+    mean: f64,
+    peak: f64,
+    /// Mean threshold.
+    threshold: f64,
+    /// Segments sent again of a thousand.
+    again: f64,
+}
+
+impl Steady {
+    fn of(samples: &[[f64; 4]]) -> Steady {
+        let mean = |of: usize| samples.iter().map(|sample| sample[of]).sum::<f64>() / samples.len() as f64;
+        let [first, last] = [samples[0], samples[samples.len() - 1]];
+        Steady {
+            mean: mean(0),
+            peak: samples.iter().map(|sample| sample[0]).fold(0.0, f64::max),
+            threshold: mean(1),
+            again: 1000.0 * (last[2] - first[2]) / (last[3] - first[3]),
+        }
+    }
+}
+
+/// What `ss` tells: window, threshold, segments sent again, segments sent.
+fn sample(text: &str, control: &str) -> Option<[f64; 4]> {
+    let field = |name: &str| {
+        let at = text.find(name)? + name.len();
+        text[at..].split(|c: char| !c.is_ascii_digit()).next()?.parse::<f64>().ok()
+    };
+    let again = field("bytes_retrans:").unwrap_or(0.0) / MSS as f64;
+    text.contains(&format!(" {control} ")).then_some(())?;
+    Some([field(" cwnd:")?, field(" ssthresh:")?, again, field("data_segs_out:")?])
+}
+
+fn kernel(control: &str) -> Result<Steady, String> {
+    let row = row(control)?;
+    let mut ends = [end(&row.0[2], "receives")?, end(&row.0[0], "sends")?];
+    std::thread::sleep(Duration::from_millis(2500));
+    let mut samples = Vec::new();
+    for _ in 0..200 {
+        let text = run(&format!("ip netns exec {} ss -tinH dst 10.9.2.1", row.0[0]))?;
+        samples.extend(sample(&text, control));
+        std::thread::sleep(Duration::from_millis(15));
+    }
+    for end in &mut ends {
+        let _ = end.kill();
+        let _ = end.wait();
+    }
+    if samples.len() < 150 {
+        return Err(format!("ss tells of a window of {control} {} times of 200", samples.len()));
+    }
+    Ok(Steady::of(&samples))
+}
+
+fn simulated(control: Control) -> Steady {
+    let settings = Settings { control, mss: MSS as u32, ..Settings::default() };
+    let link = Link {
+        // 20 Mbit/s for a frame of which the link here counts the packet.
+        ns_per_byte: 400 * FRAME / (FRAME - 14),
+        delay: Nanos(20_000),
+        // The filter counts the frame that it is about to pass on, the link here does not.
+        queue: QUEUE as usize - 1,
+        segments: |_: u64, _: &Segment| Fate::Arrives,
+        acks: |_: u64, _: &mut Ack| Fate::Arrives,
+    };
+    let mut run = Run::new(settings, link);
+    run.sender.write(1 << 40);
+    run.until(Nanos(2_500_000_000));
+    let mut samples = Vec::new();
+    for number in 0..200 {
+        run.until(Nanos(2_500_000_000 + number * 20_000_000));
+        let (counts, mss) = (run.sender.counts(), MSS as f64);
+        let [window, threshold] =
+            [run.sender.window(), run.sender.threshold()].map(|bytes| bytes as f64 / mss);
+        samples.push([window, threshold, counts.again as f64, counts.segments as f64]);
+    }
+    Steady::of(&samples)
+}
+
+#[test]
+fn windows_move_as_those_of_linux_do() {
+    for (name, control) in [("reno", Control::Reno), ("cubic", Control::Cubic)] {
+        let theirs = match kernel(name) {
+            Ok(steady) => steady,
+            Err(reason) => {
+                println!("skipped: no {name} of a kernel to compare with: {reason}");
+                continue;
+            }
+        };
+        let ours = simulated(control);
+        println!("{name}: Linux {theirs:.1?}, here {ours:.1?}");
+        for (what, ours, theirs) in [
+            ("mean window", ours.mean, theirs.mean),
+            ("largest window", ours.peak, theirs.peak),
+            ("threshold", ours.threshold, theirs.threshold),
+        ] {
+            assert!((ours / theirs - 1.0).abs() < 0.1, "{name}: {what}: {ours}, Linux has {theirs}");
+        }
+    }
+}
