@@ -103,3 +103,53 @@ fn eclipse_serves_what_the_reference_of_its_algorithm_does() {
         }
     }
 }
+
+#[test]
+fn the_published_solstice_takes_about_as_long_as_its_reference() {
+    let (mut all, mut of_all) = (0.0, 0.0);
+    for (file, content) in files("eclipse_ref_") {
+        let network = network(&content["params"]);
+        for instance in content["instances"].as_array().unwrap() {
+            let name = instance["name"].as_str().unwrap();
+            let demand = demand(instance);
+            let schedule = make("solstice-paper", "").unwrap().schedule(&demand, &network).unwrap();
+            let result = evaluate(&schedule, &demand, &network).unwrap();
+            let expected = &instance["solstice_paper_unbounded"];
+            let (took, takes) = (schedule.length().0 as f64 / 1e3, expected["makespan_us"].as_f64().unwrap());
+            let carries = expected["circuit_bytes"].as_f64().unwrap();
+            println!("{file} {name}: {took} us of {takes}, {} bytes of {carries}", result.served);
+            assert!(took <= 1.1 * takes, "{file} {name}: {took} us, expected {takes}");
+            assert!(
+                result.served as f64 >= 0.9 * carries,
+                "{file} {name}: {}, expected {carries}",
+                result.served
+            );
+            all += took;
+            of_all += takes;
+        }
+    }
+    assert!(all <= 1.01 * of_all, "{all} us in sum, expected {of_all}");
+}
+
+#[test]
+fn partial_matchings_serve_what_perfect_ones_do_or_more() {
+    let (mut ours, mut etalons, mut eclipses) = (0.0, 0.0, 0.0);
+    for (file, content) in files("eclipse_ref_") {
+        let network = network(&content["params"]);
+        for instance in content["instances"].as_array().unwrap() {
+            let demand = demand(instance);
+            let served = |name: &str, settings: &str| {
+                let schedule = make(name, settings).unwrap().schedule(&demand, &network).unwrap();
+                evaluate(&schedule, &demand, &network).unwrap().served as f64 / demand.total().max(1) as f64
+            };
+            let [our, etalon] = ["solstice", "solstice-etalon"].map(|name| served(name, ""));
+            let name = instance["name"].as_str().unwrap();
+            assert!(our >= 0.93 * etalon, "{file} {name}: {our}, perfect ones {etalon}");
+            ours += our;
+            etalons += etalon;
+            eclipses += served("eclipse", "keep_min_day: true");
+        }
+    }
+    println!("shares of demand: {ours} ours, {etalons} Etalon's, {eclipses} Eclipse's");
+    assert!(ours >= etalons && ours >= 0.97 * eclipses);
+}

@@ -1,6 +1,7 @@
 //! From a demand matrix to a schedule of circuits, one file a scheduler, and the registry that makes them by name.
 
 mod assignment;
+mod bvn;
 mod eclipse;
 mod fixed;
 mod matcher;
@@ -12,11 +13,12 @@ mod times;
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use serde::de::DeserializeOwned;
 
+pub use bvn::{Bvn, BvnSettings};
 pub use eclipse::{Eclipse, EclipseSettings};
 pub use fixed::{Fixed, FixedDay, FixedSettings};
 pub use opera::{Opera, OperaSettings};
 pub use rotor::{Rotor, RotorSettings};
-pub use solstice::{Etalon, EtalonSettings, Prepare};
+pub use solstice::{Etalon, EtalonSettings, Paper, PaperSettings, Prepare, Solstice, SolsticeSettings};
 
 use crate::{DemandError, DemandMatrix, MatchingError, Network, NetworkError, Schedule, ScheduleError};
 
@@ -107,8 +109,16 @@ pub struct Registration {
 }
 
 /// Every scheduler there is.
-pub const REGISTRY: &[Registration] =
-    &[solstice::ETALON, eclipse::REGISTRATION, rotor::REGISTRATION, opera::REGISTRATION, fixed::REGISTRATION];
+pub const REGISTRY: &[Registration] = &[
+    solstice::OURS,
+    solstice::ETALON,
+    solstice::PAPER,
+    eclipse::REGISTRATION,
+    rotor::REGISTRATION,
+    opera::REGISTRATION,
+    fixed::REGISTRATION,
+    bvn::REGISTRATION,
+];
 
 /// Makes a scheduler by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///

@@ -7,7 +7,7 @@ use crate::demand::sums;
 /// All entries that are not yet settled are given the same: the level, which rises until an entry has all it wants or a port's
 /// budget is spent. What a port has left for those not settled is a quotient that only entries settling change, so levels need
 /// be looked at only where a sorted entry or a port's quotient lies.
-pub(super) fn water_fill(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
+pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
     let mut given = demand.to_vec();
     let (mut rows, mut columns) = sums(racks, demand);
     if rows.iter().chain(&columns).all(|&sum| sum <= budget) {
@@ -99,7 +99,7 @@ impl Port {
 }
 
 /// Demand in units of time: what needs up to one unit has one, all else is rounded half up.
-pub(super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
+pub(in super::super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
     let units = |&bytes: &u64| match bytes {
         0 => 0,
         _ => (bytes / unit_bytes + u64::from(bytes % unit_bytes >= unit_bytes.div_ceil(2))).max(1),
@@ -141,5 +141,69 @@ pub(super) fn stuff(racks: usize, units: &mut [u64], list: &mut Vec<u32>) {
         }
         i += usize::from(of_row == gap);
         j += usize::from(of_column == gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same by passes: all entries not settled get the same, until one has all it wants or a port nothing left; a port that has
+    /// less than a byte for each closes.
+    fn by_passes(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
+        let mut left = demand.to_vec();
+        let mut given = vec![0; demand.len()];
+        let mut budgets = vec![budget; 2 * racks];
+        loop {
+            let ends = |at: usize| [at / racks, racks + at % racks];
+            let open: Vec<usize> = (0..left.len()).filter(|&at| left[at] > 0).collect();
+            let Some(least) = open.iter().map(|&at| left[at]).min() else { return given };
+            let share = |port: usize| {
+                let count = open.iter().filter(|&&at| ends(at).contains(&port)).count() as u64;
+                (count > 0).then(|| budgets[port] / count)
+            };
+            if let Some(port) = (0..2 * racks).find(|&port| share(port) == Some(0)) {
+                open.iter().filter(|&&at| ends(at).contains(&port)).for_each(|&at| left[at] = 0);
+                continue;
+            }
+            let most = (0..2 * racks).filter_map(share).min().map_or(least, |share| share.min(least));
+            for &at in &open {
+                given[at] += most;
+                left[at] -= most;
+                ends(at).into_iter().for_each(|port| budgets[port] -= most);
+            }
+            for &at in &open {
+                if ends(at).into_iter().any(|port| budgets[port] == 0) {
+                    left[at] = 0;
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn levels_give_what_passes_do(
+            racks in 2usize..7, drawn in prop::collection::vec(0u64..60, 36), budget in 6u64..200
+        ) {
+            let demand: Vec<u64> = drawn[..racks * racks].iter().map(|&entry| entry.saturating_sub(15)).collect();
+            prop_assert_eq!(water_fill(racks, &demand, budget), by_passes(racks, &demand, budget));
+        }
+
+        #[test]
+        fn stuffed_demand_has_the_same_sum_everywhere(racks in 2usize..9, drawn in prop::collection::vec(0u64..60, 64)) {
+            let demand: Vec<u64> = drawn[..racks * racks].iter().map(|&entry| entry.saturating_sub(30)).collect();
+            let mut stuffed = demand.clone();
+            let mut list: Vec<u32> = (0..).zip(&demand).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();
+            stuff(racks, &mut stuffed, &mut list);
+            let ((rows, columns), (before, others)) = (sums(racks, &stuffed), sums(racks, &demand));
+            let most = before.into_iter().chain(others).max().unwrap();
+            prop_assert!(rows.into_iter().chain(columns).all(|sum| sum == most));
+            prop_assert!(stuffed.iter().zip(&demand).all(|(with, without)| with >= without));
+            list.sort_unstable();
+            let listed: Vec<u32> = (0..).zip(&stuffed).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();
+            prop_assert_eq!(list, listed);
+        }
     }
 }

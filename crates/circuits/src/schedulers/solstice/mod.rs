@@ -1,8 +1,15 @@
-//! Solstice and its kin: demand is stuffed until all ports have the same, then taken apart into long perfect matchings.
+//! Solstice and its kin: long matchings of what has the most, then shorter ones.
 
+mod bounded;
 mod etalon;
 mod fill;
+mod paper;
 
+pub use bounded::{Solstice, SolsticeSettings};
 pub use etalon::{Etalon, EtalonSettings, Prepare};
+pub use paper::{Paper, PaperSettings};
 
+pub(super) use bounded::REGISTRATION as OURS;
 pub(super) use etalon::REGISTRATION as ETALON;
+pub(super) use fill::{align, water_fill};
+pub(super) use paper::{REGISTRATION as PAPER, Slices};

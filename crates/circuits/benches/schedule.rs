@@ -1,0 +1,71 @@
+//! How long each scheduler takes for a skewed demand, beside the solver released with Etalon, and what of the demand its
+//! schedule serves in a week.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use leeward_circuits::schedulers::make;
+use leeward_circuits::{DemandMatrix, Network, evaluate};
+
+/// Microseconds that the solver released with Etalon (its C at gcc -O2, on a quiet core of a server, the least of many calls) takes
+/// for a skewed demand of so many racks.
+const RELEASED: [(usize, f64); 6] =
+    [(4, 1.58), (8, 16.09), (16, 97.37), (32, 540.48), (64, 3166.72), (128, 17_403.73)];
+
+fn main() {
+    println!(
+        "{:>5} {:<16} {:>11} {:>11} {:>9} {:>6} {:>7}",
+        "racks", "scheduler", "least", "released", "ratio", "days", "served"
+    );
+    for (racks, released) in RELEASED {
+        let demand = skewed(racks);
+        let network = Network::default();
+        for name in
+            ["solstice", "solstice-etalon", "solstice-paper", "eclipse", "bvn", "rotor", "opera", "fixed"]
+        {
+            let scheduler = make(name, "").expect("it needs no settings");
+            let mut least = f64::INFINITY;
+            let began = Instant::now();
+            let mut calls = 0;
+            while calls < 5 || (calls < 2000 && began.elapsed().as_secs_f64() < 0.2) {
+                let start = Instant::now();
+                black_box(scheduler.schedule(black_box(&demand), &network).expect("the network is fit"));
+                least = least.min(start.elapsed().as_secs_f64() * 1e6);
+                calls += 1;
+            }
+            let schedule = scheduler.schedule(&demand, &network).expect("the network is fit");
+            let result = evaluate(&schedule, &demand, &network).expect("they have the same racks");
+            let share = result.served as f64 / demand.total() as f64 * 100.0;
+            let (beside, ratio) = match name.starts_with("solstice") {
+                true => (format!("{released:.0} us"), format!("{:.1}x", released / least)),
+                false => ("-".to_owned(), "-".to_owned()),
+            };
+            let days = schedule.days().len();
+            println!(
+                "{racks:>5} {name:<16} {least:>8.1} us {beside:>11} {ratio:>9} {days:>6} {share:>5.1} %"
+            );
+        }
+    }
+}
+
+/// Four large permutations of about 3.5 MB and twelve small ones of a tenth of it, fewer of both among few racks, as in the
+/// evaluation of Solstice (CoNEXT 2015, section 5): about 90 % of what circuits carry in a week of 2 ms.
+fn skewed(racks: usize) -> DemandMatrix {
+    let mut state = 1u64;
+    let mut draw = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut bytes = vec![0; racks * racks];
+    for round in 0..16 {
+        let mut to: Vec<usize> = (0..racks).collect();
+        (1..racks).rev().for_each(|at| to.swap(at, (draw() * (at + 1) as f64) as usize));
+        for (from, to) in to.into_iter().enumerate().filter(|(from, to)| from != to) {
+            let size = if round < 4 { 3.5e6 } else { 0.33e6 };
+            bytes[from * racks + to] += (size * (0.9 + 0.3 * draw())) as u64;
+        }
+    }
+    DemandMatrix::new(racks, bytes).expect("racks have nothing for themselves")
+}

@@ -1,0 +1,73 @@
+//! `bvn`: the baseline that takes demand apart as it comes (Birkhoff and von Neumann), blind to what nights cost.
+//!
+//! Demand is cut to what ports can carry in a week and stuffed, which makes it a sum of perfect matchings; each is as long as its
+//! smallest entry, and they follow each other until the week is full.
+
+use leeward_fabric::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::solstice::{Slices, align, water_fill};
+use super::times::{Times, unit_of};
+use super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+
+/// Settings of `bvn`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BvnSettings {
+    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    pub unit: Option<Nanos>,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Bvn(BvnSettings);
+
+const NAME: &str = "bvn";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    aliases: &[],
+    summary: "demand as a sum of perfect matchings, as they come, whatever nights cost",
+    source: "Birkhoff (1946), von Neumann (1953)",
+    schema: || schemars::schema_for!(BvnSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    let read: BvnSettings = settings(NAME, text)?;
+    unit_of(NAME, read.unit)?;
+    Ok(Box::new(Bvn(read)))
+}
+
+impl Scheduler for Bvn {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn promises(&self) -> Promises {
+        Promises { within_week: true, ..Promises::default() }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let racks = demand.racks();
+        let times = Times::of(NAME, network, self.0.unit, racks)?;
+        let cut = water_fill(racks, demand.bytes(), times.budget());
+        let mut slices = Slices::of(racks, &align(&cut, times.unit_bytes));
+        slices.set_edges(1);
+        let (mut days, mut time) = (Vec::new(), times.week);
+        while time > times.night && slices.matcher.extend(0..racks) == racks {
+            let (length, sources) = slices.take(1);
+            // A matching of nothing but stuffing takes no time.
+            if sources.iter().any(Option::is_some) {
+                let matching = Matching::new(sources)
+                    .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;
+                let length = length.min(time - times.night);
+                days.push(Day { matching, length: times.nanos(length) });
+                time -= times.night + length;
+            }
+        }
+        Ok(Schedule::new(racks, network.night(), days)?)
+    }
+}

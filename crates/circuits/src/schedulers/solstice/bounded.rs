@@ -1,0 +1,254 @@
+//! `solstice`: long days first, of as many circuits as can be kept busy, until the week is full.
+//!
+//! As in Solstice (CoNEXT 2015, section 4) a day's circuits all have demand of at least a threshold, which halves when too few
+//! are left, and as in Etalon (section 3.3) days have a shortest length and a week to fit in. But a matching need not be perfect: where
+//! Etalon's solver finds none it leaves one ring up for the week, and days here go on with those racks that want circuits. So
+//! demand need not be stuffed; ports with more left are matched first instead. The other differences: a matching that gives
+//! fewer than half the racks a circuit waits for a lower threshold; racks it leaves out take the largest demand between them; a
+//! day is as long as serves most for its time, as in Eclipse; and time that is left at the end goes to the days whose circuits
+//! can use it.
+
+use std::cmp::Reverse;
+
+use leeward_fabric::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::matcher::{Matcher, NONE};
+use super::super::times::{Times, unit_of};
+use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::fill;
+use crate::demand::sums;
+use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+
+/// Settings of `solstice`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SolsticeSettings {
+    /// Whether pairs of a port that has too much to send get max-min fair shares of it, as in Etalon. Default false: circuits
+    /// carry as much as they can.
+    pub fair: bool,
+    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    pub unit: Option<Nanos>,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Solstice(SolsticeSettings);
+
+const NAME: &str = "solstice";
+
+pub(in super::super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    aliases: &[],
+    summary: "long days of as many busy circuits as can be, within a week",
+    source: "Solstice (CoNEXT 2015), section 4, bounded as in Etalon, section 3.3",
+    schema: || schemars::schema_for!(SolsticeSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    let read: SolsticeSettings = settings(NAME, text)?;
+    unit_of(NAME, read.unit)?;
+    Ok(Box::new(Solstice(read)))
+}
+
+impl Scheduler for Solstice {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn promises(&self) -> Promises {
+        Promises { within_week: true, min_day: true, all_pairs: false }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let racks = demand.racks();
+        let times = Times::of(NAME, network, self.0.unit, racks)?;
+        let units: Vec<u64> = match self.0.fair {
+            true => fill::align(&fill::water_fill(racks, demand.bytes(), times.budget()), times.unit_bytes),
+            // A day too long by a part of a unit is better than one too short.
+            false => demand.bytes().iter().map(|bytes| bytes.div_ceil(times.unit_bytes)).collect(),
+        };
+        let mut week = Week::new(racks, times, &units);
+        let mut threshold = times.first_threshold();
+        while threshold > 0 && week.has_room() {
+            week.fill(threshold);
+            threshold /= 2;
+        }
+        week.stretch();
+        let day = |(day, found): (usize, Found)| {
+            let matching =
+                Matching::new(found.sources).map_err(|error| CircuitsError::Matching { day, error })?;
+            Ok(Day { matching, length: times.nanos(found.length) })
+        };
+        let days = week.days.into_iter().enumerate().map(day).collect::<Result<_, CircuitsError>>()?;
+        Ok(Schedule::new(racks, network.night(), days)?)
+    }
+}
+
+/// A day found: the source of each destination, and how long it is without its night.
+struct Found {
+    sources: Vec<Option<u32>>,
+    length: u64,
+}
+
+/// A week that fills with days. All in units of time.
+struct Week {
+    racks: usize,
+    times: Times,
+    /// What days have left of demand, row by row of destinations, and its sums.
+    left: Vec<u64>,
+    of_destination: Vec<u64>,
+    /// What of the week is left.
+    time: u64,
+    matcher: Matcher,
+    order: Vec<usize>,
+    source_of: Vec<u32>,
+    free: Vec<usize>,
+    pairs: Vec<(u64, usize, usize)>,
+    days: Vec<Found>,
+}
+
+impl Week {
+    fn new(racks: usize, times: Times, by_source: &[u64]) -> Week {
+        let mut left = vec![0; racks * racks];
+        for (source, row) in by_source.chunks_exact(racks).enumerate() {
+            for (destination, &entry) in row.iter().enumerate() {
+                left[destination * racks + source] = entry;
+            }
+        }
+        Week {
+            racks,
+            times,
+            of_destination: sums(racks, &left).0,
+            left,
+            time: times.week,
+            matcher: Matcher::new(racks),
+            order: (0..racks).collect(),
+            source_of: vec![NONE; racks],
+            free: Vec::with_capacity(racks),
+            pairs: Vec::new(),
+            days: Vec::new(),
+        }
+    }
+
+    fn shortest(&self) -> u64 {
+        self.times.min_day.max(1)
+    }
+
+    fn has_room(&self) -> bool {
+        self.time >= self.times.night + self.shortest()
+    }
+
+    /// Days whose circuits have at least `threshold` each, as long as half of the racks have one; at the last threshold, as long
+    /// as any has.
+    fn fill(&mut self, threshold: u64) {
+        self.matcher.set_edges(&self.left, |entry| entry >= threshold);
+        let enough = if threshold == 1 { 1 } else { self.racks.div_ceil(2) };
+        while self.has_room() {
+            self.order.sort_by_key(|&destination| Reverse(self.of_destination[destination]));
+            if self.matcher.extend(self.order.iter().copied()) < enough {
+                return;
+            }
+            self.source_of.copy_from_slice(self.matcher.source_of());
+            self.pair_others();
+            let length = self.best_length();
+            self.take(length, threshold);
+        }
+    }
+
+    /// Joins racks that have no circuit, the largest demand between them first.
+    fn pair_others(&mut self) {
+        self.free.clear();
+        self.free.extend((0..self.racks).filter(|&source| self.matcher.is_free(source)));
+        if self.free.is_empty() {
+            return;
+        }
+        self.pairs.clear();
+        for destination in (0..self.racks).filter(|&destination| self.source_of[destination] == NONE) {
+            let row = &self.left[destination * self.racks..][..self.racks];
+            let wanted = self.free.iter().filter(|&&source| row[source] > 0);
+            self.pairs.extend(wanted.map(|&source| (row[source], destination, source)));
+        }
+        self.pairs.sort_unstable_by_key(|&(left, destination, source)| (Reverse(left), destination, source));
+        for &(_, destination, source) in &self.pairs {
+            if self.source_of[destination] == NONE && self.free.binary_search(&source).is_ok() {
+                self.source_of[destination] = source as u32;
+                self.free.retain(|&other| other != source);
+            }
+        }
+    }
+
+    /// The length at which the circuits chosen serve most for the time with the night before.
+    fn best_length(&mut self) -> u64 {
+        let (night, racks) = (self.times.night, self.racks);
+        let chosen = self.source_of.iter().enumerate().filter(|&(_, &source)| source != NONE);
+        let mut wants: Vec<u64> = chosen.map(|(to, &from)| self.left[to * racks + from as usize]).collect();
+        wants.sort_unstable();
+        let mut best = (0u64, 1u64);
+        let (mut whole, mut cut) = (0u64, wants.len() as u64);
+        for &want in &wants {
+            let length = want.clamp(self.shortest(), self.time - night);
+            // Circuits that want less are served whole, the others as long as this one.
+            let served = whole.saturating_add(cut.saturating_mul(want.min(length)));
+            let better = u128::from(served) * u128::from(best.1 + night)
+                > u128::from(best.0) * u128::from(length + night);
+            if better {
+                best = (served, length);
+            }
+            whole = whole.saturating_add(want);
+            cut -= 1;
+        }
+        best.1
+    }
+
+    /// Adds the day.
+    fn take(&mut self, length: u64, threshold: u64) {
+        let mut sources = vec![None; self.racks];
+        for (destination, &source) in self.source_of.iter().enumerate().filter(|&(_, &source)| source != NONE)
+        {
+            let left = &mut self.left[destination * self.racks + source as usize];
+            let served = length.min(*left);
+            *left -= served;
+            self.of_destination[destination] -= served;
+            sources[destination] = Some(source);
+            if *left < threshold {
+                self.matcher.remove(destination, source as usize);
+            }
+        }
+        self.time -= length + self.times.night;
+        self.days.push(Found { sources, length });
+    }
+
+    /// Gives time that is left to the day of which the most circuits can use it, again and again, and what then is left to all
+    /// days alike.
+    fn stretch(&mut self) {
+        // What a pair has left counts for its first day.
+        let mut wants: Vec<Vec<u64>> = Vec::with_capacity(self.days.len());
+        for day in &self.days {
+            let circuits =
+                day.sources.iter().enumerate().filter_map(|(to, from)| from.map(|from| (to, from)));
+            let take =
+                |(to, from): (usize, u32)| std::mem::take(&mut self.left[to * self.racks + from as usize]);
+            let mut wanted: Vec<u64> = circuits.map(take).filter(|&left| left > 0).collect();
+            wanted.sort_unstable_by_key(|&left| Reverse(left));
+            wants.push(wanted);
+        }
+        let mut grown = vec![0; self.days.len()];
+        while self.time > 0 {
+            let busiest = (0..wants.len()).rev().max_by_key(|&day| wants[day].len());
+            let Some((day, &next)) = busiest.and_then(|day| Some((day, wants[day].last()?))) else { break };
+            let by = (next - grown[day]).min(self.time);
+            grown[day] += by;
+            self.time -= by;
+            while wants[day].last().is_some_and(|&next| next == grown[day]) {
+                wants[day].pop();
+            }
+        }
+        let count = self.days.len() as u64;
+        for ((at, day), grown) in (0..).zip(&mut self.days).zip(grown) {
+            day.length += grown + self.time / count + u64::from(at < self.time % count);
+        }
+    }
+}

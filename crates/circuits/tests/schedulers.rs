@@ -1,0 +1,248 @@
+//! What holds of every schedule of every scheduler, and what is said where there is none.
+
+use leeward_circuits::schedulers::{REGISTRY, make};
+use leeward_circuits::{
+    CircuitsError, Day, DemandMatrix, Invalid, Matching, Network, Promises, Schedule, Scheduler, check,
+    evaluate,
+};
+use leeward_fabric::{Bandwidth, Nanos};
+use proptest::prelude::*;
+
+/// Demands of 2 to 20 racks: nothing, little, too much; rings, hubs and all pairs.
+fn demands() -> impl Strategy<Value = DemandMatrix> {
+    let entry = prop_oneof![
+        3 => Just(0u64),
+        2 => 1u64..20_000,
+        3 => 20_000u64..3_000_000,
+        2 => 3_000_000u64..60_000_000,
+    ];
+    (2usize..20).prop_flat_map(move |racks| {
+        prop::collection::vec(entry.clone(), racks * racks).prop_map(move |mut bytes| {
+            (0..racks).for_each(|rack| bytes[rack * racks + rack] = 0);
+            DemandMatrix::new(racks, bytes).unwrap()
+        })
+    })
+}
+
+/// Networks with nights and shortest days of any length that a week has room for.
+fn networks() -> impl Strategy<Value = Network> {
+    let times = (1u64..3000).prop_flat_map(|week| (Just(week), 0..week));
+    let times = times.prop_flat_map(|(week, night)| (Just(week), Just(night), 0..=week - night));
+    (times, 1u64..200, 1u64..50, any::<bool>()).prop_map(|((week, night, min_day), circuit, packet, odd)| {
+        // Not all networks have times of whole microseconds.
+        let unit = if odd { 1300 } else { 1000 };
+        let times = [night, week, min_day].map(|time| Nanos(time * unit));
+        let rates = [circuit, packet].map(|rate| Bandwidth(rate * 1_000_000_000));
+        Network::new(rates[0], rates[1], times[0], times[1], times[2]).unwrap()
+    })
+}
+
+/// Settings under which a scheduler does with any network.
+fn settings(name: &str) -> &'static str {
+    match name {
+        "rotor" => "day: 90us",
+        "opera" => "{day: 90us, draws: 2}",
+        "fixed" => "days: [{length: 50us, circuits: [[0, 1], [1, 0]]}, {length: 3ms, circuits: [[1, 0]]}]",
+        _ => "",
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_schedule_keeps_what_is_promised_and_serves_what_it_does_not_leave(
+        demand in demands(), network in networks()
+    ) {
+        for registration in REGISTRY {
+            let scheduler = make(registration.name, settings(registration.name)).unwrap();
+            let schedule = match scheduler.schedule(&demand, &network) {
+                Ok(schedule) => schedule,
+                Err(CircuitsError::Unfit { .. }) => continue,
+                Err(error) => return Err(TestCaseError::fail(format!("{}: {error}", registration.name))),
+            };
+            let promises = scheduler.promises();
+            let checked = check(&schedule, demand.racks(), &network, promises);
+            prop_assert!(checked.is_ok(), "{}: {}", registration.name, checked.unwrap_err());
+            let result = evaluate(&schedule, &demand, &network).unwrap();
+            prop_assert_eq!(result.served + result.left.total(), demand.total());
+            prop_assert_eq!(result.served, result.days.iter().map(|day| day.served).sum::<u64>());
+            let mut left = demand.bytes().to_vec();
+            for circuit in result.days.iter().flat_map(|day| &day.circuits) {
+                left[circuit.source * demand.racks() + circuit.destination] -= circuit.bytes;
+            }
+            prop_assert_eq!(&left[..], result.left.bytes());
+            // The same again is the same.
+            prop_assert_eq!(scheduler.schedule(&demand, &network).unwrap(), schedule);
+        }
+    }
+
+    #[test]
+    fn no_circuit_of_ours_or_of_eclipse_is_idle(demand in demands(), network in networks()) {
+        for name in ["solstice", "eclipse", "solstice-paper"] {
+            let Ok(schedule) = make(name, "").unwrap().schedule(&demand, &network) else { continue };
+            let result = evaluate(&schedule, &demand, &network).unwrap();
+            for circuit in result.days.iter().flat_map(|day| &day.circuits) {
+                prop_assert!(demand.get(circuit.source, circuit.destination) > 0, "{name}: {circuit:?}");
+                prop_assert!(name == "solstice" || circuit.bytes > 0, "{name}: {circuit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn etalons_week_is_full_and_so_is_ours_where_there_is_demand(demand in demands()) {
+        let network = Network::default();
+        for name in ["solstice", "solstice-etalon"] {
+            let schedule = make(name, "").unwrap().schedule(&demand, &network).unwrap();
+            let full = if demand.total() == 0 && name == "solstice" { Nanos(0) } else { network.week() };
+            prop_assert_eq!(schedule.length(), full);
+        }
+    }
+
+    #[test]
+    fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day(demand in demands()) {
+        let network = Network::default();
+        let served = |name: &str, settings: &str| {
+            let schedule = make(name, settings).unwrap().schedule(&demand, &network).unwrap();
+            evaluate(&schedule, &demand, &network).unwrap().served as f64
+        };
+        let (ours, eclipse) = (served("solstice", ""), served("eclipse", "keep_min_day: true"));
+        prop_assert!(ours >= 0.8 * eclipse, "{ours} of {eclipse}");
+        prop_assert!(ours >= 0.85 * served("solstice-etalon", ""));
+    }
+}
+
+#[test]
+fn packets_can_carry_what_the_published_solstice_leaves() {
+    let racks = 12;
+    let entry = |at: usize| ((at / racks != at % racks) as u64) * (at as u64 * 7_919_993 % 5_000_000);
+    let demand = DemandMatrix::new(racks, (0..racks * racks).map(entry).collect()).unwrap();
+    let network = Network::default();
+    let schedule = make("solstice-paper", "").unwrap().schedule(&demand, &network).unwrap();
+    let result = evaluate(&schedule, &demand, &network).unwrap();
+    assert!(result.packets_take <= schedule.length(), "{} in {}", result.packets_take, schedule.length());
+    assert!(result.left.total() > 0);
+}
+
+#[test]
+fn strobe_is_a_round_of_seven_days_among_eight_racks() {
+    let demand = DemandMatrix::new(8, vec![0; 64]).unwrap();
+    let schedule = make("strobe", "").unwrap().schedule(&demand, &Network::default()).unwrap();
+    assert_eq!((schedule.days().len(), schedule.length()), (7, Nanos(1_400_000)));
+    assert_eq!(schedule.days()[0].matching.source_of(1), Some(0));
+    assert_eq!(schedule.days()[6].matching.source_of(0), Some(1));
+}
+
+#[test]
+fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
+    let demand = DemandMatrix::new(3, vec![0, 1, 1, 1, 0, 1, 1, 1, 0]).unwrap();
+    let network = Network::default();
+    let says = |name: &str, settings: &str| match make(name, settings) {
+        Ok(scheduler) => scheduler.schedule(&demand, &network).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    let unknown = "unknown scheduler `sunflow`; there are: solstice, solstice-etalon, solstice-paper, eclipse, rotor, \
+                   opera, fixed, bvn";
+    assert_eq!(says("sunflow", ""), unknown);
+    let twice = "days: [{length: 1ms, circuits: [[0, 1]]}, {length: 1ms, circuits: [[0, 1], [0, 2]]}]";
+    assert_eq!(says("fixed", twice), "day 1: source 0 has circuits to 1 and 2: a port has one");
+    let shared = "days: [{length: 1ms, circuits: [[0, 1], [2, 1]]}]";
+    assert_eq!(says("fixed", shared), "day 0: destination 1 has circuits from 0 and 2: a port has one");
+    let nobody = "days: [{length: 1ms, circuits: [[0, 3]]}]";
+    assert_eq!(says("fixed", nobody), "day 0: destination 3 of 3 racks, numbered from 0");
+    let nobody = "days: [{length: 1ms, circuits: [[7, 1]]}]";
+    assert_eq!(says("fixed", nobody), "day 0: destination 1: source 7 of 3 racks, numbered from 0");
+    let none = "days: [{length: 0s, circuits: [[0, 1]]}]";
+    assert_eq!(says("fixed", none), "day 0: a length of 0: must be above");
+    let rings = says("fixed", "rings: [1, 3]");
+    assert!(
+        rings.ends_with("3: expected no multiple of the 3 racks, whose circuits lead nowhere"),
+        "{rings}"
+    );
+    let rings = says("fixed", "rings: [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]");
+    assert!(rings.contains("12 rings: days of 146.666us, after nights of 20us in a week of 2ms"), "{rings}");
+    let both = says("fixed", "{rings: [1], days: [{length: 1ms, circuits: []}]}");
+    assert!(both.ends_with("beside `rings`: expected one of them"), "{both}");
+    assert!(says("eclipse", "unit: 0s").contains("unit: 0s: expected a time above 0"));
+    let unit = "solstice: night: 20us: must be a whole number of units of 15us (setting `unit`)";
+    assert_eq!(says("solstice", "unit: 15us"), unit);
+    assert!(says("rotor", "day: 0s").contains("day: 0s: expected a time above 0"));
+    assert!(says("opera", "uplinks: 0").contains("uplinks: 0: expected 1 to 64"));
+    assert!(says("solstice", "speed: 3").contains("speed"));
+}
+
+#[test]
+fn a_network_too_slow_for_its_units_is_refused() {
+    let demand = DemandMatrix::new(2, vec![0, 1, 1, 0]).unwrap();
+    let us = |time: u64| Nanos(time * 1000);
+    let network = Network::new(Bandwidth(1_000_000), Bandwidth(1), us(20), us(2000), us(180)).unwrap();
+    for name in ["solstice", "solstice-etalon", "eclipse", "bvn"] {
+        let said = make(name, "").unwrap().schedule(&demand, &network).unwrap_err().to_string();
+        assert!(said.contains("a circuit of 1Mbps carries 0 bytes in a unit of 1us"), "{said}");
+    }
+    let quiet = Network::new(Bandwidth(1 << 30), Bandwidth(1), us(0), us(20), us(0)).unwrap();
+    let said = make("rotor", "").unwrap().schedule(&demand, &quiet).unwrap_err().to_string();
+    let expected = "rotor: without nights and minimum days, expected how long a day is (setting `day`)";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_schedule_that_breaks_a_promise_is_found_out() {
+    let network = Network::default();
+    let day = |sources: Vec<Option<u32>>, us: u64| Day {
+        matching: Matching::new(sources).unwrap(),
+        length: Nanos(us * 1000),
+    };
+    let all = Promises { within_week: true, min_day: true, all_pairs: true };
+    let says = |days: Vec<Day>, racks: usize, promises: Promises| {
+        let schedule = Schedule::new(2, network.night(), days).unwrap();
+        check(&schedule, racks, &network, promises).map_err(|invalid| invalid.to_string())
+    };
+    let both = || day(vec![Some(1), Some(0)], 500);
+    assert_eq!(says(vec![both()], 2, all), Ok(()));
+    let racks = "a schedule of 2 racks: must be 3, as many as the demand has";
+    assert_eq!(says(vec![both()], 3, all), Err(racks.to_owned()));
+    let short = "day 1: a length of 179us: must be 180us at least";
+    assert_eq!(says(vec![both(), day(vec![None, None], 179)], 2, all), Err(short.to_owned()));
+    let late = "day 3 ends at 2.08ms: must be within the week of 2ms";
+    assert_eq!(says(vec![both(), both(), both(), both()], 2, all), Err(late.to_owned()));
+    assert_eq!(says(vec![both(), both(), both(), both()], 2, Promises::default()), Ok(()));
+    let alone = "no day has a circuit from rack 1 to rack 0: every pair must have one";
+    assert_eq!(says(vec![day(vec![None, Some(0)], 500)], 2, all), Err(alone.to_owned()));
+    let schedule = Schedule::new(2, Nanos(5), vec![both()]).unwrap();
+    let night = Invalid::Night { found: Nanos(5), expected: network.night() };
+    assert_eq!(check(&schedule, 2, &network, all), Err(night));
+}
+
+/// A scheduler of a user.
+struct Everything;
+
+impl Scheduler for Everything {
+    fn name(&self) -> &str {
+        "everything"
+    }
+
+    fn promises(&self) -> Promises {
+        Promises { within_week: true, ..Promises::default() }
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let racks = demand.racks() as u32;
+        let matching = Matching::new((0..racks).map(|to| Some((to + 1) % racks)).collect())
+            .map_err(|error| CircuitsError::Matching { day: 0, error })?;
+        let length = network.week().since(network.night());
+        Ok(Schedule::new(demand.racks(), network.night(), vec![Day { matching, length }])?)
+    }
+}
+
+#[test]
+fn a_users_scheduler_is_one_like_any_other() {
+    let demand = DemandMatrix::new(2, vec![0, 10_000_000, 30_000_000, 0]).unwrap();
+    let network = Network::default();
+    let scheduler: Box<dyn Scheduler> = Box::new(Everything);
+    let schedule = scheduler.schedule(&demand, &network).unwrap();
+    check(&schedule, 2, &network, scheduler.promises()).unwrap();
+    let result = evaluate(&schedule, &demand, &network).unwrap();
+    assert_eq!((result.served, result.left.get(1, 0)), (29_800_000, 10_200_000));
+    assert_eq!((result.packets_take, result.pairs), (Nanos(8_160_000), 2));
+}
