@@ -182,6 +182,42 @@ fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
 }
 
 #[test]
+fn a_lost_end_is_probed_for_after_two_round_trips() {
+    // RFC 8985, section 7: with one, two or five of the last segments lost, and none.
+    for (lost, tail_probe, timeouts) in
+        [(1, true, 0), (2, true, 0), (5, true, 0), (2, false, 1), (0, true, 0)]
+    {
+        let mut left = lost;
+        let link = Link {
+            ns_per_byte: 0,
+            delay: Nanos(5 * MS),
+            queue: 1000,
+            segments: move |_: u64, segment: &Segment| {
+                let is = segment.start >= (30 - lost) * MSS && left > 0;
+                left -= u64::from(is);
+                if is { Fate::Lost } else { Fate::Arrives }
+            },
+            acks: |_: u64, _: &mut _| Fate::Arrives,
+        };
+        let mut run = Run::new(Settings { tail_probe, ack_every: 1, ..Settings::default() }, link);
+        run.sender.write(30 * MSS);
+        run.sender.close();
+        while !run.sender.is_finished() {
+            assert!(run.step());
+        }
+        let counts = run.sender.counts();
+        assert_eq!(
+            (counts.timeouts, counts.probes),
+            (timeouts, u64::from(tail_probe && lost > 0)),
+            "{lost}: {counts:?}"
+        );
+        assert!(lost == 0 || run.sender.threshold() < 20 * MSS, "a loss is a loss: {counts:?}");
+        assert!(!tail_probe || run.now < Nanos(170 * MS), "{:?}", run.now);
+        assert_eq!(run.receiver.delivered(), 30 * MSS);
+    }
+}
+
+#[test]
 fn a_repair_that_is_lost_is_repaired_by_time() {
     // RACK (RFC 8985); without it there is the timer only.
     for (rack, timeouts) in [(true, 0), (false, 1)] {

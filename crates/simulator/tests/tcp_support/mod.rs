@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
-use leeward_simulator::packets::tcp::{Ack, Ecn, Receiver, Segment, Sender, Settings, State};
+use leeward_simulator::packets::tcp::{Ack, Ecn, Receiver, Segment, Sender, Settings};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,16 +105,14 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         }
     }
 
-    /// No more in flight than the window, but for what may always be sent: something while nothing is in flight, and the first
-    /// segment of a recovery.
+    /// No more in flight than the window, but for what may always be sent: something while nothing is in flight, the first
+    /// segment of a recovery, a probe.
     fn check_window(&mut self, before: u64) {
         let sender = &self.sender;
         if before > 0 && sender.in_flight() > sender.window() && self.divisions == 1 {
             self.beyond += 1;
-            assert!(
-                sender.state() == State::Recovery && self.beyond <= sender.counts().recoveries,
-                "{sender:?}"
-            );
+            let counts = sender.counts();
+            assert!(self.beyond <= counts.recoveries + counts.probes, "{sender:?}");
         }
     }
 

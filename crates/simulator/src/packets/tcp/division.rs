@@ -147,10 +147,15 @@ impl Division {
         }
     }
 
-    fn mark(&mut self, next: u64) {
+    /// One reduction, of a window in which nothing is to be repaired.
+    pub(super) fn cut(&mut self, cause: Cause) {
         let used = self.used();
-        self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Mark);
+        self.window.threshold = self.control.get().reduce(&self.window, used, cause);
         self.window.size = self.window.threshold;
+    }
+
+    fn mark(&mut self, next: u64) {
+        self.cut(Cause::Mark);
         self.marks_from = next;
         self.quiet = true;
     }

@@ -13,6 +13,7 @@
 
 pub mod control;
 mod division;
+mod probe;
 mod rack;
 mod receiver;
 mod rtt;

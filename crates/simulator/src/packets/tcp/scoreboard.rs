@@ -73,6 +73,16 @@ impl Scoreboard {
         self.ring.is_empty()
     }
 
+    /// Whether later segments have arrived than one that has not.
+    pub(super) fn has_gap(&self) -> bool {
+        self.held > 0
+    }
+
+    /// Whether one segment alone is outstanding.
+    pub(super) fn is_single(&self) -> bool {
+        self.ring.len() == 1
+    }
+
     pub(super) fn has_lost(&self) -> bool {
         self.lost > 0
     }

@@ -2,9 +2,10 @@
 
 use leeward_fabric::Nanos;
 
-use super::control::Acked;
+use super::control::{Acked, Cause};
 use super::division::Division;
 pub use super::division::State;
+use super::probe::Probe;
 use super::scoreboard::{Known, Scoreboard};
 use super::segment::{Ack, Ecn, Segment};
 use super::settings::{Settings, SettingsError};
@@ -20,6 +21,8 @@ pub struct Counts {
     pub recoveries: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Segments sent because nothing was heard.
+    pub probes: u64,
 }
 
 /// A sender. It asks for nothing: call [`Sender::on_ack`] when an acknowledgement comes and [`Sender::on_timer`] when the
@@ -40,6 +43,7 @@ pub struct Sender {
     timer: Option<Nanos>,
     /// When segments that others have overtaken are taken to be lost.
     reordering: Option<Nanos>,
+    probe: Probe,
     /// How often the timer has expired without anything new.
     backoff: u32,
     last_sent: Nanos,
@@ -70,6 +74,7 @@ impl Sender {
             acknowledged: 0,
             timer: None,
             reordering: None,
+            probe: Probe::default(),
             backoff: 0,
             last_sent: Nanos(0),
             short: false,
@@ -122,7 +127,34 @@ impl Sender {
         if news {
             self.backoff = 0;
             self.timer = (!self.board.is_empty()).then(|| now.plus(self.timeout()));
+            if self.probe.acknowledge(ack.cumulative, ack.echo) && self.is_open() {
+                self.divisions[usize::from(self.division)].cut(Cause::Loss);
+            }
         }
+        if news || held {
+            self.wait_for_tail(now);
+        }
+    }
+
+    /// Whether no division knows of a loss.
+    fn is_open(&self) -> bool {
+        self.divisions.iter().all(|division| division.state == State::Open)
+    }
+
+    /// Two round trips without an answer are probed; one segment alone may be answered late (RFC 8985, section 7.2).
+    fn wait_for_tail(&mut self, now: Nanos) {
+        if !self.settings.tail_probe {
+            return;
+        }
+        let trip = self.divisions.iter().filter_map(|division| division.trips.smoothed()).max();
+        let (Some(trip), true) = (trip, self.is_open() && !self.board.is_empty() && !self.board.has_gap())
+        else {
+            return self.probe.stop();
+        };
+        let late = if self.board.is_single() { self.settings.ack_delay } else { Nanos(0) };
+        let at = now.plus(Nanos(2 * trip.0)).plus(late);
+        // The timer comes no later.
+        self.probe.wait_until(self.timer.map_or(at, |timer| at.min(timer)));
     }
 
     /// A round-trip time. One whose two ways were in different divisions is of neither (TDTCP, section 3).
@@ -186,10 +218,15 @@ impl Sender {
             self.reordering = self.board.find_late(now, &mut self.divisions);
             self.recover();
         }
+        if self.probe.at.is_some_and(|deadline| deadline <= now) {
+            self.probe.expire();
+            self.timer = Some(now.plus(self.backed_off()));
+        }
         if self.timer.is_none_or(|timer| timer > now) {
             return;
         }
         self.reordering = None;
+        self.probe.stop();
         self.counts.timeouts += 1;
         for division in &mut self.divisions {
             if division.flying + division.lost > 0 {
@@ -209,10 +246,7 @@ impl Sender {
 
     /// When [`Sender::on_timer`] is to be called, if at all.
     pub fn deadline(&self) -> Option<Nanos> {
-        match (self.timer, self.reordering) {
-            (Some(timer), Some(reordering)) => Some(timer.min(reordering)),
-            (timer, reordering) => timer.or(reordering),
-        }
+        [self.timer, self.reordering, self.probe.at].into_iter().flatten().min()
     }
 
     /// The next segment, if there is one and it may be sent now.
@@ -231,11 +265,22 @@ impl Sender {
         let left = self.written - self.next;
         let length = left.min(u64::from(self.settings.mss)) as u32;
         if length > 0 && u64::from(length) <= room {
+            if self.probe.due {
+                let segment = self.send_new(length, now);
+                self.note_probe(now, false);
+                return Some(segment);
+            }
             if !division.admits(length) {
                 self.short = true;
                 return None;
             }
-            return Some(self.send_new(length, now));
+            let segment = self.send_new(length, now);
+            self.wait_for_tail(now);
+            return Some(segment);
+        }
+        if let Some(last) = self.board.last().filter(|_| self.probe.due) {
+            self.note_probe(now, true);
+            return Some(self.send_again(last, now));
         }
         if division.state == State::Recovery && self.divisions.len() == 1 {
             if let Some(overtaken) = self.board.next_overtaken() {
@@ -248,6 +293,11 @@ impl Sender {
         }
         self.short = false;
         None
+    }
+
+    fn note_probe(&mut self, now: Nanos, again: bool) {
+        self.probe.note_sent(now, self.next, again);
+        self.counts.probes += 1;
     }
 
     fn restart_after_idle(&mut self, now: Nanos) {

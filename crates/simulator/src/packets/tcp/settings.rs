@@ -23,6 +23,8 @@ pub struct Settings {
     /// Losses are found by the time at which segments were sent, those of retransmissions too (RFC 8985, section 6), instead of by
     /// three later ones.
     pub rack: bool,
+    /// When nothing was heard for two round trips, a segment is sent to find out whether the last ones are lost (RFC 8985, section 7).
+    pub tail_probe: bool,
     /// A window that was not used for a retransmission timeout starts anew (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
     /// The retransmission timeout before any round trip (RFC 6298, section 2.1).
@@ -49,6 +51,7 @@ impl Default for Settings {
             receive_window: u64::MAX,
             ecn: false,
             rack: true,
+            tail_probe: true,
             restart_after_idle: true,
             initial_timeout: Nanos::SECOND,
             min_timeout: Nanos(200_000_000),
