@@ -1,7 +1,24 @@
-//! The packet plant: hosts that send segments through switches, packet by packet.
+//! The packet plant: hosts that send segments through a hybrid switch, packet by packet.
 //!
-//! [`tcp`] is the transport: a sender and a receiver that do no input or output and read no clock, so that the same code runs over
-//! a simulated network and under test over none. [`workload`] is what hosts have to send.
+//! ```text
+//! Workload --writes--> Sender --segments--> NIC --> Switch --> Receiver --acknowledgements--> NIC --> Switch --> Sender
+//!                                                     ^
+//!                       Plan: a fixed week, or demand -+-> scheduler -> the next week
+//! ```
+//!
+//! [`workload`] is what hosts have to send, [`tcp`] the transport and [`leeward_circuits::switch`] the switch: none of them does
+//! input or output or reads a clock, so that the same code runs here, under test, and over real links. The
+//! [`Plant`] is the loop between them: it has the hosts' NICs, the timers, and the [`Records`] of what happened. A host's NIC sends
+//! at its rate from one queue without limit; what comes to a host is taken at once, as in the Etalon testbed, where only what
+//! containers send is shaped. Hosts of one rack reach each other without the switch.
 
+mod hosts;
+mod plant;
+mod records;
+mod settings;
 pub mod tcp;
 pub mod workload;
+
+pub use plant::{Plant, PlantError};
+pub use records::{DayRecord, FlowRecord, Histogram, Records, Sample, Traffic};
+pub use settings::{Demand, Plan, Planner, Settings, SettingsError};
