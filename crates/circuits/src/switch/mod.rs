@@ -151,7 +151,7 @@ pub enum SwitchError {
         racks: usize,
     },
     /// A time that was.
-    #[error("time {now:?} after {before:?}: must not go back")]
+    #[error("time {} ns after {} ns: must not go back", now.0, before.0)]
     Backwards {
         /// The time told.
         now: Nanos,

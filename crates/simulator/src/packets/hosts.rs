@@ -54,9 +54,4 @@ impl Nic {
         });
         Some((packet, next))
     }
-
-    /// Bytes in it.
-    pub(super) fn held(&self) -> u64 {
-        self.queue.iter().map(|packet| u64::from(packet.bytes)).sum()
-    }
 }

@@ -15,7 +15,7 @@ use super::hosts::{Carried, Nic};
 use super::records::{DayRecord, FlowRecord, Records, Sample};
 use super::settings::{Demand, Plan, Settings, SettingsError};
 use super::tcp::{self, Ack, Receiver, Segment, Sender};
-use super::workload::{Actions, Open, Workload};
+use super::workload::{Driver, Flow as Between, Place, Workload};
 
 /// Why a run cannot begin or go on.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -30,40 +30,20 @@ pub enum PlantError {
     #[error(transparent)]
     Estimate(#[from] EstimateError),
     /// No schedule.
-    #[error("schedule at {at:?}: {problem}")]
+    #[error("schedule asked for at {} ns: {problem}", at.0)]
     Planner {
         /// When it was asked for.
         at: Nanos,
         /// What its maker says.
         problem: String,
     },
-    /// A flow from or to a host that is not there.
-    #[error("flow {flow}: {what} host {host} of {hosts}, numbered from 0")]
-    NoHost {
-        /// Which flow.
-        flow: usize,
-        /// Source or destination.
-        what: &'static str,
-        /// Which host.
-        host: usize,
-        /// How many there are.
-        hosts: usize,
-    },
-    /// A flow from a host to itself.
-    #[error("flow {flow}: from host {host} to itself: must be between two")]
-    Same {
-        /// Which flow.
-        flow: usize,
-        /// Which host.
-        host: usize,
-    },
-    /// A flow that has not begun, was closed or was never opened.
-    #[error("flow {flow}: {what}: must have begun and not be closed")]
-    NotOpen {
-        /// Which flow.
-        flow: usize,
-        /// What was to be done.
-        what: &'static str,
+    /// A workload of other hosts.
+    #[error("workload of {} racks of {} hosts: must be of {} racks of {}", found.0, found.1, expected.0, expected.1)]
+    Hosts {
+        /// Its racks, and hosts of each.
+        found: (usize, usize),
+        /// Those of the plant.
+        expected: (usize, usize),
     },
 }
 
@@ -82,7 +62,7 @@ struct Connection {
 }
 
 enum Flow {
-    Coming(Open),
+    Coming,
     Live(Box<Connection>),
     Done,
 }
@@ -90,7 +70,7 @@ enum Flow {
 /// What happens seldom, next to packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Later {
-    Open(usize),
+    Piece(u32),
     Sender(u32),
     Receiver(u32),
     Plan,
@@ -103,9 +83,9 @@ const SWITCH: usize = 1;
 const HOSTS: usize = 2;
 
 /// A packet plant that runs a workload.
-pub struct Plant<'a, W> {
+pub struct Plant<'a> {
     settings: Settings,
-    workload: W,
+    driver: Driver,
     plan: Plan<'a>,
     now: u64,
     timers: Timers,
@@ -115,7 +95,7 @@ pub struct Plant<'a, W> {
     out: Vec<Output<Carried>>,
     nics: Vec<Nic>,
     flows: Vec<Flow>,
-    actions: Actions,
+    due: Vec<(Nanos, u32)>,
     /// Flows that live, by pair of racks.
     of_pair: Vec<Vec<u32>>,
     /// Bytes that have arrived in order, by pair of racks.
@@ -128,15 +108,22 @@ pub struct Plant<'a, W> {
     records: Records,
 }
 
-impl<'a, W: Workload> Plant<'a, W> {
+impl<'a> Plant<'a> {
     /// A plant at time 0.
     ///
     /// # Errors
-    /// Settings out of bounds, a fixed schedule that does not fit the switch, flows between hosts that are not there.
-    pub fn new(settings: Settings, plan: Plan<'a>, workload: W) -> Result<Plant<'a, W>, PlantError> {
+    /// Settings out of bounds, a fixed schedule that does not fit the switch, a workload of other hosts.
+    pub fn new(settings: Settings, plan: Plan<'a>, workload: Workload) -> Result<Plant<'a>, PlantError> {
         settings.check()?;
         let switch = Switch::new(settings.switch.clone()).map_err(SettingsError::from)?;
         let racks = settings.switch.racks;
+        let found = (workload.racks() as usize, workload.hosts() as usize);
+        let expected = (racks, settings.hosts_per_rack);
+        if found != expected {
+            return Err(PlantError::Hosts { found, expected });
+        }
+        let records =
+            Records { flows: workload.flows().iter().map(FlowRecord::of).collect(), ..Records::default() };
         let adus = matches!(&plan, Plan::Weekly { demand: Demand::Adus, .. });
         let mut plant = Plant {
             timers: Timers::new(HOSTS + settings.hosts()),
@@ -147,20 +134,21 @@ impl<'a, W: Workload> Plant<'a, W> {
             now: 0,
             switch,
             out: Vec::new(),
-            flows: Vec::new(),
-            actions: Actions::default(),
+            flows: workload.flows().iter().map(|_| Flow::Coming).collect(),
+            due: Vec::new(),
             of_pair: vec![Vec::new(); racks * racks],
             arrived: vec![0; racks * racks],
             adus: adus.then(|| Adus::new(racks)),
             days: vec![(0, 0); racks],
             week_ends: 0,
-            records: Records::default(),
+            records,
             settings,
-            workload,
+            driver: Driver::new(workload),
             plan,
         };
-        plant.workload.begin(&mut plant.actions);
-        plant.act()?;
+        for (at, piece) in plant.driver.first() {
+            plant.order(at.0, Later::Piece(piece));
+        }
         match &plant.plan {
             Plan::Packets => {}
             Plan::Fixed(schedule) => {
@@ -217,19 +205,19 @@ impl<'a, W: Workload> Plant<'a, W> {
         &self.records
     }
 
-    /// The workload.
-    pub fn workload(&self) -> &W {
-        &self.workload
+    /// Whether all that the workload has to send has arrived.
+    pub fn is_finished(&self) -> bool {
+        self.driver.is_finished()
     }
 
-    /// The switch.
+    /// Bytes that entered the switch, and where they are.
     pub fn balance(&self) -> switch::Balance {
         self.switch.balance()
     }
 
-    /// Bytes that hosts have queued or sent and that are neither with their host nor lost: in NICs and in the switch.
-    pub fn held(&self) -> u64 {
-        self.switch.held() + self.nics.iter().map(Nic::held).sum::<u64>()
+    /// Bytes that hosts have sent to the switch and that are neither with their host nor lost.
+    pub fn in_switch(&self) -> u64 {
+        self.switch.held()
     }
 
     /// The sender of a flow, while it lives.
@@ -339,15 +327,17 @@ impl<'a, W: Workload> Plant<'a, W> {
         if after == before {
             return Ok(());
         }
-        if self.workload.listens() {
-            self.workload.delivered(Nanos(self.now), flow as usize, after, &mut self.actions);
+        let now = Nanos(self.now);
+        if done {
+            self.records.flows[flow as usize].finished.get_or_insert(now);
         }
-        let record = &mut self.records.flows[flow as usize];
-        if done && record.finished.is_none() {
-            record.finished = Some(Nanos(self.now));
-            self.workload.finished(Nanos(self.now), flow as usize, &mut self.actions);
+        let mut due = std::mem::take(&mut self.due);
+        self.driver.arrive(now, flow, after, &mut due);
+        for (at, piece) in due.drain(..) {
+            self.order(at.0, Later::Piece(piece));
         }
-        self.act()
+        self.due = due;
+        Ok(())
     }
 
     fn take_ack(&mut self, flow: u32, ack: &Ack) {
@@ -424,10 +414,7 @@ impl<'a, W: Workload> Plant<'a, W> {
     fn do_later(&mut self, what: Later) -> Result<(), PlantError> {
         let now = Nanos(self.now);
         match what {
-            Later::Open(flow) => {
-                self.begin(flow)?;
-                self.act()?;
-            }
+            Later::Piece(piece) => self.write(piece)?,
             Later::Sender(flow) => {
                 let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
                 if connection.sender_armed != self.now {
@@ -454,105 +441,51 @@ impl<'a, W: Workload> Plant<'a, W> {
         Ok(())
     }
 
-    /// Does what the workload asks for, and what it asks for then.
-    fn act(&mut self) -> Result<(), PlantError> {
-        while !self.actions.is_empty() {
-            let opened = std::mem::take(&mut self.actions.opened);
-            let written = std::mem::take(&mut self.actions.written);
-            let closed = std::mem::take(&mut self.actions.closed);
-            for open in opened {
-                let flow = self.flows.len();
-                self.check(flow, &open)?;
-                self.flows.push(Flow::Coming(open));
-                self.records.flows.push(FlowRecord {
-                    source: open.source,
-                    destination: open.destination,
-                    began: open.at.max(Nanos(self.now)),
-                    finished: None,
-                    written: open.bytes,
-                    delivered: 0,
-                    segments: 0,
-                    again: 0,
-                    timeouts: 0,
-                });
-                if open.at.0 <= self.now {
-                    self.begin(flow)?;
-                } else {
-                    self.order(open.at.0, Later::Open(flow));
-                }
-            }
-            for (flow, bytes) in written {
-                let connection = open_connection(&mut self.flows, flow, "written to")?;
-                connection.sender.write(bytes);
-                if let Some(adus) = self.adus.as_mut().filter(|_| connection.crosses()) {
-                    adus.write(flow, bytes)?;
-                }
-                self.pump(flow as u32);
-            }
-            for flow in closed {
-                let connection = open_connection(&mut self.flows, flow, "closed")?;
-                connection.sender.close();
-                connection.closed = true;
-                let all = connection.receiver.delivered() == connection.sender.written();
-                let record = &mut self.records.flows[flow];
-                if all && record.finished.is_none() {
-                    record.finished = Some(Nanos(self.now));
-                    self.workload.finished(Nanos(self.now), flow, &mut self.actions);
-                }
-                self.end_if_done(flow as u32);
-            }
+    /// An application writes a piece.
+    fn write(&mut self, piece: u32) -> Result<(), PlantError> {
+        let written = self.driver.write(piece);
+        let flow = written.flow as usize;
+        if written.opens {
+            self.begin(flow)?;
         }
-        Ok(())
-    }
-
-    fn check(&self, flow: usize, open: &Open) -> Result<(), PlantError> {
-        let hosts = self.settings.hosts();
-        for (what, host) in [("source", open.source), ("destination", open.destination)] {
-            if host >= hosts {
-                return Err(PlantError::NoHost { flow, what, host, hosts });
-            }
+        let Flow::Live(connection) = &mut self.flows[flow] else { return Ok(()) };
+        connection.sender.write(written.bytes);
+        if written.closes {
+            connection.sender.close();
+            connection.closed = true;
         }
-        if open.source == open.destination {
-            return Err(PlantError::Same { flow, host: open.source });
+        if let Some(adus) = self.adus.as_mut().filter(|_| connection.crosses()) {
+            adus.write(flow, written.bytes)?;
         }
+        self.pump(written.flow);
         Ok(())
     }
 
     /// A flow begins.
     fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
-        let Flow::Coming(open) = self.flows[flow] else { return Ok(()) };
-        let (each, racks) = (self.settings.hosts_per_rack, self.settings.switch.racks);
-        let (source_rack, destination_rack) = (open.source / each, open.destination / each);
+        let Between { source, destination, .. } = self.driver.workload().flows()[flow];
+        let host = |place: Place| place.rack * self.settings.hosts_per_rack as u32 + place.host;
         let mut connection = Box::new(Connection {
             sender: Sender::new(self.settings.tcp).map_err(SettingsError::from)?,
             receiver: Receiver::new(&self.settings.tcp).map_err(SettingsError::from)?,
-            source: open.source as u32,
-            destination: open.destination as u32,
-            source_rack: source_rack as u32,
-            destination_rack: destination_rack as u32,
-            closed: !open.more,
+            source: host(source),
+            destination: host(destination),
+            source_rack: source.rack,
+            destination_rack: destination.rack,
+            closed: false,
             sender_armed: NEVER,
             receiver_armed: NEVER,
         });
-        connection.sender.write(open.bytes);
-        if !open.more {
-            connection.sender.close();
-        }
-        let division = u8::from(self.switch.has_circuit(source_rack, destination_rack));
+        let (source, destination) = (source.rack as usize, destination.rack as usize);
+        let division = u8::from(self.switch.has_circuit(source, destination));
         connection.sender.set_division(division);
         connection.receiver.set_division(division);
         if let Some(adus) = self.adus.as_mut().filter(|_| connection.crosses()) {
-            adus.open(flow, source_rack, destination_rack)?;
-            adus.write(flow, open.bytes)?;
+            adus.open(flow, source, destination)?;
         }
         self.flows[flow] = Flow::Live(connection);
-        self.of_pair[source_rack * racks + destination_rack].push(flow as u32);
-        self.pump(flow as u32);
-        if open.bytes == 0 && !open.more {
-            self.records.flows[flow].finished = Some(Nanos(self.now));
-            self.workload.finished(Nanos(self.now), flow, &mut self.actions);
-            self.end_if_done(flow as u32);
-        }
+        self.of_pair[source * self.settings.switch.racks + destination].push(flow as u32);
+        self.records.flows[flow].began = Some(Nanos(self.now));
         Ok(())
     }
 
@@ -673,16 +606,5 @@ fn begin(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u
     match settings.jitter {
         Nanos(most) if most > 0 && nic.is_idle() => now + random.random_range(0..=most),
         _ => now,
-    }
-}
-
-fn open_connection<'f>(
-    flows: &'f mut [Flow],
-    flow: usize,
-    what: &'static str,
-) -> Result<&'f mut Connection, PlantError> {
-    match flows.get_mut(flow) {
-        Some(Flow::Live(connection)) if !connection.closed => Ok(connection),
-        _ => Err(PlantError::NotOpen { flow, what }),
     }
 }

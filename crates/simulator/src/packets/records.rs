@@ -3,15 +3,15 @@
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 
+use super::workload::Flow;
+
 /// A flow, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRecord {
-    /// The host that sends.
-    pub source: usize,
-    /// The host that is sent to.
-    pub destination: usize,
-    /// When it began.
-    pub began: Nanos,
+    /// Between whom, and of which class.
+    pub flow: Flow,
+    /// When its first bytes were written.
+    pub began: Option<Nanos>,
     /// When its last byte arrived.
     pub finished: Option<Nanos>,
     /// What was written to it.
@@ -24,6 +24,22 @@ pub struct FlowRecord {
     pub again: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+}
+
+impl FlowRecord {
+    /// Of a flow that has not begun.
+    pub(super) fn of(flow: &Flow) -> FlowRecord {
+        FlowRecord {
+            flow: *flow,
+            began: None,
+            finished: None,
+            written: 0,
+            delivered: 0,
+            segments: 0,
+            again: 0,
+            timeouts: 0,
+        }
+    }
 }
 
 /// A circuit's day.
@@ -79,7 +95,7 @@ impl Traffic {
 /// What a plant records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Records {
-    /// All flows that have begun or will, by number.
+    /// All flows of the workload, by number.
     pub flows: Vec<FlowRecord>,
     /// All circuits' days that have ended, by their end.
     pub days: Vec<DayRecord>,
