@@ -328,7 +328,7 @@ fn what_is_no_workload_is_named() {
             "bytes: 3: must be one for each rank at least",
             "parts: 5: must be above 0, and of a byte at least",
             "hosts: 0: must be above 0",
-            "copies: none of block 0: must be on another host than the writer",
+            "copies: block 0: none elsewhere: must be on hosts of their own, and one beside the writer's at least",
         ]
     );
     workload.add_flow(flow).unwrap();

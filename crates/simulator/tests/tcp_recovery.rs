@@ -245,6 +245,27 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
 }
 
 #[test]
+fn each_loss_is_repaired_once() {
+    for every in [20, 50, 500] {
+        let settings = Settings { tail_probe: false, ..Settings::default() };
+        let link = Link {
+            ns_per_byte: 0,
+            delay: Nanos(5 * MS),
+            queue: 10_000,
+            segments: move |n: u64, _: &_| if n % every == 7 { Fate::Lost } else { Fate::Arrives },
+            acks: |_: u64, _: &mut _| Fate::Arrives,
+        };
+        let mut run = Run::new(settings, link);
+        run.sender.write(40_000 * MSS);
+        run.until(Nanos(10_000 * MS));
+        let counts = run.sender.counts();
+        // What was lost last may not be known yet.
+        assert!(counts.timeouts == 0 && run.lost - counts.again <= 2, "{} lost: {counts:?}", run.lost);
+        assert!(run.lost > 10);
+    }
+}
+
+#[test]
 fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
     // RFC 8985, section 6.2: the window opens once reordering was seen; three later segments were proof before.
     let again = [true, false].map(|rack| {

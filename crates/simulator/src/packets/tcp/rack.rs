@@ -7,9 +7,8 @@ use super::rtt::RoundTrip;
 /// What a division knows of the segments that have arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// The one sent last: when, its end, and how long it took.
+    /// The one sent last: when, and how long it took.
     sent: Nanos,
-    end: u64,
     trip: Nanos,
     /// The end of the highest.
     highest: u64,
@@ -29,8 +28,8 @@ impl Rack {
         if again && trips.least().is_none_or(|least| trip < least) {
             return;
         }
-        if (sent, end) > (self.sent, self.end) || !self.known {
-            (self.sent, self.end, self.trip, self.known) = (sent, end, trip, true);
+        if sent > self.sent || !self.known {
+            (self.sent, self.trip, self.known) = (sent, trip, true);
         }
     }
 
@@ -45,8 +44,8 @@ impl Rack {
     }
 
     /// Until when a segment is waited for that was last sent at `sent`; never lost is what nothing later has overtaken (step 5).
-    pub(super) fn waits(&self, sent: Nanos, end: u64, window: Nanos) -> Option<Nanos> {
-        let overtaken = self.known && (sent, end) < (self.sent, self.end);
+    pub(super) fn waits(&self, sent: Nanos, window: Nanos) -> Option<Nanos> {
+        let overtaken = self.known && sent < self.sent;
         overtaken.then(|| sent.plus(self.trip).plus(window))
     }
 

@@ -238,7 +238,7 @@ impl Scoreboard {
             }
             let sure = enough || division.state != State::Open;
             let window = division.rack.window(&division.trips, sure);
-            let Some(waits) = division.rack.waits(sent.at, sent.end(), window) else { continue };
+            let Some(waits) = division.rack.waits(sent.at, window) else { continue };
             if waits > now {
                 next = Some(next.map_or(waits, |next| next.min(waits)));
                 continue;

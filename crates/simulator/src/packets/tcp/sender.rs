@@ -47,6 +47,8 @@ pub struct Sender {
     /// How often the timer has expired without anything new.
     backoff: u32,
     last_sent: Nanos,
+    /// When the last segment was sent as the scoreboard has it: no two at once, so that times say which was first.
+    last_noted: Nanos,
     /// The window has kept something back since there was nothing to send.
     short: bool,
     /// The next new segment says that the window was reduced.
@@ -77,6 +79,7 @@ impl Sender {
             probe: Probe::default(),
             backoff: 0,
             last_sent: Nanos(0),
+            last_noted: Nanos(0),
             short: false,
             tell_reduced: false,
             rescued: false,
@@ -312,16 +315,23 @@ impl Sender {
     fn send_new(&mut self, length: u32, now: Nanos) -> Segment {
         let start = self.next;
         self.next += u64::from(length);
-        self.board.push(start, length, now, self.division);
+        let noted = self.note_time(now);
+        self.board.push(start, length, noted, self.division);
         self.divisions[usize::from(self.division)].note_sent(length);
         let reduced = std::mem::take(&mut self.tell_reduced);
         self.send(start, length, now, false, reduced)
     }
 
     fn send_again(&mut self, known: Known, now: Nanos) -> Segment {
-        self.board.send_again(known.number, now, self.division, &mut self.divisions);
+        let noted = self.note_time(now);
+        self.board.send_again(known.number, noted, self.division, &mut self.divisions);
         self.counts.again += 1;
         self.send(known.start, known.length, now, true, false)
+    }
+
+    fn note_time(&mut self, now: Nanos) -> Nanos {
+        self.last_noted = now.max(self.last_noted.plus(Nanos(1)));
+        self.last_noted
     }
 
     fn send(&mut self, start: u64, length: u32, now: Nanos, again: bool, reduced: bool) -> Segment {

@@ -61,7 +61,7 @@ impl Pipeline {
     /// block's number.
     ///
     /// # Errors
-    /// A setting that is 0, a block without a copy elsewhere, a host that is not there.
+    /// A setting that is 0, a block without a copy elsewhere or with two on a host, a host that is not there.
     pub fn write(
         &self,
         workload: &mut Workload,
@@ -78,12 +78,11 @@ impl Pipeline {
             let mut chain = copies(number);
             chain.insert(0, writer);
             chain.dedup();
-            if chain.len() < 2 {
-                return Err(WorkloadError::setting(
-                    "copies",
-                    format!("none of block {block}"),
-                    "on another host than the writer",
-                ));
+            let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
+            if twice || chain.len() < 2 {
+                let found = if twice { "two on one host" } else { "none elsewhere" };
+                let expected = "on hosts of their own, and one beside the writer's at least";
+                return Err(WorkloadError::setting("copies", format!("block {block}: {found}"), expected));
             }
             before = self.write_block(workload, &chain, start, size, before)?;
         }

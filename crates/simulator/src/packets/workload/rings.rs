@@ -67,12 +67,8 @@ impl Rings {
 
     fn check(&self) -> Result<(), WorkloadError> {
         // A flow of one host to itself is none.
-        if self.racks == 0 || self.hosts == 0 || (self.own_rack && self.hosts < 2) {
-            let expected = if self.own_rack {
-                "2 at least, in a rack at least"
-            } else {
-                "1 at least, in a rack at least"
-            };
+        let (least, expected) = if self.own_rack { (2, "2 at least") } else { (1, "1 at least") };
+        if self.hosts < least {
             return Err(WorkloadError::setting("hosts", self.hosts, expected));
         }
         if self.rings == 0 || self.rings >= self.racks {
