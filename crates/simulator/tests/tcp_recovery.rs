@@ -3,6 +3,7 @@
 mod tcp_support;
 
 use leeward_fabric::Nanos;
+use leeward_simulator::packets::tcp::control::Control;
 use leeward_simulator::packets::tcp::{Ack, Block, Ecn, Receiver, Segment, Sender, Settings, State};
 
 use tcp_support::{Fate, Link, Run};
@@ -245,6 +246,36 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
 }
 
 #[test]
+fn with_nothing_new_to_send_a_gap_is_filled_before_it_is_sure() {
+    // Rule 3 of NextSeg (RFC 6675): the ninth segment has two later ones, not three, when the fourth is being repaired.
+    for (segments, filled) in [(14, true), (40, false)] {
+        let settings = Settings { rack: false, initial_window: 20, ..Settings::default() };
+        let mut sender = Sender::new(settings).unwrap();
+        sender.write(segments * MSS);
+        send_all(&mut sender, Nanos(0));
+        sender.on_ack(Nanos(MS), &ack(3, &[block(4, 8), block(9, 11)]));
+        let sent = send_all(&mut sender, Nanos(MS));
+        let again: Vec<u64> =
+            sent.iter().filter(|segment| segment.again).map(|segment| segment.start / MSS).collect();
+        assert_eq!(again[0], 3);
+        assert_eq!(again.contains(&8), filled, "{again:?}");
+    }
+}
+
+#[test]
+fn a_repair_is_capable_of_marks_only_with_dctcp() {
+    // RFC 3168, section 6.1.5.
+    for (control, capable) in [(Control::Reno, Ecn::No), (Control::Dctcp, Ecn::Capable)] {
+        let mut sender = Sender::new(Settings { control, ecn: true, ..Settings::default() }).unwrap();
+        sender.write(20 * MSS);
+        assert!(send_all(&mut sender, Nanos(0)).iter().all(|segment| segment.ecn == Ecn::Capable));
+        sender.on_ack(Nanos(MS), &ack(0, &[block(1, 5)]));
+        let repair = sender.next_segment(Nanos(MS)).unwrap();
+        assert_eq!((repair.again, repair.ecn), (true, capable));
+    }
+}
+
+#[test]
 fn each_loss_is_repaired_once() {
     for every in [20, 50, 500] {
         let settings = Settings { tail_probe: false, ..Settings::default() };
@@ -369,8 +400,7 @@ fn a_receiver_tells_the_latest_block_first_and_at_once() {
 #[test]
 fn a_change_of_marks_is_echoed_before_it_is_forgotten() {
     // RFC 8257, section 3.2.
-    let settings =
-        Settings { control: leeward_simulator::packets::tcp::control::Control::Dctcp, ..Settings::default() };
+    let settings = Settings { control: Control::Dctcp, ..Settings::default() };
     let mut receiver = Receiver::new(&settings).unwrap();
     let marked = |number| Segment { ecn: Ecn::Marked, ..segment(number) };
     assert_eq!(receiver.on_segment(Nanos(1), &segment(0)), None);

@@ -286,7 +286,8 @@ impl Sender {
             return Some(self.send_again(last, now));
         }
         if division.state == State::Recovery && self.divisions.len() == 1 {
-            if let Some(overtaken) = self.board.next_overtaken() {
+            // By time, what was overtaken is still waited for.
+            if let Some(overtaken) = self.board.next_overtaken().filter(|_| !self.settings.rack) {
                 return division.admits(overtaken.length).then(|| self.send_again(overtaken, now));
             }
             if let Some(last) = self.board.last().filter(|_| !self.rescued) {
@@ -294,6 +295,8 @@ impl Sender {
                 return self.rescued.then(|| self.send_again(last, now));
             }
         }
+        // Nothing is left to probe with.
+        self.probe.due = false;
         self.short = false;
         None
     }
@@ -340,8 +343,9 @@ impl Sender {
         if self.timer.is_none() {
             self.timer = Some(now.plus(self.backed_off()));
         }
-        // What is sent again is not capable (RFC 3168, section 6.1.5), but for DCTCP.
-        let capable = self.settings.control.is_capable(self.settings.ecn);
+        // What is sent again is not (RFC 3168, section 6.1.5), but for DCTCP.
+        let control = self.settings.control;
+        let capable = control.is_capable(self.settings.ecn) && (!again || control.echoes_exactly());
         let ecn = if capable { Ecn::Capable } else { Ecn::No };
         Segment { start, sent: now, length, again, ecn, reduced, division: self.division }
     }
