@@ -223,6 +223,8 @@ pub struct Switch<P> {
     settings: Settings,
     now: u64,
     timers: Timers,
+    /// Alarms are numbered by their kind, then, in so many bits, by rack.
+    shift: u32,
     store: Store<P>,
     /// By source, then destination.
     voqs: Vec<Voq>,
@@ -245,15 +247,16 @@ pub struct Switch<P> {
     carried: Vec<[u64; 2]>,
 }
 
-/// Alarms, in the order of what is due at the same time: the calendar, and for each rack what its links begin and what comes out.
+/// Kinds of alarms, in the order of what is due at the same time: the calendar, which has one, and for each rack what its links
+/// begin and what comes out.
 const CALENDAR: usize = 0;
-const DOWN_FREE: usize = 0;
-const UP_FREE: usize = 1;
-const CIRCUIT_FREE: usize = 2;
-const DOWN_OUT: usize = 3;
-const CIRCUIT_OUT: usize = 4;
-const UP_OUT: usize = 5;
-const KINDS: usize = 6;
+const DOWN_FREE: usize = 1;
+const UP_FREE: usize = 2;
+const CIRCUIT_FREE: usize = 3;
+const DOWN_OUT: usize = 4;
+const CIRCUIT_OUT: usize = 5;
+const UP_OUT: usize = 6;
+const KINDS: usize = 7;
 
 impl<P: Copy> Switch<P> {
     /// An empty switch at time 0, without circuits until there is a schedule.
@@ -263,6 +266,7 @@ impl<P: Copy> Switch<P> {
     pub fn new(settings: Settings) -> Result<Switch<P>, SettingsError> {
         settings.check()?;
         let racks = settings.racks;
+        let shift = racks.next_power_of_two().ilog2();
         let voq =
             Voq { main: Queue::default(), loss: Queue::default(), capacity: settings.voq_capacity, bytes: 0 };
         let packet = Link::new(Pace::of(settings.packet_rate));
@@ -280,7 +284,8 @@ impl<P: Copy> Switch<P> {
         };
         Ok(Switch {
             now: 0,
-            timers: Timers::new(1 + KINDS * racks),
+            timers: Timers::new(KINDS << shift),
+            shift,
             store: Store::new(),
             voqs: vec![voq; racks * racks],
             inner: vec![Queue::default(); racks * racks],
@@ -419,18 +424,13 @@ impl<P: Copy> Switch<P> {
     }
 
     #[inline]
-    fn alarm(kind: usize, rack: usize, racks: usize) -> usize {
-        1 + kind * racks + rack
-    }
-
-    #[inline]
     fn set(&mut self, kind: usize, rack: usize, at: u64) {
-        self.timers.set(Self::alarm(kind, rack, self.racks.len()), at);
+        self.timers.set(kind << self.shift | rack, at);
     }
 
     #[inline]
     fn is_set(&self, kind: usize, rack: usize) -> bool {
-        self.timers.get(Self::alarm(kind, rack, self.racks.len())) != NEVER
+        self.timers.get(kind << self.shift | rack) != NEVER
     }
 
     #[inline]
@@ -441,19 +441,15 @@ impl<P: Copy> Switch<P> {
                 return;
             }
             let alarm = self.timers.first();
-            if alarm == CALENDAR {
-                self.turn(at, out);
-                continue;
-            }
-            let racks = self.racks.len();
-            let rack = alarm - 1;
-            match rack / racks {
-                DOWN_FREE => self.begin_down(rack % racks, at),
-                UP_FREE => self.begin_up(rack % racks, at),
-                CIRCUIT_FREE => self.begin_circuit(rack % racks, at),
-                DOWN_OUT => self.deliver(rack % racks, at, Via::Packet, out),
-                CIRCUIT_OUT => self.deliver(rack % racks, at, Via::Circuit, out),
-                _ => self.leave_up(rack % racks, at, out),
+            let rack = alarm & ((1 << self.shift) - 1);
+            match alarm >> self.shift {
+                CALENDAR => self.turn(at, out),
+                DOWN_FREE => self.begin_down(rack, at),
+                UP_FREE => self.begin_up(rack, at),
+                CIRCUIT_FREE => self.begin_circuit(rack, at),
+                DOWN_OUT => self.deliver(rack, at, Via::Packet, out),
+                CIRCUIT_OUT => self.deliver(rack, at, Via::Circuit, out),
+                _ => self.leave_up(rack, at, out),
             }
         }
     }
@@ -505,39 +501,51 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Puts the next packet of a pair's queue on a link.
+    /// The length of the next packet of a pair's queue.
     #[inline]
-    fn take(&mut self, source: usize, destination: usize) -> Option<Packet<P>> {
+    fn next_bytes(&self, pair: usize) -> Option<u32> {
+        let voq = &self.voqs[pair];
+        let from = if voq.loss.is_empty() { &voq.main } else { &voq.loss };
+        self.store.first(from).map(|(packet, _)| packet.bytes)
+    }
+
+    /// The next packet of a pair's queue, of so many bytes, goes on a link, which it leaves at `out`.
+    #[inline]
+    fn launch(&mut self, source: usize, destination: usize, via: Via, bytes: u32, out: u64) {
         let pair = self.pair(source, destination);
+        let (kind, rack, to) = match via {
+            Via::Packet => (UP_OUT, source, &mut self.racks[source].on_up),
+            Via::Circuit => (CIRCUIT_OUT, destination, &mut self.racks[destination].on_circuit),
+        };
         let voq = &mut self.voqs[pair];
         let from = if voq.loss.is_empty() { &mut voq.main } else { &mut voq.loss };
-        let packet = self.store.pop(from)?;
-        voq.bytes -= u64::from(packet.bytes);
+        let first = to.is_empty();
+        self.store.shift(from, to, out);
+        voq.bytes -= u64::from(bytes);
         if voq.loss.is_empty() && voq.main.is_empty() {
             self.waiting.put(source, destination, false);
         }
-        Some(packet)
+        if first {
+            self.set(kind, rack, out);
+        }
     }
 
     /// The uplink of a rack is free: the next destination's turn.
     fn begin_up(&mut self, source: usize, now: u64) {
         let turn = self.racks[source].up_turn as usize;
-        let taken = self.waiting.next(source, turn, Some(&self.off));
-        let Some((destination, packet)) = taken.and_then(|to| Some((to, self.take(source, to)?))) else {
+        let next = self.waiting.next(source, turn, Some(&self.off));
+        let next = next.and_then(|to| Some((to, self.next_bytes(self.pair(source, to))?)));
+        let Some((destination, bytes)) = next else {
             self.set(UP_FREE, source, NEVER);
             return;
         };
-        let delay = self.settings.uplink_delay.0;
         let racks = self.racks.len();
         let rack = &mut self.racks[source];
         rack.up_turn = if destination + 1 == racks { 0 } else { destination as u32 + 1 };
-        rack.up = rack.up.after(now, packet.bytes);
+        rack.up = rack.up.after(now, bytes);
         let free = rack.up.free_at();
-        let first = rack.on_up.is_empty();
-        self.store.push(&mut rack.on_up, packet, free.saturating_add(delay));
-        if first {
-            self.set(UP_OUT, source, free.saturating_add(delay));
-        }
+        let out = free.saturating_add(self.settings.uplink_delay.0);
+        self.launch(source, destination, Via::Packet, bytes, out);
         let more = self.waiting.next(source, 0, Some(&self.off)).is_some();
         self.set(UP_FREE, source, if more { free } else { NEVER });
     }
@@ -620,30 +628,21 @@ impl<P: Copy> Switch<P> {
     fn begin_circuit(&mut self, destination: usize, now: u64) {
         let begun = self.racks[destination].circuit_from.and_then(|source| {
             let source = source as usize;
-            let pair = self.pair(source, destination);
-            let voq = &self.voqs[pair];
-            let from = if voq.loss.is_empty() { &voq.main } else { &voq.loss };
-            let (packet, _) = self.store.first(from)?;
+            let bytes = self.next_bytes(self.pair(source, destination))?;
             let rack = &self.racks[destination];
-            let after = rack.circuit.after(now, packet.bytes);
-            (after.free_at() <= rack.circuit_until).then_some((source, pair, after))
+            let after = rack.circuit.after(now, bytes);
+            (after.free_at() <= rack.circuit_until).then_some((source, bytes, after))
         });
-        let taken =
-            begun.and_then(|(source, pair, after)| Some((pair, after, self.take(source, destination)?)));
-        let Some((pair, after, packet)) = taken else {
+        let Some((source, bytes, after)) = begun else {
             self.set(CIRCUIT_FREE, destination, NEVER);
             return;
         };
-        let rack = &mut self.racks[destination];
-        rack.circuit = after;
+        self.racks[destination].circuit = after;
         let free = after.free_at();
         let out = free.saturating_add(self.settings.circuit_delay.0);
-        let first = rack.on_circuit.is_empty();
-        self.store.push(&mut rack.on_circuit, packet, out);
-        self.carried[pair][Via::Circuit as usize] += u64::from(packet.bytes);
-        if first {
-            self.set(CIRCUIT_OUT, destination, out);
-        }
+        self.launch(source, destination, Via::Circuit, bytes, out);
+        let pair = self.pair(source, destination);
+        self.carried[pair][Via::Circuit as usize] += u64::from(bytes);
         let voq = &self.voqs[pair];
         let more = !voq.main.is_empty() || !voq.loss.is_empty();
         self.set(CIRCUIT_FREE, destination, if more { free } else { NEVER });
@@ -711,7 +710,7 @@ impl<P: Copy> Switch<P> {
             .turns
             .get(self.next_turn)
             .map_or(NEVER, |&(at, _)| self.week_began.saturating_add(at));
-        self.timers.set(CALENDAR, at);
+        self.set(CALENDAR, 0, at);
     }
 
     /// Does all that the calendar has for `now`, the beginning of the next week too, before any link moves.
