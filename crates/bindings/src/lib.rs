@@ -6,6 +6,7 @@
 
 mod app_records;
 mod capture;
+mod circuits;
 mod cluster;
 mod cluster_tables;
 mod columns;
@@ -41,6 +42,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::capture::read_capture;
+    #[pymodule_export]
+    use crate::circuits::{check_demand, circuit_schedulers, evaluate_circuits, read_demand, schedule_circuits};
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]

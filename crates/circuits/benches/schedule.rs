@@ -51,7 +51,7 @@ fn main() {
 }
 
 /// Four large permutations of about 3.5 MB and twelve small ones of a tenth of it, fewer of both among few racks, as in the
-/// evaluation of Solstice (CoNEXT 2015, section 5): about 90 % of what circuits carry in a week of 2 ms.
+/// evaluation of Solstice (CoNEXT 2015): about 90 % of what circuits carry in a week of 2 ms.
 fn skewed(racks: usize) -> DemandMatrix {
     let mut state = 1u64;
     let mut draw = move || {

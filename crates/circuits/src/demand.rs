@@ -3,6 +3,9 @@
 /// The most racks a demand matrix may have.
 pub const MAX_RACKS: usize = 2048;
 
+/// The most bytes a demand matrix may have in sum: what others can count too.
+pub const MAX_BYTES: u64 = i64::MAX as u64;
+
 /// Bytes that each rack has for each other one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DemandMatrix {
@@ -58,7 +61,7 @@ pub enum DemandError {
         bytes: u64,
     },
     /// More in sum than can be counted.
-    #[error("row {row}, column {column}: with this entry the sum is beyond {} bytes", u64::MAX)]
+    #[error("row {row}, column {column}: with this entry the sum is beyond {MAX_BYTES} bytes")]
     Sum {
         /// The source.
         row: usize,
@@ -85,7 +88,8 @@ impl DemandMatrix {
             if row == column && entry > 0 {
                 return Err(DemandError::Own { row, bytes: entry });
             }
-            sum = sum.checked_add(entry).ok_or(DemandError::Sum { row, column })?;
+            let more = sum.checked_add(entry).filter(|&sum| sum <= MAX_BYTES);
+            sum = more.ok_or(DemandError::Sum { row, column })?;
         }
         Ok(DemandMatrix { racks, bytes })
     }
@@ -188,8 +192,8 @@ mod tests {
         assert!(says(&[&[0.0, f64::INFINITY], &[0.0, 0.0]]).starts_with("row 0, column 1: inf bytes"));
         let own = "row 1, column 1: 7 bytes of a rack for itself, which cross no switch: must be 0";
         assert_eq!(says(&[&[0.0, 5.0], &[1.0, 7.0]]), own);
-        let sum = says(&[&[0.0, 1.5e19], &[1.5e19, 0.0]]);
-        assert_eq!(sum, "row 1, column 0: with this entry the sum is beyond 18446744073709551615 bytes");
+        let sum = says(&[&[0.0, 9e18], &[9e18, 0.0]]);
+        assert_eq!(sum, "row 1, column 0: with this entry the sum is beyond 9223372036854775807 bytes");
         let entries = DemandMatrix::new(2, vec![0; 3]).unwrap_err().to_string();
         assert_eq!(entries, "3 entries: must be 4, for 2 racks");
     }

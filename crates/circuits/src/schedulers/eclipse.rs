@@ -1,8 +1,7 @@
 //! `eclipse`: the day that serves most in the time it takes, again and again.
 //!
-//! Each day is the matching and length of the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016, algorithm 1), which
-//! serves at least 1 - 1/e of what the best schedule of so many days could. Lengths that may be best are those at which an
-//! entry of what is left is served whole. Of a longer day the best matching serves no less, and no more in proportion, so
+//! Each day is the matching and length of the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016).
+//! Lengths that may be best are those at which an entry of what is left is served whole. Of a longer day the best matching serves no less, and no more in proportion, so
 //! lengths between two known ones are bounded by these and most are never tried.
 
 use leeward_fabric::Nanos;
@@ -34,7 +33,7 @@ pub(super) const REGISTRATION: Registration = Registration {
     name: NAME,
     aliases: &[],
     summary: "again and again the day that serves most in the time it takes",
-    source: "Eclipse (SIGMETRICS 2016), algorithm 1",
+    source: "Eclipse (SIGMETRICS 2016)",
     schema: || schemars::schema_for!(EclipseSettings).to_value(),
     make,
 };

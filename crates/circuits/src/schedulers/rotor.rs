@@ -1,6 +1,6 @@
 //! `rotor`, also `strobe`: a fixed round of matchings in which every pair of racks has its day, whatever the demand.
 //!
-//! On day k rack i has its circuit to rack i + k, for k from 1 (RotorNet, SIGCOMM 2017; the strobe schedule of Etalon, section 4).
+//! On day k rack i has its circuit to rack i + k, for k from 1 (RotorNet, SIGCOMM 2017; the strobe schedule of Etalon).
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub(super) const REGISTRATION: Registration = Registration {
     name: NAME,
     aliases: &["strobe"],
     summary: "every pair of racks has a day of the same length, in turn",
-    source: "RotorNet (SIGCOMM 2017); strobe in Etalon, section 4",
+    source: "RotorNet (SIGCOMM 2017); strobe in Etalon",
     schema: || schemars::schema_for!(RotorSettings).to_value(),
     make,
 };

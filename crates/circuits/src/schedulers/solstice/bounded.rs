@@ -1,7 +1,7 @@
 //! `solstice`: long days first, of as many circuits as can be kept busy, until the week is full.
 //!
-//! As in Solstice (CoNEXT 2015, section 4) a day's circuits all have demand of at least a threshold, which halves when too few
-//! are left, and as in Etalon (section 3.3) days have a shortest length and a week to fit in. But a matching need not be perfect: where
+//! As in Solstice (CoNEXT 2015) a day's circuits all have demand of at least a threshold, which halves when too few
+//! are left, and as in Etalon days have a shortest length and a week to fit in. But a matching need not be perfect: where
 //! Etalon's solver finds none it leaves one ring up for the week, and days here go on with those racks that want circuits. So
 //! demand need not be stuffed; ports with more left are matched first instead. The other differences: a matching that gives
 //! fewer than half the racks a circuit waits for a lower threshold; racks it leaves out take the largest demand between them; a
@@ -42,7 +42,7 @@ pub(in super::super) const REGISTRATION: Registration = Registration {
     name: NAME,
     aliases: &[],
     summary: "long days of as many busy circuits as can be, within a week",
-    source: "Solstice (CoNEXT 2015), section 4, bounded as in Etalon, section 3.3",
+    source: "Solstice (CoNEXT 2015), bounded as in Etalon",
     schema: || schemars::schema_for!(SolsticeSettings).to_value(),
     make,
 };

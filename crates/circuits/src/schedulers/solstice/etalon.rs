@@ -1,8 +1,8 @@
 //! `solstice-etalon`: Solstice as it was released with Etalon, to the order in which its solver looks at entries.
 //!
-//! Demand that is cut, aligned and stuffed becomes days by perfect matchings, and days are fitted to exactly one week (Etalon,
-//! section 3.3). The solver shuffles what it looks at; this is what it gives where a shuffle changes nothing. Where no perfect
-//! matching is found, it leaves one ring up for the week, whatever the demand: `solstice` does better there.
+//! Demand that is cut, aligned and stuffed becomes days by perfect matchings, and days are fitted to exactly one week. The
+//! solver shuffles what it looks at; this is what it gives where a shuffle changes nothing. Where no perfect matching is found, it
+//! leaves one ring up for the week, whatever the demand: `solstice` does better there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub(in super::super) const REGISTRATION: Registration = Registration {
     name: NAME,
     aliases: &[],
     summary: "Solstice as Etalon has it: perfect matchings stretched to a week, or one ring",
-    source: "Etalon, section 3.3, as released",
+    source: "Etalon, as released",
     schema: || schemars::schema_for!(EtalonSettings).to_value(),
     make,
 };

@@ -1,7 +1,7 @@
 //! `solstice-paper`: Solstice as published, which goes on until packets can carry what is left in the time it has taken.
 //!
 //! Demand is stuffed, then perfect matchings are taken of entries of at least a threshold, a power of two that halves when there
-//! is none (Solstice, CoNEXT 2015, section 4: QuickStuff and BigSlice). Nothing bounds how long all days take. Lengths are exact
+//! is none (Solstice, CoNEXT 2015: QuickStuff and BigSlice). Nothing bounds how long all days take. Lengths are exact
 //! to the nanosecond.
 
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub(in super::super) const REGISTRATION: Registration = Registration {
     name: NAME,
     aliases: &[],
     summary: "perfect matchings until packets can carry what is left, however long that takes",
-    source: "Solstice (CoNEXT 2015), section 4",
+    source: "Solstice (CoNEXT 2015)",
     schema: || schemars::schema_for!(PaperSettings).to_value(),
     make: |text| {
         let PaperSettings {} = settings(NAME, text)?;

@@ -1,0 +1,210 @@
+//! `leeward.circuits`: schedules of circuits for a demand, and what they serve.
+
+use leeward_circuits::schedulers::{self, Fixed, FixedDay, FixedSettings, REGISTRY};
+use leeward_circuits::{
+    CircuitsError, DemandError, DemandMatrix, Evaluation, MAX_RACKS, Network, NetworkError,
+};
+use leeward_circuits::{Schedule, Scheduler, check, evaluate};
+use leeward_fabric::input::{Files, InputError, read_square};
+use leeward_fabric::{Bandwidth, Nanos};
+use leeward_simulator::stage::scenario::PolicySpec;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::errors::Refused;
+use crate::simulation::as_python;
+
+/// Every scheduler there is, with the JSON schema of its settings.
+#[pyfunction]
+pub fn circuit_schedulers(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    let all: Vec<Value> = REGISTRY
+        .iter()
+        .map(|registration| {
+            json!({
+                "name": registration.name,
+                "aliases": registration.aliases,
+                "summary": registration.summary,
+                "source": registration.source,
+                "settings": (registration.schema)(),
+            })
+        })
+        .collect();
+    as_python(py, &all)
+}
+
+/// Reads a demand matrix: a square of bytes as CSV without a header, a row for each source rack.
+#[pyfunction]
+pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
+    let read = || -> Result<Vec<Vec<u64>>, InputError> {
+        let mut lines = Files::default().open(path)?.lines();
+        let mut rows: Vec<Vec<f64>> = Vec::new();
+        read_square(&mut lines, |line, row, column, bytes| {
+            let field = format!("column {}", column + 1);
+            if column as usize >= MAX_RACKS {
+                return Err(line.error("columns", format!("more than {MAX_RACKS} racks")));
+            }
+            if row == column && bytes >= 0.5 {
+                let message =
+                    format!("{bytes} bytes of a rack for itself, which cross no switch: expected 0");
+                return Err(line.error(&field, message));
+            }
+            if column == 0 {
+                rows.push(Vec::new());
+            }
+            rows.last_mut().expect("column 0 comes first").push(bytes);
+            Ok(())
+        })?;
+        let demand = DemandMatrix::from_rows(&rows).map_err(|error| InputError::new(path, error))?;
+        Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
+    };
+    Ok(py.detach(read).map_err(Refused)?)
+}
+
+/// A demand matrix as whole bytes.
+#[pyfunction]
+pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
+    let demand = DemandMatrix::from_rows(&rows).map_err(|error| refused(error.into()))?;
+    Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
+}
+
+/// The schedule that a scheduler, with its settings after colons, makes for a demand, and what it serves. `settings` are those
+/// settings as YAML instead. `network` is rates and times as texts: circuit, packet, night, week, min_day.
+#[pyfunction]
+#[pyo3(signature = (demand, network, scheduler, settings = None))]
+pub fn schedule_circuits(
+    py: Python<'_>,
+    demand: Vec<Vec<f64>>,
+    network: [String; 5],
+    scheduler: &str,
+    settings: Option<&str>,
+) -> PyResult<Py<PyAny>> {
+    let spec: PolicySpec =
+        scheduler.parse().map_err(|message: String| Refused(InputError::new("scheduler", message)))?;
+    let settings = settings.unwrap_or(&spec.settings);
+    let made = schedulers::make(&spec.name, settings).map_err(refused)?;
+    let label = if spec.settings.is_empty() { made.name().to_owned() } else { spec.label.clone() };
+    scheduled(py, &demand, &network, &*made, &label)
+}
+
+/// What days that a user made serve of a demand: each its length in nanoseconds, and its circuits as source and destination.
+#[pyfunction]
+pub fn evaluate_circuits(
+    py: Python<'_>,
+    demand: Vec<Vec<f64>>,
+    network: [String; 5],
+    days: Vec<(u64, Vec<[u32; 2]>)>,
+    name: &str,
+) -> PyResult<Py<PyAny>> {
+    let day = |(length, circuits)| FixedDay { length: Nanos(length), circuits };
+    if days.is_empty() {
+        let error = InputError::new("days", "none: expected one day at least");
+        return Err(Refused(error).into());
+    }
+    let settings = FixedSettings { days: days.into_iter().map(day).collect(), ..FixedSettings::default() };
+    let made = Fixed::new(settings).map_err(refused)?;
+    scheduled(py, &demand, &network, &made, name)
+}
+
+fn scheduled(
+    py: Python<'_>,
+    demand: &[Vec<f64>],
+    network: &[String; 5],
+    scheduler: &dyn Scheduler,
+    label: &str,
+) -> PyResult<Py<PyAny>> {
+    let value = py.detach(|| -> Result<Value, Refused> {
+        let demand = DemandMatrix::from_rows(demand).map_err(|error| refused(error.into()))?;
+        let network = read_network(network)?;
+        let schedule = scheduler.schedule(&demand, &network).map_err(refused)?;
+        let broken = |error| Refused(InputError::new(label, error));
+        check(&schedule, demand.racks(), &network, scheduler.promises()).map_err(broken)?;
+        let served = evaluate(&schedule, &demand, &network).map_err(broken)?;
+        Ok(described(label, &schedule, &served, &network))
+    })?;
+    as_python(py, &value)
+}
+
+fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result<Network, Refused> {
+    let rate = |name: &str, text: &str| {
+        text.parse::<Bandwidth>().map_err(|error| Refused(InputError::new(name, error)))
+    };
+    let time =
+        |name: &str, text: &str| text.parse::<Nanos>().map_err(|error| Refused(InputError::new(name, error)));
+    let network = Network::new(
+        rate("circuit", circuit)?,
+        rate("packet", packet)?,
+        time("night", night)?,
+        time("week", week)?,
+        time("min_day", min_day)?,
+    );
+    network.map_err(|error| refused(error.into()))
+}
+
+/// An error as Python tells it: of which argument, and of which setting of a scheduler.
+fn refused(error: CircuitsError) -> Refused {
+    let text = error.to_string();
+    Refused(match error {
+        CircuitsError::Demand(error) => {
+            let text = error.to_string();
+            match (error, text.split_once(": ")) {
+                (DemandError::Racks { .. }, _) | (_, None) => InputError::new("demand", text),
+                (_, Some((place, message))) => InputError::new("demand", message).in_field(place),
+            }
+        }
+        CircuitsError::Network(error) => {
+            let argument = match error {
+                NetworkError::Rate { switch, .. } => switch,
+                NetworkError::Week { .. } => "week",
+                NetworkError::Night { .. } => "night",
+                NetworkError::MinDay { .. } => "min_day",
+            };
+            let text = error.to_string();
+            InputError::new(argument, text.split_once(": ").map_or(text.as_str(), |(_, message)| message))
+        }
+        CircuitsError::Settings(mut error) => {
+            if let Some(scheduler) = error.file.strip_prefix("settings of ") {
+                error = error.clone().under(scheduler);
+                (error.line, error.column) = (None, None);
+            }
+            error.file = "scheduler".to_owned();
+            error
+        }
+        CircuitsError::Unknown { .. } | CircuitsError::Unfit { .. } => InputError::new("scheduler", text),
+        CircuitsError::Matching { .. } | CircuitsError::Schedule(_) => InputError::new("days", text),
+    })
+}
+
+fn described(label: &str, schedule: &Schedule, served: &Evaluation, network: &Network) -> Value {
+    let seconds = |time: Nanos| time.as_secs_f64();
+    let days = served.days.iter().map(|day| {
+        let circuits = day.circuits.iter().map(|circuit| {
+            json!({
+                "source": circuit.source,
+                "destination": circuit.destination,
+                "bytes": circuit.bytes,
+            })
+        });
+        json!({
+            "start_s": seconds(day.start),
+            "length_s": seconds(day.length),
+            "served_bytes": day.served,
+            "circuit_bytes": network.carries(day.length),
+            "circuits": circuits.collect::<Vec<_>>(),
+        })
+    });
+    let left = &served.left;
+    json!({
+        "scheduler": label,
+        "racks": schedule.racks(),
+        "night_s": seconds(schedule.night()),
+        "length_s": seconds(schedule.length()),
+        "week_s": seconds(network.week()),
+        "demand_bytes": served.served + left.total(),
+        "served_bytes": served.served,
+        "left_bytes": left.total(),
+        "packets_take_s": seconds(served.packets_take),
+        "pairs": served.pairs,
+        "days": days.collect::<Vec<_>>(),
+        "left": left.bytes().chunks(left.racks()).collect::<Vec<_>>(),
+    })
+}
