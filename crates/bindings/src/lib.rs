@@ -43,7 +43,9 @@ mod _native {
     #[pymodule_export]
     use crate::capture::read_capture;
     #[pymodule_export]
-    use crate::circuits::{check_demand, circuit_schedulers, evaluate_circuits, read_demand, schedule_circuits};
+    use crate::circuits::{
+        check_demand, circuit_schedulers, evaluate_circuits, read_demand, schedule_circuits,
+    };
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]
