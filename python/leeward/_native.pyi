@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, final
 
@@ -249,6 +249,21 @@ def read_capture(
     counters: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> list[pyarrow.Table]: ...
+def read_demand(path: str) -> list[list[int]]: ...
+def check_demand(rows: Sequence[Sequence[float]]) -> list[list[int]]: ...
+def circuit_schedulers() -> list[dict[str, Any]]: ...
+def schedule_circuits(
+    demand: Sequence[Sequence[float]],
+    network: tuple[str, str, str, str, str],
+    scheduler: str,
+    settings: str | None = None,
+) -> dict[str, Any]: ...
+def evaluate_circuits(
+    demand: Sequence[Sequence[float]],
+    network: tuple[str, str, str, str, str],
+    days: Sequence[tuple[int, Sequence[tuple[int, int]]]],
+    name: str,
+) -> dict[str, Any]: ...
 def check_policy(policy: str, kind: str) -> None: ...
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(

@@ -1,0 +1,73 @@
+"""Schedules as a picture: when which rack has a circuit to which, and how much of it is used."""
+
+from collections.abc import Sequence
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from leeward.circuits.scheduling import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NAMED = 16
+"""Racks, at most, whose circuits name where they lead."""
+_NARROW = 0.02
+"""The least share of the width that has room for such a name."""
+
+
+def picture(schedules: Sequence[Schedule]) -> str:
+    """Draws schedules below each other on one axis of time, as SVG: the same schedules, the same bytes.
+
+    A line is a source rack, a bar a circuit, darker where more of what it could carry is used; it says the
+    rack it leads to where there is room. Gaps are nights.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    from leeward.report.style import SETTINGS
+
+    with matplotlib.rc_context(SETTINGS | {"axes.grid": False}):  # type: ignore[arg-type]
+        heights = [0.9 + min(0.2 * one.racks, 4.0) for one in schedules]
+        fig = Figure(figsize=(10, sum(heights) + 0.6), layout="constrained")
+        FigureCanvasSVG(fig)
+        rows = fig.subplots(len(schedules), 1, sharex=True, squeeze=False, height_ratios=heights)
+        end_us = max((1e6 * max(one.length_s, one.week_s) for one in schedules), default=1.0)
+        for axes, one in zip(rows[:, 0], schedules, strict=True):
+            _draw(axes, one, end_us)
+        rows[-1, 0].set_xlabel("time, us")
+        out = StringIO()
+        fig.savefig(out, format="svg", metadata={"Date": None})
+        return out.getvalue()
+
+
+def _draw(axes: "Axes", one: Schedule, end_us: float) -> None:
+    from matplotlib import colormaps
+
+    shade = colormaps["Blues"]
+    for day in one.days:
+        start, length = 1e6 * day.start_s, 1e6 * day.length_s
+        for circuit in day.circuits:
+            used = circuit.bytes / day.circuit_bytes if day.circuit_bytes else 0.0
+            axes.broken_barh(
+                [(start, length)],
+                (circuit.source - 0.45, 0.9),
+                facecolor=shade(0.1 + 0.75 * used),
+                edgecolor="#1c3d5a",
+                linewidth=0.4,
+            )
+            if one.racks <= _NAMED and length > _NARROW * end_us:
+                colour = "white" if used > 0.6 else "black"
+                place = (start + length / 2, circuit.source)
+                axes.text(
+                    *place, str(circuit.destination), ha="center", va="center", fontsize=6, color=colour
+                )
+    axes.axvline(1e6 * one.week_s, color="#6f6f6f", linestyle=":", linewidth=1)
+    axes.set_xlim(0, 1.005 * end_us)
+    axes.set_ylim(one.racks - 0.5, -0.5)
+    if one.racks <= _NAMED:
+        axes.set_yticks(range(one.racks))
+    axes.set_ylabel("source rack")
+    days = f"{len(one.days)} days" if len(one.days) != 1 else "1 day"
+    title = f"{one.scheduler}: {days}, up {100 * one.up:.0f} % of the time, serves {100 * one.served:.1f} %"
+    axes.set_title(title, loc="left", fontsize=10)

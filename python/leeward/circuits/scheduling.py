@@ -1,0 +1,226 @@
+"""From a demand matrix to a schedule, and what it serves."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from leeward import _native
+from leeward.arrays import Ints
+from leeward.circuits.network import Network
+from leeward.errors import InputError
+
+Days = Iterable[tuple[str | float, Iterable[tuple[int, int]]]]
+"""Days of a user: each its length (a text with its unit, or seconds), and circuits, (source, destination)."""
+Own = Callable[[Ints, Network], Days]
+"""A scheduler of a user, given the demand in bytes, rows are sources."""
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """A circuit of a day, and the bytes of the demand that it carries then."""
+
+    source: int
+    destination: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day of a schedule.
+
+    Attributes:
+        start_s: When its circuits come up, from the beginning of the week.
+        length_s: How long they are up, without the night before.
+        served_bytes: What they carry of the demand.
+        circuit_bytes: What one circuit could carry.
+        circuits: Its circuits, by destination.
+    """
+
+    start_s: float
+    length_s: float
+    served_bytes: int
+    circuit_bytes: int
+    circuits: tuple[Circuit, ...]
+
+    @property
+    def used(self) -> float:
+        """The share of what its circuits could carry that they do carry; 0 without circuits."""
+        most = self.circuit_bytes * len(self.circuits)
+        return self.served_bytes / most if most else 0.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule, and what it serves of the demand it was made for.
+
+    Attributes:
+        scheduler: What made it, with settings.
+        racks: How many there are.
+        night_s: The gap before each day.
+        length_s: How long all nights and days take.
+        week_s: How long they may take.
+        demand_bytes: All that was wanted.
+        served_bytes: What circuits carry of it.
+        left_bytes: What is left for packets.
+        packets_take_s: How long packets take for that, were nothing else on the way: the busiest port's time.
+        pairs: How many pairs of racks have a circuit on some day.
+        days: The days, in order.
+        left: What is left, by pair: rows are sources.
+    """
+
+    scheduler: str
+    racks: int
+    night_s: float
+    length_s: float
+    week_s: float
+    demand_bytes: int
+    served_bytes: int
+    left_bytes: int
+    packets_take_s: float
+    pairs: int
+    days: tuple[Day, ...]
+    left: Ints
+
+    @property
+    def served(self) -> float:
+        """The share of the demand that circuits carry; 1 where there is none."""
+        return self.served_bytes / self.demand_bytes if self.demand_bytes else 1.0
+
+    @property
+    def up(self) -> float:
+        """The share of the time in which circuits are up; 0 without days."""
+        return sum(day.length_s for day in self.days) / self.length_s if self.length_s else 0.0
+
+    def record(self) -> dict[str, Any]:
+        """All of it as values of JSON."""
+        return {
+            "scheduler": self.scheduler,
+            "racks": self.racks,
+            "night_s": self.night_s,
+            "length_s": self.length_s,
+            "week_s": self.week_s,
+            "demand_bytes": self.demand_bytes,
+            "served_bytes": self.served_bytes,
+            "left_bytes": self.left_bytes,
+            "packets_take_s": self.packets_take_s,
+            "pairs": self.pairs,
+            "days": [
+                {
+                    "start_s": day.start_s,
+                    "length_s": day.length_s,
+                    "served_bytes": day.served_bytes,
+                    "circuit_bytes": day.circuit_bytes,
+                    "circuits": [vars(circuit) for circuit in day.circuits],
+                }
+                for day in self.days
+            ],
+            "left": self.left.tolist(),
+        }
+
+
+def read(path: str | PathLike[str]) -> Ints:
+    """Reads a demand matrix: bytes from each rack to each, rows are sources.
+
+    Args:
+        path: A square of numbers as CSV without a header, or a NumPy file (`.npy`).
+
+    Raises:
+        InputError: It cannot be read, is not square, or has an entry that is no number of bytes.
+    """
+    if Path(path).suffix.lower() == ".npy":
+        from leeward import npy
+
+        rows = npy.read(path)
+        try:
+            return _checked(rows)
+        except InputError as error:
+            raise InputError(str(path), None, None, error.field, error.message) from None
+    return numpy.array(_native.read_demand(str(path)), dtype=numpy.int64)
+
+
+def schedule(
+    demand: Any,
+    scheduler: str | Own = "solstice",
+    network: Network | None = None,
+    *,
+    settings: str | None = None,
+) -> Schedule:
+    """Makes a schedule for a demand, and lets it serve that.
+
+    Args:
+        demand: Bytes from each rack to each: an array or rows, of which each is a source; or the path of a
+            file that `read` reads. Of a rack for itself there must be none.
+        scheduler: One of `schedulers()`, with settings after colons: `eclipse:keep_min_day=true`; or a
+            function that is given the demand and the network and returns days, each as its length (`"180us"`,
+            or seconds) and its circuits, (source, destination).
+        network: Rates and times; by default Etalon's.
+        settings: Settings of the scheduler as YAML, in the place of those after colons.
+
+    Returns:
+        The schedule. It keeps to the network's week and shortest day where its scheduler promises that.
+
+    Raises:
+        InputError: The demand, the network, the scheduler or a day is not right: which row and column, which
+            day.
+    """
+    texts = (network or Network()).texts()
+    wanted = read(demand) if isinstance(demand, str | PathLike) else _checked(demand)
+    rows = wanted.tolist()
+    if callable(scheduler):
+        days = [_day(at, *day) for at, day in enumerate(scheduler(wanted, network or Network()))]
+        name = getattr(scheduler, "__name__", "a function")
+        made = _native.evaluate_circuits(rows, texts, days, name)
+    else:
+        made = _native.schedule_circuits(rows, texts, scheduler, settings)
+    days = [
+        Day(**{**day, "circuits": tuple(Circuit(**circuit) for circuit in day["circuits"])})
+        for day in made["days"]
+    ]
+    left = numpy.array(made["left"], dtype=numpy.int64)
+    return Schedule(**{**made, "days": tuple(days), "left": left})
+
+
+def schedulers() -> list[dict[str, Any]]:
+    """Every scheduler there is: `name`, `aliases`, `summary`, `source`, and `settings` as JSON schema."""
+    return _native.circuit_schedulers()
+
+
+def _checked(demand: Any) -> Ints:
+    """A demand as whole bytes.
+
+    Raises:
+        InputError: It is none; of `demand`.
+    """
+    rows: list[list[float]] = []
+    try:
+        for row in demand:
+            rows.append([float(entry) for entry in row])
+    except (TypeError, ValueError):
+        message = f"row {len(rows)}: expected numbers of bytes, one for each rack"
+        raise InputError("demand", None, None, None, message) from None
+    return numpy.array(_native.check_demand(rows), dtype=numpy.int64)
+
+
+def _day(
+    at: int, length: str | float, circuits: Iterable[tuple[int, int]]
+) -> tuple[int, list[tuple[int, int]]]:
+    """A day of a user, its length in nanoseconds.
+
+    Raises:
+        InputError: It is none; of `days`.
+    """
+    try:
+        seconds = _native.seconds(length) if isinstance(length, str) else float(length)
+        ns = round(1e9 * seconds)
+        pairs = [(int(source), int(destination)) for source, destination in circuits]
+    except (InputError, TypeError, ValueError, OverflowError):
+        message = f"day {at}: expected a length such as 180us and circuits as (source, destination)"
+        raise InputError("days", None, None, None, message) from None
+    if not 0 <= ns < 2**63 or any(not 0 <= rack < 2**32 for pair in pairs for rack in pair):
+        message = f"day {at}: expected a length from 0 and racks numbered from 0"
+        raise InputError("days", None, None, None, message)
+    return ns, pairs

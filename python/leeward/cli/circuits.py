@@ -1,0 +1,171 @@
+"""`leeward circuits`: networks whose circuits change with demand."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.options import given_by, listed, place
+from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table, print_words
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.circuits import Schedule
+
+app = typer.Typer(rich_markup_mode=None)
+
+EXAMPLES = """\b
+Examples:
+  leeward circuits schedule examples/circuits/demand.csv
+  leeward circuits schedule examples/circuits/demand.csv --scheduler solstice,eclipse,rotor \\
+      --picture week.svg
+  leeward circuits schedule examples/circuits/demand.csv --scheduler eclipse:keep_min_day=true \\
+      --circuit 100Gbps --night 10us --min-day 90us -o json
+"""
+SHOWN = 40
+"""Days of a schedule in a table."""
+_WORDS = (
+    ("week", "of all nights and days; up: the part of it in which circuits are"),
+    ("served", "what circuits carry of the demand"),
+    ("left", "for packets; packets take: the busiest port's time for it, were nothing else on the way"),
+    ("used", "what circuits carry over what they could"),
+)
+
+
+@app.callback(epilog=EXAMPLES)
+def circuits() -> None:
+    """Schedule circuits for what racks want to send each other.
+
+    In a network that is reconfigured, each rack has one circuit at a time besides a packet switch. A demand
+    matrix becomes a schedule of days, in which circuits are up, and nights, in which they change.
+    """
+
+
+@app.command("schedule", epilog=EXAMPLES)
+def schedule(
+    demand: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEMAND",
+            help="Bytes from each rack to each: a square as CSV, rows are sources; or .npy.",
+            show_default=False,
+        ),
+    ],
+    scheduler: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="Schedulers, separated by commas, with settings after colons."),
+    ] = "solstice",
+    days: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Also what the days of a file serve (YAML or JSON).",
+            show_default=False,
+        ),
+    ] = None,
+    circuit: Annotated[str, typer.Option(metavar="RATE", help="Rate of a circuit.")] = "80Gbps",
+    packet: Annotated[
+        str, typer.Option(metavar="RATE", help="Rate of a rack's link to the packet switch.")
+    ] = "10Gbps",
+    night: Annotated[str, typer.Option(metavar="TIME", help="How long circuits take to change.")] = "20us",
+    week: Annotated[str, typer.Option(metavar="TIME", help="How long a schedule may be.")] = "2ms",
+    min_day: Annotated[
+        str, typer.Option("--min-day", metavar="TIME", help="The shortest day; 0s for none.")
+    ] = "180us",
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=place, help="Draw the schedules, as SVG.", show_default=False),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Make schedules for a demand matrix.
+
+    Which circuits are up when, what each day serves, and what is left for packets.
+    """
+    from leeward.circuits import Network, read
+    from leeward.circuits import picture as drawn
+    from leeward.circuits import schedule as scheduled
+    from leeward.files import check_file, whole_file
+
+    if picture is not None:
+        if picture.suffix != ".svg":
+            raise InputError("--picture", None, None, None, f"`{picture}`: expected a name that ends in .svg")
+        check_file(picture, "--picture")
+    flags = {name: f"--{name}" for name in ("scheduler", "circuit", "packet", "night", "week")}
+    flags["min_day"] = "--min-day"
+    network = Network(circuit, packet, night, week, min_day)
+    wanted = read(demand)
+    with given_by(**flags):
+        made = [scheduled(wanted, name, network) for name in listed(scheduler) or []]
+    if days is not None:
+        with given_by(**flags | {"days": str(days), "scheduler": str(days)}):
+            made.append(scheduled(wanted, "fixed", network, settings=_text(days)))
+    if output is Format.json:
+        print_json([one.record() for one in made])
+    else:
+        _print(made)
+    if picture is not None:
+        with whole_file(picture) as temporary:
+            temporary.write_text(drawn(made), encoding="utf-8")
+        print(f"wrote {picture}", file=sys.stderr)
+
+
+def _text(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(str(path), None, None, None, "no such file") from None
+    except UnicodeDecodeError:
+        raise InputError(str(path), None, None, None, "not UTF-8 text") from None
+    if not text.strip():
+        raise InputError(str(path), None, None, None, "empty: expected `days:`")
+    return text
+
+
+def _print(made: "list[Schedule]") -> None:
+    print_table(
+        ("SCHEDULER", "DAYS", "WEEK", "UP", "PAIRS", "SERVED", "OF DEMAND", "LEFT", "PACKETS TAKE"),
+        "<>>>>>>>>",
+        [
+            (
+                one.scheduler,
+                f"{len(one.days):,}",
+                _us(one.length_s),
+                f"{100 * one.up:.1f} %",
+                f"{one.pairs:,}",
+                bytes_text(one.served_bytes),
+                f"{100 * one.served:.1f} %",
+                bytes_text(one.left_bytes),
+                _us(one.packets_take_s),
+            )
+            for one in made
+        ],
+    )
+    for one in made:
+        if not one.days:
+            continue
+        print()
+        print_table(
+            (one.scheduler.upper(), "FROM", "LENGTH", "CIRCUITS", "SERVED", "USED"),
+            "<>>>>>",
+            [
+                (
+                    f"day {at}",
+                    _us(day.start_s),
+                    _us(day.length_s),
+                    f"{len(day.circuits):,}",
+                    bytes_text(day.served_bytes),
+                    f"{100 * day.used:.1f} %",
+                )
+                for at, day in enumerate(one.days[:SHOWN])
+            ],
+        )
+        if len(one.days) > SHOWN:
+            print(f"... and {len(one.days) - SHOWN:,} more: -o json has all, with their circuits")
+    print_words(_WORDS)
+
+
+def _us(seconds: float) -> str:
+    return f"{1e6 * seconds:,.6g} us" if seconds < 0.1 else f"{seconds:,.4g} s"

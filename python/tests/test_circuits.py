@@ -1,0 +1,191 @@
+"""Schedules of circuits from Python and from the command line."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward import InputError, circuits
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+RING = [[0, 9_000_000, 0], [0, 0, 9_000_000], [9_000_000, 300_000, 0]]
+EXAMPLE = Path(__file__).parents[2] / "examples/circuits/demand.csv"
+NAMES = [one["name"] for one in circuits.schedulers()]
+
+
+@pytest.fixture
+def demand(tmp_path: Path) -> str:
+    (tmp_path / "demand.csv").write_text("\n".join(",".join(map(str, row)) for row in RING))
+    return "demand.csv"
+
+
+def squares() -> st.SearchStrategy[list[list[int]]]:
+    entry = st.one_of(st.just(0), st.integers(0, 20_000_000))
+
+    def rows(racks: int) -> st.SearchStrategy[list[list[int]]]:
+        drawn = st.lists(st.lists(entry, min_size=racks, max_size=racks), min_size=racks, max_size=racks)
+        return drawn.map(
+            lambda rows: [[0 if at == to else row[to] for to in range(racks)] for at, row in enumerate(rows)]
+        )
+
+    return st.integers(2, 9).flatmap(rows)
+
+
+@given(squares())
+def test_what_days_serve_and_what_they_leave_is_the_demand(rows: list[list[int]]) -> None:
+    for name in NAMES:
+        made = circuits.schedule(rows, name)
+        left = numpy.array(rows)
+        for day in made.days:
+            sources = [circuit.source for circuit in day.circuits]
+            destinations = [circuit.destination for circuit in day.circuits]
+            assert len(set(sources)) == len(sources)
+            assert len(set(destinations)) == len(destinations)
+            assert day.served_bytes == sum(circuit.bytes for circuit in day.circuits)
+            for circuit in day.circuits:
+                left[circuit.source, circuit.destination] -= circuit.bytes
+        assert (left == made.left).all()
+        assert made.served_bytes + made.left_bytes == made.demand_bytes == sum(map(sum, rows))
+        if name not in ("solstice-paper", "rotor", "opera"):
+            assert made.length_s <= made.week_s * (1 + 1e-12)
+
+
+@given(squares())
+def test_ones_own_scheduler_is_measured_as_any_other(rows: list[list[int]]) -> None:
+    for name in ("solstice", "eclipse", "rotor"):
+        made = circuits.schedule(rows, name)
+        if made.days:
+            days = [
+                (day.length_s, [(one.source, one.destination) for one in day.circuits]) for day in made.days
+            ]
+            again = circuits.schedule(rows, lambda demand, network, days=days: days)
+            assert [day.circuits for day in again.days] == [day.circuits for day in made.days]
+            assert again.left.tolist() == made.left.tolist()
+
+
+def test_a_demand_is_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> None:
+    numpy.save(tmp_path / "demand.npy", numpy.array(RING, dtype=float))
+    records = [
+        circuits.schedule(one, "eclipse").record()
+        for one in (RING, numpy.array(RING), tmp_path / demand, tmp_path / "demand.npy")
+    ]
+    assert records[0]["served_bytes"] == 27_300_000
+    assert all(record == records[0] for record in records)
+    assert circuits.read(tmp_path / demand).tolist() == RING
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ([[0, 1], [1]], "demand: row 1: 1 columns: must be 2, as many as there are rows"),
+        ([[0, -1], [1, 0]], "demand: row 0, column 1: -1 bytes: must be 0 or more and finite"),
+        ([[0, float("nan")], [1, 0]], "demand: row 0, column 1: NaN bytes: must be 0 or more and finite"),
+        ([[0, 1], [1, 5]], "demand: row 1, column 1: 5 bytes of a rack for itself"),
+        ([[0, "much"], [1, 0]], "demand: row 0: expected numbers of bytes"),
+        ([[0]], "demand: a demand of 1 racks: must be 2 to 2048"),
+        (7, "demand: row 0: expected numbers of bytes"),
+    ],
+)
+def test_what_is_no_demand_is_told_by_row_and_column(wrong: object, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        circuits.schedule(wrong)
+    assert str(caught.value).startswith(said)
+
+
+def test_what_else_is_wrong_is_told_by_argument() -> None:
+    def says(scheduler: object = "solstice", **network: str) -> str:
+        with pytest.raises(InputError) as caught:
+            circuits.schedule(RING, scheduler, circuits.Network(**network))  # type: ignore[arg-type]
+        return str(caught.value)
+
+    assert says(night="2ms") == "night: 2ms: must be shorter than the week of 2ms"
+    assert says(min_day="5ms").startswith("min_day: 5ms: does not fit after a night of 20us in a week of 2ms")
+    assert says(circuit="0bps") == "circuit: 0bps: must be above 0 and at most 100Tbps"
+    assert says(packet="0bps") == "packet: 0bps: must be above 0 and at most 100Tbps"
+    assert says(week="soon").startswith("week: `soon`: not a number")
+    assert says("sunflow").startswith("scheduler: unknown scheduler `sunflow`; there are: solstice,")
+    assert says("opera:uplinks=0") == "scheduler: opera.uplinks: 0: expected 1 to 64"
+    assert says("eclipse:quick=1").startswith("scheduler: eclipse")
+    twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
+    assert says(lambda *_: twice) == "days: day 1: source 0 has circuits to 1 and 2: a port has one"
+    assert says(lambda *_: []) == "days: none: expected one day at least"
+    assert says(lambda *_: [("long", [])]).startswith("days: day 0: expected a length such as 180us")
+    assert says(lambda *_: [(-1.0, [(0, 1)])]).startswith("days: day 0: expected a length from 0")
+
+
+def test_names_and_settings_of_all_schedulers_are_listed() -> None:
+    known = {one["name"]: one for one in circuits.schedulers()}
+    assert known["rotor"]["aliases"] == ["strobe"]
+    assert set(known["solstice"]["settings"]["properties"]) == {"fair", "unit"}
+    assert circuits.schedule(RING, "strobe").scheduler == "rotor"
+    assert circuits.schedule(RING, "rotor:day=90us").scheduler == "rotor:day=90us"
+
+
+def test_the_command_compares_schedulers(run: Run, demand: str) -> None:
+    shown = run("circuits", "schedule", demand, "--scheduler", "eclipse,rotor", "--picture", "week.svg")
+    assert (shown.returncode, shown.stderr.splitlines()[-1]) == (0, "wrote week.svg")
+    header, eclipse, rotor, blank, *rest = shown.stdout.splitlines()
+    assert " ".join(header.split()) == "SCHEDULER DAYS WEEK UP PAIRS SERVED OF DEMAND LEFT PACKETS TAKE"
+    assert " ".join(eclipse.split()) == "eclipse 2 970 us 95.9 % 4 27.30MB 100.0 % 0B 0 us"
+    assert rotor.split()[:3] == ["rotor", "2", "400"]
+    assert not blank
+    assert rest[0].split() == ["ECLIPSE", "FROM", "LENGTH", "CIRCUITS", "SERVED", "USED"]
+    assert " ".join(rest[1].split()) == "day 0 20 us 900 us 3 27.00MB 100.0 %"
+
+
+def test_the_command_writes_json_and_the_same_picture_twice(run: Run, tmp_path: Path) -> None:
+    arguments = (
+        "circuits",
+        "schedule",
+        str(EXAMPLE),
+        "--scheduler",
+        "solstice,fixed:rings=[1,2]",
+        "-o",
+        "json",
+    )
+    shown = run(*arguments, "--picture", "one.svg")
+    solstice, fixed = json.loads(shown.stdout)
+    assert fixed["scheduler"] == "fixed:rings=[1,2]"
+    assert solstice["served_bytes"] > 0.9 * solstice["demand_bytes"]
+    assert numpy.array(solstice["left"]).sum() == solstice["left_bytes"]
+    assert run(*arguments, "--picture", "two.svg").returncode == 0
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    assert ElementTree.parse(tmp_path / "one.svg").getroot().tag.endswith("svg")
+
+
+def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Path) -> None:
+    (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [1, 2], [2, 0]]}]")
+    shown = run("circuits", "schedule", demand, "--days", "days.yaml", "-o", "json")
+    assert [one["left_bytes"] for one in json.loads(shown.stdout)] == [0, 300_000]
+    (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [2, 1]]}]")
+    shown = run("circuits", "schedule", demand, "--days", "days.yaml")
+    said = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
+    assert (shown.returncode, shown.stderr) == (2, said)
+
+
+def test_the_command_names_what_is_wrong(run: Run, demand: str, tmp_path: Path) -> None:
+    def says(*arguments: str) -> str:
+        shown = run("circuits", "schedule", *arguments)
+        assert (shown.returncode, shown.stdout) == (2, "")
+        return shown.stderr.splitlines()[0]
+
+    assert says(demand, "--night", "3ms") == "error: --night: 3ms: must be shorter than the week of 2ms"
+    assert says(demand, "--min-day", "3ms").startswith("error: --min-day: 3ms: does not fit after a night")
+    assert says(demand, "--scheduler", "x").startswith("error: --scheduler: unknown scheduler `x`")
+    assert says(demand, "--picture", "week.png").startswith("error: --picture: `week.png`: expected a name")
+    assert says("none.csv") == "error: none.csv: no such file"
+    (tmp_path / "bad.csv").write_text("0,1\n-5,0\n")
+    assert says("bad.csv").startswith("error: bad.csv:2: column 1: `-5`: must not be negative")
+    (tmp_path / "bad.csv").write_text("0,1\n5,0\n1,2\n")
+    assert says("bad.csv").startswith("error: bad.csv:3: rows: more rows than the 2 columns: not a square")
+    (tmp_path / "bad.csv").write_text("0,1\n5,nan\n")
+    assert says("bad.csv").startswith("error: bad.csv:2: column 2: `nan`: not a finite number")
+    (tmp_path / "bad.csv").write_text("0,1\n5,7\n")
+    assert says("bad.csv").startswith("error: bad.csv:2: column 2: 7 bytes of a rack for itself")
