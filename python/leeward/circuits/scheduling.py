@@ -171,9 +171,9 @@ def schedule(
     wanted = read(demand) if isinstance(demand, str | PathLike) else _checked(demand)
     rows = wanted.tolist()
     if callable(scheduler):
-        days = [_day(at, *day) for at, day in enumerate(scheduler(wanted, network or Network()))]
+        own = [_day(at, *day) for at, day in enumerate(scheduler(wanted, network or Network()))]
         name = getattr(scheduler, "__name__", "a function")
-        made = _native.evaluate_circuits(rows, texts, days, name)
+        made = _native.evaluate_circuits(rows, texts, own, name)
     else:
         made = _native.schedule_circuits(rows, texts, scheduler, settings)
     days = [
