@@ -1,8 +1,12 @@
-//! What happens when in a week, as one list by time.
+//! What happens when in a week, as one list by time, and how a switch goes through it.
+
+use leeward_fabric::Nanos;
 
 use super::resize::Leads;
 use super::settings::Settings;
+use super::{CALENDAR, Output, Switch, SwitchError};
 use crate::Schedule;
+use crate::timers::NEVER;
 
 /// Something that happens at a time of the week.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -97,4 +101,142 @@ impl Calendar {
     pub(super) fn end_of(&self, day: u32) -> u64 {
         self.ends[day as usize]
     }
+}
+
+/// How a switch goes through its week.
+impl<P: Copy> Switch<P> {
+    pub(super) fn new_week(
+        &mut self,
+        schedule: &Schedule,
+        out: &mut Vec<Output<P>>,
+    ) -> Result<(), SwitchError> {
+        let (found, expected) = (schedule.racks(), self.racks.len());
+        if found != expected {
+            return Err(SwitchError::Racks { found, expected });
+        }
+        if schedule.length().0 == 0 {
+            return Err(SwitchError::NoDays);
+        }
+        let week = Calendar::of(schedule, &self.settings);
+        if self.calendar.length > 0 {
+            self.next_week = Some(week);
+            return Ok(());
+        }
+        self.week_began = self.now;
+        self.adopt(week);
+        self.set_calendar();
+        self.advance(self.now, out);
+        Ok(())
+    }
+
+    /// A week of another schedule begins.
+    fn adopt(&mut self, week: Calendar) {
+        let racks = self.racks.len();
+        self.calendar = week;
+        if let Some(resize) = self.settings.resize {
+            self.voqs.iter_mut().for_each(|voq| voq.capacity = resize.small());
+            for &(source, destination) in &self.calendar.big_at_first {
+                self.voqs[source as usize * racks + destination as usize].capacity = resize.big();
+            }
+        }
+        self.announced.clear();
+        for &(source, destination) in &self.calendar.marked_at_first {
+            self.announced.put(source as usize, destination as usize, true);
+        }
+    }
+
+    fn set_calendar(&mut self) {
+        let at = self
+            .calendar
+            .turns
+            .get(self.next_turn)
+            .map_or(NEVER, |&(at, _)| self.week_began.saturating_add(at));
+        self.set(CALENDAR, 0, at);
+    }
+
+    /// Does all that the calendar has for `now`, the beginning of the next week too, before any link moves.
+    pub(super) fn turn(&mut self, now: u64, out: &mut Vec<Output<P>>) {
+        let mut moved = false;
+        loop {
+            while let Some(&(at, turn)) = self.calendar.turns.get(self.next_turn) {
+                if self.week_began.saturating_add(at) > now {
+                    break;
+                }
+                self.next_turn += 1;
+                moved |= self.do_turn(turn, now, out);
+            }
+            if self.next_turn < self.calendar.turns.len() || self.week_began + self.calendar.length > now {
+                break;
+            }
+            self.week_began += self.calendar.length;
+            self.next_turn = 0;
+            if let Some(week) = self.next_week.take() {
+                self.adopt(week);
+            }
+        }
+        self.set_calendar();
+        if moved {
+            self.offer_all(now);
+        }
+    }
+
+    /// Does a turn, and tells whether a link may now take what it might not before.
+    fn do_turn(&mut self, turn: Turn, now: u64, out: &mut Vec<Output<P>>) -> bool {
+        let racks = self.racks.len();
+        match turn {
+            Turn::End { day } => {
+                for at in self.calendar.circuits_of(day) {
+                    let (source, destination) = self.calendar.circuit(at);
+                    self.racks[destination].circuit_from = None;
+                    self.off.put(source, destination, false);
+                    out.push(circuit(source, destination, false, now));
+                }
+                true
+            }
+            Turn::Night { day } => {
+                for at in self.calendar.circuits_of(day) {
+                    let (source, destination) = self.calendar.circuit(at);
+                    self.off.put(source, destination, self.settings.packet_path_off);
+                }
+                false
+            }
+            Turn::Day { day } => {
+                let until = self.week_began.saturating_add(self.calendar.end_of(day));
+                for at in self.calendar.circuits_of(day) {
+                    let (source, destination) = self.calendar.circuit(at);
+                    let rack = &mut self.racks[destination];
+                    (rack.circuit_from, rack.circuit_until) = (Some(source as u32), until);
+                    out.push(circuit(source, destination, true, now));
+                }
+                true
+            }
+            Turn::Capacity { source, destination, packets } => {
+                self.voqs[source as usize * racks + destination as usize].capacity = packets;
+                false
+            }
+            Turn::Mark { source, destination, on } => {
+                self.announced.put(source as usize, destination as usize, on);
+                false
+            }
+        }
+    }
+
+    /// Lets every link look at the queues again.
+    fn offer_all(&mut self, now: u64) {
+        for source in 0..self.racks.len() {
+            if let Some(destination) = self.waiting.next(source, 0, Some(&self.off)) {
+                self.offer(source, destination, now);
+            }
+        }
+        for destination in 0..self.racks.len() {
+            let Some(source) = self.racks[destination].circuit_from else { continue };
+            if self.waiting.has(source as usize, destination) {
+                self.offer(source as usize, destination, now);
+            }
+        }
+    }
+}
+
+fn circuit<P>(source: usize, destination: usize, up: bool, at: u64) -> Output<P> {
+    Output::Circuit { source: source as u32, destination: destination as u32, up, at: Nanos(at) }
 }

@@ -300,9 +300,8 @@ impl<'a> Plant<'a> {
                 self.take_data(flow, &segment)
             }
             Carried::Ack { flow, mut ack } => {
-                if self.settings.switch.circuit_marks.is_some() {
-                    ack.ece = circuit_mark;
-                }
+                // Beside what the receiver echoes; with reTCP nothing else sets it.
+                ack.ece |= circuit_mark;
                 self.take_ack(flow, &ack);
                 Ok(())
             }
