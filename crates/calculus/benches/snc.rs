@@ -119,7 +119,7 @@ fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workloa
     let sides = (0..hosts).map(|at| format!("c{at}")).chain((0..servers).map(|at| format!("s{at}")));
     let queues = sides
         .flat_map(|host| {
-            ["in", "out"].map(|way| Queue { name: format!("{host}-{way}"), rate: LINK, busy: 0.0 })
+            ["in", "out"].map(|way| Queue { name: format!("{host}-{way}"), rate: LINK, in_service: 0.0 })
         })
         .collect();
     let workloads = (0..count)

@@ -93,7 +93,7 @@ fn holds(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
 /// The tightest bound of the last flow, which is of the lowest priority.
 fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
     let queues: Vec<Queue> =
-        queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate, busy: 0.0 }).collect();
+        queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate, in_service: 0.0 }).collect();
     let workloads: Vec<Workload> = flows
         .iter()
         .enumerate()
@@ -208,7 +208,8 @@ fn rare_requests_stay_below_their_bound_by_request() {
         dependencies: Vec::new(),
         stages: vec![stage(&rare)],
     };
-    let mut network = Network::new(&[Queue { name: "q".into(), rate, busy: 0.0 }], &[workload]).unwrap();
+    let mut network =
+        Network::new(&[Queue { name: "q".into(), rate, in_service: 0.0 }], &[workload]).unwrap();
     let over_time = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
     network.by_request(true);
     let by_request = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();

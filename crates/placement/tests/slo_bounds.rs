@@ -167,18 +167,19 @@ proptest! {
             Arc::make_mut(&mut last.workload).dependencies = vec![first, "nobody".into()];
         }
         // A device whose requests have tails may be busy with any of them.
-        let busy = |at: usize| {
+        let inside = |at: usize| {
             let all = system.promises.iter().flat_map(|promise| promise.workload.demands.iter().zip(&promise.route));
-            let inside = all.filter(|(demand, route)| demand.unloaded > 0.0 && route.contains(&at));
-            inside.map(|(of, _)| of.largest + of.unloaded * system.queues[at].capacity).fold(0.0, f64::max)
+            let of = all.filter(|(demand, route)| demand.unloaded > 0.0 && route.contains(&at));
+            of.map(|(of, _)| of.largest + of.unloaded * system.queues[at].capacity).fold(0.0, f64::max)
         };
         let queues: Vec<snc::Queue> = (system.queues.iter().enumerate())
-            .map(|(at, queue)| snc::Queue { name: queue.name.clone(), rate: queue.capacity, busy: busy(at) })
+            .map(|(at, queue)| snc::Queue { name: queue.name.clone(), rate: queue.capacity, in_service: inside(at) })
             .collect();
         let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| described(&system, promise)).collect();
         let mut network = snc::Network::new(&queues, &workloads).unwrap();
         network.by_request(true);
         network.blocks(true);
+        network.within_steps(true);
         let found = bounds(&system, Method::Snc, BoundSettings::default());
         for (at, bound) in found.into_iter().enumerate() {
             let expected = network.bound(at, Analysis::Bipartite).unwrap().seconds.unwrap() + 0.05;

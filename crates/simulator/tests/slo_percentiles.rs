@@ -13,7 +13,7 @@ use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
 use leeward_placement::volumes::bound::{BoundSettings, Method, Unit};
 use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
-use leeward_simulator::requests::{Arrival, Assumption, Order, Over, Replay};
+use leeward_simulator::requests::{Arrival, Assumption, Held, Order, Over, Replay};
 use leeward_traces::{Kind, Stage};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -41,8 +41,8 @@ struct Draw {
     seed: u64,
 }
 
-fn draw() -> impl Strategy<Value = Draw> {
-    let size = prop_oneof![Just(1e3), Just(2e4), Just(2e5)];
+fn draw(sizes: &'static [f64]) -> impl Strategy<Value = Draw> {
+    let size = prop::sample::select(sizes);
     (0..PATHS.len(), 0u32..3, size, 0.02..0.12, prop::bool::weighted(0.8), any::<u64>()).prop_map(
         |(path, priority, size, load, promised, seed)| Draw { path, priority, size, load, promised, seed },
     )
@@ -96,41 +96,8 @@ impl Draw {
     }
 }
 
-proptest! {
-    #![proptest_config(cases(60))]
-
-    #[test]
-    fn the_percentile_of_whole_requests_over_several_links_is_within_its_stochastic_bound(
-        draws in prop::collection::vec(draw(), 1..7),
-        unit in prop_oneof![2 => Just(Unit::Requests), 1 => Just(Unit::Frames)],
-    ) {
-        let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
-        let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));
-        let system = System { queues: queues.collect(), promises: promises.collect() };
-        // So long that the rarest of them sends enough for a 99th percentile.
-        let rarest = draws.iter().map(Draw::per_second).fold(f64::INFINITY, f64::min);
-        let seconds = REQUESTS / rarest;
-        let replay = Replay {
-            system: &system,
-            bounds: BoundSettings { unit, ..BoundSettings::default() },
-            method: Method::Snc,
-            over: Over::Held,
-            order: Order::Priority,
-            sent: draws.iter().map(|draw| Some(draw.sent(seconds))).collect(),
-            tails: Vec::new(),
-        };
-        for (held, draw) in replay.run().unwrap().workloads.into_iter().zip(&draws) {
-            if draw.promised {
-                prop_assert!(held.bound.is_ok(), "{:?}", held.bound);
-                prop_assert!(held.broken.is_empty(), "{:?} above {:?}: {:?}", held.seen, held.bound, held.broken);
-            }
-        }
-    }
-}
-
-/// The 99th percentile of a workload, maybe beside another: its bound, and as it was served.
-fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
-    let draws: Vec<Draw> = std::iter::once(of).chain(beside).collect();
+/// The draws over the four links, so long that the rarest sends enough for a 99th percentile.
+fn replayed(draws: &[Draw], unit: Unit) -> Vec<Held> {
     let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
     let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));
     let system = System { queues: queues.collect(), promises: promises.collect() };
@@ -144,7 +111,40 @@ fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Ve
         sent: draws.iter().map(|draw| Some(draw.sent(seconds))).collect(),
         tails: Vec::new(),
     };
-    let held = replay.run().unwrap().workloads.swap_remove(0);
+    replay.run().unwrap().workloads
+}
+
+fn all_within(draws: &[Draw], unit: Unit) -> Result<(), TestCaseError> {
+    for (held, draw) in replayed(draws, unit).into_iter().zip(draws) {
+        if draw.promised {
+            prop_assert!(held.bound.is_ok(), "{:?}", held.bound);
+            prop_assert!(held.broken.is_empty(), "{:?} above {:?}: {:?}", held.seen, held.bound, held.broken);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    #[test]
+    fn the_percentile_of_whole_requests_over_several_links_is_within_its_stochastic_bound(
+        draws in prop::collection::vec(draw(&[1e3, 2e4, 2e5]), 1..7),
+        unit in prop_oneof![2 => Just(Unit::Requests), 1 => Just(Unit::Frames)],
+    ) {
+        all_within(&draws, unit)?;
+    }
+
+    #[test]
+    fn so_is_that_of_requests_of_less_than_a_step(draws in prop::collection::vec(draw(&[30.0, 70.0, 200.0]), 1..4)) {
+        all_within(&draws, Unit::Requests)?;
+    }
+}
+
+/// The 99th percentile of a workload, maybe beside another: its bound, as it was served, and why it was exceeded.
+fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
+    let draws: Vec<Draw> = std::iter::once(of).chain(beside).collect();
+    let held = replayed(&draws, unit).swap_remove(0);
     (held.bound.unwrap().seconds, held.seen.unwrap().tail.as_secs_f64(), held.broken)
 }
 

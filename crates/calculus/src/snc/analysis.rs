@@ -31,10 +31,20 @@ impl Analysis {
         flow: usize,
         excess: f64,
     ) -> Option<Latency> {
-        match self {
-            Analysis::Bipartite => along(plan, of, flow, excess),
-            Analysis::HopByHop | Analysis::Convolution => Some(in_turn(plan, of, flow, excess, self)),
-        }
+        let latency = match self {
+            Analysis::Bipartite => along(plan, of, flow, excess)?,
+            Analysis::HopByHop | Analysis::Convolution => in_turn(plan, of, flow, excess, self),
+        };
+        // A request that comes within a step is late from then on, and not from the end of the step.
+        let late = match self {
+            _ if !plan.within_steps => 0.0,
+            Analysis::HopByHop => of.step * plan.flows[flow].queues.len() as f64,
+            Analysis::Bipartite | Analysis::Convolution => of.step,
+        };
+        Some(match latency {
+            Latency::Bounded(tail) => Latency::Bounded(Tail { seconds: tail.seconds + late, ..tail }),
+            unstable => unstable,
+        })
     }
 }
 
@@ -44,8 +54,10 @@ fn leaf(plan: &Plan, of: &mut Expressions, flow: usize) -> ArrivalId {
     of.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
-fn server(plan: &Plan, of: &mut Expressions, queue: usize, whole: f64) -> ServiceId {
-    of.server_after(plan.rates[queue], whole)
+/// A queue's rate, after what is served whole and, where busy periods begin within steps, so many `steps` of service.
+fn server(plan: &Plan, of: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
+    let lost = if plan.within_steps { plan.rates[queue] * of.step * steps } else { 0.0 };
+    of.server_after(plan.rates[queue], whole + lost)
         .expect("a rate of the network was checked, and packets are finite")
 }
 
@@ -55,9 +67,9 @@ fn packet(plan: &Plan, flows: impl IntoIterator<Item = usize>) -> f64 {
 }
 
 /// What a queue may be busy with when a flow of `priority` could begin, and is not interrupted in: one packet of a flow after it.
-fn busy(plan: &Plan, queue: usize, priority: u32) -> f64 {
+fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
     let after = plan.passing[queue].iter().copied().filter(|&flow| plan.flows[flow].priority > priority);
-    plan.busy[queue].max(packet(plan, after))
+    plan.in_service[queue].max(packet(plan, after))
 }
 
 /// (((S1 - C1) conv (S2 - C2)) - P2) conv ... conv (Sn - Cn) - Pn, which for two queues is equation A.5.
@@ -70,6 +82,10 @@ fn busy(plan: &Plan, queue: usize, priority: u32) -> f64 {
 /// Where requests are served whole, each queue may first be busy with one of a priority after the flow's, and of what it gave to those
 /// that go on from it one packet may not have left yet: the busy period at the next queue began before that came. So the servers here
 /// come after as much work. The last queue gives what it gives: a request is late until its last bit is served, and then it leaves.
+///
+/// Where busy periods begin within steps ([`super::Network::within_steps`]), all that came in the step of their beginning counts, and of
+/// the service up to a step of it is lost; at a queue before another, whose busy period begins within a step too, up to one more at that
+/// end. That step is of both queues then, and a service of one step more is only better.
 fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];
@@ -89,8 +105,9 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
         let onward = own.queues.len() > hop + 1;
         let going_on =
             others(first).filter(|&other| onward && shared(other) > hop + 1).chain(onward.then_some(flow));
-        let whole = busy(plan, queue, own.priority) + packet(plan, going_on);
-        let service = rest(plan, of, queue, whole, &cross)?;
+        let whole = in_service(plan, queue, own.priority) + packet(plan, going_on);
+        let steps = if onward { 2.0 } else { 1.0 };
+        let service = rest(plan, of, queue, (whole, steps), &cross)?;
         let Some(before) = path else {
             path = Some(service);
             continue;
@@ -108,8 +125,14 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
 }
 
 /// What a queue leaves of its rate after the flows, as they arrive there, and after what is served whole.
-fn rest(plan: &Plan, of: &mut Expressions, queue: usize, whole: f64, flows: &[usize]) -> Option<ServiceId> {
-    let service = server(plan, of, queue, whole);
+fn rest(
+    plan: &Plan,
+    of: &mut Expressions,
+    queue: usize,
+    first: (f64, f64),
+    flows: &[usize],
+) -> Option<ServiceId> {
+    let service = server(plan, of, queue, first);
     Some(match arriving(plan, of, queue, flows)? {
         Some(arrivals) => of.leftover(service, arrivals),
         None => service,
@@ -149,8 +172,8 @@ fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -
     let others: Vec<usize> = (plan.passing[queue].iter().copied())
         .filter(|other| plan.flows[*other].priority <= lowest && !members.contains(other))
         .collect();
-    let whole = busy(plan, queue, lowest) + packet(plan, members.iter().copied());
-    let service = rest(plan, of, queue, whole, &others)?;
+    let whole = in_service(plan, queue, lowest) + packet(plan, members.iter().copied());
+    let service = rest(plan, of, queue, (whole, 1.0), &others)?;
     let arrivals = arriving(plan, of, queue, members)?.expect("there are members");
     Some(of.output(arrivals, service))
 }
@@ -167,7 +190,7 @@ fn in_turn(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64, analysis
     let mut left: Vec<ServiceId> = (0..plan.rates.len())
         .map(|queue| {
             let one = packet(plan, plan.passing[queue].iter().copied());
-            server(plan, of, queue, one + one.max(plan.busy[queue]))
+            server(plan, of, queue, (one + one.max(plan.in_service[queue]), 2.0))
         })
         .collect();
     for other in order {

@@ -1,7 +1,39 @@
-//! What is no network.
+//! What is no expression, and what no network.
 
-use super::expressions::SncError;
 use crate::shown::shown;
+
+/// Numbers that make no expression.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SncError {
+    /// An invalid step.
+    #[error("step of {} s: must be positive and finite", shown(*.0))]
+    Step(f64),
+    /// A model in other steps than the rest.
+    #[error("a model in steps of {} s among others of {} s: all must be the same", shown(*.found), shown(*.expected))]
+    OtherStep {
+        /// Its step.
+        found: f64,
+        /// That of the arena.
+        expected: f64,
+    },
+    /// An invalid server.
+    #[error("server of {} work a second: must be positive and finite", shown(*.0))]
+    Rate(f64),
+    /// Invalid work before a service.
+    #[error("server after {} of work: must be finite and not negative", shown(*.0))]
+    Whole(f64),
+    /// A group beyond those the arena was made for.
+    #[error("workload group {group} of {groups}")]
+    Group {
+        /// Which.
+        group: usize,
+        /// How many there are.
+        groups: usize,
+    },
+    /// An invalid percentile.
+    #[error("percentile {}: must be above 0 and below 100", shown(*.0))]
+    Percentile(f64),
+}
 
 /// A network that cannot be analysed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -22,13 +54,23 @@ pub enum NetworkError {
         /// What was given.
         rate: f64,
     },
-    /// Invalid work that a queue may be busy with, or that is served whole.
-    #[error("{of}: {} of work served whole: must be finite and not negative", shown(*.work))]
-    Whole {
-        /// Which queue, or workload and stage.
-        of: String,
+    /// Invalid work in service.
+    #[error("queue {queue}: {} of work in service: must be finite and not negative", shown(*.work))]
+    InService {
+        /// Which queue.
+        queue: String,
         /// What was given.
         work: f64,
+    },
+    /// An invalid packet.
+    #[error("workload {workload}, stage {stage}: a packet of {}: must be finite and not negative", shown(*.packet))]
+    Packet {
+        /// Which workload.
+        workload: String,
+        /// Which stage, from 0.
+        stage: usize,
+        /// What was given.
+        packet: f64,
     },
     /// An invalid percentile.
     #[error("workload {workload}: percentile {}: must be above 0 and below 100", shown(*.percentile))]

@@ -375,7 +375,7 @@ mod tests {
         let mut of = Expressions::new(1.0, 3).unwrap();
         let id = of.model(&model).unwrap();
         let leaves = [0, 0, 1, 2].map(|group| of.arrivals(id, group).unwrap());
-        let server = of.server(2.0).unwrap();
+        let server = of.server_after(2.0, 3.0).unwrap();
         let cross = of.aggregate_all(&leaves[1..]).unwrap();
         let first = of.leftover(server, cross);
         let departures = of.output(cross, first);

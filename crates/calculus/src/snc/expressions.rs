@@ -2,11 +2,11 @@
 
 use crate::mmpp::Mmpp;
 
+use super::error::SncError;
 use super::evaluate::Evaluator;
 use super::latency::Unstable;
 use super::memo::Memo;
 use super::operators::Moments;
-use crate::shown::shown;
 
 /// An arrival process of an arena. Only of use there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,41 +65,10 @@ struct Fact {
     /// Of services: the most that they do in a step, which is what they would without other traffic. Of outputs: that of the
     /// service left.
     gross: f64,
+    /// Of a server, what is left of it and what leaves that: work that it may have to do first.
+    whole: f64,
     /// The largest of any service in it.
     fastest: f64,
-}
-
-/// Numbers that make no expression.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum SncError {
-    /// An invalid step.
-    #[error("step of {} s: must be positive and finite", shown(*.0))]
-    Step(f64),
-    /// A model in other steps than the rest.
-    #[error("a model in steps of {} s among others of {} s: all must be the same", shown(*.found), shown(*.expected))]
-    OtherStep {
-        /// Its step.
-        found: f64,
-        /// That of the arena.
-        expected: f64,
-    },
-    /// An invalid server.
-    #[error("server of {} work a second: must be positive and finite", shown(*.0))]
-    Rate(f64),
-    /// Invalid work before a service.
-    #[error("server after {} of work: must be finite and not negative", shown(*.0))]
-    Whole(f64),
-    /// A group beyond those the arena was made for.
-    #[error("workload group {group} of {groups}")]
-    Group {
-        /// Which.
-        group: usize,
-        /// How many there are.
-        groups: usize,
-    },
-    /// An invalid percentile.
-    #[error("percentile {}: must be above 0 and below 100", shown(*.0))]
-    Percentile(f64),
 }
 
 /// An arena of expressions. Each carries the set of the groups of workloads that are in it: workloads that may depend
@@ -202,7 +171,15 @@ impl Expressions {
         }
         let arrivals = &self.models[model.0 as usize];
         let (mean, limit) = (arrivals.mean(), arrivals.limit());
-        let fact = Fact { mean, limit, unstable: None, parameters: (false, false), gross: 0.0, fastest: 0.0 };
+        let fact = Fact {
+            mean,
+            limit,
+            unstable: None,
+            parameters: (false, false),
+            gross: 0.0,
+            whole: 0.0,
+            fastest: 0.0,
+        };
         let id = self.push(Node::Arrivals { model: model.0 }, fact);
         self.sets[id as usize * self.words + group / 64] |= 1 << (group % 64);
         Ok(ArrivalId(id))
@@ -227,7 +204,7 @@ impl Expressions {
 
     fn server_in_steps(&mut self, rate: f64, whole: f64) -> ServiceId {
         let (limit, parameters) = (f64::INFINITY, (false, false));
-        let fact = Fact { mean: -rate, limit, unstable: None, parameters, gross: rate, fastest: rate };
+        let fact = Fact { mean: -rate, limit, unstable: None, parameters, gross: rate, whole, fastest: rate };
         ServiceId(self.push(Node::Server { rate, whole }, fact))
     }
 
@@ -250,13 +227,15 @@ impl Expressions {
         }
     }
 
-    /// Two services in sequence as one (theorem 5); two servers are one of the lesser rate, after the work of both, exactly.
+    /// Two services in sequence as one (theorem 5); two servers are exactly one of the lesser rate, after as
+    /// long as both take for what comes first.
     pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
         let node = |id: ServiceId| self.nodes[id.0 as usize];
         if let (Node::Server { rate: first, whole: here }, Node::Server { rate: second, whole: there }) =
             (node(one), node(two))
         {
-            return self.server_in_steps(first.min(second), here + there);
+            let rate = first.min(second);
+            return self.server_in_steps(rate, rate * (here / first + there / second));
         }
         ServiceId(self.pair(Operator::Convolution, one.0, two.0))
     }
@@ -324,7 +303,7 @@ impl Expressions {
 
     /// What the union over moments of a node is taken over.
     pub(super) fn moments(&self, node: u32) -> Moments {
-        Moments { block: self.block, gross: self.gross(node) }
+        Moments { block: self.block, gross: self.gross(node), whole: self.facts[node as usize].whole }
     }
 
     /// The steps of a block for a latency at a theta: a server does about 1 / theta of work in them.
@@ -365,6 +344,7 @@ impl Expressions {
             unstable: facts().find_map(|fact| fact.unstable),
             parameters: (facts().any(|fact| fact.parameters.0), facts().any(|fact| fact.parameters.1)),
             gross: 0.0,
+            whole: 0.0,
             fastest: facts().map(|fact| fact.fastest).fold(0.0, f64::max),
         };
         let id = self.push(Node::Sum { first, count }, fact);
@@ -398,6 +378,10 @@ impl Expressions {
                 Operator::Aggregate => 0.0,
                 Operator::Leftover | Operator::Output => r.gross,
                 Operator::Convolution => l.gross.max(r.gross),
+            },
+            whole: match operator {
+                Operator::Leftover | Operator::Output => r.whole,
+                Operator::Aggregate | Operator::Convolution => 0.0,
             },
             fastest: l.fastest.max(r.fastest),
         };

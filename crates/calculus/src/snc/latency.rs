@@ -6,8 +6,9 @@
 //! that is best there. Where operands may depend on one another, all of theta, those gaps and the logarithms of
 //! Hoelder's x - 1 then descend together along the gradient; so do Lyapunov's stretches, where they are asked for.
 
+use super::error::SncError;
 use super::evaluate::{Evaluator, Point, Query};
-use super::expressions::{ArrivalId, Expressions, Node, ServiceId, SncError};
+use super::expressions::{ArrivalId, Expressions, Node, ServiceId};
 use super::memo::Models;
 use super::minimise::{bfgs, brent};
 use crate::shown::shown;

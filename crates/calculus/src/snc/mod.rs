@@ -29,7 +29,7 @@ mod network;
 mod operators;
 
 pub use analysis::Analysis;
-pub use error::NetworkError;
-pub use expressions::{ArrivalId, Expressions, ModelId, ServiceId, SncError};
+pub use error::{NetworkError, SncError};
+pub use expressions::{ArrivalId, Expressions, ModelId, ServiceId};
 pub use latency::{Latency, Tail, Unstable, split};
 pub use network::{Network, Queue, Stage, Workload, WorkloadBound, priorities_by_objective};

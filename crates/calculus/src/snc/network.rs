@@ -17,7 +17,7 @@ pub struct Queue {
     pub rate: f64,
     /// Work that it may be busy with when it could begin with a request of any priority, whatever that is and whoever sent it; 0 where
     /// all of that is among the [`Stage::packet`]s.
-    pub busy: f64,
+    pub in_service: f64,
 }
 
 /// One pass of a workload through the network: requests on their way in, say, or answers on their way out.
@@ -84,7 +84,9 @@ pub(super) struct Plan {
     /// Work a second of each queue.
     pub(super) rates: Vec<f64>,
     /// Work that each may be busy with, whatever comes.
-    pub(super) busy: Vec<f64>,
+    pub(super) in_service: Vec<f64>,
+    /// Whether requests come, and busy periods begin, within steps.
+    pub(super) within_steps: bool,
     /// The flows that pass each queue.
     pub(super) passing: Vec<Vec<usize>>,
 }
@@ -106,8 +108,8 @@ impl Network {
         if let Some(queue) = queues.iter().find(|queue| !(queue.rate.is_finite() && queue.rate > 0.0)) {
             return Err(NetworkError::Rate { queue: queue.name.clone(), rate: queue.rate });
         }
-        if let Some(queue) = queues.iter().find(|queue| !is_work(queue.busy)) {
-            return Err(NetworkError::Whole { of: format!("queue {}", queue.name), work: queue.busy });
+        if let Some(of) = queues.iter().find(|queue| !is_work(queue.in_service)) {
+            return Err(NetworkError::InService { queue: of.name.clone(), work: of.in_service });
         }
         for workload in workloads {
             let name = || workload.name.clone();
@@ -126,7 +128,8 @@ impl Network {
                 plan: Plan {
                     flows: Vec::new(),
                     rates: queues.iter().map(|queue| queue.rate).collect(),
-                    busy: queues.iter().map(|queue| queue.busy).collect(),
+                    in_service: queues.iter().map(|queue| queue.in_service).collect(),
+                    within_steps: false,
                     passing: vec![Vec::new(); queues.len()],
                 },
                 workloads: Vec::new(),
@@ -167,6 +170,12 @@ impl Network {
     /// Of [`Analysis::HopByHop`] the first queue only.
     pub fn by_request(&mut self, on: bool) {
         self.expressions.by_request(on);
+    }
+
+    /// Whether requests may come, and busy periods begin, at any moment of a step; off at first, as published: then a step is a moment,
+    /// at whose end all that it serves is done.
+    pub fn within_steps(&mut self, on: bool) {
+        self.plan.within_steps = on;
     }
 
     /// Bounds of a workload's stages, given all others.
@@ -247,8 +256,8 @@ impl Network {
             return Err(NetworkError::Path { workload: name(), stage: at, queues: count });
         }
         if !is_work(stage.packet) {
-            let of = format!("workload {}, stage {at}", workload.name);
-            return Err(NetworkError::Whole { of, work: stage.packet });
+            let (workload, packet) = (workload.name.clone(), stage.packet);
+            return Err(NetworkError::Packet { workload, stage: at, packet });
         }
         let mut queues = Vec::new();
         for queue in &stage.queues {

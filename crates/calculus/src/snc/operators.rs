@@ -41,27 +41,44 @@ pub(super) struct Moments {
     pub(super) block: f64,
     /// The most that the service in question does in a step.
     pub(super) gross: f64,
+    /// What it may have to do first, part of its sigma.
+    pub(super) whole: f64,
+}
+
+impl Moments {
+    /// Whole steps in which that much is done: the moments before an output are those before these steps.
+    fn late(&self) -> f64 {
+        if self.whole > 0.0 { (self.whole / self.gross).ceil() } else { 0.0 }
+    }
 }
 
 /// The bound of an operator's result; nothing where there is none.
 ///
 /// A convolution at its best moment is the least of sums over all moments. Moments of a block are taken together: each service
 /// has the block as well as what is before or after, less what it can do in it.
+///
+/// A service that may have to do something first is one that comes some steps later: what leaves by a moment is at least what it
+/// would have given by so much before that, and never less than nothing. So an output has not all of `whole` in its sigma, but what
+/// arrives in these steps, of its own and of what the service is left by.
 #[inline]
 pub(super) fn combine(
     operator: Operator,
     theta: f64,
     (left, right): (Bound, Bound),
     tau: f64,
-    Moments { block, gross }: Moments,
+    moments: Moments,
 ) -> Option<Bound> {
+    let Moments { block, gross, whole } = moments;
     let sigma = left.sigma + right.sigma;
     match operator {
         Operator::Aggregate | Operator::Leftover => Some(Bound { rho: left.rho + right.rho, sigma }),
         Operator::Output => {
             let w = theta * (left.rho + right.rho);
             let past = Union::new(-w, theta * gross, block);
-            (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + past.logarithm / theta })
+            let late = moments.late();
+            let first = late * (left.rho + right.rho + gross) - whole;
+            let first = if late > 0.0 { first } else { 0.0 };
+            (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + first + past.logarithm / theta })
         }
         Operator::Convolution => {
             // The slower service may be taken as slower still: the gap is at least tau / theta.
@@ -90,8 +107,9 @@ pub(super) fn partials(
     theta: f64,
     (left, right): (Bound, Bound),
     tau: f64,
-    Moments { block, gross }: Moments,
+    moments: Moments,
 ) -> Partials {
+    let Moments { block, gross, .. } = moments;
     let zero = (0.0, 0.0);
     match operator {
         Operator::Aggregate | Operator::Leftover => {
@@ -102,8 +120,8 @@ pub(super) fn partials(
             let past = Union::new(-theta * sum, theta * gross, block);
             let by_theta = past.by_gross * gross - past.by_rate * sum - past.logarithm / theta;
             Partials {
-                left: (1.0, -past.by_rate),
-                right: (0.0, -past.by_rate),
+                left: (1.0, moments.late() - past.by_rate),
+                right: (0.0, moments.late() - past.by_rate),
                 theta: (0.0, by_theta / theta),
                 slack: zero,
             }

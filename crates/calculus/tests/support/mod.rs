@@ -89,7 +89,7 @@ pub fn network(input: &Value) -> Network {
         .map(|queue| Queue {
             name: text(&queue["name"]),
             rate: queue["bandwidth"].as_f64().unwrap(),
-            busy: 0.0,
+            in_service: 0.0,
         })
         .collect();
     let clients = list(&input["clients"]);

@@ -1,7 +1,7 @@
 //! Bounds of one path by each analysis (SLO figures 4.7, 4.8 and 4.13), and of every workload of a site (SLO figure 4.14).
 
 use leeward_calculus::snc::{self, Analysis, Latency};
-use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method};
+use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_placement::volumes::priorities::by_slo;
 use leeward_placement::volumes::{Promise, System};
 use leeward_traces::Stage;
@@ -85,7 +85,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
     let queue = |(index, queue): (usize, &leeward_placement::volumes::Queue)| snc::Queue {
         name: index.to_string(),
         rate: queue.capacity,
-        busy: 0.0,
+        in_service: 0.0,
     };
     let queues: Vec<snc::Queue> = system.queues.iter().enumerate().map(queue).collect();
     let mut workloads = Vec::with_capacity(system.promises.len());
@@ -111,6 +111,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
     network.by_request(settings.bounds.by_request);
     network.lyapunov(settings.bounds.lyapunov);
     network.blocks(settings.bounds.blocks);
+    network.within_steps(settings.bounds.unit != Unit::Fluid);
     Ok(network)
 }
 

@@ -114,6 +114,7 @@ def _admitted(
         "percentile": percentile,
         "replay": "second" if replayed else None,
         "over": "enforced" if name in caches.LIMITED else "unlimited",
+        "packet": caches.FRAME,
     }
     found = world.study().admit(drawn, study_links(seed, len(drawn), STORED, 1), json.dumps(asked))
     made: Outcome = {

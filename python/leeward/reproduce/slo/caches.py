@@ -26,12 +26,16 @@ NETWORK = ["network-in", "network-out"]
 WORKLOADS, CLIENTS, SERVERS = 60, 4, 2
 """A third of the thesis' 180 workloads on 12 clients and 6 servers."""
 SNC, RELEASED, DNC, PM, SILO, QJUMP = "SNC", "SNC as released", "DNC", "DNC as published", "Silo++", "QJump++"
+FRAME = 1538.0
+"""Bytes that links send at once: an Ethernet frame with all that goes with it."""
 PUBLISHED = {"unit": "fluid", "fifo": False, "by_request": False, "blocks": False}
 """Bounds as the thesis has them."""
+BOUNDS = {"unit": "frames", "frame": FRAME}
+"""Bounds of what networks do."""
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
-    SNC: ("snc", {}),
+    SNC: ("snc", {"bounds": BOUNDS}),
     RELEASED: ("snc", {"bounds": PUBLISHED}),
-    DNC: ("dnc", {"search": False}),
+    DNC: ("dnc", {"search": False, "bounds": BOUNDS}),
     PM: ("dnc", {"search": False, "bounds": PUBLISHED, "method": "priority-meister"}),
     SILO: ("silo++", {}),
     QJUMP: ("qjump++", {}),
@@ -88,7 +92,6 @@ def admit(
     times: int = 1,
     replayed: bool = True,
     limited: bool = False,
-    packet: float | None = None,
     of: Study | None = None,
 ) -> Outcome:
     """Who is admitted by the first halves, and how the second halves go then.
@@ -100,7 +103,6 @@ def admit(
         times: How much larger the cluster is.
         replayed: Whether the second halves are replayed.
         limited: Whether limits are enforced there whatever the policy.
-        packet: Bytes that links send at once there; whole requests if not given.
         of: Whose traces; those drawn here if not given.
     """
     name, settings = POLICIES.get(policy, (policy, {}))
@@ -113,7 +115,7 @@ def admit(
         "part": "first",
         "replay": "second" if replayed else None,
         "over": "enforced" if limited or policy in LIMITED else "unlimited",
-        "packet": packet,
+        "packet": FRAME,
     }
     found = traces.admit(drawn, on, json.dumps(asked))
     made = {

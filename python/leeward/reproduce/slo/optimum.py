@@ -13,8 +13,6 @@ SMALL, LARGE = 11, 21
 """Workloads of one packet and of objects (section 4.4.3)."""
 SMALL_SLO, LARGE_SLO = 0.004, 0.05
 """Their SLOs, in seconds."""
-FRAME = 1500.0
-"""Bytes that links send at once where requests of one packet are beside large ones."""
 SCALES = (1, 2, 3)
 """How many times as large clusters are (figure 4.15)."""
 RIVALS = (caches.PM, caches.SILO, caches.QJUMP)
@@ -57,7 +55,7 @@ def small(seed: int) -> Outcome:
     on = [(client, 0) for client, _ in caches.links(seed, len(drawn))]
     made: Outcome = {}
     for name in (caches.SNC, caches.DNC, *RIVALS):
-        found = caches.admit(name, drawn, on, packet=FRAME)
+        found = caches.admit(name, drawn, on)
         made[name] = {key: found[key] for key in ("admitted", "bytes", "missed")}
         made[name]["small"] = sum(index < SMALL for index in found["placed"])
     return made
@@ -83,7 +81,7 @@ def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
     theirs = {caches.SNC: paper.OPT_SNC, caches.RELEASED: paper.OPT_SNC} | dict.fromkeys(
         RIVALS, paper.OPT_OTHERS
     )
-    note = "OPT by replay of whole requests in order, found by halving; the thesis has medians"
+    note = "OPT by replay in order, found by halving; the thesis has medians"
     for name in outcomes[0]:
         if name != OPT:
             share = [

@@ -4,7 +4,7 @@ use leeward_fabric::input::InputError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::join::{best_effort, joined};
+use super::join::{best_effort, joined, reach};
 use super::{Admission, Arrival, Outcome, Refused, Registration};
 use crate::policy::{setting_error, settings};
 use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, Unit, attainable};
@@ -132,23 +132,6 @@ fn order(promises: &[Promise]) -> Vec<usize> {
     all.iter().map(|own| ranks.partition_point(|rank| rank < own)).collect()
 }
 
-/// For each queue a number that those share that traffic connects.
-fn reach(system: &System) -> Vec<usize> {
-    let mut reach: Vec<usize> = (0..system.queues.len()).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for route in system.promises.iter().flat_map(|promise| &promise.route) {
-            let least = route.iter().map(|&queue| reach[queue]).min().expect("a route has a queue");
-            for &queue in route {
-                changed |= reach[queue] != least;
-                reach[queue] = least;
-            }
-        }
-    }
-    reach
-}
-
 impl Admission for Bounded {
     fn name(&self) -> &'static str {
         self.name
@@ -199,7 +182,7 @@ impl Admission for Bounded {
                 return Ok(Outcome { searched: true, ..promised });
             }
             Some(_) if own => refused,
-            Some(miss) => Refused::of(miss.clone(), &Bounds::new(&ordered.system, self.settings.bounds)?),
+            Some(miss) => Refused::of(miss.clone(), &bounds),
         };
         best_effort(system, &arrival, Some(refused), by)
     }

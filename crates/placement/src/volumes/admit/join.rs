@@ -40,7 +40,30 @@ pub(super) fn best_effort(
         let lost = |&promise: &usize| {
             after.miss(promise, method).is_some() && before.miss(promise, method).is_none()
         };
-        disturbed = (0..others).filter(lost).collect();
+        let (reach, own) = (reach(&with), &with.promises[others]);
+        let reached = |promise: &usize| {
+            let queues = |of: &Promise| of.route.iter().map(|route| reach[route[0]]).collect::<Vec<usize>>();
+            let near = queues(own);
+            queues(&with.promises[*promise]).iter().any(|queue| near.contains(queue))
+        };
+        disturbed = (0..others).filter(reached).filter(lost).collect();
     }
     Ok(Outcome { system: with, refused, disturbed, merged: None, searched: false })
+}
+
+/// For each queue a number that those share that traffic connects.
+pub(super) fn reach(system: &System) -> Vec<usize> {
+    let mut reach: Vec<usize> = (0..system.queues.len()).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for route in system.promises.iter().flat_map(|promise| &promise.route) {
+            let least = route.iter().map(|&queue| reach[queue]).min().expect("a route has a queue");
+            for &queue in route {
+                changed |= reach[queue] != least;
+                reach[queue] = least;
+            }
+        }
+    }
+    reach
 }

@@ -21,7 +21,7 @@ pub use bounded::{Bounded, BoundedSettings};
 pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 
-use super::bound::{BoundSettings, Bounds, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
+use super::bound::{Alone, BoundSettings, Bounds, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
 use super::words::{above, time};
 use super::{System, Workload};
 use crate::PolicyError;
@@ -68,7 +68,7 @@ impl Outcome {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
     /// A bound above its SLO: its own, or that of one that it would disturb.
-    #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(.alone.as_ref()))]
+    #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(*.alone))]
     Miss {
         /// Which workload would miss its SLO.
         workload: String,
@@ -76,8 +76,8 @@ pub enum Refused {
         seconds: f64,
         /// Its SLO, in seconds.
         slo: f64,
-        /// The stage up to which its largest request takes longer than that without any other, and how long.
-        alone: Option<SloBelowUnloaded>,
+        /// What its largest request takes without any other at one stage, if that is longer.
+        alone: Option<Alone>,
     },
     /// No bound at all: stage, queue and why are in it.
     #[error(transparent)]
@@ -112,6 +112,7 @@ impl Refused {
         match miss.outcome {
             Ok(bound) => {
                 let (workload, alone) = (bounds.name(miss.promise), bounds.alone(miss.promise));
+                let alone = alone.filter(|alone| alone.seconds > miss.slo.latency);
                 Refused::Miss { workload, seconds: bound.seconds, slo: miss.slo.latency, alone }
             }
             Err(unbounded) => unbounded.into(),
@@ -120,9 +121,9 @@ impl Refused {
 }
 
 /// What a largest request takes by itself, after a bound.
-fn by_itself(of: Option<&SloBelowUnloaded>) -> String {
-    of.map_or_else(String::new, |of| {
-        format!("; up to {} its largest request takes {} without any load", of.stage, time(of.unloaded))
+fn by_itself(alone: Option<Alone>) -> String {
+    alone.map_or_else(String::new, |Alone { stage, seconds }| {
+        format!("; its largest request takes {} at {stage} without any load", time(seconds))
     })
 }
 

@@ -33,6 +33,8 @@ pub use settings::{BoundSettings, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use leeward_traces::Stage;
+
 use super::{Slo, System, Workload};
 use overloads::Overloads;
 use parts::{Parts, UNMEASURED};
@@ -84,6 +86,15 @@ pub struct Bound {
     pub stages: Vec<f64>,
     /// What gave it; never [`Method::Best`].
     pub method: Method,
+}
+
+/// What a largest request takes by itself.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Alone {
+    /// At which stage.
+    pub stage: Stage,
+    /// How long.
+    pub seconds: f64,
 }
 
 /// A promise that is not kept for sure.
@@ -175,27 +186,23 @@ impl<'s> Bounds<'s> {
         (!met).then_some(Miss { promise, slo, outcome })
     }
 
-    /// The first stage by which the largest request of a promise misses its SLO even without any other: it passes its slowest queue
-    /// whole, the others as they forward it, and takes its unloaded tails. None if it keeps it, or has none.
+    /// The stage at which the largest request of a promise takes longest without any other, and how long: it passes its slowest queue whole,
+    /// the others as they forward it, and takes its unloaded tail. Stages are not summed: what is largest at one, a write to a server
+    /// say, may be little at the next.
     ///
     /// # Panics
     /// If there is no such promise.
-    pub fn alone(&self, promise: usize) -> Option<SloBelowUnloaded> {
+    pub fn alone(&self, promise: usize) -> Option<Alone> {
         let of = &self.parts.system.promises[promise];
-        let slo = of.workload.slo?;
-        let mut unloaded = 0.0;
-        for (demand, route) in of.workload.demands.iter().zip(&of.route) {
+        let stages = of.workload.demands.iter().zip(&of.route).map(|(demand, route)| {
             let capacities = || route.iter().map(|&queue| self.parts.system.queues[queue].capacity);
             let slowest = capacities().fold(f64::INFINITY, f64::min);
             let packet = self.settings.packet(demand);
             let forwarded: f64 = capacities().map(|capacity| packet / capacity).sum();
-            unloaded += demand.unloaded + (demand.largest - packet) / slowest + forwarded;
-            if unloaded >= slo.latency {
-                let (workload, stage) = (self.name(promise), demand.stage);
-                return Some(SloBelowUnloaded { workload, stage, slo: slo.latency, unloaded });
-            }
-        }
-        None
+            let seconds = demand.unloaded + (demand.largest - packet) / slowest + forwarded;
+            Alone { stage: demand.stage, seconds }
+        });
+        stages.max_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {

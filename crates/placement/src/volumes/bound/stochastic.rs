@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use leeward_calculus::snc::{self, Analysis, Latency};
 
 use super::parts::Parts;
-use super::{BoundSettings, Unbounded, holds};
+use super::{BoundSettings, Unbounded, Unit, holds};
 
 /// A component as a network of models.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ impl Component {
             network.by_request(settings.by_request);
             network.lyapunov(settings.lyapunov);
             network.blocks(settings.blocks);
+            network.within_steps(settings.unit != Unit::Fluid);
             network
         });
         Component { within, faults, network }
@@ -109,15 +110,15 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
     let queues = parts.queues(component);
     let described: Vec<snc::Queue> = (queues.iter())
         .map(|&queue| {
-            // What has no model is after all that is bounded here; one packet of it is waited for all the same.
+            // What has a fault is after all that is bounded here; one packet of it is waited for all the same.
             let outside =
                 parts.components[component].iter().filter(|part| within.binary_search(part).is_err());
             let outside = outside.filter(|&&part| parts.parts[part].route.contains(&queue));
-            let busy = outside.map(|&part| parts.packet(part));
+            let packets = outside.map(|&part| parts.packet(part));
             snc::Queue {
                 name: queue.to_string(),
                 rate: parts.system.queues[queue].capacity,
-                busy: busy.fold(parts.in_service(component, queue), f64::max),
+                in_service: packets.fold(parts.in_service(component, queue), f64::max),
             }
         })
         .collect();

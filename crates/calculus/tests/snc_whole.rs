@@ -1,0 +1,106 @@
+//! What is served whole, what is in service, and moments within steps: by how much bounds are later than those of a fluid.
+
+use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
+use leeward_calculus::snc::{Analysis, Network, NetworkError, Queue, Stage, Workload};
+
+/// Relative room for the search's own error.
+const ROOM: f64 = 1e-6;
+
+fn bursty() -> Mmpp {
+    let state =
+        |requests| State { requests: Requests::Poisson(requests), sizes: Sizes::Exponential { mean: 1.0 } };
+    let rows = [vec![0.9, 0.1], vec![0.1, 0.9]];
+    Mmpp::new(1.0, vec![state(0.05), state(0.3)], &rows, Sigma::Stationary).unwrap()
+}
+
+fn queue(name: &str, rate: f64, in_service: f64) -> Queue {
+    Queue { name: name.into(), rate, in_service }
+}
+
+fn workload(name: &str, priority: u32, path: &[&str], packet: f64) -> Workload {
+    let queues = path.iter().map(ToString::to_string).collect();
+    let stages = vec![Stage { queues, arrivals: bursty(), packet }];
+    Workload { name: name.into(), percentile: 99.0, priority, dependencies: vec![], stages }
+}
+
+/// The bound of the first workload.
+fn first(queues: &[Queue], workloads: &[Workload], within_steps: bool) -> f64 {
+    let mut network = Network::new(queues, workloads).unwrap();
+    network.within_steps(within_steps);
+    network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap()
+}
+
+fn later(bound: f64, fluid: f64, by: f64) {
+    assert!(
+        (bound - fluid - by).abs() <= ROOM * bound,
+        "{bound} is {} after {fluid}, not {by}",
+        bound - fluid
+    );
+}
+
+#[test]
+fn what_is_in_service_is_waited_for_at_the_rate_of_the_queue() {
+    let own = workload("own", 0, &["a"], 0.0);
+    let fluid = first(&[queue("a", 0.5, 0.0)], std::slice::from_ref(&own), false);
+    later(first(&[queue("a", 0.5, 3.0)], std::slice::from_ref(&own), false), fluid, 6.0);
+    // A packet of a later priority is, those of earlier and equal ones are in what they bring.
+    let packet = |priority| [own.clone(), workload("other", priority, &["a"], 2.0)];
+    later(first(&[queue("a", 0.5, 0.0)], &packet(1), false), fluid, 4.0);
+    let beside =
+        |packet| first(&[queue("a", 0.5, 0.0)], &[own.clone(), workload("other", 0, &["a"], packet)], false);
+    assert_eq!(beside(2.0), beside(0.0));
+    // The larger of both.
+    later(first(&[queue("a", 0.5, 3.0)], &packet(1), false), fluid, 6.0);
+    later(first(&[queue("a", 0.5, 1.0)], &packet(1), false), fluid, 4.0);
+}
+
+#[test]
+fn a_packet_is_forwarded_by_all_queues_but_the_last_at_their_own_rates() {
+    let queues = [queue("a", 0.5, 0.0), queue("b", 2.0, 0.0), queue("c", 0.8, 0.0)];
+    let fluid = first(&queues, &[workload("own", 0, &["a", "b", "c"], 0.0)], false);
+    let whole = first(&queues, &[workload("own", 0, &["a", "b", "c"], 1.0)], false);
+    later(whole, fluid, 1.0 / 0.5 + 1.0 / 2.0);
+    let last = first(&queues, &[workload("own", 0, &["a"], 1.0)], false);
+    assert_eq!(last, first(&queues, &[workload("own", 0, &["a"], 0.0)], false));
+}
+
+#[test]
+fn a_packet_of_what_comes_from_elsewhere_counts_but_not_at_a_whole() {
+    let queues = [queue("a", 1.0, 0.0), queue("b", 1.0, 0.0), queue("v", 1.0, 0.0)];
+    let bound = |packet| {
+        let other = workload("other", 0, &["b", "v"], packet);
+        first(&queues, &[workload("own", 0, &["a", "v"], 0.0), other], false)
+    };
+    let (fluid, whole) = (bound(0.0), bound(5.0));
+    assert!(whole > fluid + 0.5, "{whole} {fluid}");
+    // What leaves in the five steps of a packet is what comes in them, and not all of the packet at the queue's rate.
+    let all = {
+        let mut queues = queues.clone();
+        queues[2].in_service = 5.0;
+        let other = workload("other", 0, &["b", "v"], 0.0);
+        first(&queues, &[workload("own", 0, &["a", "v"], 0.0), other], false)
+    };
+    assert!(whole < all, "{whole} {all}");
+}
+
+#[test]
+fn moments_within_steps_are_a_step_later_and_one_more_at_each_queue_and_end_of_it() {
+    let queues = [queue("a", 0.5, 0.0), queue("b", 0.5, 0.0)];
+    for (path, steps) in [(&["a"][..], 2.0), (&["a", "b"][..], 4.0)] {
+        let own = [workload("own", 0, path, 0.0)];
+        later(first(&queues, &own, true), first(&queues, &own, false), steps);
+    }
+}
+
+#[test]
+fn work_that_is_none_is_refused_by_name() {
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        let own = workload("own", 0, &["a"], 0.0);
+        let error = Network::new(&[queue("a", 1.0, wrong)], &[own]).unwrap_err();
+        assert!(matches!(error, NetworkError::InService { .. }));
+        assert!(error.to_string().starts_with("queue a: "), "{error}");
+        let error = Network::new(&[queue("a", 1.0, 0.0)], &[workload("own", 0, &["a"], wrong)]).unwrap_err();
+        assert!(matches!(error, NetworkError::Packet { .. }));
+        assert!(error.to_string().starts_with("workload own, stage 0: a packet of "), "{error}");
+    }
+}
