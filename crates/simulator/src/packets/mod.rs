@@ -12,13 +12,16 @@
 //! at its rate from one queue without limit; what comes to a host is taken at once, as in the Etalon testbed, where only what
 //! containers send is shaped. Hosts of one rack reach each other without the switch.
 
+pub mod file;
 mod hosts;
 mod plant;
 mod records;
+mod scenario;
 mod settings;
 pub mod tcp;
 pub mod workload;
 
 pub use plant::{Plant, PlantError};
 pub use records::{DayRecord, FlowRecord, Histogram, Records, Sample, Traffic};
+pub use scenario::{Outcome, Scenario, ScenarioError};
 pub use settings::{Demand, Plan, Planner, Settings, SettingsError};

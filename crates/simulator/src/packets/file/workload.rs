@@ -1,0 +1,353 @@
+//! What hosts have to send, as a file says it.
+
+use leeward_fabric::{Bandwidth, Bytes, Nanos};
+use rand::RngExt;
+use rand::seq::index::sample;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::workload::collective::Collective;
+use super::super::workload::lists::{Transfer, listed, long};
+use super::super::workload::pipeline::Pipeline;
+use super::super::workload::rings::Rings;
+use super::super::workload::{Flow, Place, Workload, WorkloadError};
+use crate::stage::random::{Kind, stream};
+
+const COPIES: Kind = Kind::named("dfsio-copies");
+/// Pieces that a generator may make, so that a file cannot ask for more than memory holds.
+const MOST: u64 = 20_000_000;
+
+/// What hosts have to send: one of these.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkloadFile {
+    /// Flows from a rack to another that do not end (Etalon, section 4).
+    Long(LongFile),
+    /// Flows one by one.
+    Flows(Vec<FlowFile>),
+    /// Big flows along rings of racks and small ones between the others (Etalon, section 5.3).
+    Rings(RingsFile),
+    /// Files written as HDFS does, from mappers on all racks (Etalon, section 6).
+    Dfsio(DfsioFile),
+    /// What training of models exchanges.
+    Collective(CollectiveFile),
+}
+
+/// Flows from a rack to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LongFile {
+    /// The rack they come from, from 0.
+    pub from: u32,
+    /// The rack they go to.
+    pub to: u32,
+    /// How many, from host to host of the same number. Default 16.
+    #[serde(default = "sixteen")]
+    pub flows: u32,
+    /// Bytes of each. Default 1TiB, which no run ends.
+    #[serde(default = "endless")]
+    pub bytes: Bytes,
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+fn endless() -> Bytes {
+    Bytes(1 << 40)
+}
+
+/// One flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowFile {
+    /// Who sends, as `[rack, host]`, both from 0.
+    pub from: [u32; 2],
+    /// Who receives.
+    pub to: [u32; 2],
+    /// From when on. Default 0s.
+    #[serde(default)]
+    pub start: Nanos,
+    /// How many bytes.
+    pub bytes: Bytes,
+    /// A number that tells kinds of flows apart in results. Default 0.
+    #[serde(default)]
+    pub class: u32,
+}
+
+/// Big flows along rings and small ones between the others; defaults are the paper's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RingsFile {
+    /// How many rings: racks i to i + 1, then i + 2 and so on. Default 1.
+    pub rings: u32,
+    /// What a rack offers of big flows in all. Default a third of 80Gbps.
+    pub big_rate: Bandwidth,
+    /// What it offers of small flows. Default a third of 10Gbps.
+    pub small_rate: Bandwidth,
+    /// Bytes of a big flow, least and most, drawn evenly. Default 9MB to 90MB.
+    pub big_bytes: [Bytes; 2],
+    /// Bytes of a small flow. Default 90kB to 900kB.
+    pub small_bytes: [Bytes; 2],
+    /// Whether small flows go inside racks too, as from the authors' generator. Default true.
+    pub own_rack: bool,
+}
+
+impl Default for RingsFile {
+    fn default() -> RingsFile {
+        let of = Rings::paper(1, 0);
+        let ends = |range: &std::ops::RangeInclusive<u64>| [Bytes(*range.start()), Bytes(*range.end())];
+        RingsFile {
+            rings: of.rings,
+            big_rate: of.big_rate,
+            small_rate: of.small_rate,
+            big_bytes: ends(&of.big_bytes),
+            small_bytes: ends(&of.small_bytes),
+            own_rack: of.own_rack,
+        }
+    }
+}
+
+/// Files written as HDFS does; defaults are the paper's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DfsioFile {
+    /// How many mappers write a file each, rack by rack in turn. Default 64.
+    pub mappers: u32,
+    /// Bytes of each file. Default 400MB.
+    pub bytes: Bytes,
+    /// Copies of each block, the first on the writer. Default 2.
+    pub replication: u32,
+    /// Where the others go. Default hdfs.
+    pub copies: Copies,
+    /// Bytes of a block. Default 128MiB.
+    pub block: Bytes,
+    /// Bytes of a packet. Default 64KiB.
+    pub packet: Bytes,
+    /// Packets without an answer at most. Default 80.
+    pub window: u32,
+}
+
+impl Default for DfsioFile {
+    fn default() -> DfsioFile {
+        let of = Pipeline::default();
+        DfsioFile {
+            mappers: 64,
+            bytes: Bytes(400_000_000),
+            replication: 2,
+            copies: Copies::Hdfs,
+            block: Bytes(of.block),
+            packet: Bytes(of.packet),
+            window: of.window,
+        }
+    }
+}
+
+/// Where copies beside the first go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Copies {
+    /// Hosts of one other rack, drawn for each block.
+    Hdfs,
+    /// Hosts of the next rack (reHDFS).
+    Rehdfs,
+}
+
+/// What training of models exchanges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollectiveFile {
+    /// What kind.
+    pub kind: CollectiveKind,
+    /// Bytes that each rank reduces or exchanges.
+    pub bytes: Bytes,
+    /// Ranks of each rack, on its first hosts. Default 1.
+    #[serde(default = "single")]
+    pub ranks_per_rack: u32,
+    /// How often. Default 1.
+    #[serde(default = "single")]
+    pub rounds: u32,
+    /// What a rank computes before each round. Default 0s.
+    #[serde(default)]
+    pub compute: Nanos,
+    /// Of a tree: the parts that follow each other. Default 8.
+    #[serde(default = "eight")]
+    pub parts: usize,
+}
+
+fn single() -> u32 {
+    1
+}
+
+fn eight() -> usize {
+    8
+}
+
+/// Kinds of collectives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectiveKind {
+    /// All-reduce along a ring, rack after rack.
+    Ring,
+    /// All-reduce up and down a binary tree.
+    Tree,
+    /// Each rank to each.
+    AllToAll,
+}
+
+impl WorkloadFile {
+    /// Its name in the file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            WorkloadFile::Long(_) => "long",
+            WorkloadFile::Flows(_) => "flows",
+            WorkloadFile::Rings(_) => "rings",
+            WorkloadFile::Dfsio(_) => "dfsio",
+            WorkloadFile::Collective(_) => "collective",
+        }
+    }
+
+    /// The workload, between `hosts` hosts in each of `racks` racks until `end`.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
+        match self {
+            WorkloadFile::Long(of) => {
+                limit("flows", of.flows.into())?;
+                above("flows", of.flows)?;
+                long(racks, hosts, [of.from, of.to], of.flows, of.bytes.0)
+            }
+            WorkloadFile::Flows(of) => {
+                above("flows", of.len())?;
+                let transfers: Vec<Transfer> = of.iter().map(FlowFile::transfer).collect();
+                listed(racks, hosts, &transfers)
+            }
+            WorkloadFile::Rings(of) => of.workload(racks, hosts, end, seed),
+            WorkloadFile::Dfsio(of) => of.workload(racks, hosts, seed),
+            WorkloadFile::Collective(of) => of.workload(racks, hosts),
+        }
+    }
+}
+
+/// Refuses 0.
+fn above<T: PartialEq + From<u8> + ToString>(name: &'static str, of: T) -> Result<(), WorkloadError> {
+    if of == T::from(0) { Err(WorkloadError::setting(name, of, "above 0")) } else { Ok(()) }
+}
+
+/// Refuses what memory may not hold.
+fn limit(name: &'static str, pieces: u64) -> Result<(), WorkloadError> {
+    if pieces <= MOST {
+        return Ok(());
+    }
+    let made = format!("{pieces} pieces in all");
+    Err(WorkloadError::setting(name, made, "20 million pieces at most"))
+}
+
+impl FlowFile {
+    fn transfer(&self) -> Transfer {
+        let place = |[rack, host]: [u32; 2]| Place { rack, host };
+        let flow = Flow { source: place(self.from), destination: place(self.to), class: self.class };
+        Transfer { flow, start: self.start, bytes: self.bytes.0 }
+    }
+}
+
+impl RingsFile {
+    fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
+        let range = |[least, most]: [Bytes; 2]| least.0..=most.0;
+        for (name, rate, least) in [
+            ("big_rate", self.big_rate, self.big_bytes[0]),
+            ("small_rate", self.small_rate, self.small_bytes[0]),
+        ] {
+            let offered = rate.bytes_per_second() * end.as_secs_f64() * f64::from(racks);
+            limit(name, (offered / least.0.max(1) as f64) as u64)?;
+        }
+        let rings = Rings {
+            racks,
+            hosts,
+            rings: self.rings,
+            big_rate: self.big_rate,
+            small_rate: self.small_rate,
+            big_bytes: range(self.big_bytes),
+            small_bytes: range(self.small_bytes),
+            own_rack: self.own_rack,
+            end,
+            seed,
+        };
+        rings.workload()
+    }
+}
+
+impl DfsioFile {
+    fn workload(&self, racks: u32, hosts: u32, seed: u64) -> Result<Workload, WorkloadError> {
+        above("mappers", self.mappers)?;
+        above("bytes", self.bytes.0)?;
+        above("packet", self.packet.0)?;
+        if self.replication < 2 || self.replication > hosts + 1 {
+            let expected = "2 at least, and no more than hosts of a rack and one";
+            return Err(WorkloadError::setting("replication", self.replication, expected));
+        }
+        if racks < 2 || self.mappers > racks * hosts {
+            let expected = "one a host at most, on two racks at least";
+            return Err(WorkloadError::setting("mappers", self.mappers, expected));
+        }
+        let packets = self.bytes.0.div_ceil(self.packet.0);
+        let hops = 2 * u64::from(self.replication - 1);
+        limit("bytes", packets.saturating_mul(hops).saturating_mul(self.mappers.into()))?;
+        let pipeline = Pipeline {
+            block: self.block.0,
+            packet: self.packet.0,
+            window: self.window,
+            ..Pipeline::default()
+        };
+        let mut workload = Workload::new(racks, hosts);
+        for mapper in 0..self.mappers {
+            let writer = Place { rack: mapper % racks, host: mapper / racks };
+            let mut random = stream(seed, COPIES, mapper.into());
+            let copies = |_block| {
+                let rack = match self.copies {
+                    Copies::Hdfs => (writer.rack + random.random_range(1..racks)) % racks,
+                    Copies::Rehdfs => (writer.rack + 1) % racks,
+                };
+                let others = sample(&mut random, hosts as usize, self.replication as usize - 1);
+                let others = others.into_iter().map(|host| Place { rack, host: host as u32 });
+                std::iter::once(writer).chain(others).collect()
+            };
+            pipeline.write(&mut workload, writer, Nanos(0), self.bytes.0, copies)?;
+        }
+        Ok(workload)
+    }
+}
+
+impl CollectiveFile {
+    fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
+        above("rounds", self.rounds)?;
+        if self.ranks_per_rack == 0 || self.ranks_per_rack > hosts {
+            let expected = "above 0, and no more than hosts of a rack";
+            return Err(WorkloadError::setting("ranks_per_rack", self.ranks_per_rack, expected));
+        }
+        let all = u64::from(racks) * u64::from(self.ranks_per_rack);
+        let each = match self.kind {
+            CollectiveKind::Tree => 2 * all.saturating_mul(self.parts as u64),
+            // What waits for what is as many again as there are ranks.
+            CollectiveKind::AllToAll => all * all * all,
+            CollectiveKind::Ring => 2 * all * all,
+        };
+        limit("rounds", each.saturating_mul(self.rounds.into()))?;
+        let ranks =
+            (0..racks).flat_map(|rack| (0..self.ranks_per_rack).map(move |host| Place { rack, host }));
+        let collective = Collective {
+            racks,
+            hosts,
+            ranks: ranks.collect(),
+            bytes: self.bytes.0,
+            rounds: self.rounds,
+            compute: self.compute,
+        };
+        match self.kind {
+            CollectiveKind::Ring => collective.ring_all_reduce(),
+            CollectiveKind::Tree => collective.tree_all_reduce(self.parts),
+            CollectiveKind::AllToAll => collective.all_to_all(),
+        }
+    }
+}

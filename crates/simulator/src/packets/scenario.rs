@@ -1,0 +1,238 @@
+//! A scenario of the packet plant: a file that was checked, and its run.
+
+use leeward_circuits::switch::Resize;
+use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, Scheduler, check, schedulers};
+use leeward_fabric::Nanos;
+use leeward_fabric::input::{InputError, read_text, read_yaml};
+
+use super::file::{ControlFile, EceFile, PacketsFile, SchedulerFile};
+use super::plant::{Plant, PlantError};
+use super::records::Records;
+use super::settings::{Plan, Settings};
+use super::workload::Workload;
+use crate::stage::scenario::PolicySpec;
+
+/// How early Etalon's code tells of circuits where queues are not resized.
+const EARLY: Nanos = Nanos(600_000);
+/// A run is told of so many times.
+const STEPS: u64 = 200;
+/// Hosts, and samples of a run, at most.
+const MOST_HOSTS: usize = 1 << 17;
+const MOST_SAMPLES: u64 = 20_000_000;
+
+/// A scenario that can be run.
+pub struct Scenario {
+    settings: Settings,
+    circuits: Circuits,
+    workload: Workload,
+    horizon: Nanos,
+}
+
+/// What circuits there will be.
+enum Circuits {
+    None,
+    Fixed(Schedule),
+    Weekly { file: SchedulerFile, network: Network, scheduler: Box<dyn Scheduler> },
+}
+
+/// What a run came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// What was recorded.
+    pub records: Records,
+    /// When the run was over: at the horizon, or when the last byte had arrived and was acknowledged.
+    pub ended: Nanos,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// The plant could not go on.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// It was told to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Scenario {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or the first field that is not right.
+    pub fn from_file(path: &str) -> Result<Scenario, InputError> {
+        Scenario::from_text(path, &read_text(path)?)
+    }
+
+    /// Reads a text; `name` is for errors.
+    ///
+    /// # Errors
+    /// The first field that is not right.
+    pub fn from_text(name: &str, text: &str) -> Result<Scenario, InputError> {
+        Scenario::new(&read_yaml(name, text)?).map_err(|error| InputError { file: name.to_owned(), ..error })
+    }
+
+    /// Checks what a file says.
+    ///
+    /// # Errors
+    /// The first field that is not right.
+    pub fn new(file: &PacketsFile) -> Result<Scenario, InputError> {
+        let wrong = |field: &str, message: String| Err(InputError::new("scenario", message).in_field(field));
+        if file.horizon == Nanos(0) {
+            return wrong("horizon", "0s: must be above 0".to_owned());
+        }
+        let settings = settings(file)?;
+        let hosts = file.network.racks.saturating_mul(file.network.hosts_per_rack);
+        if hosts > MOST_HOSTS {
+            return wrong(
+                "network.hosts_per_rack",
+                format!("{hosts} hosts in all: must be at most {MOST_HOSTS}"),
+            );
+        }
+        let circuits = match &file.scheduler {
+            None => Circuits::None,
+            Some(of) => circuits(of, file)?,
+        };
+        let (racks, hosts) = (file.network.racks as u32, file.network.hosts_per_rack as u32);
+        let workload = file.workload.workload(racks, hosts, file.horizon, file.seed);
+        let under = format!("workload.{}", file.workload.word());
+        let workload = workload.map_err(|error| InputError::new("scenario", error).in_field(under))?;
+        Ok(Scenario { settings, circuits, workload, horizon: file.horizon })
+    }
+
+    /// What it is made of.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How long a run is at most.
+    pub fn horizon(&self) -> Nanos {
+        self.horizon
+    }
+
+    /// Runs it. `goes_on` is told the share of the horizon that is over and says whether to go on.
+    ///
+    /// # Errors
+    /// A schedule that cannot be made, or that the run was stopped.
+    pub fn run(&self, goes_on: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
+        let plan = match &self.circuits {
+            Circuits::None => Plan::Packets,
+            Circuits::Fixed(schedule) => Plan::Fixed(schedule.clone()),
+            Circuits::Weekly { file, network, scheduler } => Plan::Weekly {
+                demand: file.demand.expect("weeks are made of demand").into(),
+                ahead: file.ahead,
+                planner: Box::new(|bytes| self.week(bytes, network, &**scheduler)),
+            },
+        };
+        let mut plant = Plant::new(self.settings.clone(), plan, self.workload.clone())?;
+        let mut ended = self.horizon;
+        for step in 1..=STEPS {
+            let until = u128::from(self.horizon.0) * u128::from(step) / u128::from(STEPS);
+            plant.run(Nanos(until as u64))?;
+            if !goes_on(step as f64 / STEPS as f64) {
+                return Err(ScenarioError::Stopped);
+            }
+            if plant.is_finished() {
+                ended = Nanos(until as u64);
+                break;
+            }
+        }
+        Ok(Outcome { records: plant.records().clone(), ended })
+    }
+
+    /// The week of a demand. Without any it is a day of no circuits, as long as the week.
+    fn week(&self, bytes: &[u64], network: &Network, scheduler: &dyn Scheduler) -> Result<Schedule, String> {
+        let racks = self.settings.switch.racks;
+        let made = DemandMatrix::new(racks, bytes.to_vec()).map_err(|error| error.to_string())?;
+        let schedule = scheduler.schedule(&made, network).map_err(|error| error.to_string())?;
+        if !schedule.days().is_empty() {
+            check(&schedule, racks, network, scheduler.promises()).map_err(|error| error.to_string())?;
+            return Ok(schedule);
+        }
+        let matching = Matching::new(vec![None; racks]).map_err(|error| error.to_string())?;
+        let length = network.week().since(network.night());
+        Schedule::new(racks, network.night(), vec![Day { matching, length }])
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// The plant's settings, checked.
+fn settings(file: &PacketsFile) -> Result<Settings, InputError> {
+    let wrong = |field: &str, message: String| InputError::new("scenario", message).in_field(field);
+    let tcp = file.tcp.settings();
+    tcp.check().map_err(|error| wrong("tcp", error.to_string()))?;
+    let is_retcp = file.tcp.control == ControlFile::Retcp;
+    let of_retcp = [
+        ("alpha", file.tcp.alpha.is_some()),
+        ("beta", file.tcp.beta.is_some()),
+        ("ece", file.tcp.ece.is_some()),
+    ];
+    if let Some((field, _)) = of_retcp.iter().find(|(_, given)| *given && !is_retcp) {
+        return Err(wrong(&format!("tcp.{field}"), "is of `control: retcp` alone".to_owned()));
+    }
+    let mut switch = file.network.switch();
+    if let Some(of) = &file.resize {
+        let resize = Resize::new(of.small, of.big, of.tau)
+            .map_err(|error| wrong("resize", tail(&error.to_string())))?;
+        switch.resize = Some(resize);
+    }
+    if is_retcp {
+        switch.circuit_marks = Some(match file.tcp.ece.unwrap_or(EceFile::AtCircuit) {
+            EceFile::AtCircuit => Nanos(0),
+            EceFile::TauEarly => file.resize.map_or(EARLY, |resize| resize.tau),
+        });
+    }
+    switch.check().map_err(|error| wrong("network", error.to_string()))?;
+    let sampled = file.sample.iter().flat_map(|of| &of.pairs).map(|&[from, to]| (from, to)).collect();
+    let settings = Settings {
+        switch,
+        hosts_per_rack: file.network.hosts_per_rack,
+        nic: file.network.nic,
+        local_delay: file.network.local_delay,
+        tcp,
+        jitter: file.network.jitter,
+        seed: file.seed,
+        sample_every: file.sample.as_ref().map(|of| of.every),
+        sampled,
+    };
+    if let Some(of) = &file.sample {
+        if of.every == Nanos(0) {
+            return Err(wrong("sample.every", "0s: must be above 0".to_owned()));
+        }
+        let count = (file.horizon.0 / of.every.0).saturating_mul(of.pairs.len() as u64);
+        if count > MOST_SAMPLES {
+            return Err(wrong("sample.every", format!("{count} samples: must be at most {MOST_SAMPLES}")));
+        }
+    }
+    settings.check().map_err(|error| wrong("network", error.to_string()))?;
+    Ok(settings)
+}
+
+/// What an error says after the name of its field, which the file's field says already.
+fn tail(text: &str) -> String {
+    text.split_once(": ").map_or(text, |(_, tail)| tail).to_owned()
+}
+
+fn circuits(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
+    let wrong = |field: &str, message: String| InputError::new("scenario", message).in_field(field);
+    let spec: PolicySpec = of.name.parse().map_err(|message| wrong("scheduler.name", message))?;
+    let refused = |error: leeward_circuits::CircuitsError| wrong("scheduler.name", error.to_string());
+    let scheduler = schedulers::make(&spec.name, &spec.settings).map_err(refused)?;
+    let (circuit, packet) = (file.network.circuit_rate, file.network.packet_rate);
+    let network = Network::new(circuit, packet, of.night, of.week, of.min_day)
+        .map_err(|error| wrong("scheduler", error.to_string()))?;
+    if of.demand.is_some() {
+        return Ok(Circuits::Weekly { file: of.clone(), network, scheduler });
+    }
+    let racks = file.network.racks;
+    let none = DemandMatrix::new(racks, vec![0; racks * racks])
+        .map_err(|error| wrong("network.racks", error.to_string()))?;
+    let schedule = scheduler.schedule(&none, &network).map_err(refused)?;
+    if schedule.days().is_empty() {
+        let message = format!("`{}` makes schedules of demand: expected voq, adu, socket or oracle", of.name);
+        return Err(wrong("scheduler.demand", message));
+    }
+    check(&schedule, racks, &network, scheduler.promises())
+        .map_err(|error| wrong("scheduler", error.to_string()))?;
+    Ok(Circuits::Fixed(schedule))
+}

@@ -1,0 +1,185 @@
+//! Scenario files of the packet plant: what they become, what they come to, and what is wrong with wrong ones.
+
+use leeward_circuits::switch::Via;
+use leeward_fabric::Nanos;
+use leeward_simulator::packets::{Outcome, Scenario, ScenarioError, Settings};
+use proptest::prelude::*;
+
+const LONG: &str = "workload: {long: {from: 0, to: 1}}\nhorizon: 10ms\n";
+
+fn run(text: &str) -> Outcome {
+    let scenario = Scenario::from_text("rdcn.yaml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    scenario.run(&|_| true).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[test]
+fn what_is_left_out_is_as_in_the_testbed() {
+    let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
+    assert_eq!(scenario.settings(), &Settings { seed: 1, ..Settings::etalon(8) });
+    assert_eq!(scenario.horizon(), Nanos(10_000_000));
+}
+
+#[test]
+fn the_example_uses_circuits_as_figure_6b_does() {
+    let text = include_str!("../../../examples/circuits/strobe.yaml");
+    let outcome = run(text);
+    let used = outcome.records.circuit_utilization(0, 1, 80e9, Nanos(10_000_000)).expect("days");
+    // The paper has 88 %.
+    assert!((0.72..=1.0).contains(&used), "{used}");
+    assert_eq!(outcome.records.samples.len(), 5001);
+    assert!(outcome.records.samples.iter().any(|sample| sample.capacity == 128 && sample.packets > 16));
+}
+
+#[test]
+fn retcp_is_told_of_circuits_when_the_file_says() {
+    let of = |ece: &str| {
+        let text = format!(
+            "{LONG}scheduler: {{name: strobe}}\ntcp: {{control: retcp{ece}}}\nresize: {{small: 16, big: 50, tau: 150us}}\n"
+        );
+        Scenario::from_text("rdcn.yaml", &text).expect("a right file").settings().switch.circuit_marks
+    };
+    assert_eq!(of(""), Some(Nanos(0)));
+    assert_eq!(of(", ece: at_circuit"), Some(Nanos(0)));
+    assert_eq!(of(", ece: tau_early"), Some(Nanos(150_000)));
+    let fixed = format!("{LONG}tcp: {{control: retcp, ece: tau_early}}\n");
+    let fixed = Scenario::from_text("rdcn.yaml", &fixed).expect("a right file");
+    assert_eq!(fixed.settings().switch.circuit_marks, Some(Nanos(600_000)));
+}
+
+#[test]
+fn every_workload_and_every_demand_runs_to_its_end() {
+    let small = "network: {racks: 4, hosts_per_rack: 4}\nhorizon: 1s\n";
+    let rings =
+        "{rings: {big_rate: 1Gbps, small_rate: 100Mbps, big_bytes: [90MB, 90MB], small_bytes: [9MB, 9MB]}}";
+    let workloads = [
+        "{flows: [{from: [0, 1], to: [2, 3], start: 1ms, bytes: 10MB, class: 3}]}",
+        rings,
+        "{dfsio: {mappers: 8, bytes: 4MB, block: 2MB}}",
+        "{dfsio: {mappers: 8, bytes: 4MB, replication: 3, copies: rehdfs}}",
+        "{collective: {kind: ring, bytes: 10MB, ranks_per_rack: 2, rounds: 2, compute: 100us}}",
+        "{collective: {kind: tree, bytes: 10MB}}",
+        "{collective: {kind: all_to_all, bytes: 10MB}}",
+    ];
+    for workload in workloads {
+        for demand in ["voq", "adu", "socket", "oracle"] {
+            let text =
+                format!("{small}workload: {workload}\nscheduler: {{name: solstice, demand: {demand}}}\n");
+            let outcome = run(&text);
+            let records = &outcome.records;
+            assert!(records.flows.iter().all(|flow| flow.finished.is_some()), "{text}");
+            // Queues of 16 packets are less than a day's worth, and Solstice leaves them to packets.
+            let days = records.days.iter().any(|day| day.bytes > 0);
+            assert!(days || demand == "voq" || workload.contains("tree"), "{text}");
+            assert!(outcome.ended < Nanos(1_000_000_000), "{text}");
+        }
+    }
+}
+
+#[test]
+fn copies_of_rehdfs_go_to_the_next_rack() {
+    let text = "workload: {dfsio: {mappers: 16, bytes: 1MB, copies: COPIES}}\nhorizon: 1s\n";
+    let ahead = |copies: &str| -> Vec<u32> {
+        let outcome = run(&text.replace("COPIES", copies));
+        let data = outcome.records.flows.iter().filter(|flow| flow.flow.class == 0);
+        data.map(|flow| (flow.flow.destination.rack + 8 - flow.flow.source.rack) % 8).collect()
+    };
+    assert!(ahead("rehdfs").iter().all(|&ahead| ahead == 1));
+    let hdfs = ahead("hdfs");
+    assert!(!hdfs.contains(&0) && hdfs.iter().any(|&ahead| ahead != hdfs[0]), "{hdfs:?}");
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
+    assert_eq!(scenario.run(&|share| share < 0.1), Err(ScenarioError::Stopped));
+}
+
+#[test]
+fn without_a_scheduler_there_are_no_circuits() {
+    let outcome = run(LONG);
+    assert!(outcome.records.days.is_empty());
+    assert!(outcome.records.delivered[Via::Packet as usize].bytes > 0);
+    assert_eq!(outcome.records.delivered[Via::Circuit as usize].bytes, 0);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_field() {
+    let table = [
+        ("network: {racks: 8, speed: 10Gbps}\n", "network.speed"),
+        ("network: {packet_rate: 10}\n", "such as 10Gbps"),
+        ("network: {packet_rate: 0Gbps}\n", "network: packet_rate of 0 bit/s: must be above"),
+        ("network: {racks: 4000}\n", "network: 4000 racks: must be 1 to 1024"),
+        ("network: {hosts_per_rack: 0}\n", "network: hosts_per_rack: 0: must be above 0"),
+        ("network: {racks: 1000, hosts_per_rack: 1000}\n", "network.hosts_per_rack: 1000000 hosts in all"),
+        ("network: {racks: 1}\n", "workload.long: flow 0: destination r1h0"),
+        ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
+        ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` makes schedules of demand"),
+        ("scheduler: {name: solstice, demand: guess}\n", "scheduler.demand"),
+        (
+            "scheduler: {name: strobe, night: 3ms}\n",
+            "scheduler: night: 3ms: must be shorter than the week of 2ms",
+        ),
+        ("tcp: {control: vegas}\n", "tcp.control"),
+        ("tcp: {mss: 0}\n", "tcp: mss: 0: must be above 0"),
+        ("tcp: {ece: at_circuit}\n", "tcp.ece: is of `control: retcp` alone"),
+        ("tcp: {control: retcp, alpha: 0.5}\n", "tcp: alpha: 0.5: must be from 1 to 1000"),
+        (
+            "resize: {small: 16, big: 4, tau: 1ms}\n",
+            "resize: small 16 packets, big 4: small must not be above big",
+        ),
+        ("sample: {every: 0s, pairs: [[0, 1]]}\n", "sample.every: 0s: must be above 0"),
+        ("sample: {every: 1us, pairs: [[0, 9]]}\n", "sampled: pair 0 to 9 of 8 racks"),
+        ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
+    ];
+    let told = |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
+    for (extra, expected) in table {
+        let told = told(&format!("{LONG}{extra}"));
+        assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{extra}: {told}");
+    }
+    let workloads = [
+        ("{long: {from: 0, to: 0}}", "workload.long: flow 0: from r0h0 to itself"),
+        ("{long: {from: 0, to: 1, flows: 0}}", "workload.long: flows: 0: must be above 0"),
+        ("{flows: []}", "workload.flows: flows: 0: must be above 0"),
+        ("{flows: [{from: [0, 0], to: [1, 0], bytes: 0B}]}", "workload.flows: piece 0: 0 bytes"),
+        ("{rings: {rings: 8}}", "workload.rings: rings: 8: must be above 0 and below"),
+        ("{rings: {small_bytes: [1B, 2B]}}", "workload.rings: small_rate: "),
+        ("{dfsio: {replication: 1}}", "workload.dfsio: replication: 1: must be 2 at least"),
+        ("{dfsio: {mappers: 1000}}", "workload.dfsio: mappers: 1000: must be one a host"),
+        ("{dfsio: {packet: 1B}}", "workload.dfsio: bytes: "),
+        ("{collective: {kind: ring, bytes: 1MB, ranks_per_rack: 0}}", "ranks_per_rack: 0: must be above 0"),
+        ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),
+        ("{collective: {kind: star, bytes: 1MB}}", "workload.kind: `star`: expected one of ring, tree"),
+        ("{rumours: {}}", "workload"),
+    ];
+    for (workload, expected) in workloads {
+        let told = told(&format!("workload: {workload}\nhorizon: 2s\n"));
+        assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{workload}: {told}");
+    }
+    assert!(told("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
+    assert!(
+        told("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_file_repeats_bit_by_bit_and_arrives_whole(
+        racks in 2_u32..5,
+        flows in 1_u32..6,
+        bytes in 1_u64..1_000_000,
+        scheduler in prop::sample::select(vec!["", "scheduler: {name: strobe}\n", "scheduler: {name: eclipse, demand: adu}\n"]),
+        control in prop::sample::select(vec!["reno", "cubic", "dctcp", "retcp"]),
+        jitter in 0_u64..1000,
+        seed: u64,
+    ) {
+        let text = format!(
+            "network: {{racks: {racks}, hosts_per_rack: 2, jitter: {jitter}ns}}\n{scheduler}tcp: {{control: {control}}}\n\
+             workload: {{long: {{from: 0, to: 1, flows: {flows}, bytes: {bytes}B}}}}\nhorizon: 10s\nseed: {seed}\n"
+        );
+        let outcome = run(&text);
+        prop_assert!(outcome.records.flows.iter().all(|flow| flow.delivered == bytes && flow.finished.is_some()));
+        prop_assert_eq!(outcome, run(&text));
+    }
+}
