@@ -326,6 +326,54 @@ def bytes_text(size: int) -> str: ...
 def seconds(text: str) -> float: ...
 
 @final
+class PacketScenario:
+    """A scenario of the packet plant, read and checked. See `leeward.packets`."""
+
+    @staticmethod
+    def from_file(path: str) -> PacketScenario: ...
+    @staticmethod
+    def from_text(text: str, name: str = "<text>") -> PacketScenario: ...
+    @property
+    def racks(self) -> int:
+        """How many racks there are."""
+
+    @property
+    def hosts_per_rack(self) -> int:
+        """Hosts of each."""
+
+    @property
+    def horizon_s(self) -> float:
+        """How long a run is at most, in seconds."""
+
+    def run(self, progress: Callable[[float], object] | None = None) -> PacketRun:
+        """Runs it; `progress` is told the share of the horizon that is over."""
+
+@final
+class PacketRun:
+    """What a run of the packet plant came to. Times are seconds from its start."""
+
+    def totals(self) -> dict[str, Any]:
+        """When it ended, how many flows finished, and packets and bytes by what became of them."""
+
+    def flows(self) -> pyarrow.Table:
+        """Flows, by number."""
+
+    def days(self) -> pyarrow.Table:
+        """Circuits' days, by their end."""
+
+    def samples(self) -> pyarrow.Table:
+        """Queues and what has arrived in order, at moments."""
+
+    def latencies(self) -> pyarrow.Table:
+        """How many packets with data were how long in the switch, by path."""
+
+    def latency(self, path: str, share: float) -> float | None:
+        """What a share of packets by path (`packet`, `circuit`, `all`) does not exceed; None without any."""
+
+    def utilization(self, source: int, destination: int, since_s: float = 0.0) -> float | None:
+        """The share of circuits' days from a rack to another in which they sent; None without such a day."""
+
+@final
 class Trace:
     """Requests in a file, which is read anew for every question. See `leeward.traces.open_trace`."""
 

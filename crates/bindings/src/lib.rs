@@ -15,6 +15,7 @@ mod errors;
 mod flows;
 mod fluid;
 mod names;
+mod packets;
 mod place;
 mod records;
 mod schema;
@@ -52,6 +53,8 @@ mod _native {
     use crate::describe::{bytes_text, rate_text, seconds};
     #[pymodule_export]
     use crate::fluid::simulate_flows;
+    #[pymodule_export]
+    use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]
     use crate::place::{place_replicas, policies};
     #[pymodule_export]

@@ -4,6 +4,7 @@ use leeward_fabric::cluster::ClusterFile;
 use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
 use leeward_placement::volumes::file::WorkloadsFile;
+use leeward_simulator::packets::file::PacketsFile;
 use leeward_simulator::stage::scenario::ScenarioFile;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -12,12 +13,13 @@ use schemars::{Schema, schema_for};
 /// A kind of file, and what makes its schema.
 type Entry = (&'static str, fn() -> Schema);
 
-const SCHEMAS: [Entry; 5] = [
+const SCHEMAS: [Entry; 6] = [
     ("cluster", || schema_for!(ClusterFile)),
     ("scenario", || schema_for!(ScenarioFile)),
     ("app", || schema_for!(AppFile)),
     ("running", || schema_for!(FleetFile)),
     ("slo", || schema_for!(WorkloadsFile)),
+    ("packets", || schema_for!(PacketsFile)),
 ];
 
 /// The kinds of files there are schemas for.

@@ -1,0 +1,202 @@
+//! `leeward.packets`: a scenario of the packet plant, run, and what happened as Arrow tables.
+
+use std::sync::Mutex;
+
+use leeward_circuits::switch::Via;
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_simulator::packets::{Outcome, ScenarioError};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::cluster::table;
+use crate::errors::Refused;
+use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
+use crate::simulation::as_python;
+
+/// A scenario of the packet plant, read and checked.
+#[pyclass(frozen, module = "leeward")]
+pub struct PacketScenario {
+    inner: leeward_simulator::packets::Scenario,
+}
+
+/// What a run of it came to.
+#[pyclass(frozen, module = "leeward")]
+pub struct PacketRun {
+    inner: Outcome,
+    circuit_bps: f64,
+}
+
+#[pymethods]
+impl PacketScenario {
+    #[staticmethod]
+    fn from_file(py: Python<'_>, path: &str) -> Result<PacketScenario, Refused> {
+        let inner = py.detach(|| leeward_simulator::packets::Scenario::from_file(path))?;
+        Ok(PacketScenario { inner })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, name = "<text>"))]
+    fn from_text(py: Python<'_>, text: &str, name: &str) -> Result<PacketScenario, Refused> {
+        let inner = py.detach(|| leeward_simulator::packets::Scenario::from_text(name, text))?;
+        Ok(PacketScenario { inner })
+    }
+
+    #[getter]
+    fn racks(&self) -> usize {
+        self.inner.settings().switch.racks
+    }
+
+    #[getter]
+    fn hosts_per_rack(&self) -> usize {
+        self.inner.settings().hosts_per_rack
+    }
+
+    #[getter]
+    fn horizon_s(&self) -> f64 {
+        self.inner.horizon().as_secs_f64()
+    }
+
+    /// Runs it. `progress(share)` is told how far it is.
+    #[pyo3(signature = (progress = None))]
+    fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
+        let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
+        let goes_on = |share: f64| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+            });
+            told.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
+        };
+        let result = py.detach(|| self.inner.run(&goes_on));
+        if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
+            return Err(error);
+        }
+        let inner = result.map_err(|error| match error {
+            ScenarioError::Plant(error) => Refused(InputError::new("scenario", error)).into(),
+            ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        })?;
+        let circuit_bps = self.inner.settings().switch.circuit_rate.0 as f64;
+        Ok(PacketRun { inner, circuit_bps })
+    }
+}
+
+#[pymethods]
+impl PacketRun {
+    /// Counts of the whole run.
+    fn totals(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let records = &self.inner.records;
+        let [packet, circuit] = records.delivered;
+        let finished = records.flows.iter().filter(|flow| flow.finished.is_some()).count();
+        let totals = json!({
+            "ended_s": self.inner.ended.as_secs_f64(),
+            "flows": records.flows.len(),
+            "finished": finished,
+            "sent_packets": records.sent.packets,
+            "sent_bytes": records.sent.bytes,
+            "packet_packets": packet.packets,
+            "packet_bytes": packet.bytes,
+            "circuit_packets": circuit.packets,
+            "circuit_bytes": circuit.bytes,
+            "local_packets": records.local.packets,
+            "local_bytes": records.local.bytes,
+            "dropped_packets": records.dropped.packets,
+            "dropped_bytes": records.dropped.bytes,
+            "data_packets": records.data_packets,
+        });
+        as_python(py, &totals)
+    }
+
+    /// Flows, by number.
+    fn flows(&self) -> PyResult<ArrowTable> {
+        let flows = &self.inner.records.flows;
+        let time = |of: Option<Nanos>| of.map(Nanos::as_secs_f64);
+        table([
+            ("flow", ids((0..flows.len()).map(|flow| u32::try_from(flow).ok()))),
+            ("class", ids(flows.iter().map(|f| Some(f.flow.class)))),
+            ("source_rack", ids(flows.iter().map(|f| Some(f.flow.source.rack)))),
+            ("source_host", ids(flows.iter().map(|f| Some(f.flow.source.host)))),
+            ("destination_rack", ids(flows.iter().map(|f| Some(f.flow.destination.rack)))),
+            ("destination_host", ids(flows.iter().map(|f| Some(f.flow.destination.host)))),
+            ("began_s", maybe_times(flows.iter().map(|f| time(f.began)))),
+            ("finished_s", maybe_times(flows.iter().map(|f| time(f.finished)))),
+            ("written_bytes", counts(flows.iter().map(|f| f.written))),
+            ("delivered_bytes", counts(flows.iter().map(|f| f.delivered))),
+            ("segments", counts(flows.iter().map(|f| f.segments))),
+            ("again", counts(flows.iter().map(|f| f.again))),
+            ("timeouts", counts(flows.iter().map(|f| f.timeouts))),
+        ])
+    }
+
+    /// Circuits' days, by their end.
+    fn days(&self) -> PyResult<ArrowTable> {
+        let days = &self.inner.records.days;
+        let share = |day: &leeward_simulator::packets::DayRecord| {
+            day.bytes as f64 * 8e9 / (self.circuit_bps * day.ended.since(day.began).0.max(1) as f64)
+        };
+        table([
+            ("source", ids(days.iter().map(|d| u32::try_from(d.source).ok()))),
+            ("destination", ids(days.iter().map(|d| u32::try_from(d.destination).ok()))),
+            ("began_s", times(days.iter().map(|d| d.began.as_secs_f64()))),
+            ("ended_s", times(days.iter().map(|d| d.ended.as_secs_f64()))),
+            ("bytes", counts(days.iter().map(|d| d.bytes))),
+            ("utilization", times(days.iter().map(share))),
+        ])
+    }
+
+    /// Queues and what has arrived in order, at moments.
+    fn samples(&self) -> PyResult<ArrowTable> {
+        let samples = &self.inner.records.samples;
+        table([
+            ("time_s", times(samples.iter().map(|s| s.at.as_secs_f64()))),
+            ("source", ids(samples.iter().map(|s| u32::try_from(s.source).ok()))),
+            ("destination", ids(samples.iter().map(|s| u32::try_from(s.destination).ok()))),
+            ("packets", ids(samples.iter().map(|s| Some(s.packets)))),
+            ("bytes", counts(samples.iter().map(|s| s.bytes))),
+            ("capacity", ids(samples.iter().map(|s| Some(s.capacity)))),
+            ("delivered_bytes", counts(samples.iter().map(|s| s.delivered))),
+        ])
+    }
+
+    /// How long packets with data were in the switch, by path: values and how many there are of each.
+    fn latencies(&self) -> PyResult<ArrowTable> {
+        let records = &self.inner.records;
+        let paths = [("packet", Via::Packet), ("circuit", Via::Circuit)];
+        let bins: Vec<(&str, Nanos, u64)> = paths
+            .iter()
+            .flat_map(|&(name, via)| records.latency(via).bins().map(move |(at, count)| (name, at, count)))
+            .collect();
+        table([
+            ("path", texts(bins.iter().map(|bin| bin.0))),
+            ("latency_s", times(bins.iter().map(|bin| bin.1.as_secs_f64()))),
+            ("packets", counts(bins.iter().map(|bin| bin.2))),
+        ])
+    }
+
+    /// The latency that a share of packets does not exceed, in seconds, by `path`: `packet`, `circuit` or `all`. None without
+    /// packets.
+    fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, Refused> {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Refused(InputError::new("share", format!("{share}: expected a number from 0 to 1"))));
+        }
+        let records = &self.inner.records;
+        let found = match path {
+            "packet" => records.latency(Via::Packet).quantile(share),
+            "circuit" => records.latency(Via::Circuit).quantile(share),
+            "all" => records.all_latencies().quantile(share),
+            _ => {
+                let message = format!("`{path}`: expected packet, circuit or all");
+                return Err(Refused(InputError::new("path", message)));
+            }
+        };
+        Ok(found.map(Nanos::as_secs_f64))
+    }
+
+    /// The share of circuits' days from one rack to another in which they sent. None without such a day.
+    #[pyo3(signature = (source, destination, since_s = 0.0))]
+    fn utilization(&self, source: usize, destination: usize, since_s: f64) -> Option<f64> {
+        let since = Nanos::from_secs_f64(since_s);
+        self.inner.records.circuit_utilization(source, destination, self.circuit_bps, since)
+    }
+}
