@@ -21,6 +21,7 @@ Examples:
   leeward reproduce choreo                           placements of apps
   leeward reproduce hotspots                         a cell's tasks, chunks, and incidents
   leeward reproduce slo                              limits and admission for tail latency
+  leeward reproduce etalon                           circuits that change, and TCP
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
 
@@ -28,7 +29,7 @@ Examples:
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="sinbad, choreo, hotspots or slo.", show_default=False),
+        typer.Argument(metavar="PAPER", help="sinbad, choreo, hotspots, slo or etalon.", show_default=False),
     ],
     figure: Annotated[
         str | None,

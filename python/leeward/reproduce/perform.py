@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from leeward.errors import InputError, names, whole_number
 from leeward.reproduce import kept
 from leeward.reproduce.choreo import perform as choreo
+from leeward.reproduce.etalon import perform as etalon
 from leeward.reproduce.hotspots import perform as hotspots
 from leeward.reproduce.rows import Row
 from leeward.reproduce.sinbad import perform as sinbad
@@ -28,7 +29,13 @@ class Titled(Protocol):
         """What it shows."""
 
 
-PAPERS: dict[str, Any] = {"sinbad": sinbad, "choreo": choreo, "hotspots": hotspots, "slo": slo}
+PAPERS: dict[str, Any] = {
+    "sinbad": sinbad,
+    "choreo": choreo,
+    "hotspots": hotspots,
+    "slo": slo,
+    "etalon": etalon,
+}
 """What can be reproduced."""
 
 
