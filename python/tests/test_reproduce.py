@@ -201,7 +201,7 @@ def test_the_command_prints_a_table_and_notes(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("etalon",), "error: PAPER: unknown paper `etalon`; there are: sinbad, choreo"),
+        (("opera",), "error: PAPER: unknown paper `opera`; there are: sinbad, choreo"),
         (("sinbad", "--figure", "3"), "error: --figure: unknown figure `3`; there are: 4, 5,"),
         (("sinbad", "--figure", "8", "--horizon", "5"), "error: --horizon: `5`: the unit is missing"),
         (("sinbad", "--figure", "12", "--horizon", "xx"), "error: --horizon: `xx`: "),
