@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from leeward import packets
-from leeward.cli import circuits_simulate
+from leeward.cli import circuits
 from leeward.errors import InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "circuits" / "strobe.yaml"
@@ -23,10 +22,7 @@ SMALL: dict[str, Any] = {
 
 
 def command(*arguments: str) -> Any:
-    """The command alone, as the group has it."""
-    app = typer.Typer()
-    app.command("simulate", epilog=circuits_simulate.EXAMPLES)(circuits_simulate.simulate)
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(circuits.app, ["simulate", *arguments])
 
 
 def test_tables_agree_with_totals() -> None:

@@ -1,4 +1,4 @@
-"""`leeward circuits`: networks whose circuits change with demand."""
+"""`leeward circuits schedule`: schedules of circuits for what racks want to send each other."""
 
 import sys
 from pathlib import Path
@@ -12,8 +12,6 @@ from leeward.errors import InputError
 
 if TYPE_CHECKING:
     from leeward.circuits import Schedule
-
-app = typer.Typer(rich_markup_mode=None)
 
 EXAMPLES = """\b
 Examples:
@@ -33,16 +31,6 @@ _WORDS = (
 )
 
 
-@app.callback(epilog=EXAMPLES)
-def circuits() -> None:
-    """Schedule circuits for what racks want to send each other.
-
-    In a network that is reconfigured, each rack has one circuit at a time besides a packet switch. A demand
-    matrix becomes a schedule of days, in which circuits are up, and nights, in which they change.
-    """
-
-
-@app.command("schedule", epilog=EXAMPLES)
 def schedule(
     demand: Annotated[
         str,
