@@ -1,5 +1,6 @@
-"""Etalon's evaluation (*Adapting TCP for Reconfigurable Datacenter Networks*), on the packet plant.
+"""Etalon's evaluation (*Overcoming End-to-End Challenges in Reconfigurable Datacenter Networks*).
 
 Sections 4 (sixteen flows from rack to rack under a fixed round of circuits) and 5 (rings of big flows, and
-small ones between all racks, under schedules made of demand), with the configuration of the testbed.
+small ones between all racks, under schedules made of demand), on the packet plant with the testbed's
+configuration.
 """
