@@ -211,8 +211,8 @@ def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
     )
     rows = [
         row(
-            "2",
-            f"{name}: {system}",
+            "16",
+            f"table 2, {name}: {system}",
             "ms",
             [_at(getattr(one[system], kind), share) for one in outcomes],
             papers[at],
