@@ -128,3 +128,11 @@ def test_the_command_speaks_json() -> None:
     summary = json.loads(result.stdout)
     assert summary["totals"]["flows"] == 16
     assert summary["latency_s"]["packet"]["0.5"] > 1e-5
+
+
+def test_the_ten_lines_of_the_guide_run_and_say_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (EXAMPLE.parents[2] / "docs/guides/reconfigure.md").read_text(encoding="utf-8")
+    exec(guide.split("```python\n")[1].split("```")[0], {})
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:3] == ["solstice 2 days serve 100%", "eclipse 2 days serve 100%", "rotor 2 days serve 22%"]
+    assert [line.split()[0] for line in shown[3:]] == ["strobe", "eclipse"]
