@@ -17,8 +17,9 @@ app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
 
 @app.callback(epilog=EXAMPLES)
 def circuits() -> None:
-    """Networks where racks have circuits that change, besides a packet switch.
+    """Schedule and simulate circuits between racks.
 
-    A demand matrix becomes a schedule of days, in which circuits are up, and nights, in which they change. A
+    Circuits change, and are there besides a packet switch. A demand matrix becomes a schedule of days, in which
+    circuits are up, and nights, in which they change. A
     network under a schedule is simulated packet by packet.
     """

@@ -42,9 +42,10 @@ def simulate(
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Run hosts, TCP and the hybrid switch of a scenario, packet by packet.
+    """Simulate hosts, TCP and the hybrid switch.
 
-    How far circuits were used, how long packets were in the switch, and when flows were over.
+    A scenario is run packet by packet: how far circuits were used, how long packets were in the switch, and
+    when flows were over.
     """
     from leeward.files import check_replaced, whole_folder
     from leeward.packets import read, tables
