@@ -19,7 +19,7 @@ app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
 def circuits() -> None:
     """Schedule and simulate circuits between racks.
 
-    Circuits change, and are there besides a packet switch. A demand matrix becomes a schedule of days, in which
-    circuits are up, and nights, in which they change. A
-    network under a schedule is simulated packet by packet.
+    Circuits change, and are there besides a packet switch. A demand matrix becomes a schedule of days, in
+    which circuits are up, and nights, in which they change. A network under a schedule is simulated packet by
+    packet.
     """
