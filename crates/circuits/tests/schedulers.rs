@@ -7,6 +7,8 @@ use leeward_circuits::{
 };
 use leeward_fabric::{Bandwidth, Nanos};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 /// Demands of 2 to 20 racks: nothing, little, too much; rings, hubs and all pairs.
 fn demands() -> impl Strategy<Value = DemandMatrix> {
@@ -98,18 +100,26 @@ proptest! {
             prop_assert_eq!(schedule.length(), full);
         }
     }
+}
 
-    #[test]
-    fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day(demand in demands()) {
-        let network = Network::default();
-        let served = |name: &str, settings: &str| {
-            let schedule = make(name, settings).unwrap().schedule(&demand, &network).unwrap();
-            evaluate(&schedule, &demand, &network).unwrap().served as f64
-        };
-        let (ours, eclipse) = (served("solstice", ""), served("eclipse", "keep_min_day: true"));
-        prop_assert!(ours >= 0.8 * eclipse, "{ours} of {eclipse}");
-        prop_assert!(ours >= 0.85 * served("solstice-etalon", ""));
+/// Neither is bound to be the better one for a demand, so it is the sum of many that counts.
+#[test]
+fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day_and_more_than_perfect_ones() {
+    let network = Network::default();
+    let served = |name: &str, settings: &str, demand: &DemandMatrix| {
+        let schedule = make(name, settings).unwrap().schedule(demand, &network).unwrap();
+        evaluate(&schedule, demand, &network).unwrap().served as f64
+    };
+    let mut runner = TestRunner::deterministic();
+    let (mut ours, mut eclipse, mut etalon) = (0.0, 0.0, 0.0);
+    for _ in 0..400 {
+        let demand = demands().new_tree(&mut runner).unwrap().current();
+        ours += served("solstice", "", &demand);
+        eclipse += served("eclipse", "keep_min_day: true", &demand);
+        etalon += served("solstice-etalon", "", &demand);
     }
+    println!("served of eclipse's: solstice {:.3}, solstice-etalon {:.3}", ours / eclipse, etalon / eclipse);
+    assert!(ours >= 0.92 * eclipse && ours >= 1.2 * etalon, "{ours} {eclipse} {etalon}");
 }
 
 #[test]
