@@ -104,3 +104,15 @@ fn work_that_is_none_is_refused_by_name() {
         assert!(error.to_string().starts_with("workload own, stage 0: a packet of "), "{error}");
     }
 }
+
+#[test]
+fn work_as_large_as_numbers_go_gives_no_bound_and_never_panics() {
+    let queues = [queue("a", 0.5, f64::MAX), queue("b", 0.5, f64::MAX)];
+    let own = [workload("own", 0, &["a", "b"], f64::MAX), workload("other", 0, &["a"], f64::MAX)];
+    let mut network = Network::new(&queues, &own).unwrap();
+    network.within_steps(true);
+    for analysis in [Analysis::Bipartite, Analysis::HopByHop, Analysis::Convolution] {
+        let bound = network.bound(0, analysis).unwrap().seconds;
+        assert!(bound.is_none_or(f64::is_finite), "{bound:?}");
+    }
+}

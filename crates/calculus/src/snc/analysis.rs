@@ -57,7 +57,7 @@ fn leaf(plan: &Plan, of: &mut Expressions, flow: usize) -> ArrivalId {
 /// A queue's rate, after what is served whole and, where busy periods begin within steps, so many `steps` of service.
 fn server(plan: &Plan, of: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
     let lost = if plan.within_steps { plan.rates[queue] * of.step * steps } else { 0.0 };
-    of.server_after(plan.rates[queue], whole + lost)
+    of.server_after(plan.rates[queue], (whole + lost).min(f64::MAX))
         .expect("a rate of the network was checked, and packets are finite")
 }
 
