@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rotor::day_of;
+use super::rotor::{check_day, day_of};
 use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
@@ -54,9 +54,7 @@ pub(super) const REGISTRATION: Registration = Registration {
 
 fn make(text: &str) -> Made {
     let read: OperaSettings = settings(NAME, text)?;
-    if read.day == Some(Nanos(0)) {
-        return Err(setting_error(NAME, "day", "0s: expected a time above 0").into());
-    }
+    check_day(NAME, read.day)?;
     for (field, value, most) in [("uplinks", read.uplinks, 64), ("draws", read.draws, 1000)] {
         if !(1..=most).contains(&value) {
             return Err(setting_error(NAME, field, format!("{value}: expected 1 to {most}")).into());

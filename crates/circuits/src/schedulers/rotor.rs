@@ -34,14 +34,18 @@ pub(super) const REGISTRATION: Registration = Registration {
 
 fn make(text: &str) -> Made {
     let read: RotorSettings = settings(NAME, text)?;
-    if read.day == Some(Nanos(0)) {
-        return Err(setting_error(NAME, "day", "0s: expected a time above 0").into());
-    }
+    check_day(NAME, read.day)?;
     Ok(Box::new(Rotor(read)))
 }
 
 /// Circuits are to be up nine parts of ten (Etalon, section 2).
 const DUTY: u64 = 9;
+
+/// Checks a setting `day` of a scheduler of rounds.
+pub(super) fn check_day(scheduler: &str, day: Option<Nanos>) -> Result<(), CircuitsError> {
+    let zero = || setting_error(scheduler, "day", "0s: expected a time above 0").into();
+    if day == Some(Nanos(0)) { Err(zero()) } else { Ok(()) }
+}
 
 /// How long a day of a round is: as set, or nine nights, or the shortest there may be.
 pub(super) fn day_of(scheduler: &str, set: Option<Nanos>, network: &Network) -> Result<Nanos, CircuitsError> {

@@ -1,0 +1,226 @@
+//! Both ends of a flow: what applications write, what senders and receivers make of it, and when their timers are due.
+
+use leeward_circuits::switch::{self, Packet};
+use leeward_circuits::timers::NEVER;
+use leeward_fabric::Nanos;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::super::hosts::{Carried, Nic};
+use super::super::settings::{Settings, SettingsError};
+use super::super::tcp::{self, Ack, Receiver, Segment, Sender};
+use super::super::workload::{Flow as Between, Place};
+use super::{HOSTS, Later, Plant, PlantError};
+
+/// Both ends of a flow.
+pub(super) struct Connection {
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) source_rack: u32,
+    pub(super) destination_rack: u32,
+    pub(super) closed: bool,
+    /// When the heap next looks at the sender's, the receiver's timer; deadlines that are later are looked at again then.
+    pub(super) sender_armed: u64,
+    pub(super) receiver_armed: u64,
+}
+
+pub(super) enum Flow {
+    Coming,
+    Live(Box<Connection>),
+    Done,
+}
+
+impl Plant<'_> {
+    /// An application writes a piece.
+    pub(super) fn write(&mut self, piece: u32) -> Result<(), PlantError> {
+        let written = self.driver.write(piece);
+        let flow = written.flow as usize;
+        if written.opens {
+            self.begin(flow)?;
+        }
+        let Flow::Live(connection) = &mut self.flows[flow] else { return Ok(()) };
+        connection.sender.write(written.bytes);
+        if written.closes {
+            connection.sender.close();
+            connection.closed = true;
+        }
+        if let Some(adus) = self.adus.as_mut().filter(|_| connection.crosses()) {
+            adus.write(flow, written.bytes)?;
+        }
+        self.pump(written.flow);
+        Ok(())
+    }
+
+    /// A flow begins.
+    pub(super) fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
+        let Between { source, destination, .. } = self.driver.workload().flows()[flow];
+        let host = |place: Place| place.rack * self.settings.hosts_per_rack as u32 + place.host;
+        let mut connection = Box::new(Connection {
+            sender: Sender::new(self.settings.tcp).map_err(SettingsError::from)?,
+            receiver: Receiver::new(&self.settings.tcp).map_err(SettingsError::from)?,
+            source: host(source),
+            destination: host(destination),
+            source_rack: source.rack,
+            destination_rack: destination.rack,
+            closed: false,
+            sender_armed: NEVER,
+            receiver_armed: NEVER,
+        });
+        let (source, destination) = (source.rack as usize, destination.rack as usize);
+        let division = u8::from(self.switch.has_circuit(source, destination));
+        connection.sender.set_division(division);
+        connection.receiver.set_division(division);
+        if let Some(adus) = self.adus.as_mut().filter(|_| connection.crosses()) {
+            adus.open(flow, source, destination)?;
+        }
+        self.flows[flow] = Flow::Live(connection);
+        self.of_pair[source * self.settings.switch.racks + destination].push(flow as u32);
+        self.records.flows[flow].began = Some(Nanos(self.now));
+        Ok(())
+    }
+
+    /// Forgets a flow of which all is known to have arrived.
+    pub(super) fn end_if_done(&mut self, flow: u32) {
+        let Flow::Live(connection) = &self.flows[flow as usize] else { return };
+        if !connection.sender.is_finished() {
+            return;
+        }
+        let racks = self.settings.switch.racks;
+        let pair = connection.source_rack as usize * racks + connection.destination_rack as usize;
+        self.of_pair[pair].retain(|&other| other != flow);
+        self.record_flow(flow as usize);
+        self.flows[flow as usize] = Flow::Done;
+        if let Some(adus) = &mut self.adus {
+            adus.close(flow as usize);
+        }
+    }
+
+    pub(super) fn record_flow(&mut self, flow: usize) {
+        let Flow::Live(connection) = &self.flows[flow] else { return };
+        let record = &mut self.records.flows[flow];
+        let counts = connection.sender.counts();
+        record.written = connection.sender.written();
+        record.delivered = connection.receiver.delivered();
+        (record.segments, record.again, record.timeouts) = (counts.segments, counts.again, counts.timeouts);
+    }
+
+    pub(super) fn take_data(&mut self, flow: u32, segment: &Segment) -> Result<(), PlantError> {
+        let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
+        let before = connection.receiver.delivered();
+        let ack = connection.receiver.on_segment(Nanos(self.now), segment);
+        let after = connection.receiver.delivered();
+        let done = connection.closed && after == connection.sender.written();
+        if after > before {
+            let racks = self.settings.switch.racks;
+            let pair = connection.source_rack as usize * racks + connection.destination_rack as usize;
+            self.arrived[pair] += after - before;
+        }
+        if let Some(ack) = ack {
+            self.answer(flow, ack);
+        }
+        self.arm(flow);
+        if after == before {
+            return Ok(());
+        }
+        let now = Nanos(self.now);
+        if done {
+            self.records.flows[flow as usize].finished.get_or_insert(now);
+        }
+        let mut due = std::mem::take(&mut self.due);
+        self.driver.arrive(now, flow, after, &mut due);
+        for (at, piece) in due.drain(..) {
+            self.order(at.0, Later::Piece(piece));
+        }
+        self.due = due;
+        Ok(())
+    }
+
+    pub(super) fn take_ack(&mut self, flow: u32, ack: &Ack) {
+        let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
+        connection.sender.on_ack(Nanos(self.now), ack);
+        self.pump(flow);
+        self.end_if_done(flow);
+    }
+
+    /// Lets a sender send what it may.
+    pub(super) fn pump(&mut self, flow: u32) {
+        let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
+        let host = connection.source as usize;
+        while let Some(segment) = connection.sender.next_segment(Nanos(self.now)) {
+            let packet = Packet {
+                payload: Carried::Data { flow, segment },
+                source: connection.source_rack,
+                destination: connection.destination_rack,
+                bytes: segment.wire_bytes(),
+                ecn: match segment.ecn {
+                    tcp::Ecn::No => switch::Ecn::Incapable,
+                    tcp::Ecn::Capable => switch::Ecn::Capable,
+                    tcp::Ecn::Marked => switch::Ecn::Congested,
+                },
+                entered: Nanos(0),
+            };
+            let begin = begin(&mut self.random, &self.settings, &self.nics[host], self.now);
+            if let Some(at) = self.nics[host].push(packet, begin) {
+                self.timers.set(HOSTS + host, at);
+            }
+        }
+        self.arm(flow);
+    }
+
+    /// A receiver's answer sets off.
+    pub(super) fn answer(&mut self, flow: u32, ack: Ack) {
+        let Flow::Live(connection) = &self.flows[flow as usize] else { return };
+        let host = connection.destination as usize;
+        let packet = Packet {
+            payload: Carried::Ack { flow, ack },
+            source: connection.destination_rack,
+            destination: connection.source_rack,
+            bytes: ack.wire_bytes(),
+            ecn: switch::Ecn::Incapable,
+            entered: Nanos(0),
+        };
+        let begin = begin(&mut self.random, &self.settings, &self.nics[host], self.now);
+        if let Some(at) = self.nics[host].push(packet, begin) {
+            self.timers.set(HOSTS + host, at);
+        }
+    }
+
+    /// Sees to it that the heap looks at a flow's timers in time.
+    #[inline]
+    pub(super) fn arm(&mut self, flow: u32) {
+        let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
+        let sender = connection.sender.deadline().map_or(NEVER, |at| at.0);
+        let receiver = connection.receiver.deadline().map_or(NEVER, |at| at.0);
+        let sooner = (sender < connection.sender_armed, receiver < connection.receiver_armed);
+        if sooner.0 {
+            connection.sender_armed = sender;
+        }
+        if sooner.1 {
+            connection.receiver_armed = receiver;
+        }
+        if sooner.0 {
+            self.order(sender, Later::Sender(flow));
+        }
+        if sooner.1 {
+            self.order(receiver, Later::Receiver(flow));
+        }
+    }
+}
+
+impl Connection {
+    /// Whether it is between racks.
+    fn crosses(&self) -> bool {
+        self.source_rack != self.destination_rack
+    }
+}
+
+/// When a host begins to send a packet that finds its NIC idle.
+#[inline]
+fn begin(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u64 {
+    match settings.jitter {
+        Nanos(most) if most > 0 && nic.is_idle() => now + random.random_range(0..=most),
+        _ => now,
+    }
+}

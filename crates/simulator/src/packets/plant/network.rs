@@ -1,0 +1,110 @@
+//! Packets between hosts and the switch, and circuits that come and go.
+
+use leeward_circuits::switch::{self, Event, Full, Output, Packet, Via};
+use leeward_circuits::timers::NEVER;
+use leeward_fabric::Nanos;
+
+use super::super::hosts::Carried;
+use super::super::records::DayRecord;
+use super::super::tcp;
+use super::connections::Flow;
+use super::{HOSTS, Plant, PlantError};
+
+impl Plant<'_> {
+    /// A packet has left a host's NIC.
+    #[inline]
+    pub(super) fn depart(&mut self, host: usize) -> Result<(), PlantError> {
+        let Some((packet, next)) = self.nics[host].pop(self.now) else { return Ok(()) };
+        self.timers.set(HOSTS + host, next.unwrap_or(NEVER));
+        self.records.sent.add(packet.bytes);
+        if packet.source == packet.destination {
+            self.records.local.add(packet.bytes);
+            self.arrive(packet, false)?;
+            self.set_alarms();
+            return Ok(());
+        }
+        self.switch.step(Nanos(self.now), Event::Arrive(packet), &mut self.out)?;
+        if let (Some(adus), Carried::Data { flow, segment }) = (&mut self.adus, packet.payload) {
+            // A packet that found no room is the last to be told of.
+            if !matches!(self.out.last(), Some(Output::Drop { by: Full::Voq, .. })) {
+                adus.seen(flow as usize, segment.end());
+            }
+        }
+        if !self.out.is_empty() {
+            self.take_out()?;
+        }
+        self.set_alarms();
+        Ok(())
+    }
+
+    /// Takes what the switch has done.
+    pub(super) fn take_out(&mut self) -> Result<(), PlantError> {
+        let mut out = std::mem::take(&mut self.out);
+        for output in out.drain(..) {
+            match output {
+                Output::Deliver { packet, at, via, circuit_mark } => {
+                    self.records.delivered[via as usize].add(packet.bytes);
+                    if matches!(packet.payload, Carried::Data { .. }) {
+                        self.records.latency[via as usize].add(at.since(packet.entered));
+                    }
+                    self.arrive(packet, circuit_mark)?;
+                }
+                Output::Drop { packet, .. } => self.records.dropped.add(packet.bytes),
+                Output::Circuit { source, destination, up, at } => {
+                    self.turn(source as usize, destination as usize, up, at)?;
+                }
+            }
+        }
+        self.out = out;
+        Ok(())
+    }
+
+    /// A packet comes to its host.
+    #[inline]
+    pub(super) fn arrive(&mut self, packet: Packet<Carried>, circuit_mark: bool) -> Result<(), PlantError> {
+        match packet.payload {
+            Carried::Data { flow, mut segment } => {
+                if packet.ecn == switch::Ecn::Congested {
+                    segment.ecn = tcp::Ecn::Marked;
+                }
+                self.records.data_packets += 1;
+                self.take_data(flow, &segment)
+            }
+            Carried::Ack { flow, mut ack } => {
+                // Beside what the receiver echoes; with reTCP nothing else sets it.
+                ack.ece |= circuit_mark;
+                self.take_ack(flow, &ack);
+                Ok(())
+            }
+        }
+    }
+
+    /// A circuit comes up or goes down.
+    pub(super) fn turn(
+        &mut self,
+        source: usize,
+        destination: usize,
+        up: bool,
+        at: Nanos,
+    ) -> Result<(), PlantError> {
+        let carried = self.switch.carried(source, destination, Via::Circuit);
+        if up {
+            self.days[destination] = (at.0, carried);
+        } else {
+            let (began, before) = self.days[destination];
+            let bytes = carried - before;
+            self.records.days.push(DayRecord { source, destination, began: Nanos(began), ended: at, bytes });
+        }
+        if self.settings.tcp.divisions > 1 {
+            let pair = source * self.settings.switch.racks + destination;
+            for index in 0..self.of_pair[pair].len() {
+                let flow = self.of_pair[pair][index];
+                let Flow::Live(connection) = &mut self.flows[flow as usize] else { continue };
+                connection.sender.set_division(u8::from(up));
+                connection.receiver.set_division(u8::from(up));
+                self.pump(flow);
+            }
+        }
+        Ok(())
+    }
+}
