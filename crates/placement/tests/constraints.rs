@@ -52,7 +52,7 @@ proptest! {
         ids in prop::collection::vec(any::<u64>(), 1..4),
         state in prop::collection::vec((0u32..40, 0u8..4), 0..20), loads in prop::collection::vec(0f64..1.2, 1..9),
         excluded in prop::collection::vec(0u32..40, 0..4), excluded_rack in prop::option::of(0u32..8),
-        collocated in prop::collection::vec(0u32..40, 0..9), tag in any::<bool>(),
+        collocated in prop::collection::vec(0u32..40, 0..9), tag in any::<bool>(), turn in 1u64..4000,
     ) {
         let mut text = "nic: 1Gbps\noversubscription: 2\ndevices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n\
             hosts_per_rack: ".to_owned() + &hosts.to_string() + "\nracks:\n";
@@ -88,13 +88,16 @@ proptest! {
             ReplicaRequest { replicas, layout, fault_domains: faults, constraints: constraints.clone(), ..base }
         }).collect();
         let possible = feasible(&world, &batch[0]);
-        for registration in REGISTRY {
+        let policies = REGISTRY.iter().map(|registration| {
             let has_remote_racks = (registration.schema)()["properties"].get("remote_racks").is_some();
             let settings = if has_remote_racks { format!("remote_racks: {remote_racks}") } else { String::new() };
-            let answers = world.place(registration.name, &settings, &batch);
-            prop_assert_eq!(&answers, &world.place(registration.name, &settings, &batch), "not the same again");
+            (registration.name, settings)
+        });
+        let circuits = ("leeward", format!("{{remote_racks: {remote_racks}, circuit_turn: {turn}ms}}"));
+        for (name, settings) in policies.chain([circuits]) {
+            let answers = world.place(name, &settings, &batch);
+            prop_assert_eq!(&answers, &world.place(name, &settings, &batch), "not the same again");
             for answer in answers {
-                let name = registration.name;
                 prop_assert_eq!(answer.is_ok(), possible, "{}: {:?}", name, answer);
                 let Ok(decision) = answer else { continue };
                 let copies = decision.choice;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId, Shape};
 
+use super::circuit::Turns;
 use super::first::{chosen, nobody};
 use super::level::{Failure, Level, Ranked};
 use super::spread::spreads;
@@ -23,6 +24,8 @@ const EVEN: f64 = 0.05;
 const MOST_STEPS: i64 = 1000;
 /// In how many racks hosts are looked at for each group of copies.
 const LOOKED_INTO: usize = 5;
+/// More than any rate comes to in steps: by so much a rack is ranked above its rate to come before all others.
+const ABOVE_ALL: i64 = 1 << 20;
 
 /// One block to be placed.
 pub(super) struct Search<'s, 'c, 'a, 'l> {
@@ -32,6 +35,9 @@ pub(super) struct Search<'s, 'c, 'a, 'l> {
     pub ties: Ties,
     pub guideline: Option<Guideline>,
     pub survey: Survey<'c, 'l>,
+    /// On a network of circuits, when racks' partners change; and which rack is the partner for the group being placed.
+    pub turns: Option<Turns>,
+    pub partner: Option<DomainId>,
     /// How full the hosts are in the mean.
     pub mean_fill: f64,
     /// How many racks are looked at, or hosts of a mesh.
@@ -107,6 +113,7 @@ impl Search<'_, '_, '_, '_> {
         if let (Layout::Chain, Some(&last)) = (self.request.layout, self.filter.used.last()) {
             self.survey.set_from(last);
         }
+        self.partner = self.partner_now();
         let tree = fabric.shape() == Shape::Tree;
         let count = if tree { fabric.rack_count() } else { fabric.host_count() };
         let begin = self.ties.rank(self.filter.used.len() as u64) % count as u64;
@@ -114,9 +121,13 @@ impl Search<'_, '_, '_, '_> {
         let sample = self.sample.min(count);
         let (mut level, mut listed, mut failed) = (Level::default(), Vec::new(), None);
         for part in [0..sample, sample..count].into_iter().filter(|part| !part.is_empty()) {
+            // The partner is looked at first, whether the sample has it or not.
+            let partner = self.partner;
+            let ahead = partner.filter(|_| part.start == 0);
             let part = part.map(|step| nth(step) as u32);
             let found = if tree {
-                part.for_each(|rack| self.rank_rack(DomainId(rack), &mut level));
+                let others = part.map(DomainId).filter(|&rack| Some(rack) != partner);
+                ahead.into_iter().chain(others).for_each(|rack| self.rank_rack(rack, &mut level));
                 self.best_rack(&mut level, copies, &mut listed)
             } else {
                 let hosts = part.map(HostId);
@@ -137,6 +148,14 @@ impl Search<'_, '_, '_, '_> {
             level.go_on();
         }
         Err(failed.unwrap_or_else(|| Failure::of(&level)))
+    }
+
+    /// The rack that circuits favour for a block from where the survey looks from.
+    fn partner_now(&self) -> Option<DomainId> {
+        let view = &*self.context.view;
+        let fabric = view.fabric();
+        let rack = self.turns?.partner(fabric, fabric.rack_of(self.survey.from()), view.now())?;
+        self.survey.reaches(rack).then_some(rack)
     }
 
     /// The best rack with hosts for all copies. What a rack's links leave is more than a block gets there if its disks are
@@ -276,7 +295,10 @@ impl Search<'_, '_, '_, '_> {
 
     /// The rank of a candidate with so much left, in bit/s.
     fn ranked(&self, candidate: Candidate, left: f64) -> Ranked {
-        let steps = (left.min(self.headroom * self.disk) / self.disk * STEPS) as i64;
+        let mut steps = (left.min(self.headroom * self.disk) / self.disk * STEPS) as i64;
+        if self.partner.is_some_and(|partner| candidate == Candidate::Domain(partner)) {
+            steps += ABOVE_ALL;
+        }
         let (thing, class) = match candidate {
             Candidate::Domain(rack) => {
                 let class =

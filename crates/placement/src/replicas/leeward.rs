@@ -11,14 +11,19 @@
 //! Groups of copies are placed one after the other. Each comes from the copy placed last (a chunk of a stripe from the
 //! writer), so the links out of that copy's host and rack count. Those between copies of one group do not.
 //!
+//! On a network of circuits (`circuit_turn`) the rack that the circuit of a group's source is for comes before all others; see
+//! [`Turns`].
+//!
 //! What differs from the papers: Sinbad ranks links into racks only, forgets what it placed at the next report, and
 //! looks at full blocks only; CCP looks at no load.
 
+use leeward_fabric::Nanos;
 use leeward_ledger::Fade;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Search;
+use super::circuit::Turns;
 use super::first::{chosen, filter, first};
 use super::sinbad::WithoutTelemetry;
 use super::survey::Survey;
@@ -43,6 +48,9 @@ pub struct LeewardSettings {
     pub remote_racks: u8,
     /// What to do when no candidate's load can be seen.
     pub without_telemetry: WithoutTelemetry,
+    /// On a network of circuits, for how long each rack's copies go to the same other rack before they go to the next.
+    /// Default: circuits play no part.
+    pub circuit_turn: Option<Nanos>,
 }
 
 impl Default for LeewardSettings {
@@ -52,6 +60,7 @@ impl Default for LeewardSettings {
             sample: 500,
             remote_racks: 1,
             without_telemetry: WithoutTelemetry::Refuse,
+            circuit_turn: None,
         }
     }
 }
@@ -75,6 +84,9 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
         }
         if read.sample == 0 {
             return Err(setting_error("leeward", "sample", "0: expected at least one rack"));
+        }
+        if read.circuit_turn == Some(Nanos(0)) {
+            return Err(setting_error("leeward", "circuit_turn", "0s: expected more than nothing"));
         }
         Ok(Box::new(Leeward::new(read)))
     },
@@ -107,6 +119,8 @@ impl Leeward {
             ties: Ties::new(context.seed, request.id),
             guideline,
             survey,
+            turns: self.settings.circuit_turn.map(Turns),
+            partner: None,
             mean_fill: context.pool.mean_fill(),
             sample: self.settings.sample as usize,
             disk,

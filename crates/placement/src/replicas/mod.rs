@@ -5,6 +5,7 @@
 
 mod ccp;
 mod chain;
+mod circuit;
 mod first;
 mod form;
 mod leeward;

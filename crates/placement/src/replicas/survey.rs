@@ -73,6 +73,18 @@ impl<'c, 'l> Survey<'c, 'l> {
         }
     }
 
+    /// The host it looks from.
+    pub fn from(&self) -> HostId {
+        self.from
+    }
+
+    /// Whether what stays leaves a transfer anything on the links from the rack of the host into another.
+    pub fn reaches(&self, rack: DomainId) -> bool {
+        let fabric = self.view.fabric();
+        let links = [fabric.out_of_domain(fabric.rack_of(self.from)), fabric.into_domain(rack)];
+        links.into_iter().flatten().all(|link| self.view.share(link, 1).0 > 0)
+    }
+
     /// What the links of the host itself carry at most, in bit/s.
     pub fn widest(&self) -> Option<f64> {
         let fabric = self.view.fabric();

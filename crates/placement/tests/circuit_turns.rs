@@ -1,0 +1,85 @@
+//! What `leeward` and `rehdfs` promise on a network of circuits: one other rack at a time, all of them in turn.
+
+mod world;
+
+use std::collections::BTreeSet;
+
+use leeward_fabric::{DomainId, HostId, Nanos, ResourceKind};
+use leeward_placement::replicas::{self, ReplicaRequest};
+use proptest::prelude::*;
+use world::{NOW, World, request};
+
+const TURN: Nanos = Nanos(700_000_000);
+
+fn cluster(racks: u32, hosts: u32) -> String {
+    format!("racks: {racks}\nhosts_per_rack: {hosts}\nnic: 10Gbps\nrack_link: 90Gbps\n")
+}
+
+/// The rack of each copy besides the first, of a block that a rack writes at a time.
+fn ahead(world: &World, settings: &str, now: Nanos, request: &ReplicaRequest) -> Vec<DomainId> {
+    let policy = replicas::make("leeward", settings).expect("right settings");
+    let copies = world.place_with(&*policy, now, request).expect("all is open").choice;
+    copies[1..].iter().map(|&host| world.fabric.rack_of(host)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn at_any_time_no_two_racks_write_to_the_same_one_and_in_a_round_each_writes_to_all(
+        racks in 2u32..12, hosts in 2u32..5, begin in 0u64..20, id in any::<u64>(),
+        loads in prop::collection::vec(0f64..0.9, 1..7),
+    ) {
+        let mut world = World::new(&cluster(racks, hosts));
+        let text = format!("circuit_turn: {}ms", TURN.0 / 1_000_000);
+        let mut met = vec![BTreeSet::new(); racks as usize];
+        for turn in begin..begin + u64::from(racks) - 1 {
+            let now = Nanos(NOW.0 + turn * TURN.0 + TURN.0 / 3);
+            world.report_at(now, (Nanos(now.0 - 1_000_000_000), now), |r| Some(loads[r.index() % loads.len()]));
+            let partners: Vec<DomainId> = (0..racks)
+                .map(|rack| {
+                    let copies = ahead(&world, &text, now, &request(id, rack * hosts));
+                    assert!(copies.iter().all(|&other| other == copies[0]), "{copies:?}");
+                    copies[0]
+                })
+                .collect();
+            prop_assert_eq!(partners.iter().collect::<BTreeSet<_>>().len(), racks as usize, "{:?}", partners);
+            for (rack, partner) in partners.into_iter().enumerate() {
+                prop_assert!(partner.index() != rack && met[rack].insert(partner), "{} again", partner.0);
+            }
+        }
+        prop_assert!(met.iter().all(|met| met.len() == racks as usize - 1));
+    }
+}
+
+#[test]
+fn a_partner_that_cannot_take_the_copies_is_passed_over() {
+    let mut world = World::new(&cluster(6, 2));
+    world.report(|_| 0.1);
+    let partner = ahead(&world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
+    assert_eq!(partner, DomainId(2), "1.5 s is in the second turn");
+    let others = |world: &World| ahead(world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
+    world.pool.set_draining(HostId(4), true);
+    assert_ne!(others(&world), partner, "one host of it is left for two copies");
+    world.pool.set_draining(HostId(4), false);
+    // What cannot be seen takes no copies, circuits or not.
+    let silent = world.fabric.into_domain(partner).expect("a tree");
+    let mut world = World::new(&cluster(6, 2));
+    let fabric = world.fabric.clone();
+    let counted = |link| matches!(fabric.kind(link), ResourceKind::RackUplink | ResourceKind::RackDownlink);
+    world.report_some(|link| (counted(link) && link != silent).then_some(0.1));
+    assert_ne!(others(&world), partner);
+}
+
+#[test]
+fn without_the_setting_circuits_play_no_part_and_a_sample_does_not_hide_the_partner() {
+    let mut world = World::new(&cluster(12, 3));
+    world.report(|_| 0.1);
+    let racks = |settings: &str| -> BTreeSet<DomainId> {
+        (0..50).map(|id| ahead(&world, settings, NOW, &request(id, 0))[0]).collect()
+    };
+    assert!(racks("").len() > 5);
+    assert_eq!(racks("{circuit_turn: 1h, sample: 1}"), BTreeSet::from([DomainId(1)]));
+    let error = replicas::make("leeward", "circuit_turn: 0s").err().expect("an error").to_string();
+    assert_eq!(error, "settings of leeward: circuit_turn: 0s: expected more than nothing");
+}
