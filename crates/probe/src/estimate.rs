@@ -1,0 +1,144 @@
+//! The rate of a path from what arrived of a train (Choreo, section 3.1).
+//!
+//! ```text
+//! burst i        t_i from the first to the last packet received, n_i packets received
+//! ends lost      t_i + a (packets missing before the first + after the last), a = mean time of one packet of the span
+//! rate           P sum n_i (B - 1)/B / sum t_i
+//! packets lost   at most MSS C / (RTT sqrt(loss)), C = sqrt(3/2)
+//! ```
+//!
+//! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between
+//! packets. They differ by one part in B. This is the second, which is right for small bursts too: B packets without loss
+//! span B - 1 gaps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::collect::{Burst, Received};
+use crate::error::ProbeError;
+use crate::train::Train;
+
+/// C, the constant of the bound on TCP's rate under loss ("roughly sqrt(3/2)", section 3.1, after Mathis et al.).
+pub const MATHIS_C: f64 = 1.224_744_871_391_589;
+/// A train that arrives at this share of the rate at which it was sent has not met a link slower than its sender. Ours.
+pub const NEAR: f64 = 0.8;
+/// What a TCP segment carries less than a UDP packet of the same size on the wire: 20 bytes of header against 8.
+const TCP_OVER_UDP: u32 = 12;
+
+/// How a train was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sent {
+    /// Packets that the system took.
+    pub packets: u64,
+    /// Time within bursts in nanoseconds, less the waits.
+    pub busy_ns: u64,
+    /// Time that the sender waited, within bursts, until its own interface had room.
+    pub waited_ns: u64,
+}
+
+/// What a train says of a path.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// Throughput of one TCP connection, in bits per second.
+    pub rate_bps: f64,
+    /// The rate of the train alone, without the bound under loss.
+    pub train_bps: f64,
+    /// The bound under loss; none without loss, or where the round trip is not known.
+    pub bound_bps: Option<f64>,
+    /// At what rate the sender put packets out while its interface took them; none if that took no time.
+    pub sent_bps: Option<f64>,
+    /// Whether the sender was the limit and not the path: the path's rate is then this or more.
+    pub sender_limited: bool,
+    /// Share of packets that the network lost.
+    pub loss: f64,
+    /// Round trip in nanoseconds, where known.
+    pub rtt_ns: Option<u64>,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets received, each counted once.
+    pub received: u64,
+    /// Packets that arrived and that the receiver was too slow to take in.
+    pub overrun: u64,
+    /// How far rates of single bursts lie apart: their standard deviation over their mean; none of fewer than two bursts.
+    pub spread: Option<f64>,
+}
+
+/// The time of a burst in nanoseconds, lost ends made up for; `None` if fewer than two of its packets came.
+fn time_ns(burst: &Burst, packets: u32) -> Option<f64> {
+    let gaps = (burst.received >= 2).then(|| burst.highest - burst.lowest)?;
+    let seen = (burst.last_ns - burst.first_ns) as f64;
+    let missing = burst.lowest + (packets - 1 - burst.highest);
+    Some(seen + seen / f64::from(gaps) * f64::from(missing))
+}
+
+/// Estimates a path from one train.
+///
+/// # Errors
+///
+/// [`ProbeError::Nothing`] if too little arrived to tell: no burst with two packets at two different times; or a report that
+/// no receiver of this train can have made.
+pub fn estimate(
+    train: &Train,
+    sent: &Sent,
+    received: &Received,
+    rtt_ns: Option<u64>,
+) -> Result<Estimate, ProbeError> {
+    received.check(train)?;
+    let arrived = received.packets();
+    if arrived == 0 {
+        let message = format!(
+            "none of {} packets arrived: UDP may be filtered, or packets of {} bytes too large for the path",
+            sent.packets, train.bytes
+        );
+        return Err(ProbeError::Nothing(message));
+    }
+    // B packets span B - 1 gaps, of which each packet received stands for its part.
+    let gaps = f64::from(train.packets - 1) / f64::from(train.packets);
+    let bits = f64::from(train.bytes) * 8.0 * gaps;
+    let (mut packets, mut time) = (0.0, 0.0);
+    let mut rates = Vec::with_capacity(received.bursts.len());
+    for burst in &received.bursts {
+        let Some(ns) = time_ns(burst, train.packets) else { continue };
+        packets += f64::from(burst.received);
+        time += ns;
+        if ns > 0.0 {
+            rates.push(bits * f64::from(burst.received) / (ns / 1e9));
+        }
+    }
+    if time <= 0.0 {
+        let message = format!("{arrived} of {} packets arrived, too few to tell a rate", sent.packets);
+        return Err(ProbeError::Nothing(message));
+    }
+    let train_bps = bits * packets / (time / 1e9);
+    // What the receiver overran had come through the network. A peer may say what it likes, so the rest is bounded.
+    let came = arrived.saturating_add(received.overrun).min(sent.packets);
+    let loss = if sent.packets == 0 { 0.0 } else { 1.0 - came as f64 / sent.packets as f64 };
+    let bound_bps = rtt_ns.filter(|&rtt| rtt > 0 && loss > 0.0).map(|rtt| {
+        let segment = f64::from(train.bytes.saturating_sub(TCP_OVER_UDP)) * 8.0;
+        segment * MATHIS_C / (rtt as f64 / 1e9 * loss.sqrt())
+    });
+    let sent_bits = sent.packets as f64 * bits;
+    let sent_bps = (sent.busy_ns > 0).then(|| sent_bits / (sent.busy_ns as f64 / 1e9));
+    Ok(Estimate {
+        rate_bps: bound_bps.map_or(train_bps, |bound| bound.min(train_bps)),
+        train_bps,
+        bound_bps,
+        sent_bps,
+        sender_limited: sent_bps.is_some_and(|sent| train_bps > NEAR * sent),
+        loss,
+        rtt_ns,
+        sent: sent.packets,
+        received: arrived,
+        overrun: received.overrun,
+        spread: spread(&rates),
+    })
+}
+
+/// Standard deviation over mean.
+fn spread(rates: &[f64]) -> Option<f64> {
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let squares = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
+    (rates.len() >= 2).then(|| (squares / (count - 1.0)).sqrt() / mean)
+}

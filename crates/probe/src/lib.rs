@@ -1,0 +1,18 @@
+//! Active measurement: what a network gives those who are told nothing about it (Choreo, section 3).
+//!
+//! ```text
+//! Train, Transfer --control--> a peer that listens --packets--> Received --estimate--> Estimate: the rate of a path
+//! ```
+
+mod collect;
+mod error;
+mod estimate;
+pub mod link;
+mod train;
+mod wire;
+
+pub use collect::{Burst, Collector, Received};
+pub use error::ProbeError;
+pub use estimate::{Estimate, MATHIS_C, NEAR, Sent, estimate};
+pub use train::{Limits, Train, Transfer};
+pub use wire::{HEADER, Head};

@@ -1,0 +1,87 @@
+//! A link to try trains on, without a network: a token bucket with a queue before it, as `tc tbf` is one.
+//!
+//! Packets leave in order, each when the bucket holds its bytes; what finds the queue full is lost.
+
+use std::collections::VecDeque;
+
+/// What a link is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Link {
+    /// Rate in bits per second; positive.
+    pub rate_bps: f64,
+    /// What the bucket holds, in bytes; at least a packet.
+    pub bucket_bytes: f64,
+    /// What the queue holds, in bytes.
+    pub queue_bytes: u64,
+}
+
+/// A link at work.
+pub struct Shaper {
+    link: Link,
+    /// Bytes in the bucket when the last packet left.
+    tokens: f64,
+    /// When the last packet left, in nanoseconds.
+    left_ns: f64,
+    /// When each packet that waits will have left, and its bytes.
+    waiting: VecDeque<(f64, u64)>,
+    waiting_bytes: u64,
+}
+
+impl Shaper {
+    /// A link whose bucket is full and whose queue is empty.
+    pub fn new(link: Link) -> Shaper {
+        let (waiting, waiting_bytes) = (VecDeque::new(), 0);
+        Shaper { link, tokens: link.bucket_bytes, left_ns: 0.0, waiting, waiting_bytes }
+    }
+
+    /// When a packet leaves that arrives at a time; `None` if it is lost. Arrivals are in order of time.
+    pub fn packet(&mut self, at_ns: u64, bytes: u64) -> Option<u64> {
+        let now = at_ns as f64;
+        while let Some(&(leaves, waited)) = self.waiting.front().filter(|(leaves, _)| *leaves <= now) {
+            debug_assert!(leaves <= now);
+            self.waiting_bytes -= waited;
+            self.waiting.pop_front();
+        }
+        if !self.waiting.is_empty() && self.waiting_bytes + bytes > self.link.queue_bytes {
+            return None;
+        }
+        let from = now.max(self.left_ns);
+        let per_ns = self.link.rate_bps / 8e9;
+        let held = (self.tokens + (from - self.left_ns) * per_ns).min(self.link.bucket_bytes);
+        let leaves = from + (bytes as f64 - held).max(0.0) / per_ns;
+        self.tokens = (held - bytes as f64).max(0.0);
+        self.left_ns = leaves;
+        self.waiting.push_back((leaves, bytes));
+        self.waiting_bytes += bytes;
+        Some(leaves.round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_more_leaves_than_rate_and_bucket_allow_and_in_order(
+            gaps in prop::collection::vec(0..200_000_u64, 1..200),
+            rate_bps in 1e6..1e10,
+            bucket in 1500..100_000_u64,
+            queue_bytes in 0..200_000_u64,
+        ) {
+            let mut shaper = Shaper::new(Link { rate_bps, bucket_bytes: bucket as f64, queue_bytes });
+            let (mut at, mut left, mut before) = (0, 0, 0);
+            for gap in gaps {
+                at += gap;
+                let Some(leaves) = shaper.packet(at, 1500) else { continue };
+                left += 1500;
+                prop_assert!(leaves >= at && leaves >= before);
+                before = leaves;
+                let allowed = bucket as f64 + (leaves as f64 + 1.0) * rate_bps / 8e9;
+                prop_assert!(left as f64 <= allowed * (1.0 + 1e-9), "{left} > {allowed}");
+            }
+        }
+    }
+}

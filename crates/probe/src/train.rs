@@ -1,0 +1,172 @@
+//! What a packet train is, and what no train may be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ProbeError;
+use crate::wire::HEADER;
+
+/// Nanoseconds of a second.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A packet train (Choreo, section 3.1): bursts of packets sent back to back, with a pause between bursts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Train {
+    /// K, the bursts; 1 to 1,000.
+    pub bursts: u32,
+    /// B, the packets of a burst; 2 to 10,000.
+    pub packets: u32,
+    /// P, the UDP payload of a packet in bytes; 64 to 8,972.
+    pub bytes: u32,
+    /// δ, the pause between bursts in nanoseconds; at most a second.
+    pub gap_ns: u64,
+}
+
+impl Default for Train {
+    /// What did well on EC2 (section 4.1): ten bursts of 200 packets of 1,472 bytes, 1 ms apart.
+    fn default() -> Train {
+        Train { bursts: 10, packets: 200, bytes: 1472, gap_ns: 1_000_000 }
+    }
+}
+
+/// What a host puts up with. A train or a transfer that asks for more is refused before anything is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Payload of one train in bytes.
+    pub train_bytes: u64,
+    /// How long a transfer may last, in nanoseconds.
+    pub transfer_ns: u64,
+    /// Connections of one transfer.
+    pub connections: u32,
+    /// Control connections at a time.
+    pub peers: usize,
+}
+
+impl Default for Limits {
+    /// 256 MiB a train (ten times Choreo's largest), a minute a transfer over at most 16 connections, 64 peers.
+    fn default() -> Limits {
+        Limits { train_bytes: 256 << 20, transfer_ns: 60 * SECOND_NS, connections: 16, peers: 64 }
+    }
+}
+
+impl Train {
+    /// Packets of the whole train.
+    pub fn total_packets(&self) -> u64 {
+        u64::from(self.bursts) * u64::from(self.packets)
+    }
+
+    /// Payload of the whole train, in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.total_packets() * u64::from(self.bytes)
+    }
+
+    /// Refuses what is no train, or more than a host puts up with.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Setting`], which names the field and its bounds.
+    pub fn check(&self, limits: &Limits) -> Result<(), ProbeError> {
+        let bounds = [
+            ("bursts", u64::from(self.bursts), 1, 1_000),
+            ("packets", u64::from(self.packets), 2, 10_000),
+            ("bytes", u64::from(self.bytes), 64.max(HEADER as u64), 8_972),
+            ("gap_ns", self.gap_ns, 0, SECOND_NS),
+        ];
+        for (field, value, least, most) in bounds {
+            if !(least..=most).contains(&value) {
+                let message = format!("{value}: expected a whole number from {least} to {most}");
+                return Err(ProbeError::setting(field, message));
+            }
+        }
+        if self.total_bytes() > limits.train_bytes {
+            let message = format!(
+                "{} bursts of {} packets of {} bytes are {} bytes: expected at most {}",
+                self.bursts,
+                self.packets,
+                self.bytes,
+                self.total_bytes(),
+                limits.train_bytes
+            );
+            return Err(ProbeError::setting("bursts", message));
+        }
+        Ok(())
+    }
+}
+
+/// A bulk transfer over TCP: what trains are calibrated against, and what competing connections are counted with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// How long it sends, in nanoseconds.
+    pub duration_ns: u64,
+    /// Over how many connections at once.
+    pub connections: u32,
+}
+
+impl Transfer {
+    /// The shortest transfer: shorter ones are over before TCP has found its rate.
+    pub const LEAST_NS: u64 = 100_000_000;
+
+    /// Refuses what is no transfer, or more than a host puts up with.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Setting`], which names the field and its bounds.
+    pub fn check(&self, limits: &Limits) -> Result<(), ProbeError> {
+        if !(Transfer::LEAST_NS..=limits.transfer_ns).contains(&self.duration_ns) {
+            let [given, least, most] =
+                [self.duration_ns, Transfer::LEAST_NS, limits.transfer_ns].map(|ns| ns as f64 / 1e9);
+            let message = format!("{given} s: expected {least} to {most} s");
+            return Err(ProbeError::setting("duration_ns", message));
+        }
+        if !(1..=limits.connections).contains(&self.connections) {
+            let most = limits.connections;
+            let message = format!("{}: expected a whole number from 1 to {most}", self.connections);
+            return Err(ProbeError::setting("connections", message));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trains_of_the_paper_are_taken_and_absurd_ones_are_not() {
+        let limits = Limits::default();
+        let paper = Train::default();
+        assert_eq!(paper.check(&limits), Ok(()));
+        assert_eq!(Train { packets: 2000, ..paper }.check(&limits), Ok(()));
+        assert_eq!(Train { bursts: 50, packets: 2000, ..paper }.check(&limits), Ok(()));
+        for (wrong, field) in [
+            (Train { bursts: 0, ..paper }, "bursts"),
+            (Train { packets: 1, ..paper }, "packets"),
+            (Train { packets: u32::MAX, bursts: u32::MAX, ..paper }, "bursts"),
+            (Train { bytes: 63, ..paper }, "bytes"),
+            (Train { bytes: 9000, ..paper }, "bytes"),
+            (Train { gap_ns: u64::MAX, ..paper }, "gap_ns"),
+            (Train { bursts: 1000, packets: 10_000, ..paper }, "bursts"),
+        ] {
+            let Err(ProbeError::Setting { field: named, .. }) = wrong.check(&limits) else {
+                panic!("{wrong:?}")
+            };
+            assert_eq!(named, field);
+        }
+    }
+
+    #[test]
+    fn transfers_have_bounds() {
+        let limits = Limits::default();
+        let second = Transfer { duration_ns: SECOND_NS, connections: 1 };
+        assert_eq!(second.check(&limits), Ok(()));
+        for wrong in [
+            Transfer { duration_ns: 0, ..second },
+            Transfer { duration_ns: 61 * SECOND_NS, ..second },
+            Transfer { connections: 0, ..second },
+            Transfer { connections: 17, ..second },
+        ] {
+            assert!(wrong.check(&limits).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Trains over a link that is known give its rate back.
+
+use leeward_probe::link::{Link, Shaper};
+use leeward_probe::{Collector, Estimate, Head, MATHIS_C, ProbeError, Received, Sent, Train, estimate};
+use proptest::prelude::*;
+
+/// Bytes of Ethernet, IP and UDP around the payload. Rates here are of payload, so the link's is scaled.
+const AROUND: u64 = 42;
+
+/// Sends a train at a rate over a link; `arrives` says of each packet behind the link whether it does.
+fn send(
+    train: &Train,
+    line_bps: f64,
+    link: Link,
+    mut arrives: impl FnMut(u32, u32) -> bool,
+) -> (Sent, Received) {
+    let bytes = u64::from(train.bytes) + AROUND;
+    let apart = bytes as f64 * 8e9 / line_bps;
+    let mut shaper = Shaper::new(link);
+    let mut collector = Collector::new(9, *train);
+    let mut now = 0.0;
+    for burst in 0..train.bursts {
+        for number in 0..train.packets {
+            let leaves = shaper.packet(now as u64, bytes);
+            if let Some(at) = leaves.filter(|_| arrives(burst, number)) {
+                collector.packet(Some(Head { session: 9, burst, number }), train.bytes as usize, at);
+            }
+            now += apart;
+        }
+        now += train.gap_ns as f64;
+    }
+    let busy_ns = (train.total_packets() as f64 * apart) as u64;
+    (Sent { packets: train.total_packets(), busy_ns, waited_ns: 0 }, collector.finish(0))
+}
+
+/// The rate of payload on a link.
+fn payload(link: Link, train: &Train) -> f64 {
+    link.rate_bps * f64::from(train.bytes) / (f64::from(train.bytes) + AROUND as f64)
+}
+
+fn near(a: f64, b: f64, share: f64) -> bool {
+    (a - b).abs() <= share * b
+}
+
+fn trains() -> impl Strategy<Value = Train> {
+    (2..20_u32, 10..400_u32, 100..1472_u32, 0..2_000_000_u64)
+        .prop_map(|(bursts, packets, bytes, gap_ns)| Train { bursts, packets, bytes, gap_ns })
+}
+
+proptest! {
+    #[test]
+    fn a_link_without_a_bucket_gives_its_rate_back(train in trains(), rate_bps in 1e6..9e8) {
+        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes: 1 << 30 };
+        let (sent, received) = send(&train, 1e10, link, |_, _| true);
+        let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
+        // The first packet leaves at once on what the bucket holds, as do all that follow a pause.
+        prop_assert!(near(made.rate_bps, payload(link, &train), 0.01), "{made:?}");
+        prop_assert_eq!((made.loss, made.bound_bps, made.sender_limited), (0.0, None, false));
+    }
+
+    #[test]
+    fn what_a_bucket_holds_adds_to_the_rate_and_no_more(
+        train in trains(), rate_bps in 1e7..9e8, bucket in 2_000.0..500_000.0,
+    ) {
+        let link = Link { rate_bps, bucket_bytes: bucket, queue_bytes: 1 << 30 };
+        let (sent, received) = send(&train, 1e10, link, |_, _| true);
+        let made = estimate(&train, &sent, &received, None).unwrap();
+        let rate = payload(link, &train);
+        prop_assert!(made.rate_bps >= 0.99 * rate && made.rate_bps <= 1e10, "{made:?}");
+        // Within the time of the bursts at most the bucket passes for nothing, and what pauses fill in again.
+        let bytes = train.total_bytes() as f64;
+        let free = bucket + f64::from(train.bursts) * train.gap_ns as f64 * rate_bps / 8e9;
+        let paid = bytes - free - f64::from(train.bursts * train.bytes);
+        if paid > 0.0 {
+            prop_assert!(made.rate_bps <= 1.02 * rate * bytes / paid, "{made:?}");
+        }
+    }
+
+    #[test]
+    fn losses_behind_the_link_cost_their_share_wherever_they_are(
+        train in trains(), rate_bps in 1e6..9e8, lost in prop::collection::vec(any::<bool>(), 8000),
+    ) {
+        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes: 1 << 30 };
+        let (sent, received) = send(&train, 1e10, link, |burst, number| {
+            !lost[(burst * train.packets + number) as usize]
+        });
+        let counted = received.bursts.iter().filter(|burst| burst.received >= 2);
+        let (bursts, packets) = counted.fold((0, 0), |(b, p), burst| (b + 1, p + burst.received));
+        prop_assume!(bursts > 0);
+        // Without a round trip there is no bound.
+        let made = estimate(&train, &sent, &received, None).unwrap();
+        let share = f64::from(packets) / f64::from(bursts * train.packets);
+        prop_assert!(near(made.rate_bps, share * payload(link, &train), 0.02), "{share} {made:?}");
+        let bounded = estimate(&train, &sent, &received, Some(50_000)).unwrap();
+        let bound = f64::from(train.bytes - 12) * 8.0 * MATHIS_C / (50e-6 * made.loss.sqrt());
+        prop_assert!(near(bounded.rate_bps, bound.min(made.rate_bps), 1e-9), "{bounded:?}");
+    }
+
+    #[test]
+    fn a_full_queue_never_makes_a_link_faster(
+        train in trains(), rate_bps in 1e7..9e8, queue_bytes in 5_000..100_000_u64,
+    ) {
+        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes };
+        let (sent, received) = send(&train, 1e10, link, |_, _| true);
+        let made = estimate(&train, &sent, &received, None).unwrap();
+        prop_assert!(made.rate_bps <= 1.02 * payload(link, &train) * 10.0 / 9.0, "{made:?}");
+    }
+
+    #[test]
+    fn what_arrives_as_it_was_sent_is_flagged(train in trains(), rate_bps in 1e6..9e8) {
+        let link = Link { rate_bps: 1e11, bucket_bytes: 3_000.0, queue_bytes: 1 << 30 };
+        let (sent, received) = send(&train, rate_bps, link, |_, _| true);
+        prop_assert!(estimate(&train, &sent, &received, None).unwrap().sender_limited);
+    }
+
+    #[test]
+    fn any_report_gives_a_number_or_an_error(
+        bursts in prop::collection::vec((0..12_u32, 0..12_u32, 0..12_u32, any::<u64>(), any::<u64>()), 3),
+        packets: u64, busy_ns: u64, rtt: Option<u64>, overrun: u64,
+    ) {
+        let train = Train { bursts: 3, packets: 10, bytes: 100, gap_ns: 0 };
+        let bursts = bursts.into_iter().map(|(received, lowest, highest, first_ns, last_ns)| {
+            leeward_probe::Burst { received, lowest, highest, first_ns, last_ns }
+        });
+        let received = Received { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun };
+        let sent = Sent { packets, busy_ns, waited_ns: 0 };
+        if let Ok(made) = estimate(&train, &sent, &received, rtt) {
+            let Estimate { rate_bps, train_bps, loss, .. } = made;
+            prop_assert!(rate_bps.is_finite() && train_bps.is_finite() && rate_bps >= 0.0, "{made:?}");
+            prop_assert!((0.0..=1.0).contains(&loss), "{made:?}");
+            prop_assert!(made.spread.is_none_or(f64::is_finite), "{made:?}");
+        }
+    }
+}
+
+#[test]
+fn lost_ends_are_made_up_for() {
+    let train = Train { bursts: 1, packets: 11, bytes: 1000, gap_ns: 0 };
+    let mut collector = Collector::new(1, train);
+    // Numbers 2 to 8 of 0 to 10, 10 us apart: the burst would have taken 100 us.
+    for number in 2..=8 {
+        let at = 1_000_000 + u64::from(number) * 10_000;
+        collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, at);
+    }
+    let sent = Sent { packets: 11, busy_ns: 10_000, waited_ns: 0 };
+    let made = estimate(&train, &sent, &collector.finish(0), None).unwrap();
+    let expected = 1000.0 * 8.0 * 10.0 * (7.0 / 11.0) / 100e-6;
+    assert!(near(made.rate_bps, expected, 1e-12), "{made:?} {expected}");
+    assert!(near(made.loss, 4.0 / 11.0, 1e-12));
+}
+
+#[test]
+fn too_little_is_no_rate() {
+    let train = Train { bursts: 2, packets: 10, bytes: 1000, gap_ns: 0 };
+    let sent = Sent { packets: 20, busy_ns: 10_000, waited_ns: 0 };
+    let none = estimate(&train, &sent, &Collector::new(1, train).finish(0), None).unwrap_err();
+    assert!(none.to_string().contains("none of 20 packets arrived"), "{none}");
+    let mut collector = Collector::new(1, train);
+    for burst in 0..2 {
+        collector.packet(Some(Head { session: 1, burst, number: 4 }), 1000, 77);
+    }
+    let few = estimate(&train, &sent, &collector.finish(0), None).unwrap_err();
+    assert_eq!(few, ProbeError::Nothing("2 of 20 packets arrived, too few to tell a rate".to_owned()));
+}
+
+#[test]
+fn what_the_receiver_overran_is_not_lost_on_the_network() {
+    let train = Train { bursts: 1, packets: 10, bytes: 1000, gap_ns: 0 };
+    let mut collector = Collector::new(1, train);
+    for number in 0..5 {
+        collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, u64::from(number) * 10);
+    }
+    let sent = Sent { packets: 10, busy_ns: 10, waited_ns: 0 };
+    let made = estimate(&train, &sent, &collector.finish(3), Some(100)).unwrap();
+    assert!(near(made.loss, 0.2, 1e-12), "{made:?}");
+}
