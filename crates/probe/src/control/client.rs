@@ -1,0 +1,214 @@
+//! The side that asks.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::frame;
+use super::message::{Answer, Ask, Order, Outcome, VERSION};
+use super::source;
+use crate::error::ProbeError;
+use crate::sockets::clock::Clock;
+use crate::train::Limits;
+
+/// Where hosts listen unless told otherwise.
+pub const DEFAULT_PORT: u16 = 7601;
+/// How long a host may take to be reached, and to answer what takes no time.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a measurement may take beyond what it sends.
+const SLACK: Duration = Duration::from_secs(45);
+/// How often, and how long after, a host that is busy is asked again.
+const RETRIES: u32 = 40;
+const RETRY: Duration = Duration::from_millis(250);
+/// Pings, of which the shortest counts.
+const PINGS: usize = 5;
+
+/// What the hosts of a network share, so that only they may order measurements.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(pub Option<String>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Secret(..)" } else { "Secret(none)" })
+    }
+}
+
+/// Where a measurement begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In this process.
+    Here,
+    /// At a host that listens.
+    Host(String),
+}
+
+impl FromStr for Place {
+    type Err = ProbeError;
+
+    /// `here`, or the address of a host.
+    fn from_str(text: &str) -> Result<Place, ProbeError> {
+        Ok(if text == "here" { Place::Here } else { Place::Host(text.to_owned()) })
+    }
+}
+
+/// Addresses of `HOST` or `HOST:PORT`, with [`DEFAULT_PORT`] if none is named.
+fn resolve(host: &str) -> Result<Vec<SocketAddr>, ProbeError> {
+    // An address of IPv6 has colons of its own, and stands in brackets before a port.
+    let bare = host.parse::<std::net::Ipv6Addr>().is_ok();
+    let found = if !bare && host.contains(':') {
+        host.to_socket_addrs()
+    } else {
+        (host, DEFAULT_PORT).to_socket_addrs()
+    };
+    let found: Vec<_> = found.map_err(|error| ProbeError::system(host, &error))?.collect();
+    if found.is_empty() {
+        return Err(ProbeError::System { what: host.to_owned(), message: "no address".to_owned() });
+    }
+    Ok(found)
+}
+
+/// Connects to a host.
+pub(super) fn connect(host: &str) -> Result<TcpStream, ProbeError> {
+    let mut failed = None;
+    for address in resolve(host)? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => {
+                let set = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+                set.map_err(|error| ProbeError::system(host, &error))?;
+                return Ok(stream);
+            }
+            Err(error) => failed = Some(ProbeError::system(host, &error)),
+        }
+    }
+    Err(failed.unwrap_or_else(|| ProbeError::Nothing(format!("{host}: no address"))))
+}
+
+/// A host that listens, and that has been greeted.
+pub struct Peer {
+    name: String,
+    stream: TcpStream,
+}
+
+impl Peer {
+    /// Reaches a host and greets it.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::System`] if it cannot be reached, [`ProbeError::Refused`] if the secret is another, and
+    /// [`ProbeError::Protocol`] if it is not one of ours.
+    pub fn greet(host: &str, secret: &Secret) -> Result<Peer, ProbeError> {
+        let mut peer = Peer { name: host.to_owned(), stream: connect(host)? };
+        let hello = Ask::Hello { version: VERSION, secret: secret.0.clone() };
+        match peer.ask(&hello, Duration::ZERO)? {
+            Answer::Hello { version: VERSION } => Ok(peer),
+            Answer::Hello { version } => {
+                let message = format!("speaks version {version} of the protocol, we {VERSION}");
+                Err(ProbeError::Protocol { peer: peer.name, message })
+            }
+            other => Err(peer.unexpected(&other)),
+        }
+    }
+
+    /// Its address and the port that we reached.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn address(&self) -> Result<SocketAddr, ProbeError> {
+        self.stream.peer_addr().map_err(|error| ProbeError::system(&self.name, &error))
+    }
+
+    /// Asks, and waits for the answer, which may take as long as said and [some time](PATIENCE).
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or the host's refusal.
+    pub fn ask(&mut self, ask: &Ask, takes: Duration) -> Result<Answer, ProbeError> {
+        let wrong = |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                ProbeError::Protocol { peer: self.name.clone(), message: error.to_string() }
+            }
+            _ => ProbeError::system(&self.name, &error),
+        };
+        self.stream.set_read_timeout(Some(takes + PATIENCE)).map_err(wrong)?;
+        frame::write(&mut self.stream, ask).map_err(wrong)?;
+        match frame::read(&mut self.stream).map_err(wrong)? {
+            Answer::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
+            Answer::Refused { message } => Err(ProbeError::Refused { peer: self.name.clone(), message }),
+            answer => Ok(answer),
+        }
+    }
+
+    /// The shortest of a few round trips, in nanoseconds: of the path, and of what the host needs to answer.
+    ///
+    /// # Errors
+    ///
+    /// See [`ask`](Self::ask).
+    pub fn rtt_ns(&mut self) -> Result<u64, ProbeError> {
+        let mut shortest = u64::MAX;
+        for _ in 0..PINGS {
+            let clock = Clock::start();
+            match self.ask(&Ask::Ping {}, Duration::ZERO)? {
+                Answer::Pong {} => shortest = shortest.min(clock.ns()),
+                other => return Err(self.unexpected(&other)),
+            }
+        }
+        Ok(shortest)
+    }
+
+    /// An answer to something else.
+    pub(super) fn unexpected(&self, answer: &Answer) -> ProbeError {
+        let text = serde_json::to_string(answer).unwrap_or_default();
+        let text: String = text.chars().take(60).collect();
+        let message = format!("an answer that was not asked for: {text}");
+        ProbeError::Protocol { peer: self.name.clone(), message }
+    }
+}
+
+/// Has a path measured from one place to a host. Hosts that are busy are asked again for ten seconds.
+///
+/// # Errors
+///
+/// Whatever keeps it from being measured, at either end.
+pub fn order(from: &Place, to: &str, order: &Order, secret: &Secret) -> Result<Outcome, ProbeError> {
+    let mut tried = 0;
+    loop {
+        let made = match from {
+            Place::Here => source::measure(to, order, &Limits::default(), secret),
+            Place::Host(host) => remote(host, to, order, secret),
+        };
+        match made {
+            Err(ProbeError::Busy { .. }) if tried < RETRIES => {
+                tried += 1;
+                std::thread::sleep(RETRY);
+            }
+            made => return made,
+        }
+    }
+}
+
+fn remote(host: &str, to: &str, order: &Order, secret: &Secret) -> Result<Outcome, ProbeError> {
+    let mut peer = Peer::greet(host, secret)?;
+    let takes = match order {
+        Order::Transfer { transfer } => Duration::from_nanos(transfer.duration_ns),
+        Order::Train { .. } | Order::Hops {} => Duration::ZERO,
+    };
+    let ask = Ask::Measure { to: to.to_owned(), order: *order };
+    match peer.ask(&ask, takes + SLACK)? {
+        Answer::Measured { outcome } => {
+            let asked = match (order, &outcome) {
+                (Order::Train { .. }, Outcome::Train { .. }) | (Order::Hops {}, Outcome::Hops { .. }) => {
+                    Ok(())
+                }
+                (Order::Transfer { transfer }, Outcome::Transfer { transferred }) => {
+                    transferred.check(transfer.connections)
+                }
+                _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
+            };
+            asked.map(|()| outcome)
+        }
+        other => Err(peer.unexpected(&other)),
+    }
+}

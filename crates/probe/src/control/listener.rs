@@ -1,0 +1,298 @@
+//! The side that is asked: takes trains and transfers in, and measures on order.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::client::Secret;
+use super::frame;
+use super::message::{Answer, Ask, Order, VERSION};
+use super::source;
+use crate::error::ProbeError;
+use crate::sockets::clock::Clock;
+use crate::sockets::{bulk, train as packets};
+use crate::train::{Limits, Train, Transfer};
+use crate::transferred::Transferred;
+
+/// How long a connection may be silent.
+const IDLE: Duration = Duration::from_secs(15);
+/// How often it is looked whether to stop.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a train may take to arrive.
+const TRAIN_NS: u64 = 40_000_000_000;
+
+/// A host that takes part in measurements.
+pub struct Listener {
+    socket: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// What all connections share.
+struct Shared {
+    limits: Limits,
+    secret: Secret,
+    stopped: AtomicBool,
+    peers: AtomicUsize,
+    /// One train is sent, and one received, at a time: two would measure each other.
+    sending: Mutex<()>,
+    receiving: Mutex<()>,
+    /// Where connections go that carry a transfer.
+    transfers: Mutex<BTreeMap<u64, Sender<TcpStream>>>,
+}
+
+/// Stops a listener.
+#[derive(Clone)]
+pub struct Stop(Arc<Shared>);
+
+impl Stop {
+    /// Takes no more connections from now on; those there are end by themselves.
+    pub fn stop(&self) {
+        self.0.stopped.store(true, Ordering::Release);
+    }
+}
+
+impl Listener {
+    /// Listens on an address; port 0 finds a free one.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::System`] with what the system says.
+    pub fn bind(address: SocketAddr, limits: Limits, secret: Secret) -> Result<Listener, ProbeError> {
+        let wrong = |error| ProbeError::system(address, &error);
+        let socket = TcpListener::bind(address).map_err(wrong)?;
+        socket.set_nonblocking(true).map_err(wrong)?;
+        let shared = Arc::new(Shared {
+            limits,
+            secret,
+            stopped: AtomicBool::new(false),
+            peers: AtomicUsize::new(0),
+            sending: Mutex::new(()),
+            receiving: Mutex::new(()),
+            transfers: Mutex::new(BTreeMap::new()),
+        });
+        Ok(Listener { socket, shared })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::System`] with what the system says.
+    pub fn address(&self) -> Result<SocketAddr, ProbeError> {
+        self.socket.local_addr().map_err(|error| ProbeError::system("listen", &error))
+    }
+
+    /// What stops it.
+    pub fn stop(&self) -> Stop {
+        Stop(self.shared.clone())
+    }
+
+    /// Serves until it is stopped; each connection has a thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::System`] if the system takes no more connections at all.
+    pub fn run(&self) -> Result<(), ProbeError> {
+        while !self.shared.stopped.load(Ordering::Acquire) {
+            let stream = match self.socket.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    thread::sleep(TICK);
+                    continue;
+                }
+                // A peer that has gone again, or too many open files: the next may do.
+                Err(_) => {
+                    thread::sleep(TICK);
+                    continue;
+                }
+            };
+            // Connections of a transfer come one by one while its own connection waits, so there is room for both.
+            if self.shared.peers.fetch_add(1, Ordering::AcqRel) >= self.shared.limits.peers {
+                self.shared.peers.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let shared = self.shared.clone();
+            let named = thread::Builder::new().name("leeward-probe".to_owned());
+            let started = named.spawn(move || {
+                // What goes wrong with a connection ends it, and its peer sees that.
+                let _ = serve(&shared, stream);
+                shared.peers.fetch_sub(1, Ordering::AcqRel);
+            });
+            if started.is_err() {
+                self.shared.peers.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number that no stranger guesses.
+fn draw() -> u64 {
+    std::hash::RandomState::new().build_hasher().finish()
+}
+
+fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(IDLE))?;
+    stream.set_write_timeout(Some(IDLE))?;
+    match frame::read(&mut stream)? {
+        Ask::Data { session } => {
+            let waits = lock(&shared.transfers).get(&session).cloned();
+            // Who carries bytes of no transfer is not listened to.
+            if let Some(waits) = waits {
+                let _ = waits.send(stream);
+            }
+            return Ok(());
+        }
+        Ask::Hello { version, secret } => {
+            if version != VERSION {
+                let message = format!("speaks version {VERSION} of the protocol, not {version}");
+                return frame::write(&mut stream, &Answer::Refused { message });
+            }
+            if !same(shared.secret.0.as_deref(), secret.as_deref()) {
+                let message = "the secret is another one; give the same to all hosts".to_owned();
+                return frame::write(&mut stream, &Answer::Refused { message });
+            }
+            frame::write(&mut stream, &Answer::Hello { version: VERSION })?;
+        }
+        _ => {
+            let message = "expected `hello` first".to_owned();
+            return frame::write(&mut stream, &Answer::Refused { message });
+        }
+    }
+    loop {
+        let answer = match frame::read(&mut stream) {
+            Ok(ask) => answer(shared, &mut stream, ask)?,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let message = format!("no message that it knows: {error}");
+                return frame::write(&mut stream, &Answer::Refused { message });
+            }
+            Err(error) => return Err(error),
+        };
+        frame::write(&mut stream, &answer)?;
+    }
+}
+
+/// Compares in a time that does not tell where texts differ.
+fn same(ours: Option<&str>, theirs: Option<&str>) -> bool {
+    let Some(ours) = ours else { return true };
+    let theirs = theirs.unwrap_or_default();
+    let differ = ours.bytes().zip(theirs.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+    ours.len() == theirs.len() && differ == 0
+}
+
+fn answer(shared: &Shared, stream: &mut TcpStream, ask: Ask) -> io::Result<Answer> {
+    let made = match ask {
+        Ask::Ping {} => Ok(Answer::Pong {}),
+        Ask::ReceiveTrain { train } => receive_train(shared, stream, train),
+        Ask::ReceiveTransfer { transfer } => receive_transfer(shared, stream, transfer),
+        Ask::Measure { to, order } => measure(shared, &to, &order),
+        Ask::Hello { .. } | Ask::Data { .. } | Ask::Ended {} => {
+            Err(ProbeError::Nothing("this was not to be said now".to_owned()))
+        }
+    };
+    Ok(made.unwrap_or_else(|error| match error {
+        ProbeError::Busy { .. } => Answer::Busy {},
+        error => Answer::Refused { message: error.to_string() },
+    }))
+}
+
+fn measure(shared: &Shared, to: &str, order: &Order) -> Result<Answer, ProbeError> {
+    let outcome = match order {
+        Order::Train { .. } => {
+            let Ok(_alone) = shared.sending.try_lock() else {
+                return Err(ProbeError::Busy { peer: String::new() });
+            };
+            source::measure(to, order, &shared.limits, &shared.secret)?
+        }
+        Order::Transfer { .. } | Order::Hops {} => {
+            source::measure(to, order, &shared.limits, &shared.secret)?
+        }
+    };
+    Ok(Answer::Measured { outcome })
+}
+
+fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Result<Answer, ProbeError> {
+    train.check(&shared.limits)?;
+    let Ok(_alone) = shared.receiving.try_lock() else {
+        return Err(ProbeError::Busy { peer: String::new() });
+    };
+    let wrong = |error| ProbeError::system("receiving", &error);
+    // The same number as that of the connection, so that a firewall has one to let through.
+    let address = stream.local_addr().map_err(wrong)?;
+    let receiver = packets::Receiver::bind(address, &train).map_err(wrong)?;
+    let (session, port) = (draw(), receiver.address().map_err(wrong)?.port());
+    frame::write(stream, &Answer::Ready { port, session }).map_err(wrong)?;
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let receiving = scope.spawn(|| receiver.receive(session, train, &ended, TRAIN_NS));
+        let heard = stream.set_read_timeout(Some(Duration::from_nanos(TRAIN_NS)));
+        let heard = heard.and_then(|()| frame::read(stream));
+        let _ = stream.set_read_timeout(Some(IDLE));
+        // Whatever was said, the sender is done.
+        ended.store(true, Ordering::Release);
+        let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match heard.map_err(wrong)? {
+            Ask::Ended {} => Ok(Answer::Received { received: received.map_err(wrong)? }),
+            _ => Err(ProbeError::Nothing("expected `ended` after a train".to_owned())),
+        }
+    })
+}
+
+fn receive_transfer(
+    shared: &Shared,
+    stream: &mut TcpStream,
+    transfer: Transfer,
+) -> Result<Answer, ProbeError> {
+    transfer.check(&shared.limits)?;
+    let wrong = |error| ProbeError::system("receiving", &error);
+    let session = draw();
+    let (sender, streams) = channel();
+    lock(&shared.transfers).insert(session, sender);
+    let made = collect(stream, &transfer, session, &streams);
+    lock(&shared.transfers).remove(&session);
+    let slots = made.map_err(wrong)?;
+    Ok(Answer::Transferred { transferred: Transferred { duration_ns: transfer.duration_ns, slots } })
+}
+
+fn collect(
+    stream: &mut TcpStream,
+    transfer: &Transfer,
+    session: u64,
+    streams: &Receiver<TcpStream>,
+) -> io::Result<Vec<Vec<u64>>> {
+    let port = stream.local_addr()?.port();
+    frame::write(stream, &Answer::Ready { port, session })?;
+    let mut connected = Vec::new();
+    for _ in 0..transfer.connections {
+        let next = streams.recv_timeout(IDLE).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+        connected.push(next);
+    }
+    let clock = Clock::start();
+    let slots = thread::scope(|scope| {
+        let clock = &clock;
+        let receiving: Vec<_> = connected
+            .into_iter()
+            .map(|stream| scope.spawn(move || bulk::receive(stream, transfer, clock)))
+            .collect();
+        receiving
+            .into_iter()
+            .map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<io::Result<Vec<_>>>()
+    })?;
+    match frame::read(stream)? {
+        Ask::Ended {} => Ok(slots),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "expected `ended` after a transfer")),
+    }
+}

@@ -1,0 +1,97 @@
+//! The side that sends.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use super::client::{Peer, Secret, connect};
+use super::frame;
+use super::message::{Answer, Ask, Order, Outcome};
+use crate::error::ProbeError;
+use crate::estimate::estimate;
+use crate::sockets::{bulk, hops, train as packets};
+use crate::train::{Limits, Train, Transfer};
+use crate::transferred::Transferred;
+
+/// How long a receiver may take to count.
+const COUNTING: Duration = Duration::from_secs(10);
+
+/// Measures from this process to a host that listens.
+///
+/// # Errors
+///
+/// Whatever keeps it from being measured.
+pub fn measure(to: &str, order: &Order, limits: &Limits, secret: &Secret) -> Result<Outcome, ProbeError> {
+    match order {
+        Order::Train { train } => train_to(to, train, limits, secret),
+        Order::Transfer { transfer } => transfer_to(to, transfer, limits, secret),
+        Order::Hops {} => {
+            let address = Peer::greet(to, secret)?.address()?;
+            let hops = hops::count(address).map_err(|error| ProbeError::system(to, &error))?;
+            Ok(Outcome::Hops { hops })
+        }
+    }
+}
+
+fn train_to(to: &str, train: &Train, limits: &Limits, secret: &Secret) -> Result<Outcome, ProbeError> {
+    train.check(limits)?;
+    let mut peer = Peer::greet(to, secret)?;
+    let rtt_ns = peer.rtt_ns()?;
+    let (port, session) = match peer.ask(&Ask::ReceiveTrain { train: *train }, Duration::ZERO)? {
+        Answer::Ready { port, session } => (port, session),
+        other => return Err(peer.unexpected(&other)),
+    };
+    let address = SocketAddr::new(peer.address()?.ip(), port);
+    let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+    let sent = UdpSocket::bind(any)
+        .and_then(|socket| socket.connect(address).map(|()| socket))
+        .and_then(|socket| packets::send(&socket, session, train))
+        .map_err(|error| ProbeError::system(to, &error))?;
+    match peer.ask(&Ask::Ended {}, COUNTING)? {
+        Answer::Received { received } => {
+            let estimate = estimate(train, &sent, &received, Some(rtt_ns))?;
+            Ok(Outcome::Train { estimate })
+        }
+        other => Err(peer.unexpected(&other)),
+    }
+}
+
+fn transfer_to(
+    to: &str,
+    transfer: &Transfer,
+    limits: &Limits,
+    secret: &Secret,
+) -> Result<Outcome, ProbeError> {
+    transfer.check(limits)?;
+    let mut peer = Peer::greet(to, secret)?;
+    // The receiver answers at once where to, and with the report when it has all connections and they have ended.
+    let session = match peer.ask(&Ask::ReceiveTransfer { transfer: *transfer }, Duration::ZERO)? {
+        Answer::Ready { session, .. } => session,
+        other => return Err(peer.unexpected(&other)),
+    };
+    let wrong = |error| ProbeError::system(to, &error);
+    let mut streams = Vec::new();
+    for _ in 0..transfer.connections {
+        let mut stream = connect(to)?;
+        frame::write(&mut stream, &Ask::Data { session }).map_err(wrong)?;
+        streams.push(stream);
+    }
+    thread::scope(|scope| {
+        let sending: Vec<_> =
+            streams.into_iter().map(|stream| scope.spawn(|| bulk::send(stream, transfer))).collect();
+        for sent in sending {
+            let sent = sent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            sent.map_err(wrong)?;
+        }
+        Ok(())
+    })?;
+    match peer.ask(&Ask::Ended {}, COUNTING)? {
+        Answer::Transferred { transferred } => {
+            transferred.check(transfer.connections)?;
+            let Transferred { slots, .. } = transferred;
+            let transferred = Transferred { duration_ns: transfer.duration_ns, slots };
+            Ok(Outcome::Transfer { transferred })
+        }
+        other => Err(peer.unexpected(&other)),
+    }
+}

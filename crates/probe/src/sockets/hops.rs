@@ -1,0 +1,128 @@
+//! How many hops away a host is: datagrams that live for 1, 2, ... hops, and who says that they died.
+//!
+//! As traceroute by UDP does it. The answers are read from the error queue of the socket that sent (`IP_RECVERR`), which any
+//! user may.
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+
+use super::clock::Clock;
+
+/// More than any path of a datacenter: a multi-rooted tree has 8 (section 3.3.1).
+pub const MOST: u8 = 30;
+/// Datagrams of one life, of which one must be answered.
+const TRIES: u8 = 3;
+/// How long an answer may take.
+const PATIENCE_NS: u64 = 500_000_000;
+/// Lives in a row without an answer, after which there is none.
+const SILENT: u8 = 5;
+/// A port on which nothing listens, where traceroute begins.
+const PORT: u16 = 33_434;
+
+/// What is said about a datagram.
+enum Answer {
+    /// A router let it die.
+    Died,
+    /// It was there.
+    Arrived,
+}
+
+/// Hops to a host, where it says that the datagram arrived; `None` if nothing does.
+///
+/// # Errors
+///
+/// What the system says: there is no way to the host, for one.
+pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
+    let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+    let mut silent = 0;
+    for hops in 1..=MOST {
+        let mut heard = false;
+        for attempt in 0..TRIES {
+            // Of its own socket, so that no late answer to an earlier one is taken for its own.
+            let socket = UdpSocket::bind(any)?;
+            if address.is_ipv4() {
+                setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?;
+                setsockopt(&socket, sockopt::Ipv4Ttl, &i32::from(hops))?;
+            } else {
+                setsockopt(&socket, sockopt::Ipv6RecvErr, &true)?;
+                setsockopt(&socket, sockopt::Ipv6Ttl, &i32::from(hops))?;
+            }
+            let port = PORT + u16::from(hops) * u16::from(TRIES) + u16::from(attempt);
+            socket.send_to(&[0; 32], SocketAddr::new(address.ip(), port))?;
+            match answer(&socket)? {
+                Some(Answer::Arrived) => return Ok(Some(hops)),
+                Some(Answer::Died) => heard = true,
+                None => {}
+            }
+            if heard {
+                break;
+            }
+        }
+        silent = if heard { 0 } else { silent + 1 };
+        if silent == SILENT {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// What is said about the one datagram that the socket sent; `None` if nothing is in time.
+fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
+    const TIME_EXCEEDED_4: (u8, u8) = (2, 11);
+    const TIME_EXCEEDED_6: (u8, u8) = (3, 3);
+    const PORT_UNREACHABLE_4: (u8, u8, u8) = (2, 3, 3);
+    const PORT_UNREACHABLE_6: (u8, u8, u8) = (3, 1, 4);
+    let clock = Clock::start();
+    while clock.ns() < PATIENCE_NS {
+        // Errors are told whether they are asked for or not.
+        let mut asked = [PollFd::new(socket.as_fd(), PollFlags::empty())];
+        match poll(&mut asked, PollTimeout::from(50_u8)) {
+            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut bytes = [0; 64];
+        let mut slices = [IoSliceMut::new(&mut bytes)];
+        // Room for either family's error and the address of who said it.
+        let mut room = vec![0; 256];
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let message =
+            match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut room), flags) {
+                Ok(message) => message,
+                Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+        for told in message.cmsgs()? {
+            let error = match told {
+                ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => {
+                    error
+                }
+                _ => continue,
+            };
+            let kind = (error.ee_origin, error.ee_type);
+            let code = (error.ee_origin, error.ee_type, error.ee_code);
+            if [TIME_EXCEEDED_4, TIME_EXCEEDED_6].contains(&kind) {
+                return Ok(Some(Answer::Died));
+            }
+            if [PORT_UNREACHABLE_4, PORT_UNREACHABLE_6].contains(&code) {
+                return Ok(Some(Answer::Arrived));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_one_hop_away() {
+        assert_eq!(count("127.0.0.1:1".parse().unwrap()).unwrap(), Some(1));
+    }
+}

@@ -1,0 +1,6 @@
+//! What touches the network and reads a clock.
+
+pub mod bulk;
+pub mod clock;
+pub mod hops;
+pub mod train;

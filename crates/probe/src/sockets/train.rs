@@ -1,0 +1,235 @@
+//! Sends and receives the packets of trains: many with one call of the system, and the kernel's time of each arrival.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, MultiHeaders, recvmmsg, sendmmsg, setsockopt, sockopt,
+};
+use nix::sys::time::TimeSpec;
+
+use super::clock::Clock;
+use crate::collect::{Collector, Received};
+use crate::estimate::Sent;
+use crate::train::Train;
+use crate::wire::{HEADER, Head};
+
+/// Packets of one call.
+const BATCH: usize = 128;
+/// What a sender's own queue holds: enough that it does not run dry while other processes have their turn, less than the
+/// thousand packets after which interfaces drop.
+const SEND_BUFFER: usize = 1 << 20;
+/// What the kernel needs of memory for a packet beside its bytes, at most.
+const OVERHEAD: usize = 2_304;
+/// How long a sender waits for its own interface.
+const STUCK_NS: u64 = 10_000_000_000;
+/// After this time without a packet nothing more comes of a train that was sent.
+const QUIET_NS: u64 = 500_000_000;
+
+/// Sends a train from a socket that is connected to its receiver.
+///
+/// # Errors
+///
+/// What the system says; [`io::ErrorKind::TimedOut`] if its interface takes nothing for ten seconds.
+pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<Sent> {
+    // Best effort: with the usual buffer more waits are seen, and accounted for.
+    let forced = setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER);
+    forced.or_else(|_| setsockopt(socket, sockopt::SndBuf, &SEND_BUFFER))?;
+    let padding = vec![0; train.bytes as usize - HEADER];
+    let mut heads = vec![[0; HEADER]; train.packets as usize];
+    let mut batch = MultiHeaders::<()>::preallocate(BATCH, None);
+    let clock = Clock::start();
+    let mut sent = Sent::default();
+    for burst in 0..train.bursts {
+        for (number, head) in (0..).zip(&mut heads) {
+            Head { session, burst, number }.write(head);
+        }
+        let slices: Vec<_> = heads.iter().map(|head| [IoSlice::new(head), IoSlice::new(&padding)]).collect();
+        let (begun, mut waited, mut next) = (clock.ns(), 0, 0);
+        while next < slices.len() {
+            let some = &slices[next..slices.len().min(next + BATCH)];
+            let to = [None; BATCH];
+            let flags = MsgFlags::MSG_DONTWAIT;
+            match sendmmsg(socket.as_raw_fd(), &mut batch, some, to, [], flags) {
+                Ok(taken) => next += taken.count(),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN | Errno::ENOBUFS) => waited += room(socket, &clock)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        sent.packets += next as u64;
+        sent.busy_ns += (clock.ns() - begun).saturating_sub(waited);
+        sent.waited_ns += waited;
+        if burst + 1 < train.bursts {
+            std::thread::sleep(Duration::from_nanos(train.gap_ns));
+        }
+    }
+    Ok(sent)
+}
+
+/// Waits until the socket takes more; gives the time that took.
+fn room(socket: &UdpSocket, clock: &Clock) -> io::Result<u64> {
+    let begun = clock.ns();
+    let mut asked = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+    while poll(&mut asked, PollTimeout::from(100_u8))? == 0 {
+        if clock.ns() - begun > STUCK_NS {
+            let message = "the interface takes no packets";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+        }
+    }
+    Ok(clock.ns() - begun)
+}
+
+/// A socket that is ready for a train.
+pub struct Receiver {
+    socket: UdpSocket,
+}
+
+impl Receiver {
+    /// Listens on an address; on any port of it if that one is taken.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn bind(address: SocketAddr, train: &Train) -> io::Result<Receiver> {
+        let any = SocketAddr::new(address.ip(), 0);
+        let socket = UdpSocket::bind(address).or_else(|_| UdpSocket::bind(any))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1)?;
+        // Two bursts may wait while other processes have their turn. Best effort: what did not fit is counted.
+        let room = 2 * train.packets as usize * (train.bytes as usize + OVERHEAD);
+        let forced = setsockopt(&socket, sockopt::RcvBufForce, &room);
+        forced.or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &room))?;
+        Ok(Receiver { socket })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Takes a train in, until all of it is there, or nothing more comes after its sender has `ended`, or the time is over.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn receive(
+        &self,
+        session: u64,
+        train: Train,
+        ended: &AtomicBool,
+        most_ns: u64,
+    ) -> io::Result<Received> {
+        let mut collector = Collector::new(session, train);
+        let clock = Clock::start();
+        let (mut overrun, mut last) = (0, 0);
+        while !collector.complete() && clock.ns() < most_ns {
+            let mut asked = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut asked, PollTimeout::from(20_u8)) {
+                Ok(0) if ended.load(Ordering::Acquire) && clock.ns() - last > QUIET_NS => break,
+                Ok(0) => {
+                    // Silence counts from the end of sending on.
+                    if !ended.load(Ordering::Acquire) {
+                        last = clock.ns();
+                    }
+                    continue;
+                }
+                Ok(_) => {}
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            self.take(&mut collector, &mut overrun)?;
+            last = clock.ns();
+        }
+        // The kernel says with each packet how many it dropped before. An empty one of our own brings the rest.
+        if self.socket.send_to(&[], self.socket.local_addr()?).is_ok() {
+            self.take(&mut collector, &mut overrun)?;
+        }
+        Ok(collector.finish(u64::from(overrun)))
+    }
+
+    /// Takes in all that has arrived.
+    fn take(&self, collector: &mut Collector, overrun: &mut u32) -> io::Result<()> {
+        loop {
+            let mut heads = [[0; HEADER]; BATCH];
+            let mut slices = heads.each_mut().map(|head| [IoSliceMut::new(head)]);
+            // Made anew each time: the kernel shortens the room for times to what it last filled.
+            let room = nix::cmsg_space!(TimeSpec, u32);
+            let mut batch = MultiHeaders::<()>::preallocate(BATCH, Some(room));
+            // With this flag the kernel tells how long a packet was, though only its head is taken.
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+            let taken = match recvmmsg(self.socket.as_raw_fd(), &mut batch, slices.iter_mut(), flags, None) {
+                Ok(taken) => taken,
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::EINTR) => continue,
+                // What a stranger's ICMP message says of this socket is no news.
+                Err(Errno::ECONNREFUSED) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for packet in taken {
+                let mut at_ns = None;
+                for message in packet.cmsgs()? {
+                    match message {
+                        ControlMessageOwned::ScmTimestampns(at) => {
+                            at_ns = u64::try_from(Duration::from(at).as_nanos()).ok();
+                        }
+                        ControlMessageOwned::RxqOvfl(dropped) => *overrun = dropped,
+                        _ => {}
+                    }
+                }
+                let head = packet.iovs().next().and_then(Head::read);
+                if let Some(at_ns) = at_ns.filter(|_| packet.bytes > 0) {
+                    collector.packet(head, packet.bytes, at_ns);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::estimate::estimate;
+
+    #[test]
+    fn a_train_over_the_loopback_arrives_and_its_sender_is_the_limit_or_the_link() {
+        let train = Train { bursts: 3, packets: 100, ..Train::default() };
+        let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), &train).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(receiver.address().unwrap()).unwrap();
+        let ended = AtomicBool::new(false);
+        let (sent, received) = thread::scope(|scope| {
+            let receiving = scope.spawn(|| receiver.receive(7, train, &ended, 5_000_000_000));
+            let sent = send(&socket, 7, &train);
+            ended.store(true, Ordering::Release);
+            (sent.unwrap(), receiving.join().unwrap().unwrap())
+        });
+        assert_eq!((sent.packets, received.packets() + received.overrun), (300, 300), "{received:?}");
+        assert_eq!(received.strangers, 0);
+        let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
+        assert!(made.rate_bps > 1e7, "{made:?}");
+        assert_eq!(made.loss, 0.0);
+    }
+
+    #[test]
+    fn a_receiver_gives_up_when_nothing_more_comes() {
+        let train = Train { bursts: 2, packets: 10, ..Train::default() };
+        let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), &train).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(receiver.address().unwrap()).unwrap();
+        socket.send(b"no packet of a train").unwrap();
+        let received = receiver.receive(7, train, &AtomicBool::new(true), 5_000_000_000).unwrap();
+        assert_eq!((received.packets(), received.strangers), (0, 1));
+    }
+}

@@ -1,0 +1,103 @@
+//! What arrived of a bulk transfer, by its 10 ms (Choreo, section 3.2).
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ProbeError;
+
+/// How long a slot is: the paper looks at throughput "every 10 milliseconds".
+pub const SLOT_NS: u64 = 10_000_000;
+/// The part at its beginning in which TCP looks for its rate, and buckets are full. Ours.
+const BEGINNING: f64 = 0.1;
+
+/// Bytes that arrived over each connection of a transfer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transferred {
+    /// How long it was sent, in nanoseconds.
+    pub duration_ns: u64,
+    /// For each connection the bytes of each slot of [`SLOT_NS`] since the transfer began. What comes after it is over has
+    /// slots too.
+    pub slots: Vec<Vec<u64>>,
+}
+
+impl Transferred {
+    /// Slots of the time of sending, without the beginning.
+    fn steady(&self) -> std::ops::Range<usize> {
+        let whole = (self.duration_ns / SLOT_NS) as usize;
+        (whole as f64 * BEGINNING) as usize..whole
+    }
+
+    /// Throughput of each connection in bits per second, without the first tenth of the time.
+    pub fn rates_bps(&self) -> Vec<f64> {
+        self.slots.iter().map(|slots| rate(slots, self.steady())).collect()
+    }
+
+    /// Throughput of all connections together in bits per second, without the first tenth of the time.
+    pub fn rate_bps(&self) -> f64 {
+        self.rates_bps().iter().sum()
+    }
+
+    /// Throughput of all connections together, in windows of as many slots, without the first tenth of the time. The last
+    /// window is left out if it is not whole.
+    pub fn windows_bps(&self, slots: usize) -> Vec<f64> {
+        let (steady, slots) = (self.steady(), slots.max(1));
+        let starts = steady.clone().step_by(slots).filter(|start| start + slots <= steady.end);
+        starts.map(|start| self.slots.iter().map(|each| rate(each, start..start + slots)).sum()).collect()
+    }
+
+    /// Refuses what is no report of such a transfer; a peer may say anything.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Nothing`] with what is wrong.
+    pub fn check(&self, connections: u32) -> Result<(), ProbeError> {
+        if self.slots.len() != connections as usize {
+            let message = format!("{} connections reported of {connections}", self.slots.len());
+            return Err(ProbeError::Nothing(message));
+        }
+        // No link is as fast as this, and sums stay within numbers.
+        if self.slots.iter().flatten().any(|&bytes| bytes > 1 << 40) {
+            return Err(ProbeError::Nothing("more bytes reported than any link carries".to_owned()));
+        }
+        if self.rate_bps() <= 0.0 {
+            return Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Bits per second of a range of slots; those that are not there are empty.
+fn rate(slots: &[u64], range: std::ops::Range<usize>) -> f64 {
+    if range.is_empty() {
+        return 0.0;
+    }
+    let seconds = range.len() as f64 * SLOT_NS as f64 / 1e9;
+    let bytes: u128 = range.filter_map(|slot| slots.get(slot)).map(|&bytes| u128::from(bytes)).sum();
+    bytes as f64 * 8.0 / seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_and_what_comes_late_do_not_count() {
+        let mut slots = vec![125_000; 100];
+        slots[..10].fill(9_999_999);
+        slots.extend([77; 50]);
+        let seen = Transferred { duration_ns: 1_000_000_000, slots: vec![slots; 2] };
+        assert_eq!(seen.rates_bps(), [1e8, 1e8]);
+        assert_eq!(seen.rate_bps(), 2e8);
+        assert_eq!(seen.windows_bps(20), [2e8; 4]);
+        assert_eq!(seen.check(2), Ok(()));
+        assert!(seen.check(3).is_err());
+    }
+
+    #[test]
+    fn nothing_is_no_rate() {
+        let seen = Transferred { duration_ns: 1_000_000_000, slots: vec![vec![]] };
+        assert_eq!(seen.check(1), Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned())));
+        let none = Transferred { duration_ns: 0, slots: vec![vec![1]] };
+        assert_eq!((none.rate_bps(), none.windows_bps(0).len()), (0.0, 0));
+    }
+}
