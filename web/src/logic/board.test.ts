@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import type { Decision, Hotspot, Link, Rack } from '../api/types'
+import { EMPTY, KEPT, reduce, withDecisions } from './board'
+
+const decision = (id: number, extra: Partial<Decision> = {}): Decision => ({
+  id: `d-${id}`,
+  kind: 'replicas',
+  time: new Date(Date.UTC(2026, 2, 2, 9) + id * 1000).toISOString(),
+  policy: 'leeward',
+  request: {},
+  hosts: [],
+  limit: null,
+  epoch: id,
+  telemetry_age_s: null,
+  note: null,
+  why: [],
+  released: null,
+  expires: null,
+  ...extra,
+})
+const hotspot = (link: string, peak = 0.9): Hotspot => ({
+  link,
+  since: '2026-03-02T09:00:00Z',
+  age_s: 1,
+  utilization: 0.8,
+  peak,
+  migrations: [],
+  cause: null,
+})
+const link = (name: string, until: string | null, hot_since: string | null): Link => ({
+  link: name,
+  capacity_bps: 1e10,
+  measured_bps: until ? 1 : null,
+  utilization: until ? 0.1 : null,
+  residual_bps: 0,
+  seen: until !== null,
+  derived: false,
+  until,
+  hot_since,
+  pending_bps: 0,
+  reserved_bps: 0,
+})
+const racks = (until: string | null, hot: string | null): { items: Rack[] } => ({
+  items: [
+    {
+      rack: 'r0',
+      pod: null,
+      hosts: 1,
+      up: link('r0:uplink', until, hot),
+      down: link('r0:downlink', null, null),
+      tasks: 0,
+      replicas: 0,
+    },
+  ],
+})
+const event = (name: string, value: unknown) => ({ name, data: JSON.stringify(value), id: null })
+
+describe('the board after events', () => {
+  test('keeps the newest decisions, newest first, each once and as it was said last', () => {
+    const board = reduce(
+      EMPTY,
+      [1, 3, 2].map((id) => event('decision', decision(id))),
+    )
+    const released = decision(2, { released: '2026-03-02T10:00:00Z' })
+    const after = reduce(board, [event('decision', released), event('decision', decision(4))])
+    expect(after.decisions.map((one) => one.id)).toEqual(['d-4', 'd-3', 'd-2', 'd-1'])
+    expect(after.decisions[2]).toEqual(released)
+  })
+
+  test('keeps a bounded number of decisions', () => {
+    const many = Array.from({ length: KEPT + 10 }, (_, id) => decision(id))
+    const kept = withDecisions([], many)
+    expect(kept).toHaveLength(KEPT)
+    expect(kept[0]?.id).toBe(`d-${KEPT + 9}`)
+  })
+
+  test('is of the latest moment that telemetry covers; of none if nothing is seen', () => {
+    expect(reduce(EMPTY, [event('racks', racks('2026-03-02T09:00:01Z', null))]).at).toBe(
+      Date.UTC(2026, 2, 2, 9, 0, 1),
+    )
+    expect(reduce(EMPTY, [event('racks', racks(null, null))]).at).toBeNull()
+  })
+
+  test('drops hotspots of links that cooled, and keeps those it cannot judge', () => {
+    const hot = ['r0:uplink', 'r0:downlink', 'r9h1:egress'].map((name) => event('hotspot', hotspot(name)))
+    const board = reduce(EMPTY, hot)
+    const still = reduce(board, [event('racks', racks('2026-03-02T09:00:01Z', '2026-03-02T09:00:00Z'))])
+    expect(still.hotspots).toHaveLength(3)
+    const cooled = reduce(board, [event('racks', racks('2026-03-02T09:00:01Z', null))])
+    expect(cooled.hotspots.map((one) => one.link)).toEqual(['r9h1:egress', 'r0:downlink'])
+  })
+
+  test('takes what is said of a hotspot again in place of what was', () => {
+    const board = reduce(EMPTY, [event('hotspot', hotspot('a', 0.8)), event('hotspot', hotspot('a', 0.95))])
+    expect(board.hotspots.map((one) => one.peak)).toEqual([0.95])
+  })
+
+  test('notes that the cluster or the leader changed, and passes over what it does not know', () => {
+    const leader = event('leader', { role: 'leader', leader: null })
+    const board = reduce(EMPTY, [leader, event('weather', 'fair'), { name: 'racks', data: '{', id: null }])
+    expect(board).toEqual({ ...EMPTY, changes: 1 })
+  })
+})

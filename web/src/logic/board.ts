@@ -1,0 +1,76 @@
+import type { Events, Decision, Hotspot, Migration, Rack } from '../api/types'
+import type { ServerEvent } from '../api/sse'
+import { moment } from './format'
+
+/** Decisions that the page keeps. */
+export const KEPT = 500
+
+/** What the page knows from the stream of events. Never changed, always made anew. */
+export interface Board {
+  racks: Rack[]
+  /** The moment that the racks are of, by the controller's clock, in milliseconds. */
+  at: number | null
+  /** Newest first. */
+  decisions: Decision[]
+  hotspots: Hotspot[]
+  migrations: Migration[]
+  /** Rises when the cluster or the leader changed, so that the status is asked for anew. */
+  changes: number
+}
+
+export const EMPTY: Board = { racks: [], at: null, decisions: [], hotspots: [], migrations: [], changes: 0 }
+
+/** The board after events that came together. What is not understood is passed over. */
+export function reduce(board: Board, events: ServerEvent[]): Board {
+  const decisions: Decision[] = []
+  for (const { name, data } of events) {
+    const value = parse(data)
+    if (value === null) continue
+    if (name === 'decision') decisions.push(value as Events['decision'])
+    else if (name === 'racks') board = withRacks(board, (value as Events['racks']).items)
+    else if (name === 'hotspot') {
+      const hotspot = value as Events['hotspot']
+      board = { ...board, hotspots: put(board.hotspots, hotspot, (one) => one.link) }
+    } else if (name === 'migration') {
+      const migration = value as Events['migration']
+      board = { ...board, migrations: put(board.migrations, migration, (one) => one.id) }
+    } else if (name === 'cluster' || name === 'leader') board = { ...board, changes: board.changes + 1 }
+  }
+  return decisions.length ? { ...board, decisions: withDecisions(board.decisions, decisions) } : board
+}
+
+/** Racks of now. Hotspots on links that are no longer hot are over. */
+export function withRacks(board: Board, racks: Rack[]): Board {
+  const links = racks.flatMap((rack) => [rack.up, rack.down])
+  const at = links.reduce<number | null>((latest, { until }) => {
+    const ms = moment(until)
+    return ms !== null && (latest === null || ms > latest) ? ms : latest
+  }, null)
+  const cool = new Set(links.filter((link) => link.seen && link.hot_since === null).map((link) => link.link))
+  const over = board.hotspots.some((hotspot) => cool.has(hotspot.link))
+  const hotspots = over ? board.hotspots.filter((hotspot) => !cool.has(hotspot.link)) : board.hotspots
+  return { ...board, racks, at, hotspots }
+}
+
+/** Decisions with newer ones, which may be known already and say something new. Newest first, at most `KEPT`. */
+export function withDecisions(decisions: Decision[], newer: Decision[]): Decision[] {
+  const byId = new Map(decisions.map((decision) => [decision.id, decision]))
+  for (const decision of newer) byId.set(decision.id, decision)
+  const at = new Map([...byId.values()].map((one) => [one.id, moment(one.time) ?? 0]))
+  return [...byId.values()]
+    .sort((a, b) => (at.get(b.id) as number) - (at.get(a.id) as number) || (a.id < b.id ? 1 : -1))
+    .slice(0, KEPT)
+}
+
+function put<T>(items: T[], item: T, key: (item: T) => string): T[] {
+  const at = items.findIndex((one) => key(one) === key(item))
+  return at < 0 ? [item, ...items] : items.with(at, item)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The colours of the heat map: one path through OKLab for each theme, walked at even speed, so that equal steps of
+ * utilization are equal steps to the eye. Lightness goes one way all along, so it reads without hue, and in grey.
+ * A free link is close to the page, a full one is farthest from it.
+ */
+
+export type Theme = 'light' | 'dark'
+export type Rgb = readonly [number, number, number]
+/** Lightness, green to red, blue to yellow. */
+type Lab = readonly [number, number, number]
+
+/** Points of the paths: lightness, chroma, hue in degrees. They meet in the rust of Leeward's pictures. */
+const PATHS: Record<Theme, [number, number, number][]> = {
+  light: [
+    [0.955, 0.012, 95],
+    [0.87, 0.075, 85],
+    [0.75, 0.13, 65],
+    [0.585, 0.168, 38],
+    [0.42, 0.13, 25],
+    [0.28, 0.075, 15],
+  ],
+  dark: [
+    [0.285, 0.02, 265],
+    [0.37, 0.075, 330],
+    [0.49, 0.13, 20],
+    [0.635, 0.168, 40],
+    [0.79, 0.14, 70],
+    [0.94, 0.085, 95],
+  ],
+}
+
+/** Steps that a scale is kept as. */
+export const STEPS = 256
+
+const SCALES: Record<Theme, Rgb[]> = { light: walk(PATHS.light), dark: walk(PATHS.dark) }
+
+/** All steps of a theme's scale, from free to full. */
+export function scale(theme: Theme): readonly Rgb[] {
+  return SCALES[theme]
+}
+
+/** The colour of a utilization; what is above 1 is as full as 1. */
+export function heat(utilization: number, theme: Theme): Rgb {
+  const step = Math.round(Math.min(1, Math.max(0, utilization)) * (STEPS - 1))
+  return SCALES[theme][step] as Rgb
+}
+
+export function css([r, g, b]: Rgb): string {
+  return `rgb(${r} ${g} ${b})`
+}
+
+/** Black or white, whichever is easier to read on a colour; at least 4.58 to 1. */
+export function inkOn(colour: Rgb): '#000' | '#fff' {
+  return contrast(colour, [0, 0, 0]) >= contrast(colour, [255, 255, 255]) ? '#000' : '#fff'
+}
+
+/** WCAG 2.2, contrast ratio. */
+export function contrast(a: Rgb, b: Rgb): number {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number]
+  return (high + 0.05) / (low + 0.05)
+}
+
+export function luminance(colour: Rgb): number {
+  const [r, g, b] = colour.map(linear) as [number, number, number]
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+/** OKLab (Ottosson 2020) of an sRGB colour. */
+export function oklab(colour: Rgb): Lab {
+  const [r, g, b] = colour.map(linear) as [number, number, number]
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
+  return [
+    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+  ]
+}
+
+/** How far apart two colours are to the eye, in OKLab. */
+export function distance(a: Lab, b: Lab): number {
+  return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2])
+}
+
+function linear(value: number): number {
+  const x = value / 255
+  return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4
+}
+
+function rgb([L, a, b]: Lab): Rgb {
+  const l = (L + 0.3963377774 * a + 0.2158037573 * b) ** 3
+  const m = (L - 0.1055613458 * a - 0.0638541728 * b) ** 3
+  const s = (L - 0.0894841775 * a - 1.291485548 * b) ** 3
+  const parts = [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ]
+  return parts.map((x) => {
+    const clear = Math.min(1, Math.max(0, x))
+    return Math.round(255 * (clear <= 0.0031308 ? 12.92 * clear : 1.055 * clear ** (1 / 2.4) - 0.055))
+  }) as unknown as Rgb
+}
+
+/** A path at even speed: the points are joined smoothly, and the joined path is cut into parts of one length. */
+function walk(points: [number, number, number][]): Rgb[] {
+  const labs = points.map(([L, chroma, hue]): Lab => {
+    const angle = (hue * Math.PI) / 180
+    return [L, chroma * Math.cos(angle), chroma * Math.sin(angle)]
+  })
+  const fine = Array.from({ length: 2001 }, (_, at) => along(labs, at / 2000))
+  const far = [0]
+  for (let at = 1; at < fine.length; at++)
+    far.push((far[at - 1] as number) + distance(fine[at] as Lab, fine[at - 1] as Lab))
+  const whole = far.at(-1) as number
+  let at = 0
+  return Array.from({ length: STEPS }, (_, step) => {
+    const goal = (step / (STEPS - 1)) * whole
+    while (at < fine.length - 2 && (far[at + 1] as number) < goal) at++
+    return rgb(fine[(far[at + 1] as number) - goal < goal - (far[at] as number) ? at + 1 : at] as Lab)
+  })
+}
+
+/** A Catmull-Rom curve through points, at a share of its parts. */
+function along(points: Lab[], share: number): Lab {
+  const at = Math.min(points.length - 2, Math.floor(share * (points.length - 1)))
+  const t = share * (points.length - 1) - at
+  const point = (n: number) => points[Math.min(points.length - 1, Math.max(0, n))] as Lab
+  const [a, b, c, d] = [point(at - 1), point(at), point(at + 1), point(at + 2)]
+  const one = (n: 0 | 1 | 2) =>
+    0.5 *
+    (2 * b[n] +
+      (c[n] - a[n]) * t +
+      (2 * a[n] - 5 * b[n] + 4 * c[n] - d[n]) * t * t +
+      (3 * b[n] - a[n] - 3 * c[n] + d[n]) * t * t * t)
+  return [one(0), one(1), one(2)]
+}

@@ -1,0 +1,95 @@
+/** Numbers for people, each with its unit. What is not known is a dash. */
+
+export const UNKNOWN = '–'
+/** Keeps a number and its unit on one line. */
+const GAP = '\u00a0'
+
+type Maybe = number | null | undefined
+
+const known = (value: Maybe): value is number => typeof value === 'number' && Number.isFinite(value)
+
+/** Three digits that count, without zeros at the end: 1.25, 12.5, 125, 1250. */
+function digits(value: number): string {
+  const size = Math.abs(value)
+  const places = size === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(size) + 1e-12))
+  return String(Number(value.toFixed(Math.min(places, 6))))
+}
+
+/** A rate: 9.4 Gbps. */
+export function rate(bps: Maybe): string {
+  if (!known(bps)) return UNKNOWN
+  const units: [number, string][] = [
+    [1e12, 'Tbps'],
+    [1e9, 'Gbps'],
+    [1e6, 'Mbps'],
+    [1e3, 'kbps'],
+  ]
+  // As much as the next unit's number would round up to 1000.
+  const [size, unit] = units.find(([size]) => Math.abs(bps) >= size * 0.9995) ?? [1, 'bps']
+  return digits(bps / size) + GAP + unit
+}
+
+/** A share: 83 %. Small ones keep a digit. */
+export function share(value: Maybe, places = 0): string {
+  if (!known(value)) return UNKNOWN
+  return (value * 100).toFixed(places) + GAP + '%'
+}
+
+/** A time that something takes: 14 ms, 2.5 s, 12 min, 3.2 h, 4 d. */
+export function duration(seconds: Maybe): string {
+  if (!known(seconds)) return UNKNOWN
+  const size = Math.abs(seconds)
+  if (size === 0) return `0${GAP}s`
+  if (size < 0.9995e-3) return digits(seconds * 1e6) + GAP + 'us'
+  if (size < 0.9995) return digits(seconds * 1e3) + GAP + 'ms'
+  if (size < 119.5) return digits(seconds) + GAP + 's'
+  if (size < 7170) return Math.round(seconds / 60) + GAP + 'min'
+  if (size < 172_800) return digits(Math.round(seconds / 360) / 10) + GAP + 'h'
+  return digits(Math.round(seconds / 8640) / 10) + GAP + 'd'
+}
+
+/** How long ago, in whole steps, so that it does not flicker: 8 s, 3 min. */
+export function age(seconds: Maybe): string {
+  if (!known(seconds)) return UNKNOWN
+  return duration(seconds < 119.5 ? Math.max(0, Math.round(seconds)) : seconds)
+}
+
+/** How often: 12.5 /s. */
+export function perSecond(value: Maybe): string {
+  if (!known(value)) return UNKNOWN
+  return (value >= 1000 ? count(Math.round(value)) : digits(value)) + GAP + '/s'
+}
+
+/** A number of things: 12,500. */
+export function count(value: Maybe): string {
+  return known(value) ? value.toLocaleString('en', { maximumFractionDigits: 0 }) : UNKNOWN
+}
+
+/** A factor: 2.4 times. */
+export function times(value: Maybe): string {
+  return known(value) ? `${digits(value)} times` : UNKNOWN
+}
+
+/** A moment of the day, where the reader is: 14:03:20. */
+export function clock(ms: Maybe, seconds = true): string {
+  if (!known(ms)) return UNKNOWN
+  const at = new Date(ms)
+  const two = (value: number) => String(value).padStart(2, '0')
+  return [at.getHours(), at.getMinutes(), ...(seconds ? [at.getSeconds()] : [])].map(two).join(':')
+}
+
+/** The milliseconds of an RFC 3339 time; null if there is none. */
+export function moment(text: string | null | undefined): number | null {
+  const ms = text ? Date.parse(text) : NaN
+  return Number.isNaN(ms) ? null : ms
+}
+
+/** `one rack`, `3 racks`. */
+export function many(value: number, word: string): string {
+  return `${count(value)} ${word}${value === 1 ? '' : 's'}`
+}
+
+/** A percentile of an SLO: 99.9 %. */
+export function percentile(value: number): string {
+  return `${Number((value <= 1 ? value * 100 : value).toFixed(4))}${GAP}%`
+}

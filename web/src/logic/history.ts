@@ -1,0 +1,134 @@
+import type { History, Rack } from '../api/types'
+import { moment } from './format'
+
+/** What the time map shows: for every link a utilization for each step of time, NaN where it is not known. */
+export interface Grid {
+  /** When the first column begins, in milliseconds. */
+  from: number
+  step: number
+  columns: number
+  rows: Map<string, Float32Array>
+}
+
+/**
+ * Links over time, in columns of one length that begin at whole multiples of it, so that what the controller kept
+ * and what came live since fall into the same columns. Holds a bounded number of columns; old ones leave.
+ */
+export class LinkHistory {
+  readonly step: number
+  private readonly most: number
+  private first = 0
+  private columns = 0
+  private rows = new Map<string, Float32Array>()
+  /** How many samples the last column has of each link. */
+  private counts = new Map<string, number>()
+
+  /**
+   * @param step Milliseconds of a column.
+   * @param most Columns to keep.
+   */
+  constructor(step: number, most: number) {
+    this.step = step
+    this.most = most
+  }
+
+  /** The column that a moment is in, counted from the epoch. */
+  private column(ms: number): number {
+    return Math.floor(ms / this.step)
+  }
+
+  /** Takes what the controller kept in place of what is here. Its steps need not begin or be as long as these. */
+  load(history: History): void {
+    const from = moment(history.from)
+    this.rows.clear()
+    this.counts.clear()
+    this.columns = 0
+    const length = history.series.reduce((most, one) => Math.max(most, one.utilization.length), 0)
+    if (from === null || length === 0 || !(history.step_s > 0)) return
+    const step = history.step_s * 1000
+    this.first = this.column(from)
+    // The middle of a step says which column it is in; a longer step fills all columns that it covers.
+    const span = (at: number): [number, number] => {
+      const begin = from + at * step
+      if (step <= this.step) return [this.column(begin + step / 2), this.column(begin + step / 2)]
+      return [this.column(begin + this.step / 2), this.column(begin + step - this.step / 2)]
+    }
+    this.extend(span(length - 1)[1])
+    for (const { link, utilization } of history.series) {
+      const row = this.row(link)
+      const counted = new Uint16Array(row.length)
+      utilization.forEach((value, at) => {
+        if (value === null) return
+        const [low, high] = span(at)
+        for (let column = low; column <= high; column++) {
+          const place = column - this.first
+          if (place < 0 || place >= row.length) continue
+          const n = (counted[place] as number)++
+          row[place] = n === 0 ? value : (row[place] as number) + (value - (row[place] as number)) / (n + 1)
+        }
+      })
+      this.counts.set(link, counted[row.length - 1] ?? 0)
+    }
+  }
+
+  /** Takes a tick of live racks in. A moment before the last column is too late and changes nothing. */
+  add(ms: number, racks: Rack[]): void {
+    const column = this.column(ms)
+    if (this.columns === 0) this.first = column
+    const last = this.first + this.columns - 1
+    if (this.columns > 0 && column < last) return
+    if (column > last || this.columns === 0) {
+      this.extend(column)
+      this.counts.clear()
+    }
+    for (const rack of racks)
+      for (const { link, utilization } of [rack.up, rack.down]) {
+        if (utilization === null) continue
+        const row = this.row(link)
+        const n = this.counts.get(link) ?? 0
+        const at = row.length - 1
+        row[at] = n === 0 ? utilization : (row[at] as number) + (utilization - (row[at] as number)) / (n + 1)
+        this.counts.set(link, n + 1)
+      }
+  }
+
+  /** Makes columns up to one, unknown at first, and lets old ones go. */
+  private extend(column: number): void {
+    const first = Math.max(this.first, column - this.most + 1)
+    const columns = column - first + 1
+    for (const [link, old] of this.rows) {
+      const row = new Float32Array(columns).fill(NaN)
+      row.set(old.subarray(Math.min(old.length, first - this.first)))
+      this.rows.set(link, row)
+    }
+    this.first = first
+    this.columns = columns
+  }
+
+  private row(link: string): Float32Array {
+    let row = this.rows.get(link)
+    if (!row) this.rows.set(link, (row = new Float32Array(this.columns).fill(NaN)))
+    return row
+  }
+
+  /** The last columns of all links. */
+  grid(columns: number): Grid {
+    const shown = Math.min(columns, this.columns)
+    const rows = new Map<string, Float32Array>()
+    for (const [link, row] of this.rows) rows.set(link, row.subarray(row.length - shown))
+    return { from: (this.first + this.columns - shown) * this.step, step: this.step, columns: shown, rows }
+  }
+}
+
+/** The share of link intervals that are known and hot; null if none is known. */
+export function hotShare(grid: Grid, limit: number): number | null {
+  let hot = 0
+  let known = 0
+  for (const row of grid.rows.values())
+    for (const value of row) {
+      if (Number.isNaN(value)) continue
+      known++
+      if (value >= limit) hot++
+    }
+  return known ? hot / known : null
+}
