@@ -5,6 +5,7 @@ export class Problem extends Error {
   /** The word of its type; `unreachable` where there was no answer, `unreadable` where it was none of ours. */
   readonly word: string
   readonly status: number
+  readonly title: string
   readonly field: string | null
   readonly detail: string
 
@@ -13,6 +14,7 @@ export class Problem extends Error {
     this.name = 'Problem'
     this.word = word
     this.status = status
+    this.title = title
     this.detail = detail
     this.field = field
   }

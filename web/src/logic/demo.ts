@@ -1,0 +1,35 @@
+import type { Demo } from '../api/types'
+import { duration } from './format'
+
+/** How an arm is called, and its colour, as in all pictures of the project. */
+export const ARMS: Record<string, { title: string; colour: string }> = {
+  leeward: { title: 'Leeward', colour: '--rust' },
+  default: { title: 'Default', colour: '--grey' },
+}
+
+/** Mean shares of hot racks over the same steps: those known of both arms. */
+export function means(demo: Demo): { leeward: number; other: number; seconds: number } | null {
+  const of = (name: string) => demo.history.arms.find((arm) => arm.name === name)?.hot_share ?? []
+  const [leeward, other] = [of('leeward'), of('default')]
+  let [sum, sumOther, n] = [0, 0, 0]
+  for (let at = 0; at < Math.min(leeward.length, other.length); at++) {
+    const [own, theirs] = [leeward[at], other[at]]
+    if (own === null || own === undefined || theirs === null || theirs === undefined) continue
+    sum += own
+    sumOther += theirs
+    n++
+  }
+  return n ? { leeward: sum / n, other: sumOther / n, seconds: n * demo.history.step_s } : null
+}
+
+/** What came out, in one sentence, whichever way it went. */
+export function verdict(demo: Demo): string {
+  const mean = means(demo)
+  if (!mean || (mean.leeward === 0 && mean.other === 0)) return 'No rack was hot under either yet.'
+  const over = `over the last ${duration(mean.seconds)}`
+  if (mean.leeward === 0) return `No rack was hot under Leeward ${over}.`
+  const factor = mean.other / mean.leeward
+  if (factor >= 1.1) return `${Number(factor.toPrecision(2))} times fewer hot racks under Leeward, ${over}.`
+  if (factor > 1 / 1.1) return `As many hot racks under both, ${over}.`
+  return `${Number((1 / factor).toPrecision(2))} times more hot racks under Leeward, ${over}.`
+}

@@ -1,0 +1,160 @@
+import { Client } from '../api/client'
+import type { Problem } from '../api/problem'
+import type { ServerEvent } from '../api/sse'
+import { follow, type Listener } from '../api/stream'
+import type { Status } from '../api/types'
+import { tick as rendered } from 'svelte'
+import { EMPTY, reduce, withDecisions, withRacks, type Board } from '../logic/board'
+import { connectionOf, type Connection } from '../logic/connection'
+import { moment } from '../logic/format'
+
+const TOKEN = 'leeward-token'
+/** How often the status is asked for: what no event tells. */
+const STATUS_MS = 5000
+
+/** What all pages share: the controller, what it streams, and how well it is heard. */
+class App implements Listener {
+  readonly client = new Client(() => this.token)
+  status = $state.raw<Status | null>(null)
+  board = $state.raw<Board>(EMPTY)
+  /** Rises with every connection: what pages asked for before may have missed something. */
+  connections = $state(0)
+  /** Decisions a second, between the last two statuses. */
+  decisions_s = $state<number | null>(null)
+  /** This machine's clock, every second. */
+  now = $state(Date.now())
+  /** Whether the reader is asked for a token. */
+  asking = $state(false)
+
+  private phase = $state<'connecting' | 'open' | 'lost' | 'denied'>('connecting')
+  private problem = $state.raw<Problem | null>(null)
+  private ticked = $state<number | null>(null)
+  private retry = $state<number | null>(null)
+  /** What the controller's clock is ahead of this machine's, in milliseconds. */
+  private ahead = $state(0)
+  private token: string | null = sessionStorage.getItem(TOKEN)
+  private running: AbortController | null = null
+  private changes = 0
+
+  readonly connection: Connection = $derived(
+    connectionOf({
+      phase: this.phase,
+      problem: this.problem,
+      now: this.now,
+      tick: this.ticked,
+      retry: this.retry,
+      interval_s: this.status?.interval_s ?? 1,
+      telemetry_s: this.telemetry_s,
+    }),
+  )
+  readonly live: boolean = $derived(this.connection.kind === 'live')
+  /** Links are hot from this utilization on. */
+  readonly limit: number = $derived(this.status?.limit ?? 0.75)
+
+  /** The controller's clock. */
+  get time(): number {
+    return this.now + this.ahead
+  }
+
+  /** How old the newest report is, in seconds; null if there is none. */
+  get telemetry_s(): number | null {
+    return this.board.at === null ? null : Math.max(0, (this.time - this.board.at) / 1000)
+  }
+
+  get hasToken(): boolean {
+    return this.token !== null
+  }
+
+  /** Begins to follow the controller, anew if it does already. */
+  start(): void {
+    this.running?.abort()
+    this.running = new AbortController()
+    this.phase = 'connecting'
+    this.problem = null
+    const { signal } = this.running
+    void follow(this.client, this, signal)
+    const clock = setInterval(() => (this.now = Date.now()), 1000)
+    const asks = setInterval(() => void this.ask(), STATUS_MS)
+    signal.addEventListener('abort', () => (clearInterval(clock), clearInterval(asks)))
+  }
+
+  /** Takes a token for this session of the browser; null forgets it. */
+  login(token: string | null): void {
+    this.token = token
+    if (token === null) sessionStorage.removeItem(TOKEN)
+    else sessionStorage.setItem(TOKEN, token)
+    this.asking = false
+    this.start()
+  }
+
+  opened(): void {
+    void this.catchUp()
+  }
+
+  lost(problem: Problem, wait_ms: number | null): void {
+    this.now = Date.now()
+    this.problem = problem
+    this.phase = wait_ms === null ? 'denied' : 'lost'
+    this.retry = wait_ms === null ? null : this.now + wait_ms
+    if (wait_ms === null) this.asking = true
+  }
+
+  events(events: ServerEvent[]): void {
+    const began = performance.now()
+    this.board = reduce(this.board, events)
+    if (this.board.changes !== this.changes) {
+      this.changes = this.board.changes
+      void this.ask()
+    }
+    if (!events.some((event) => event.name === 'racks')) return
+    this.now = this.ticked = Date.now()
+    void measured(began)
+  }
+
+  /** Reads what was before the stream, or while there was none. */
+  private async catchUp(): Promise<void> {
+    const signal = this.running?.signal
+    try {
+      const [racks, decisions, hotspots, migrations] = await Promise.all([
+        this.client.racks(signal),
+        this.client.decisions(null, signal),
+        this.client.hotspots(signal),
+        this.client.migrations(signal),
+        this.ask(),
+      ])
+      const board = { ...this.board, hotspots, migrations }
+      this.board = withRacks({ ...board, decisions: withDecisions(decisions, this.board.decisions) }, racks)
+      this.phase = 'open'
+      this.problem = null
+      this.now = this.ticked = Date.now()
+      this.connections++
+    } catch (problem) {
+      if (signal?.aborted) return
+      this.lost(problem as Problem, STATUS_MS)
+      setTimeout(() => !signal?.aborted && this.phase === 'lost' && this.opened(), STATUS_MS)
+    }
+  }
+
+  private async ask(): Promise<void> {
+    const asked = Date.now()
+    const status = await this.client.status(this.running?.signal).catch(() => null)
+    if (!status) return
+    const before = this.status
+    const time = moment(status.time)
+    if (time !== null) this.ahead = time - (asked + Date.now()) / 2
+    if (before && before.since === status.since) {
+      const passed = ((time ?? 0) - (moment(before.time) ?? 0)) / 1000
+      if (passed > 0) this.decisions_s = Math.max(0, status.decisions - before.decisions) / passed
+    } else this.decisions_s = null
+    this.status = status
+  }
+}
+
+/** Notes how long the page took over a tick, as the performance entry `tick`. */
+async function measured(began: number): Promise<void> {
+  await rendered()
+  performance.clearMeasures('tick')
+  performance.measure('tick', { start: began, end: performance.now() })
+}
+
+export const app = new App()
