@@ -316,7 +316,15 @@ def simulate_apps(
     believed: Cluster | None = None,
 ) -> list[dict[str, Any]]: ...
 def serve(
-    cluster: Cluster, policy: str, listen: str, interval: str, seed: int, listening: Callable[[str], object]
+    cluster: Cluster,
+    policy: str,
+    task_policy: str,
+    listen: str,
+    interval: str,
+    seed: int,
+    store: str | None,
+    durable: str,
+    listening: Callable[[str], object],
 ) -> None: ...
 def simulate_flows(cluster: Cluster, flows: Table) -> pyarrow.Table: ...
 def schemas() -> list[str]: ...

@@ -59,17 +59,24 @@ class Service:
 def serving(folder: Path, *arguments: str) -> Iterator[Service]:
     (folder / "c.yaml").write_text(CLUSTER)
     command = [str(LEEWARD), "serve", "--cluster", "c.yaml", "--listen", "127.0.0.1:0", *arguments]
+    if "--store" not in arguments:
+        command += ["--store", "memory"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
             assert line.startswith("listening on http://127.0.0.1:"), line
+            assert (
+                process.stderr.readline()
+                == f"decisions are kept in {command[command.index('--store') + 1]}\n"
+            )
             yield Service(process, line.split()[-1])
         finally:
             process.kill()
 
 
 LOADS = {"r0:downlink": 100e6, "r1:downlink": 700e6, "r2:downlink": 300e6, "r3:downlink": 500e6}
+UPLINKS = {f"r{rack}:uplink": 100e6 for rack in range(4)}
 HOSTS = {f"r{rack}h{host}:ingress": 50e6 for rack in range(4) for host in range(3)}
 
 
@@ -99,6 +106,40 @@ def test_reports_make_decisions_that_are_kept_and_released(tmp_path: Path) -> No
         assert status == 200
         assert released["released"] is not None
         assert service.stop(signal.SIGTERM) == 0
+
+
+TASKS = {"tasks": [{"name": "web", "count": 3, "cpus": 1, "egress": {"mean": "100Mbps"}}]}
+
+
+def test_tasks_run_until_they_end(tmp_path: Path) -> None:
+    with serving(tmp_path) as service:
+        assert service.report(LOADS | UPLINKS | HOSTS)[0] == 200
+        asked = {"app": TASKS, "job": "web", "client": "scheduler", "sequence": 1}
+        status, decision = service.ask("POST", "/v1/place/tasks", asked)
+        assert (status, decision["kind"], len(decision["hosts"])) == (201, "tasks", 3)
+        assert service.ask("POST", "/v1/place/tasks", asked) == (200, decision)
+        status, released = service.ask("DELETE", f"/v1/decisions/{decision['id']}")
+        assert (status, released["released"] is not None) == (200, True)
+        asked["app"] = TASKS | {"matrix": "/etc/passwd"}
+        status, problem = service.ask("POST", "/v1/place/tasks", asked)
+        assert (status, problem["field"]) == (422, "app.matrix")
+
+
+def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path / "store.db")]
+    block = {"size": "256MiB", "writer": "r0h1", "client": "test", "sequence": 1}
+    with serving(tmp_path, *store) as service:
+        assert service.report(LOADS | UPLINKS | HOSTS)[0] == 200
+        decision = service.ask("POST", "/v1/place/replicas", block)[1]
+        tasks = service.ask("POST", "/v1/place/tasks", {"app": TASKS})[1]
+        service.stop(signal.SIGKILL)
+    with serving(tmp_path, *store) as service:
+        assert service.ask("POST", "/v1/place/replicas", block) == (200, decision)
+        assert service.ask("GET", f"/v1/decisions/{tasks['id']}") == (200, tasks)
+        assert service.report(LOADS | UPLINKS | HOSTS)[0] == 200
+        block["sequence"] = 2
+        later = service.ask("POST", "/v1/place/replicas", block)[1]
+        assert int(later["id"]) > int(tasks["id"])
 
 
 def test_a_block_that_waits_is_answered_before_the_service_stops(tmp_path: Path) -> None:

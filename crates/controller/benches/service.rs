@@ -1,5 +1,5 @@
 //! How many placements a second: the desk alone, the task that owns it, and the whole service over loopback HTTP with a
-//! few connections that stay open. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy.
+//! few connections that stay open, each decision kept in a file before it is told (group commit). The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy.
 //! Client and service share the machine's cores, so the rate over HTTP is of both.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
@@ -9,14 +9,16 @@ mod support;
 
 use std::time::Instant;
 
-use leeward_controller::{Desk, Limits, Message, Office, Placement, Replies, Report};
+use leeward_controller::{
+    Desk, Durability, Limits, Message, Office, Placement, Replies, Report, Request, Sqlite, Wish,
+};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::replicas::{self, Form};
 use serde_json::json;
-use support::{Server, cluster, frozen, service};
+use support::{Server, cluster, frozen, labels, service_on};
 
 const PLACEMENTS: u64 = 40_000;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
@@ -33,10 +35,12 @@ fn main() {
     );
     let (desk, desk_times) = the_desk(&cluster);
     let (task, task_times) = the_task(&cluster);
-    let (http, http_times) = the_service(&cluster);
+    let (process, process_times) = the_service(&cluster, Durability::Process);
+    let (power, power_times) = the_service(&cluster, Durability::Power);
     print("the desk by itself", desk, task, desk_times);
     print(&format!("the task, {CONNECTIONS} askers"), task, task, task_times);
-    print(&format!("the service, {CONNECTIONS} connections kept alive"), http, task, http_times);
+    print(&format!("the service, {CONNECTIONS} connections, outlives kill"), process, task, process_times);
+    print(&format!("the service, {CONNECTIONS} connections, outlives power"), power, task, power_times);
 }
 
 /// Prints a rate, beside the task's, and how long placements take.
@@ -60,7 +64,7 @@ fn informed<R>(cluster: &Cluster, asker: R) -> Desk<R> {
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
     let policy = replicas::make("sinbad", "").expect("a policy of the registry");
     let engine = Engine::new(ledger.expect("defaults are right"), policy, 1, Explain::Top(8));
-    let mut desk = Desk::new(engine, Limits::default());
+    let mut desk = Desk::new(engine, labels(), Limits::default());
     desk.handle(NOW, Message::Report(report(cluster)), asker, &mut Replies::new());
     desk
 }
@@ -72,8 +76,9 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
 
 fn placement(fabric: &Fabric, number: u64) -> Message {
     let form = Form { writer: Some(writer(fabric, number)), ..Form::of(Bytes(256 << 20)) };
-    let request = form.request(fabric, 0).expect("a right request");
-    Message::Place(Placement { request, caller: None })
+    let request = Request::Replicas(form.request(fabric, 0).expect("a right request"));
+    let wish = Wish::Replicas { size: form.size, writer: form.writer.map(str::to_owned), replicas: 3 };
+    Message::Place(Placement { request, wish, caller: None, lasts: None })
 }
 
 fn the_desk(cluster: &Cluster) -> (f64, Vec<f64>) {
@@ -92,7 +97,9 @@ fn the_desk(cluster: &Cluster) -> (f64, Vec<f64>) {
 fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let (office, work) = Office::open(informed(cluster, tokio::sync::oneshot::channel().0), frozen());
+        let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("there is memory"));
+        let make = Box::new(move || informed(&made, tokio::sync::oneshot::channel().0));
+        let (office, work) = Office::open(make, Box::new(store), frozen()).await.expect("an empty store");
         tokio::spawn(work);
         let begun = Instant::now();
         let askers: Vec<_> = (0..CONNECTIONS)
@@ -118,8 +125,10 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     })
 }
 
-fn the_service(cluster: &Cluster) -> (f64, Vec<f64>) {
-    let server = Server::start(service(cluster, "", frozen()));
+fn the_service(cluster: &Cluster, durability: Durability) -> (f64, Vec<f64>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Sqlite::open(&folder.path().join("store.db"), durability, 1_000_000).expect("a new file");
+    let server = Server::start(service_on(cluster, "", frozen(), Box::new(store)));
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
     let links: Vec<(String, f64)> =

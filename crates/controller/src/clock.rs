@@ -1,8 +1,8 @@
 //! The edge of time: the engine counts nanoseconds since it started, people write RFC 3339.
 //!
-//! The two are tied together once, at the start, and from then on the monotonic clock alone counts; a wall clock that is
-//! set anew does not make time jump. The engine's time begins an hour before the start, so that a window may lie before
-//! it.
+//! The engine's time begins with the year 2020, for every run of the service alike, so what is stored means the same
+//! later. The two are tied together once, at the start, and from then on the monotonic clock alone counts; a wall clock
+//! that is set anew does not make time jump.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 
-/// How long before the start the engine's time begins.
-const LEAD: Nanos = Nanos(3_600 * Nanos::SECOND.0);
+/// Seconds of the Unix epoch at which the engine's time begins: 2020-01-01T00:00:00Z.
+const ORIGIN: i64 = 1_577_836_800;
 
 /// What time it is, and how it is written.
 #[derive(Clone)]
@@ -25,9 +25,11 @@ impl Clock {
     /// The machine's clock, from now on.
     #[expect(clippy::disallowed_methods, reason = "the one place of the service that reads a clock")]
     pub fn system() -> Clock {
+        let origin = Timestamp::from_second(ORIGIN).expect("a time that there was");
         let (started, wall) = (std::time::Instant::now(), Timestamp::now());
-        let now = move || LEAD.plus(Nanos(started.elapsed().as_nanos() as u64));
-        let origin = wall - SignedDuration::from_nanos(LEAD.0 as i64);
+        // A machine that takes this for an earlier year begins with the year 2020.
+        let before = u64::try_from(wall.duration_since(origin).as_nanos()).unwrap_or(0);
+        let now = move || Nanos(before).plus(Nanos(started.elapsed().as_nanos() as u64));
         Clock { origin, now: Arc::new(now) }
     }
 
@@ -59,11 +61,6 @@ impl Clock {
             return Err(format!("`{}`: the service knows nothing before {begins}", excerpt(text)));
         }
         u64::try_from(since).map(Nanos).map_err(|_| format!("`{}`: too far ahead", excerpt(text)))
-    }
-
-    /// What tells this run of the service apart from others.
-    pub fn run(&self) -> String {
-        format!("{:x}", self.origin.as_millisecond())
     }
 }
 
@@ -100,9 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_s_clock_begins_an_hour_ago() {
-        let clock = Clock::system();
-        assert!(clock.now() >= LEAD && clock.now() < LEAD.plus(Nanos::SECOND));
-        assert_eq!(clock.run(), clock.clone().run());
+    fn times_of_the_machine_s_clock_mean_the_same_in_every_run() {
+        let (one, other) = (Clock::system(), Clock::system());
+        assert_eq!(one.text(Nanos(0)), "2020-01-01T00:00:00Z");
+        assert_eq!(one.read("2030-01-01T00:00:00Z"), other.read("2030-01-01T00:00:00Z"));
+        assert!(
+            other.now() >= Nanos(Nanos::SECOND.0 * 86_400 * 365)
+                && other.now() < one.now().plus(Nanos::SECOND)
+        );
     }
 }

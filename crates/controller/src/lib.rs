@@ -10,25 +10,21 @@
 //! connections one after the other, so that each placement sees those before it; simultaneous placers cannot herd. What
 //! the world writes (names, RFC 3339, JSON) is read and written by the edge and goes no further.
 //!
-//! Nothing outlives the process: after a restart the service knows what is reported from then on, and clients number
-//! their requests anew.
+//! What must not be lost is handed on as changes, and is kept by a store before whoever asked is told.
 
-mod clients;
 mod clock;
-mod decisions;
 mod desk;
-mod hosts;
 mod http;
-mod message;
+mod office;
 mod service;
-mod task;
-mod unkept;
+mod store;
 
 pub use clock::Clock;
-pub use decisions::Record;
-pub use desk::{Desk, Limits, Replies};
-pub use message::{
-    Caller, HostReport, LinkState, Message, Part, Placement, Refused, Reply, Report, Skipped, Snapshot, Wrong,
+pub use desk::{
+    Caller, Classes, Desk, HostReport, Labels, Limit, Limits, LinkState, Message, Part, Placement, Rate,
+    Record, Refused, Replies, Reply, Report, Request, Shown, Skipped, Snapshot, TaskWish, TasksWish,
+    TransferWish, Wish, Wrong,
 };
+pub use office::{Closed, Maker, Office, OpenError};
 pub use service::{RunError, Service};
-pub use task::{Closed, Office};
+pub use store::{Change, Durability, Held, Sqlite, State, Store, StoreError};

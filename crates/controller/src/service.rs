@@ -11,19 +11,19 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use leeward_engine::Engine;
+use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Cluster, Fabric};
 use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
-use leeward_placement::replicas::ReplicaRequest;
-use leeward_placement::{Explain, Policy};
+use leeward_placement::Explain;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
-use crate::desk::{Desk, Limits};
+use crate::desk::{Desk, Labels, Limits};
 use crate::http::{About, Edge, routes};
-use crate::task::Office;
+use crate::office::Office;
+use crate::store::Store;
 
 /// How much of its reasons a decision keeps.
 const EXPLAIN: Explain = Explain::Top(8);
@@ -42,9 +42,14 @@ pub struct Service {
     /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
     /// process have 1,024 files open.
     pub connections: usize,
-    engine: Engine,
-    policy: String,
+    cluster: Cluster,
+    make: MakeEngine,
+    labels: Labels,
+    store: Box<dyn Store>,
 }
+
+/// What makes an engine for a cluster of which nothing is known yet.
+type MakeEngine = Box<dyn Fn(&Cluster) -> Engine + Send>;
 
 /// Why a service ended that nobody told to, or did not begin.
 #[derive(Debug)]
@@ -58,20 +63,32 @@ pub enum RunError<E> {
 }
 
 impl Service {
-    /// A service for a cluster of which nothing is known yet, on the machine's clock. `label` is what users call the
-    /// policy, settings included.
+    /// A service for a cluster of which nothing is known yet, on the machine's clock. `policies` makes them, more than once
+    /// if it must be; `labels` are what users call them, settings included.
     pub fn new(
-        cluster: &Cluster,
-        policy: Box<dyn Policy<ReplicaRequest>>,
-        label: &str,
+        cluster: Cluster,
+        policies: impl Fn() -> Policies + Send + 'static,
+        labels: Labels,
         settings: LedgerSettings,
         seed: u64,
+        store: Box<dyn Store>,
     ) -> Result<Service, SettingsError> {
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings)?;
-        let engine = Engine::new(ledger, policy, seed, EXPLAIN);
+        settings.check()?;
+        let make = move |cluster: &Cluster| {
+            let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone());
+            Engine::new(ledger.expect("the settings were checked"), policies(), seed, EXPLAIN)
+        };
         let (limits, clock, patience) = (Limits::default(), Clock::system(), Duration::from_secs(90));
-        let policy = label.to_owned();
-        Ok(Service { limits, clock, patience, connections: 512, engine, policy })
+        Ok(Service {
+            limits,
+            clock,
+            patience,
+            connections: 512,
+            cluster,
+            make: Box::new(make),
+            labels,
+            store,
+        })
     }
 
     /// Listens at `address` and serves until the process is told to stop (SIGINT, SIGTERM). `listening` is told the
@@ -99,10 +116,12 @@ impl Service {
 
     /// Serves until `stop`, then finishes the requests under way.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
-        let Service { limits, clock, patience, connections, engine, policy } = self;
-        let fabric: Arc<Fabric> = engine.ledger().fabric().clone();
-        let about = About { policy, since: clock.text(clock.now()) };
-        let (office, work) = Office::open(Desk::new(engine, limits), clock.clone());
+        let Service { limits, clock, patience, connections, cluster, make, labels, store } = self;
+        let fabric: Arc<Fabric> = cluster.fabric.clone();
+        let about = About { policy: labels.replicas.clone(), since: clock.text(clock.now()) };
+        let desk = Box::new(move || Desk::new(make(&cluster), labels.clone(), limits));
+        let opened = Office::open(desk, store, clock.clone()).await;
+        let (office, work) = opened.map_err(io::Error::other)?;
         let mut desk = tokio::spawn(work);
         let open = GracefulShutdown::new();
         let routes = routes(Edge { office, fabric, clock, about, patience });

@@ -1,11 +1,13 @@
 //! The desk from the outside, with made-up times: no sockets, no clocks.
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_controller::{
     Caller, Desk, HostReport, Limits, Message, Part, Placement, Record, Refused, Replies, Reply, Report,
-    Skipped, Snapshot, Wrong,
+    Request, Skipped, Snapshot, Wish, Wrong,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
@@ -13,6 +15,7 @@ use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
 use leeward_placement::replicas::{self, Form};
 use leeward_placement::{Explain, Refusal};
 use proptest::prelude::*;
+use support::labels;
 
 const SECOND: Nanos = Nanos::SECOND;
 
@@ -33,7 +36,7 @@ fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
 /// A desk whose askers are numbers.
 fn desk(settings: &str, limits: Limits) -> Desk<u32> {
     let policy = replicas::make("sinbad", settings).expect("a policy of the registry");
-    Desk::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), limits)
+    Desk::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), labels(), limits)
 }
 
 fn at(millis: u64) -> Nanos {
@@ -57,8 +60,10 @@ fn block(caller: Option<(&str, u64)>) -> Placement {
 fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
     let form = Form { writer: Some("r0h0"), ..Form::of(Bytes(bytes)) };
     Placement {
-        request: form.request(ledger().fabric(), 0).expect("a right request"),
-        caller: caller.map(|(client, sequence)| Caller { client: Arc::from(client), sequence }),
+        request: Request::Replicas(form.request(ledger().fabric(), 0).expect("a right request")),
+        wish: Wish::Replicas { size: Bytes(bytes), writer: Some("r0h0".to_owned()), replicas: 3 },
+        caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
+        lasts: None,
     }
 }
 
@@ -107,10 +112,10 @@ fn a_placement_says_where_why_and_on_how_old_a_view() {
     let (record, repeated) = placed(ask(&mut desk, at(1_400), Message::Place(block(None))));
     assert!(!repeated);
     assert_eq!((record.at, record.age()), (at(1_400), Some(at(400))));
-    assert_eq!(record.decision.choice.len(), 3);
-    let (limit, value) = record.limit().expect("sinbad looks at loads");
-    assert!(limit.limit.is_some());
-    assert_eq!(value, Load(400_000_000), "the disk is narrower than any idle link");
+    assert_eq!(record.shown.hosts.len(), 3);
+    let limit = record.shown.limit.as_ref().expect("sinbad looks at loads");
+    assert!(limit.at.is_some());
+    assert_eq!(limit.value_bps, 400_000_000, "the disk is narrower than any idle link");
     assert_eq!(ask(&mut desk, at(1_500), Message::Decision(0)), Ok(Reply::Decision(record)));
     assert_eq!(ask(&mut desk, at(1_500), Message::Decision(1)), Err(Refused::NoDecision(1)));
 }
@@ -125,7 +130,7 @@ fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
     assert_eq!(snapshot(&mut desk, at(1_200)), before);
     // Another client counts for itself.
     let (other, repeated) = placed(ask(&mut desk, at(1_200), Message::Place(block(Some(("b", 7))))));
-    assert_eq!((other.request.id, repeated), (1, false));
+    assert_eq!((other.id, repeated), (1, false));
 }
 
 #[test]
@@ -161,7 +166,7 @@ fn a_block_that_waits_is_answered_in_its_time_to_all_who_asked_for_it() {
     assert_eq!(told.iter().map(|(asker, _)| *asker).collect::<Vec<_>>(), [1, 3, 2]);
     assert_eq!(told.iter().map(|(_, (_, repeated))| *repeated).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(told[0].1.0, told[1].1.0);
-    assert_ne!(told[0].1.0.request.id, told[2].1.0.request.id);
+    assert_ne!(told[0].1.0.id, told[2].1.0.id);
 }
 
 #[test]
@@ -187,9 +192,9 @@ fn what_is_released_leaves_the_links_as_they_were_and_may_be_released_again() {
     let (record, _) = placed(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1))))));
     assert_ne!(loads(&mut desk, at(1_100)), before);
     for now in [1_200, 1_300] {
-        let released = ask(&mut desk, at(now), Message::Release(record.request.id));
+        let released = ask(&mut desk, at(now), Message::Release(record.id));
         let Ok(Reply::Decision(released)) = released else { panic!("{released:?}") };
-        assert_eq!((&released.decision, released.released), (&record.decision, Some(at(1_200))));
+        assert_eq!((&released.shown, released.released), (&record.shown, Some(at(1_200))));
         assert_eq!(loads(&mut desk, at(1_100)), before);
     }
     // A late copy of the request finds the decision and places nothing.
@@ -233,7 +238,7 @@ fn a_last_block_of_which_the_decision_is_not_kept_any_more_is_not_placed_twice()
     let mut desk = informed("", Limits { decisions: 1, ..Limits::default() });
     placed(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1))))));
     placed(ask(&mut desk, at(1_100), Message::Place(block(Some(("b", 1))))));
-    assert_eq!(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1))))), Err(Refused::Forgotten));
+    assert_eq!(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1))))), Err(Refused::Forgotten(0)));
 }
 
 fn early(desk: &mut Desk<u32>, now: Nanos) -> u64 {
@@ -261,11 +266,11 @@ fn what_was_decided_first_leaves_first_however_it_was_numbered() {
     let mut desk = informed("interval: 2s", Limits { decisions: 1, ..Limits::default() });
     assert_eq!(tell(&mut desk, at(1_100), Message::Place(block(None)), 0), []);
     let (small, _) = placed(ask(&mut desk, at(1_200), Message::Place(sized(1, None))));
-    assert_eq!(small.request.id, 1);
+    assert_eq!(small.id, 1);
     let mut out = Replies::new();
     desk.wake(Nanos(2 * SECOND.0), &mut out);
     let (waited, _) = placed(out.remove(0).1);
-    assert_eq!(waited.request.id, 0);
+    assert_eq!(waited.id, 0);
     assert_eq!(ask(&mut desk, at(2_100), Message::Decision(0)), Ok(Reply::Decision(waited)));
     assert_eq!(ask(&mut desk, at(2_100), Message::Decision(1)), Err(Refused::NoDecision(1)));
 }
@@ -274,10 +279,12 @@ fn what_was_decided_first_leaves_first_however_it_was_numbered() {
 fn a_record_keeps_nothing_of_long_lists_of_constraints() {
     let mut desk = informed("", Limits::default());
     let mut placement = block(None);
-    placement.request.constraints.excluded_hosts = vec![HostId(19)];
+    let Request::Replicas(request) = &mut placement.request else { panic!("it is a block") };
+    request.constraints.excluded_hosts = vec![HostId(19)];
     let (record, _) = placed(ask(&mut desk, at(1_100), Message::Place(placement)));
-    assert!(!record.decision.choice.contains(&HostId(19)));
-    assert_eq!(record.request.constraints, Default::default());
+    assert!(!record.shown.hosts.contains(&"r4h3".to_owned()));
+    let kept = serde_json::to_string(&record.shown.wish).expect("it is written");
+    assert!(kept.len() < 200, "{kept}");
 }
 
 #[test]
@@ -439,7 +446,11 @@ fn hosts_that_are_down_draining_or_full_take_nothing() {
     assert!(ask(&mut desk, at(1_500), Message::Report(said(at(1_500), hosts.collect()))).is_ok());
     for _ in 0..4 {
         let (record, _) = placed(ask(&mut desk, at(1_600), Message::Place(block(None))));
-        assert!(record.decision.choice[1..].iter().all(|host| host.0 >= 16), "{:?}", record.decision.choice);
+        assert!(
+            record.shown.hosts[1..].iter().all(|host| host.starts_with("r4")),
+            "{:?}",
+            record.shown.hosts
+        );
     }
 }
 
@@ -449,7 +460,8 @@ fn small_disks() -> Desk<u32> {
                 devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
     let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
     let policy = replicas::make("sinbad", "").expect("a policy of the registry");
-    let mut desk = Desk::new(Engine::new(ledger_of(cluster), policy, 7, Explain::Top(8)), Limits::default());
+    let mut desk =
+        Desk::new(Engine::new(ledger_of(cluster), policy, 7, Explain::Top(8)), labels(), Limits::default());
     assert!(ask(&mut desk, SECOND, Message::Report(idle(SECOND))).is_ok());
     desk
 }
@@ -458,7 +470,7 @@ fn small_disks() -> Desk<u32> {
 fn what_was_placed_after_what_a_host_stores_was_counted_is_added_to_it() {
     // Four blocks fill the writer's own host; it always takes the first copy, if there is room.
     let first = |desk: &mut Desk<u32>, now| {
-        placed(ask(desk, now, Message::Place(block(None)))).0.decision.choice[0] == HostId(0)
+        placed(ask(desk, now, Message::Place(block(None)))).0.shown.hosts[0] == "r0h0"
     };
     let stores =
         |until, stored: u64| said(until, vec![HostReport { stored: Some(Bytes(stored << 20)), ..of(0) }]);

@@ -4,14 +4,14 @@ mod support;
 
 use std::sync::Barrier;
 
-use leeward_controller::{Desk, Limits, Message, Placement, Reply};
+use leeward_controller::{Desk, Limits, Message, Placement, Reply, Request, Wish};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, named_link};
 use leeward_placement::replicas::{self, Form, ReplicaRequest};
 use leeward_placement::{Context, Explain, Pool};
 use serde_json::json;
-use support::{Server, cluster, frozen, service};
+use support::{Server, cluster, frozen, labels, service};
 
 const PLACERS: u64 = 100;
 const RACKS: usize = 20;
@@ -63,15 +63,17 @@ fn one_after_the_other(limits: Limits) -> Chains {
     let policy = replicas::make("sinbad", "").expect("a policy of the registry");
     let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
     engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
-    let (mut desk, mut out) = (Desk::new(engine, limits), Vec::new());
+    let (mut desk, mut out) = (Desk::new(engine, labels(), limits), Vec::new());
     for _ in 0..PLACERS {
-        let placement = Placement { request: request(&cluster.fabric, 0), caller: None };
+        let (request, size) = (request(&cluster.fabric, 0), Bytes(256 << 20));
+        let wish = Wish::Replicas { size, writer: None, replicas: 3 };
+        let placement = Placement { request: Request::Replicas(request), wish, caller: None, lasts: None };
         desk.handle(NOW, Message::Place(placement), (), &mut out);
     }
     let mut chains: Chains = out
         .into_iter()
         .map(|((), reply)| match reply {
-            Ok(Reply::Placed { record, .. }) => names(&cluster.fabric, &record.decision.choice),
+            Ok(Reply::Placed { record, .. }) => record.shown.hosts.clone(),
             other => panic!("not placed: {other:?}"),
         })
         .collect();

@@ -298,6 +298,6 @@ fn what_is_kept_is_bounded() {
         assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 201);
     }
     assert_eq!(server.get("/v1/health").2["decisions"], json!(3));
-    assert_eq!(server.get("/v1/decisions/19c13ec9e00-1").0, 404);
-    assert_eq!(server.get("/v1/decisions/19c13ec9e00-2").0, 200);
+    assert_eq!(server.get("/v1/decisions/1").0, 404);
+    assert_eq!(server.get("/v1/decisions/2").0, 200);
 }

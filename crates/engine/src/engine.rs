@@ -1,6 +1,7 @@
 //! The engine itself.
 
 mod again;
+mod resume;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
-use crate::cell::{self, Cell};
+use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
 use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
 
@@ -209,21 +210,7 @@ impl Engine {
         self.end(request.id);
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
-        // Those of transfers belong to the app, and end with it; they are kept by its first task.
-        let own: usize = request.tasks.iter().map(|task| task.entries()).sum();
-        let (shared, mut own) = entries.split_at(entries.len() - own);
-        for (index, (task, &host)) in (0..).zip(request.tasks.iter().zip(&decision.choice)) {
-            let (first, rest) = own.split_at(task.entries());
-            own = rest;
-            let mut kept = first.to_vec();
-            if index == 0 {
-                kept.extend_from_slice(shared);
-            }
-            self.pool.occupy(host, request.job, task.cpus, task.memory);
-            let demand = stated.map_or(*task, |stated| stated[index as usize]);
-            let placed = cell::Placed::new(request, index, demand, host, kept);
-            self.cell.insert(self.pool.fabric(), placed);
-        }
+        self.seat(request, stated, &decision.choice, &entries);
         Placed { decision, entries }
     }
 

@@ -111,6 +111,11 @@ impl Ledger {
         Ok(())
     }
 
+    /// An entry that is in the ledger, as it was committed.
+    pub fn entry(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.get(&id).map(|stored| &stored.entry)
+    }
+
     /// Releases entries whose work ended; those not in the ledger (any more) are passed over.
     pub fn release(&mut self, ids: &[EntryId], now: Nanos) {
         self.advance(now);

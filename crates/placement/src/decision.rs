@@ -2,7 +2,8 @@
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Transaction, View};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::Constraint;
 use crate::tasks::Estimate;
@@ -75,7 +76,7 @@ pub struct Considered {
 }
 
 /// What ranks a host for a task: the first that differs decides, and less is better.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Objectives {
     /// The position of the task in its request.
     pub task: u32,

@@ -1,28 +1,31 @@
 //! What an explanation says of one candidate, by names: the one record that every reader of decisions is given.
 
+use std::borrow::Cow;
+
 use leeward_fabric::Fabric;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{Candidate, Considered, Objectives, Sight, Verdict};
 
 /// One candidate of a decision, as it is shown.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// The host, rack or pod.
     pub candidate: String,
     /// The link or device that limits it, or `disk` for what a disk writes at most; where that was looked at.
     pub limit: Option<String>,
     /// How the load of its link is known: `counter`, `derived` (the sum of those below it) or `unseen`.
-    pub sight: Option<&'static str>,
+    pub sight: Option<Cow<'static, str>>,
     /// The number that ranked it, in bit/s.
     pub value_bps: Option<i64>,
     /// What ranks it for a task, the first that differs deciding; where that was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectives: Option<Objectives>,
     /// `chosen`, `outranked` or `refused`.
-    pub verdict: &'static str,
+    pub verdict: Cow<'static, str>,
     /// Why it was refused.
-    pub because: Option<&'static str>,
+    pub because: Option<Cow<'static, str>>,
 }
 
 impl Reason {
@@ -42,14 +45,14 @@ impl Reason {
             candidate: candidate.to_owned(),
             limit: limit.map(|limit| limit.name(fabric)),
             sight: sight.map(|sight| match sight {
-                Sight::Counter => "counter",
-                Sight::Derived => "derived",
-                Sight::Unseen => "unseen",
+                Sight::Counter => "counter".into(),
+                Sight::Derived => "derived".into(),
+                Sight::Unseen => "unseen".into(),
             }),
             value_bps: value.map(|value| value.0),
             objectives,
-            verdict,
-            because,
+            verdict: verdict.into(),
+            because: because.map(Cow::from),
         }
     }
 }

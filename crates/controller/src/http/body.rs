@@ -8,7 +8,6 @@ use axum::http::{StatusCode, header};
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{load_of, named_link};
-use leeward_placement::replicas::{Form, ReplicaRequest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -16,14 +15,10 @@ use serde_json::error::Category;
 use super::Edge;
 use super::problem::Problem;
 use crate::clock::Clock;
-use crate::message::{Caller, HostReport, Message, Placement, Report};
+use crate::desk::{HostReport, Message, Report};
 
 /// Bytes of the largest body that is read: a report of 100,000 hosts in one piece.
 pub const LARGEST: usize = 16 << 20;
-/// Bytes of the longest name of a client.
-const LONGEST_NAME: usize = 128;
-/// The largest whole number that every reader of JSON takes as it is.
-const EXACT: u64 = (1 << 53) - 1;
 
 /// A body read as JSON.
 pub struct Json<T>(pub T);
@@ -140,75 +135,5 @@ impl ReportBody {
             loads: self.links.into_iter().enumerate().map(load).collect::<Result<_, Problem>>()?,
             hosts: self.hosts.into_iter().enumerate().map(host).collect::<Result<_, Problem>>()?,
         }))
-    }
-}
-
-/// The body of `POST /v1/place/replicas`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlaceBody {
-    size: Bytes,
-    writer: Option<String>,
-    #[serde(default = "three")]
-    replicas: u8,
-    fault_domains: Option<u8>,
-    #[serde(default = "one")]
-    blocks_left: u64,
-    #[serde(default)]
-    exclude: Vec<String>,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    collocate: Vec<String>,
-    max_imbalance: Option<f64>,
-    client: Option<String>,
-    sequence: Option<u64>,
-}
-
-fn three() -> u8 {
-    3
-}
-
-fn one() -> u64 {
-    1
-}
-
-impl PlaceBody {
-    /// What it asks of the desk.
-    pub fn message(self, fabric: &Fabric) -> Result<Message, Problem> {
-        let caller = match (self.client, self.sequence) {
-            (None, None) => None,
-            (Some(_), None) => {
-                return Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on"));
-            }
-            (None, Some(_)) => {
-                return Err(Problem::field("client", "`sequence` needs one: the name of who counts"));
-            }
-            (Some(client), Some(sequence)) => {
-                if client.is_empty() || client.len() > LONGEST_NAME {
-                    let detail = format!("expected a name of 1 to {LONGEST_NAME} bytes");
-                    return Err(Problem::field("client", detail));
-                }
-                if sequence > EXACT {
-                    return Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")));
-                }
-                Some(Caller { client: Arc::from(client), sequence })
-            }
-        };
-        if self.blocks_left == 0 {
-            return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
-        }
-        let form = Form {
-            size: self.size,
-            writer: self.writer.as_deref(),
-            replicas: self.replicas,
-            fault_domains: self.fault_domains,
-            exclude: &self.exclude,
-            tags: &self.tags,
-            collocate: &self.collocate,
-            max_imbalance: self.max_imbalance,
-        };
-        let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
-        Ok(Message::Place(Placement { request, caller }))
     }
 }

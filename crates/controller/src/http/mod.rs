@@ -1,6 +1,7 @@
 //! HTTP: texts in, a message to the desk, texts out. Nothing is decided here, and nothing is kept.
 
 mod body;
+mod place;
 mod problem;
 mod reply;
 
@@ -10,17 +11,18 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{Method, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use leeward_fabric::Fabric;
 
-use self::body::{Json, PlaceBody, ReportBody};
+use self::body::{Json, ReportBody};
+use self::place::{ReplicasBody, TasksBody};
 use self::problem::Problem;
 pub use self::reply::About;
 use crate::clock::Clock;
-use crate::message::Message;
-use crate::task::Office;
+use crate::desk::Message;
+use crate::office::Office;
 
 /// What every request needs.
 #[derive(Clone)]
@@ -50,25 +52,21 @@ impl Edge {
         }
     }
 
-    /// The number of a decision. Ids of another run of the service are of none of this one's decisions.
+    /// The number of a decision.
     fn number(&self, id: Id) -> Result<u64, Problem> {
         let Path(id) = id.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
-        let number = id.split_once('-').filter(|&(run, _)| run == self.clock.run());
-        let number = number.and_then(|(_, number)| number.parse().ok());
+        let plain = id.bytes().all(|byte| byte.is_ascii_digit());
+        let number = if plain { id.parse().ok() } else { None };
         number.ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(&id)))
     }
-}
-
-/// What a decision is called outside.
-fn decision_id(clock: &Clock, number: u64) -> String {
-    format!("{}-{number}", clock.run())
 }
 
 /// Everything under `/v1`.
 pub fn routes(edge: Edge) -> Router {
     Router::new()
         .route("/v1/reports", post(report))
-        .route("/v1/place/replicas", post(place))
+        .route("/v1/place/replicas", post(place_replicas))
+        .route("/v1/place/tasks", post(place_tasks))
         .route("/v1/decisions/{id}", get(decision).delete(release))
         .route("/v1/snapshot", get(snapshot))
         .route("/v1/health", get(health))
@@ -84,8 +82,12 @@ async fn report(State(edge): Shared, Json(body): Json<ReportBody>) -> Answer {
     edge.ask(body.message(&edge.fabric, &edge.clock)?).await
 }
 
-async fn place(State(edge): Shared, Json(body): Json<PlaceBody>) -> Answer {
-    edge.ask(body.message(&edge.fabric)?).await
+async fn place_replicas(State(edge): Shared, headers: HeaderMap, Json(body): Json<ReplicasBody>) -> Answer {
+    edge.ask(body.message(&edge.fabric, &headers)?).await
+}
+
+async fn place_tasks(State(edge): Shared, headers: HeaderMap, Json(body): Json<TasksBody>) -> Answer {
+    edge.ask(body.message(&edge.fabric, &headers)?).await
 }
 
 async fn decision(State(edge): Shared, id: Id) -> Answer {

@@ -9,7 +9,7 @@ use leeward_placement::Refusal;
 use serde::Serialize;
 
 use crate::clock::Clock;
-use crate::message::{Part, Refused, Wrong};
+use crate::desk::{Part, Refused, Wrong};
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -40,9 +40,10 @@ const TOO_LARGE: Kind = ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "The body i
 const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not come");
 const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
-const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "The block is not placed");
+const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "It is not placed");
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
 const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
+const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
 impl Problem {
@@ -96,9 +97,7 @@ impl Problem {
 
     /// No decision of this id is kept.
     pub fn no_decision(id: &str) -> Problem {
-        let detail = format!(
-            "no decision {id}: the last ones of this run of the service are kept, and it is none of them"
-        );
+        let detail = format!("no decision {id}: the last ones are kept, and it is none of them");
         Problem::new(NOT_FOUND, detail)
     }
 
@@ -121,15 +120,21 @@ impl Problem {
                     "the client has asked with sequence {last} already; number each new request higher than the last"
                 ),
             ),
-            Refused::Forgotten => Problem::new(
+            Refused::Forgotten(_) => Problem::new(
                 SEQUENCE,
-                "the block of this sequence was placed, and the decision is not kept any more; \
-                 ask with a new sequence to place it again",
+                "it was placed, and the decision is not kept any more; \
+                 ask with a new sequence or key to place it again",
             ),
-            Refused::NoDecision(id) => Problem::no_decision(&super::decision_id(clock, id)),
+            Refused::NoDecision(id) => Problem::no_decision(&id.to_string()),
+            Refused::Store(problem) => Problem::new(
+                STORE,
+                format!(
+                    "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
+                ),
+            ),
             Refused::Busy => Problem::new(
                 BUSY,
-                "too many blocks wait to be decided, or too many ask for this one; ask again a little later",
+                "too many requests wait to be decided, or too many ask for this one; ask again a little later",
             ),
         }
     }

@@ -1,45 +1,41 @@
 //! What clients are told: replies of the desk with names, texts and times.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Fabric;
-use leeward_placement::{Note, Reason};
+use leeward_placement::Reason;
 use serde::Serialize;
 use serde_json::json;
 
-use super::decision_id;
 use crate::clock::Clock;
-use crate::decisions::Record;
-use crate::message::{LinkState, Reply, Skipped, Snapshot};
+use crate::desk::{Caller, Limit, LinkState, Record, Reply, Skipped, Snapshot, Wish};
 
 /// A decision as clients see it.
 #[derive(Serialize)]
 struct DecisionBody<'a> {
     id: String,
     time: String,
+    #[serde(flatten)]
+    wish: &'a Wish,
     policy: &'a str,
-    size: String,
-    hosts: Vec<&'a str>,
-    /// Where the chain is narrowest, as the policy saw it.
-    limit: Option<LimitBody>,
+    hosts: &'a [String],
+    /// Where it is narrowest, as the policy saw it.
+    limit: Option<&'a Limit>,
     epoch: u64,
     /// End of the oldest window that played a part, and how old it was.
     oldest_telemetry: Option<String>,
     telemetry_age_s: Option<f64>,
     /// Why the policy left the choice to another, where it did.
-    note: Option<&'static str>,
-    why: Vec<Reason>,
+    note: Option<&'a str>,
+    why: &'a [Reason],
     client: Option<&'a str>,
     sequence: Option<u64>,
+    key: Option<&'a str>,
+    expires: Option<String>,
     released: Option<String>,
-}
-
-#[derive(Serialize)]
-struct LimitBody {
-    /// A link, a device, or `disk` for what a disk writes at most.
-    at: Option<String>,
-    value_bps: i64,
 }
 
 /// A link of a snapshot as clients see it.
@@ -73,7 +69,7 @@ struct ClientBody {
 #[derive(Clone, Debug)]
 pub struct About {
     /// The policy, with its settings.
-    pub policy: String,
+    pub policy: Arc<str>,
     /// When the service started.
     pub since: String,
 }
@@ -87,17 +83,17 @@ pub fn response(reply: Reply, about: &About, fabric: &Fabric, clock: &Clock) -> 
         }
         Reply::Placed { record, repeated } => {
             let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-            let location = format!("/v1/decisions/{}", decision_id(clock, record.request.id));
-            let body = Json(decision(&record, &about.policy, fabric, clock));
+            let location = format!("/v1/decisions/{}", record.id);
+            let body = Json(decision(&record, clock));
             (status, [(header::LOCATION, location)], body).into_response()
         }
-        Reply::Decision(record) => Json(decision(&record, &about.policy, fabric, clock)).into_response(),
+        Reply::Decision(record) => Json(decision(&record, clock)).into_response(),
         Reply::Snapshot(shown) => Json(snapshot(shown, fabric, clock)).into_response(),
         Reply::Health { epoch, decisions, waiting, released_early } => Json(json!({
             "status": "ok",
             "version": env!("CARGO_PKG_VERSION"),
             "cluster": fabric.name(),
-            "policy": about.policy,
+            "policy": &*about.policy,
             "since": about.since,
             "epoch": epoch,
             "decisions": decisions,
@@ -108,26 +104,29 @@ pub fn response(reply: Reply, about: &About, fabric: &Fabric, clock: &Clock) -> 
     }
 }
 
-fn decision<'a>(record: &'a Record, policy: &'a str, fabric: &'a Fabric, clock: &Clock) -> DecisionBody<'a> {
-    let decided = &record.decision;
-    let limit = record.limit().map(|(considered, value)| LimitBody {
-        at: considered.limit.map(|limit| limit.name(fabric)),
-        value_bps: value.0,
-    });
+fn decision<'a>(record: &'a Record, clock: &Clock) -> DecisionBody<'a> {
+    let shown = &record.shown;
+    let (client, sequence, key) = match &record.caller {
+        None => (None, None, None),
+        Some(Caller::Key(key)) => (None, None, Some(&**key)),
+        Some(Caller::Client { client, sequence }) => (Some(&**client), Some(*sequence), None),
+    };
     DecisionBody {
-        id: decision_id(clock, record.request.id),
+        id: record.id.to_string(),
         time: clock.text(record.at),
-        policy,
-        size: record.request.size.to_string(),
-        hosts: decided.choice.iter().map(|&host| fabric.host_name(host)).collect(),
-        limit,
-        epoch: decided.basis.epoch,
-        oldest_telemetry: decided.basis.oldest.map(|at| clock.text(at)),
+        wish: &shown.wish,
+        policy: &shown.policy,
+        hosts: &shown.hosts,
+        limit: shown.limit.as_ref(),
+        epoch: shown.epoch,
+        oldest_telemetry: shown.oldest.map(|at| clock.text(at)),
         telemetry_age_s: record.age().map(|age| age.as_secs_f64()),
-        note: decided.basis.note.map(Note::text),
-        why: decided.why.iter().map(|considered| Reason::of(fabric, considered)).collect(),
-        client: record.caller.as_ref().map(|caller| &*caller.client),
-        sequence: record.caller.as_ref().map(|caller| caller.sequence),
+        note: shown.note.as_deref(),
+        why: &shown.why,
+        client,
+        sequence,
+        key,
+        expires: record.expires.map(|at| clock.text(at)),
         released: record.released.map(|at| clock.text(at)),
     }
 }
@@ -143,8 +142,7 @@ fn snapshot(snapshot: Snapshot, fabric: &Fabric, clock: &Clock) -> SnapshotBody 
         residual_bps: state.residual.0,
         expected_capacity_bps: state.expected.map(|load| load.0),
     };
-    let client =
-        |(name, sequence): (std::sync::Arc<str>, u64)| ClientBody { client: name.to_string(), sequence };
+    let client = |(name, sequence): (Arc<str>, u64)| ClientBody { client: name.to_string(), sequence };
     SnapshotBody {
         epoch: snapshot.epoch,
         time: clock.text(snapshot.at),

@@ -6,10 +6,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use leeward_controller::{Clock, Service};
+use leeward_controller::{Clock, Labels, Service, Sqlite, Store};
+use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::replicas;
+use leeward_placement::{replicas, tasks};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -23,9 +24,26 @@ pub fn cluster(text: &str) -> Cluster {
     Cluster::from_text("test", text).expect("the test writes a right cluster")
 }
 
+/// What the policies of these tests are called.
+pub fn labels() -> Labels {
+    Labels { replicas: "sinbad".into(), tasks: "borg".into() }
+}
+
+/// The policies of these tests.
+pub fn policies(settings: &str) -> Policies {
+    let replicas = replicas::make("sinbad", settings).expect("a policy of the registry");
+    let tasks = tasks::make("borg", "").expect("a policy of the registry");
+    Policies { replicas: Some(replicas), tasks: Some(tasks), ..Policies::default() }
+}
+
 pub fn service(cluster: &Cluster, settings: &str, clock: Clock) -> Service {
-    let policy = replicas::make("sinbad", settings).expect("a policy of the registry");
-    let service = Service::new(cluster, policy, "sinbad", LedgerSettings::default(), 1);
+    let store = Sqlite::in_memory().expect("there is memory");
+    service_on(cluster, settings, clock, Box::new(store))
+}
+
+pub fn service_on(cluster: &Cluster, settings: &str, clock: Clock, store: Box<dyn Store>) -> Service {
+    let (ledger, settings) = (LedgerSettings::default(), settings.to_owned());
+    let service = Service::new(cluster.clone(), move || policies(&settings), labels(), ledger, 1, store);
     let mut service = service.expect("defaults are right");
     service.clock = clock;
     service

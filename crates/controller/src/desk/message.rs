@@ -6,15 +6,16 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_placement::Refusal;
 use leeward_placement::replicas::ReplicaRequest;
+use leeward_placement::tasks::AppRequest;
 
-use crate::decisions::Record;
+use super::record::{Record, Wish};
 
 /// What somebody asks.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
     /// Take telemetry in: all that is news of it, or nothing if anything in it is wrong.
     Report(Report),
-    /// Place a block.
+    /// Place something.
     Place(Placement),
     /// The work of this decision ended.
     Release(u64),
@@ -50,23 +51,40 @@ pub struct HostReport {
     pub stored: Option<Bytes>,
 }
 
-/// A block to be placed.
+/// Something to be placed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The request. The desk numbers requests itself, and takes each for a file of its own.
-    pub request: ReplicaRequest,
+    /// The request. The desk numbers requests itself, and takes each block for a file of its own.
+    pub request: Request,
+    /// The same as it is kept and shown.
+    pub wish: Wish,
     /// Who asks, where that is said.
     pub caller: Option<Caller>,
+    /// After how long it ends by itself, if nobody says before that its work ended.
+    pub lasts: Option<Nanos>,
 }
 
-/// Who asks, and for the how-manieth time. The sequences of one client rise; one that comes again is the same request
-/// sent again.
+/// What is to be placed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Request {
+    /// Copies of a block.
+    Replicas(ReplicaRequest),
+    /// Tasks. Their job is that of the wish.
+    Tasks(AppRequest),
+}
+
+/// What tells a request apart from others, so that one that is sent again is not decided again.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Caller {
-    /// Its name.
-    pub client: Arc<str>,
-    /// The number of the request.
-    pub sequence: u64,
+pub enum Caller {
+    /// Who asks, and for the how-manieth time. The sequences of one client rise.
+    Client {
+        /// Its name.
+        client: Arc<str>,
+        /// The number of the request.
+        sequence: u64,
+    },
+    /// A key that nobody else uses.
+    Key(Arc<str>),
 }
 
 /// What the desk answers.
@@ -81,7 +99,7 @@ pub enum Reply {
         /// The state of the ledger with it.
         epoch: u64,
     },
-    /// The block goes there.
+    /// It goes there.
     Placed {
         /// What was decided.
         record: Arc<Record>,
@@ -98,7 +116,7 @@ pub enum Reply {
         epoch: u64,
         /// How many decisions are kept.
         decisions: usize,
-        /// How many blocks wait to be decided.
+        /// How many requests wait to be decided.
         waiting: usize,
         /// How many decisions had to stop counting before telemetry showed them, because there were too many.
         released_early: u64,
@@ -159,12 +177,14 @@ pub enum Refused {
         /// The last sequence of the client.
         last: u64,
     },
-    /// The client's request was decided, and the decision is not kept any more.
-    Forgotten,
+    /// The request was decided under this number, and the decision is not kept any more.
+    Forgotten(u64),
     /// No decision of this number is kept.
     NoDecision(u64),
-    /// As many blocks as the desk takes wait to be decided, or as many as it takes ask for this one.
+    /// As many requests as the desk takes wait to be decided, or as many as it takes ask for this one.
     Busy,
+    /// What was decided could not be kept, and stands nowhere.
+    Store(String),
 }
 
 /// Part of a report.

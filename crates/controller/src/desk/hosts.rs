@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use leeward_fabric::{Bytes, HostId, Nanos};
 
-use crate::message::HostReport;
+use super::message::HostReport;
 
 /// So many placements on a host are told apart by time; of more, the oldest count as made together.
 const APART: usize = 32;

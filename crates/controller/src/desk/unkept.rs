@@ -12,10 +12,19 @@ const UNSEEN: f64 = 0.01;
 /// So many decisions end at once; after a busy time the others end with the next messages, and none waits long.
 const AT_ONCE: usize = 1000;
 
-/// Entries of decisions that are not kept, those decided first in front.
+/// What a decision that is not kept holds.
+#[derive(Debug)]
+pub(crate) struct Over {
+    /// The decision's number.
+    pub id: u64,
+    /// Its entries.
+    pub entries: Vec<EntryId>,
+}
+
+/// What decisions hold that are not kept, those decided first in front.
 #[derive(Debug)]
 pub(crate) struct Unkept {
-    decided: VecDeque<(Nanos, Vec<EntryId>)>,
+    decided: VecDeque<(Nanos, Over)>,
     /// How long after its decision an entry ends.
     lasts: Nanos,
     most: usize,
@@ -37,22 +46,22 @@ impl Unkept {
         self.early
     }
 
-    /// Takes the entries of a decision made at a time not before the last one's. Returns entries to release now.
-    pub fn hold(&mut self, decided: Nanos, entries: Vec<EntryId>) -> Vec<EntryId> {
-        if entries.is_empty() {
-            return Vec::new();
+    /// Takes what a decision made at a time not before the last one's holds. Returns what is to be released for it.
+    pub fn hold(&mut self, decided: Nanos, held: Over) -> Option<Over> {
+        if held.entries.is_empty() {
+            return Some(held);
         }
-        self.decided.push_back((decided, entries));
+        self.decided.push_back((decided, held));
         if self.decided.len() <= self.most {
-            return Vec::new();
+            return None;
         }
         self.early += 1;
-        self.decided.pop_front().map(|(_, entries)| entries).unwrap_or_default()
+        self.decided.pop_front().map(|(_, held)| held)
     }
 
-    /// The entries that end by now, or the first of them where they are many.
-    pub fn over(&mut self, now: Nanos) -> Vec<EntryId> {
+    /// What ends by now, or the first of it where that is much.
+    pub fn over(&mut self, now: Nanos) -> Vec<Over> {
         let over = self.decided.partition_point(|&(decided, _)| decided.plus(self.lasts) <= now);
-        self.decided.drain(..over.min(AT_ONCE)).flat_map(|(_, entries)| entries).collect()
+        self.decided.drain(..over.min(AT_ONCE)).map(|(_, held)| held).collect()
     }
 }

@@ -1,0 +1,229 @@
+//! The desk: one engine, and what a service keeps beside it. Messages in, replies and changes out, time as an argument;
+//! it reads no clock and knows no socket and no disk.
+//!
+//! What its policy lets wait for others is answered later: whoever asked is kept with it as an `R`, which means nothing
+//! to the desk. So a report, a release or time alone may bring replies to earlier asks.
+
+mod clients;
+mod hosts;
+mod message;
+mod place;
+mod record;
+mod records;
+mod report;
+mod resume;
+mod unkept;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_engine::{Answer, Engine, Input, Output};
+use leeward_fabric::{Nanos, ResourceKind};
+use leeward_ledger::{Discarded, Scratch};
+
+use self::clients::Clients;
+use self::hosts::Hosts;
+pub use self::message::{
+    Caller, HostReport, LinkState, Message, Part, Placement, Refused, Reply, Report, Request, Skipped,
+    Snapshot, Wrong,
+};
+pub use self::record::{Classes, Limit, Rate, Record, Shown, TaskWish, TasksWish, TransferWish, Wish};
+use self::records::Records;
+use self::unkept::Unkept;
+use crate::store::Change;
+
+/// How much the desk keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Decisions that are kept. Default 10,000.
+    pub decisions: usize,
+    /// Decisions that are not kept any more and count until telemetry shows them; what is older is released. Default
+    /// 300,000.
+    pub unkept: usize,
+    /// Clients whose sequences are known. Default 10,000.
+    pub clients: usize,
+    /// Keys of requests that are known. Default 100,000.
+    pub keys: usize,
+    /// Requests that wait to be decided. Default 10,000.
+    pub waiting: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { decisions: 10_000, unkept: 300_000, clients: 10_000, keys: 100_000, waiting: 10_000 }
+    }
+}
+
+/// What the policies of the desk's engine are called, settings included.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Labels {
+    /// That for copies of blocks.
+    pub replicas: Arc<str>,
+    /// That for tasks.
+    pub tasks: Arc<str>,
+}
+
+/// Who asked, and what they are told.
+pub type Replies<R> = Vec<(R, Result<Reply, Refused>)>;
+
+/// An engine, the decisions it made, and the clients that asked.
+pub struct Desk<R> {
+    engine: Engine,
+    labels: Labels,
+    records: Records,
+    unkept: Unkept,
+    hosts: Hosts,
+    clients: Clients,
+    /// Numbers of jobs by name.
+    jobs: BTreeMap<String, u64>,
+    /// Decisions that end by themselves, by when.
+    expiries: BTreeSet<(Nanos, u64)>,
+    /// Whether somebody still waits for an answer.
+    listens: fn(&R) -> bool,
+    /// What waits to be decided, by number.
+    waiting: BTreeMap<u64, Waiting<R>>,
+    limits: Limits,
+    /// The number of the next decision.
+    next: u64,
+    now: Nanos,
+    wake: Option<Nanos>,
+    outputs: Vec<Output>,
+    changes: Vec<Change>,
+    scratch: Scratch,
+}
+
+/// Something that waits to be decided, and all who asked for it.
+struct Waiting<R> {
+    placement: Placement,
+    askers: Vec<R>,
+}
+
+impl<R> Desk<R> {
+    /// A desk with a new engine. Askers are taken to wait until they are answered.
+    pub fn new(engine: Engine, labels: Labels, limits: Limits) -> Desk<R> {
+        Desk {
+            unkept: Unkept::new(engine.ledger().settings(), limits.unkept),
+            engine,
+            labels,
+            records: Records::new(limits.decisions),
+            hosts: Hosts::default(),
+            listens: |_| true,
+            clients: Clients::new(limits.clients, limits.keys),
+            jobs: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            limits,
+            next: 0,
+            now: Nanos(0),
+            wake: None,
+            outputs: Vec::new(),
+            changes: Vec::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// The same desk, for askers that may leave before they are answered.
+    pub fn with_listening(self, listens: fn(&R) -> bool) -> Desk<R> {
+        Desk { listens, ..self }
+    }
+
+    /// How much it keeps.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// When to call [`Desk::wake`], if nothing is asked before.
+    pub fn wakes_at(&self) -> Option<Nanos> {
+        let expires = self.expiries.first().map(|&(at, _)| at);
+        [self.wake, expires].into_iter().flatten().min()
+    }
+
+    /// What changed for good since it was last asked, in order. Whoever is told of a reply is told after they are kept.
+    pub fn changes(&mut self) -> std::vec::Drain<'_, Change> {
+        self.changes.drain(..)
+    }
+
+    /// Time has passed.
+    pub fn wake(&mut self, now: Nanos, out: &mut Replies<R>) {
+        self.now = self.now.max(now);
+        while let Some((_, id)) = self.expiries.first().copied().filter(|&(at, _)| at <= self.now) {
+            self.expiries.pop_first();
+            self.end(id, out);
+        }
+        let over = self.unkept.over(self.now);
+        self.leave(over, out);
+        self.tell(Input::Wake, out);
+    }
+
+    /// Takes a message in and appends what there is to reply, to this asker or to earlier ones. A time before the last
+    /// one counts as the last one.
+    pub fn handle(&mut self, now: Nanos, message: Message, asker: R, out: &mut Replies<R>) {
+        self.wake(now, out);
+        let reply = match message {
+            Message::Report(report) => self.report(&report, out),
+            Message::Place(placement) => return self.place(placement, asker, out),
+            Message::Release(id) => self.end(id, out).map(Reply::Decision).ok_or(Refused::NoDecision(id)),
+            Message::Decision(id) => match self.records.get(id) {
+                Some(record) => Ok(Reply::Decision(record.clone())),
+                None => Err(Refused::NoDecision(id)),
+            },
+            Message::Snapshot => Ok(Reply::Snapshot(self.snapshot())),
+            Message::Health => Ok(Reply::Health {
+                epoch: self.engine.ledger().epoch(),
+                decisions: self.records.len(),
+                waiting: self.waiting.len(),
+                released_early: self.unkept.early(),
+            }),
+        };
+        out.push((asker, reply));
+    }
+
+    /// Hands the engine an input and carries out what follows. Returns what of a report the ledger did not take in.
+    fn tell(&mut self, input: Input<'_>, out: &mut Replies<R>) -> Discarded {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.engine.handle(self.now, input, &mut outputs);
+        self.wake = None;
+        let (mut discarded, mut over) = (Discarded::default(), Vec::new());
+        for output in outputs.drain(..) {
+            match output {
+                Output::Answer(ask, Answer::Replicas(answer)) => {
+                    let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
+                    over.extend(self.settle(ask, answer, out));
+                }
+                Output::Answer(ask, Answer::Tasks(answer)) => {
+                    let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
+                    over.extend(self.settle(ask, answer, out));
+                }
+                Output::WakeAt(at) => self.wake = Some(at),
+                Output::Discarded(samples) => discarded = samples,
+                // The desk has no policy for moves, and asks for none.
+                Output::Answer(_, Answer::Again(_)) | Output::Advise(_) => {}
+            }
+        }
+        self.outputs = outputs;
+        self.leave(over, out);
+        discarded
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let ledger = self.engine.ledger();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let fabric = ledger.fabric();
+        let links = fabric.all_resources().filter(|&link| fabric.kind(link) != ResourceKind::Device);
+        let state = |link| LinkState {
+            link,
+            capacity: view.capacity(link),
+            measured: view.measured(link),
+            until: Some(view.measured_until(link)).filter(|&until| until > Nanos(0)),
+            derived: view.is_derived(link),
+            residual: view.residual(link),
+            expected: view.expected_capacity(link),
+        };
+        Snapshot {
+            at: self.now,
+            epoch: ledger.epoch(),
+            links: links.map(state).collect(),
+            clients: self.clients.counted().collect(),
+        }
+    }
+}

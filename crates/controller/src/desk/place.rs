@@ -1,0 +1,152 @@
+//! Placements: asked, decided at once or later, ended.
+
+use std::sync::Arc;
+
+use leeward_engine::{Ask, Input, Placed};
+use leeward_fabric::HostId;
+use leeward_placement::Refusal;
+
+use super::clients::{Fate, Sequence};
+use super::message::{Placement, Refused, Reply, Request};
+use super::record::{Record, Shown, Wish};
+use super::unkept::Over;
+use super::{Desk, Replies, Waiting};
+use crate::store::{Change, Held};
+
+/// So many may wait for one decision, all of them sending the same request again.
+const ASKERS: usize = 16;
+
+/// Numbers of jobs that have no name are apart from those of jobs that have one.
+const UNNAMED: u64 = 1 << 63;
+
+impl<R> Desk<R> {
+    pub(super) fn place(&mut self, mut placement: Placement, asker: R, out: &mut Replies<R>) {
+        let sequence = placement.caller.as_ref().map_or(Sequence::New, |caller| self.clients.hear(caller));
+        let refused = match sequence {
+            Sequence::New | Sequence::Last(Fate::Refused) if self.waiting.len() < self.limits.waiting => None,
+            Sequence::New | Sequence::Last(Fate::Refused) => Some(Refused::Busy),
+            Sequence::Older(last) => Some(Refused::Superseded { last }),
+            Sequence::Last(Fate::Waits(ask)) => match self.waiting.get_mut(&ask) {
+                Some(waiting) => {
+                    waiting.askers.retain(self.listens);
+                    if waiting.askers.len() < ASKERS {
+                        return waiting.askers.push(asker);
+                    }
+                    Some(Refused::Busy)
+                }
+                None => Some(Refused::Forgotten(ask)),
+            },
+            Sequence::Last(Fate::Decided(id)) => match self.records.get(id) {
+                Some(record) => {
+                    let record = record.clone();
+                    return out.push((asker, Ok(Reply::Placed { record, repeated: true })));
+                }
+                None => Some(Refused::Forgotten(id)),
+            },
+        };
+        if let Some(refused) = refused {
+            return out.push((asker, Err(refused)));
+        }
+        let id = self.next;
+        self.next += 1;
+        let job = self.job_of(&placement.wish, id);
+        match &mut placement.request {
+            Request::Replicas(request) => (request.id, request.file) = (id, id),
+            Request::Tasks(request) => (request.id, request.job) = (id, job),
+        }
+        if let Some(caller) = &placement.caller {
+            self.clients.ask(caller, id);
+        }
+        let ask = match placement.request.clone() {
+            Request::Replicas(request) => Ask::Replicas(request),
+            Request::Tasks(request) => Ask::Tasks(request),
+        };
+        self.waiting.insert(id, Waiting { placement, askers: vec![asker] });
+        self.tell(Input::Ask(id, ask), out);
+    }
+
+    /// The number of the job of a wish that is decided under `id`.
+    pub(super) fn job_of(&mut self, wish: &Wish, id: u64) -> u64 {
+        let Wish::Tasks(tasks) = wish else { return UNNAMED | id };
+        let Some(job) = &tasks.job else { return UNNAMED | id };
+        let next = self.jobs.len() as u64;
+        *self.jobs.entry(job.clone()).or_insert(next)
+    }
+
+    /// What waited is decided. Returns what does not count any more for it.
+    pub(super) fn settle<C>(
+        &mut self,
+        ask: u64,
+        answer: Result<(Vec<HostId>, Placed<C>), Refusal>,
+        out: &mut Replies<R>,
+    ) -> Vec<Over> {
+        let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return Vec::new() };
+        let Placement { request, wish, caller, lasts } = placement;
+        let (hosts, Placed { decision, entries }) = match answer {
+            Ok(placed) => placed,
+            Err(refusal) => {
+                caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
+                let refused = |asker| (asker, Err(Refused::Placement(refusal.clone())));
+                out.extend(askers.into_iter().map(refused));
+                return Vec::new();
+            }
+        };
+        caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Decided(ask)));
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric().clone();
+        if let Request::Replicas(request) = &request {
+            for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
+                self.hosts.placed(host, self.now, request.size);
+            }
+        }
+        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
+        let held = held.map(|entry| Held::of(&fabric, entry)).collect();
+        let policy = match &request {
+            Request::Replicas(_) => &self.labels.replicas,
+            Request::Tasks(_) => &self.labels.tasks,
+        };
+        let shown = Shown::of(&fabric, policy, wish, &hosts, &decision);
+        let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
+        let record = Arc::new(Record { id: ask, at, caller, shown, entries, expires, released: None });
+        self.changes.push(Change::Decided(record.clone(), held));
+        for (before, asker) in askers.into_iter().enumerate() {
+            let (record, repeated) = (record.clone(), before > 0);
+            out.push((asker, Ok(Reply::Placed { record, repeated })));
+        }
+        self.keep(record)
+    }
+
+    /// Keeps a decision. Returns what does not count any more for it.
+    pub(super) fn keep(&mut self, record: Arc<Record>) -> Vec<Over> {
+        self.expiries.extend(record.expires.map(|at| (at, record.id)));
+        let Some(leaving) = self.records.keep(record) else { return Vec::new() };
+        if let Some(at) = leaving.expires {
+            self.expiries.remove(&(at, leaving.id));
+        }
+        let over = Over { id: leaving.id, entries: leaving.entries.clone() };
+        self.unkept.hold(leaving.at, over).into_iter().collect()
+    }
+
+    /// The work of a decision ended; `None` if it is not known. One that ended before stays as it is.
+    pub(super) fn end(&mut self, id: u64, out: &mut Replies<R>) -> Option<Arc<Record>> {
+        let (record, entries) = self.records.release(id, self.now)?;
+        let Some(entries) = entries else { return Some(record) };
+        if let Some(at) = record.expires {
+            self.expiries.remove(&(at, id));
+        }
+        self.changes.push(Change::Ended { id, released: record.released });
+        match record.shown.wish {
+            Wish::Replicas { .. } => self.tell(Input::Release(&entries), out),
+            Wish::Tasks(_) => self.tell(Input::Ended(id), out),
+        };
+        Some(record)
+    }
+
+    /// What nobody said the end of counts no more.
+    pub(super) fn leave(&mut self, over: Vec<Over>, out: &mut Replies<R>) {
+        for Over { id, entries } in over {
+            self.changes.push(Change::Ended { id, released: None });
+            self.tell(Input::Release(&entries), out);
+        }
+    }
+}

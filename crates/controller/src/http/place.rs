@@ -1,0 +1,167 @@
+//! What is asked to be placed.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use leeward_fabric::input::Files;
+use leeward_fabric::{Bytes, Fabric, Nanos};
+use leeward_placement::Constraints;
+use leeward_placement::replicas::{Form, ReplicaRequest};
+use leeward_placement::tasks::{App, AppRequest};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::problem::Problem;
+use crate::desk::{Caller, Message, Placement, Request, TasksWish, Wish};
+
+/// Bytes of the longest name of a client, and of the longest key.
+const LONGEST_NAME: usize = 128;
+/// The largest whole number that every reader of JSON takes as it is.
+const EXACT: u64 = (1 << 53) - 1;
+/// The header with a key that nobody else uses.
+const KEY: &str = "idempotency-key";
+
+/// What every request to place something may say of who asks, and for how long.
+#[derive(Deserialize)]
+struct Terms {
+    client: Option<String>,
+    sequence: Option<u64>,
+    lasts: Option<Nanos>,
+}
+
+impl Terms {
+    fn caller(&mut self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+        let key = match headers.get(KEY).map(|key| key.to_str()) {
+            None => None,
+            Some(Ok(key)) if (1..=LONGEST_NAME).contains(&key.len()) => Some(Caller::Key(Arc::from(key))),
+            Some(_) => {
+                let detail = format!("expected 1 to {LONGEST_NAME} printable characters");
+                return Err(Problem::field(KEY, detail));
+            }
+        };
+        match (self.client.take(), self.sequence) {
+            (None, None) => Ok(key),
+            (Some(_), None) => Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on")),
+            (None, Some(_)) => Err(Problem::field("client", "`sequence` needs one: the name of who counts")),
+            (Some(_), Some(_)) if key.is_some() => {
+                Err(Problem::field("client", "give `client` and `sequence`, or the header, not both"))
+            }
+            (Some(client), Some(_)) if client.is_empty() || client.len() > LONGEST_NAME => {
+                Err(Problem::field("client", format!("expected a name of 1 to {LONGEST_NAME} bytes")))
+            }
+            (Some(_), Some(sequence)) if sequence > EXACT => {
+                Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")))
+            }
+            (Some(client), Some(sequence)) => {
+                Ok(Some(Caller::Client { client: Arc::from(client), sequence }))
+            }
+        }
+    }
+
+    fn placement(mut self, headers: &HeaderMap, request: Request, wish: Wish) -> Result<Message, Problem> {
+        let caller = self.caller(headers)?;
+        if self.lasts == Some(Nanos(0)) {
+            return Err(Problem::field("lasts", "0s: expected more than nothing"));
+        }
+        Ok(Message::Place(Placement { request, wish, caller, lasts: self.lasts }))
+    }
+}
+
+/// The body of `POST /v1/place/replicas`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplicasBody {
+    size: Bytes,
+    writer: Option<String>,
+    #[serde(default = "three")]
+    replicas: u8,
+    fault_domains: Option<u8>,
+    #[serde(default = "one")]
+    blocks_left: u64,
+    #[serde(default)]
+    exclude: Vec<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    collocate: Vec<String>,
+    max_imbalance: Option<f64>,
+    client: Option<String>,
+    sequence: Option<u64>,
+    lasts: Option<Nanos>,
+}
+
+fn three() -> u8 {
+    3
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl ReplicasBody {
+    /// What it asks of the desk.
+    pub fn message(self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
+        if self.blocks_left == 0 {
+            return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
+        }
+        let form = Form {
+            size: self.size,
+            writer: self.writer.as_deref(),
+            replicas: self.replicas,
+            fault_domains: self.fault_domains,
+            exclude: &self.exclude,
+            tags: &self.tags,
+            collocate: &self.collocate,
+            max_imbalance: self.max_imbalance,
+        };
+        let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
+        let wish = Wish::Replicas { size: self.size, writer: self.writer, replicas: self.replicas };
+        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
+        terms.placement(headers, Request::Replicas(request), wish)
+    }
+}
+
+/// The body of `POST /v1/place/tasks`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksBody {
+    app: Box<RawValue>,
+    job: Option<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    client: Option<String>,
+    sequence: Option<u64>,
+    lasts: Option<Nanos>,
+}
+
+/// The one field of an app file that a request must not have: it names a file where the service runs.
+#[derive(Deserialize)]
+struct Matrix {
+    matrix: Option<serde::de::IgnoredAny>,
+}
+
+impl TasksBody {
+    /// What it asks of the desk.
+    pub fn message(self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
+        let text = self.app.get();
+        if serde_json::from_str::<Matrix>(text).is_ok_and(|app| app.matrix.is_some()) {
+            return Err(Problem::field("app.matrix", "files cannot be named here; give `transfers`"));
+        }
+        let app = App::from_text("app", text, &Files::default()).map_err(|error| {
+            let field = error.field.map_or("app".to_owned(), |field| format!("app.{field}"));
+            Problem::field(field, error.message)
+        })?;
+        if let Some(job) = &self.job
+            && !(1..=LONGEST_NAME).contains(&job.len())
+        {
+            return Err(Problem::field("job", format!("expected a name of 1 to {LONGEST_NAME} bytes")));
+        }
+        let constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
+        let wish = Wish::Tasks(TasksWish::of(&app, self.job, self.tags));
+        let request = AppRequest { constraints, ..app.request };
+        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
+        terms.placement(headers, Request::Tasks(request), wish)
+    }
+}

@@ -1,0 +1,90 @@
+//! A decision as a row of a table.
+
+use std::sync::Arc;
+
+use leeward_fabric::Nanos;
+
+use super::{Held, StoreError};
+use crate::desk::{Caller, Record};
+
+/// A row of `decisions`. Databases count in signed numbers: times end in the year 2312.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    pub id: i64,
+    pub at: i64,
+    pub client: Option<String>,
+    pub sequence: Option<i64>,
+    pub request_key: Option<String>,
+    pub shown: String,
+    pub expires: Option<i64>,
+    pub released: Option<i64>,
+}
+
+/// A number as databases have it.
+pub fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Who asked, of the three columns.
+pub fn caller(client: Option<String>, sequence: Option<i64>, key: Option<String>) -> Option<Caller> {
+    match (client, sequence, key) {
+        (Some(client), Some(sequence), _) => {
+            Some(Caller::Client { client: Arc::from(client), sequence: unsigned(sequence) })
+        }
+        (_, _, key) => key.map(|key| Caller::Key(Arc::from(key))),
+    }
+}
+
+impl Row {
+    pub fn of(record: &Record) -> Result<Row, StoreError> {
+        let (client, sequence, request_key) = match &record.caller {
+            None => (None, None, None),
+            Some(Caller::Key(key)) => (None, None, Some(key.to_string())),
+            Some(Caller::Client { client, sequence }) => {
+                (Some(client.to_string()), Some(signed(*sequence)), None)
+            }
+        };
+        Ok(Row {
+            id: signed(record.id),
+            at: signed(record.at.0),
+            client,
+            sequence,
+            request_key,
+            shown: serde_json::to_string(&record.shown)
+                .map_err(|error| unreadable("decisions", record.id, &error))?,
+            expires: record.expires.map(|at| signed(at.0)),
+            released: record.released.map(|at| signed(at.0)),
+        })
+    }
+
+    pub fn record(self) -> Result<Record, StoreError> {
+        let id = unsigned(self.id);
+        Ok(Record {
+            id,
+            at: Nanos(unsigned(self.at)),
+            caller: caller(self.client, self.sequence, self.request_key),
+            shown: serde_json::from_str(&self.shown).map_err(|error| unreadable("decisions", id, &error))?,
+            entries: Vec::new(),
+            expires: self.expires.map(|at| Nanos(unsigned(at))),
+            released: self.released.map(|at| Nanos(unsigned(at))),
+        })
+    }
+}
+
+/// What a decision holds, as text.
+pub fn held_text(id: u64, held: &[Held]) -> Result<String, StoreError> {
+    serde_json::to_string(held).map_err(|error| unreadable("commitments", id, &error))
+}
+
+/// What a decision holds, from text.
+pub fn read_held(id: u64, text: &str) -> Result<Vec<Held>, StoreError> {
+    serde_json::from_str(text).map_err(|error| unreadable("commitments", id, &error))
+}
+
+fn unreadable(table: &'static str, id: u64, error: &serde_json::Error) -> StoreError {
+    StoreError::Row { table, id, problem: error.to_string() }
+}

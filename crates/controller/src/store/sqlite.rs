@@ -1,0 +1,194 @@
+//! A store in one file, by SQLite with a write-ahead log.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params};
+
+use super::row::{self, Row, signed};
+use super::{Change, State, Store, StoreError, schema};
+use crate::desk::Record;
+
+/// How long another process that writes to the file is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Old decisions are looked for once in so many transactions.
+const SWEEP: u64 = 1_000;
+
+/// What acknowledged changes outlive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// The process: it may be killed at any moment. When the machine loses power, the last ones may be lost.
+    #[default]
+    Process,
+    /// The machine's power, where its disks keep what they say that they keep.
+    Power,
+}
+
+/// A store in a file.
+pub struct Sqlite {
+    connection: Connection,
+    /// Decisions that are kept, besides those that hold something.
+    keep: u64,
+    transactions: u64,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        StoreError::Database(error.to_string())
+    }
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it, and brings it to the schema of this version. Of decisions that hold nothing the last
+    /// `keep` are kept.
+    ///
+    /// # Errors
+    /// The file cannot be opened or written, is no database, or is of a later version.
+    pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
+        Sqlite::begin(Connection::open(path)?, durability, keep)
+    }
+
+    /// A store that ends with the process.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn in_memory() -> Result<Sqlite, StoreError> {
+        Sqlite::begin(Connection::open_in_memory()?, Durability::Process, u64::MAX)
+    }
+
+    fn begin(mut connection: Connection, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let synchronous = match durability {
+            Durability::Process => "NORMAL",
+            Durability::Power => "FULL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        let migration = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found: i64 = migration.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let known = schema::STEPS.len() as i64;
+        if found > known {
+            return Err(StoreError::Newer { found, known });
+        }
+        for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
+            migration.execute_batch(step)?;
+        }
+        migration.pragma_update(None, "user_version", known)?;
+        migration.commit()?;
+        Ok(Sqlite { connection, keep, transactions: 0 })
+    }
+}
+
+impl Store for Sqlite {
+    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
+        let transaction = self.connection.transaction()?;
+        let mut state = State::default();
+        let last: Option<i64> =
+            transaction.query_row("SELECT max(id) FROM decisions", [], |row| row.get(0))?;
+        state.next = last.map_or(0, |last| u64::try_from(last).unwrap_or(0) + 1);
+        let mut rows = transaction.prepare(
+            "SELECT id, at, client, sequence, request_key, shown, expires, released, held
+             FROM decisions LEFT JOIN commitments ON decision = id
+             WHERE held IS NOT NULL OR id >= (SELECT coalesce(min(id), 0) FROM
+                 (SELECT id FROM decisions ORDER BY id DESC LIMIT :most))
+             ORDER BY at, id",
+        )?;
+        let rows = rows.query_map(named_params! { ":most": signed(decisions as u64) }, |row| {
+            Ok((read(row)?, row.get::<_, Option<String>>(8)?))
+        })?;
+        for found in rows {
+            let (row, held) = found?;
+            let record = row.record()?;
+            let held = held.map(|held| row::read_held(record.id, &held)).transpose()?;
+            state.decisions.push((record, held.unwrap_or_default()));
+        }
+        let mut rows = transaction.prepare(
+            "SELECT client, max(sequence), NULL, id FROM decisions WHERE client IS NOT NULL GROUP BY client
+             UNION ALL
+             SELECT * FROM (SELECT NULL, NULL, request_key, id FROM decisions WHERE request_key IS NOT NULL
+                 ORDER BY id DESC LIMIT :most)
+             ORDER BY 4",
+        )?;
+        let rows = rows.query_map(named_params! { ":most": signed(callers as u64) }, |row| {
+            Ok((row::caller(row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, i64>(3)?))
+        })?;
+        for found in rows {
+            let (caller, id) = found?;
+            state.callers.extend(caller.map(|caller| (caller, u64::try_from(id).unwrap_or(0))));
+        }
+        Ok(state)
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        changes.iter().try_for_each(|change| write(&transaction, change))?;
+        if self.transactions.is_multiple_of(SWEEP) {
+            transaction.execute(
+                "DELETE FROM decisions WHERE id < (SELECT max(id) FROM decisions) - :keep
+                 AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id)",
+                named_params! { ":keep": signed(self.keep) },
+            )?;
+        }
+        transaction.commit()?;
+        self.transactions += 1;
+        Ok(())
+    }
+
+    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
+        let mut query = self.connection.prepare_cached(
+            "SELECT id, at, client, sequence, request_key, shown, expires, released FROM decisions WHERE id = ?",
+        )?;
+        query.query_row([signed(id)], read).optional()?.map(Row::record).transpose()
+    }
+}
+
+fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        id: row.get(0)?,
+        at: row.get(1)?,
+        client: row.get(2)?,
+        sequence: row.get(3)?,
+        request_key: row.get(4)?,
+        shown: row.get(5)?,
+        expires: row.get(6)?,
+        released: row.get(7)?,
+    })
+}
+
+fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreError> {
+    match change {
+        Change::Decided(record, held) => {
+            let row = Row::of(record)?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO decisions (id, at, kind, client, sequence, request_key, shown, expires, released)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )?;
+            let kind = record.shown.wish.kind();
+            let (id, key) = (row.id, row.request_key);
+            insert.execute(params![
+                id,
+                row.at,
+                kind,
+                row.client,
+                row.sequence,
+                key,
+                row.shown,
+                row.expires,
+                row.released
+            ])?;
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO commitments (decision, held) VALUES (?, ?)")?;
+            insert.execute(params![id, row::held_text(record.id, held)?])?;
+        }
+        Change::Ended { id, released } => {
+            let mut delete = transaction.prepare_cached("DELETE FROM commitments WHERE decision = ?")?;
+            delete.execute([signed(*id)])?;
+            if let Some(at) = released {
+                let mut update =
+                    transaction.prepare_cached("UPDATE decisions SET released = ? WHERE id = ?")?;
+                update.execute([signed(at.0), signed(*id)])?;
+            }
+        }
+    }
+    Ok(())
+}
