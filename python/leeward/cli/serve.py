@@ -43,7 +43,7 @@ def serve(
         typer.Option(
             metavar="FILE",
             help="Where decisions are kept, or `memory`.",
-            show_default="by name of the cluster",
+            show_default="by the cluster's name",
         ),
     ] = None,
     durable: Annotated[
