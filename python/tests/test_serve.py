@@ -82,7 +82,7 @@ HOSTS = {f"r{rack}h{host}:ingress": 50e6 for rack in range(4) for host in range(
 
 def test_reports_make_decisions_that_are_kept_and_released(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
-        assert service.ask("GET", "/v1/health")[1]["status"] == "ok"
+        assert service.ask("GET", "/v1/status")[1]["cluster"] == "cluster"
         status, refused = service.ask("POST", "/v1/place/replicas", {"size": "256MiB"})
         assert (status, refused["type"]) == (409, "urn:leeward:problem:refused")
         assert service.report(LOADS | HOSTS)[0] == 200
@@ -98,11 +98,11 @@ def test_reports_make_decisions_that_are_kept_and_released(tmp_path: Path) -> No
         assert service.ask("GET", f"/v1/decisions/{decision['id']}") == (200, decision)
         status, snapshot = service.ask("GET", "/v1/snapshot")
         assert (status, snapshot["clients"]) == (200, [{"client": "test", "sequence": 1}])
-        links = {link["link"]: link for link in snapshot["links"]}
+        links = {row[0]: dict(zip(snapshot["columns"], row, strict=True)) for row in snapshot["rows"]}
         assert links["r2:downlink"]["measured_bps"] == 300_000_000
         assert links["r2:downlink"]["expected_capacity_bps"] < links["r1:downlink"]["expected_capacity_bps"]
-        assert not links["r2:uplink"]["seen"]
-        status, released = service.ask("DELETE", f"/v1/decisions/{decision['id']}")
+        assert links["r2:uplink"]["measured_bps"] is None
+        status, released = service.ask("DELETE", f"/v1/commitments/{decision['id']}")
         assert status == 200
         assert released["released"] is not None
         assert service.stop(signal.SIGTERM) == 0
@@ -118,7 +118,7 @@ def test_tasks_run_until_they_end(tmp_path: Path) -> None:
         status, decision = service.ask("POST", "/v1/place/tasks", asked)
         assert (status, decision["kind"], len(decision["hosts"])) == (201, "tasks", 3)
         assert service.ask("POST", "/v1/place/tasks", asked) == (200, decision)
-        status, released = service.ask("DELETE", f"/v1/decisions/{decision['id']}")
+        status, released = service.ask("DELETE", f"/v1/commitments/{decision['id']}")
         assert (status, released["released"] is not None) == (200, True)
         asked["app"] = TASKS | {"matrix": "/etc/passwd"}
         status, problem = service.ask("POST", "/v1/place/tasks", asked)
@@ -146,7 +146,7 @@ def test_a_block_that_waits_is_answered_before_the_service_stops(tmp_path: Path)
     with serving(tmp_path, "--policy", "sinbad:interval=3s:without_telemetry=default") as service:
         place = [sys.executable, "-c", PLACE, service.url]
         with subprocess.Popen(place, stdout=subprocess.PIPE, text=True) as waiting:
-            while service.ask("GET", "/v1/health")[1]["waiting"] == 0:
+            while service.ask("GET", "/v1/status")[1]["waiting"] == 0:
                 assert waiting.poll() is None, "the block did not wait"
                 time.sleep(0.01)
             assert service.stop(signal.SIGINT) == 0
@@ -200,4 +200,4 @@ def test_a_port_that_is_taken_is_told(run: Run, tmp_path: Path) -> None:
 
 def test_it_listens_at_a_name(tmp_path: Path) -> None:
     with serving(tmp_path, "--listen", "localhost:0") as service:
-        assert service.ask("GET", "/v1/health")[1]["status"] == "ok"
+        assert service.ask("GET", "/v1/status")[1]["cluster"] == "cluster"

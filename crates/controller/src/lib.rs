@@ -21,10 +21,10 @@ mod store;
 
 pub use clock::Clock;
 pub use desk::{
-    Caller, Classes, Desk, HostReport, Labels, Limit, Limits, LinkState, Message, Part, Placement, Rate,
-    Record, Refused, Replies, Reply, Report, Request, Shown, Skipped, Snapshot, TaskWish, TasksWish,
-    TransferWish, Wish, Wrong,
+    Caller, Classes, Counts, Desk, HostReport, HostState, Labels, Limit, Limits, LinkState, Message, Part,
+    Placement, RackContent, Rate, Record, Refused, Replies, Reply, Report, Request, Shown, Skipped,
+    TaskState, TaskWish, TasksWish, TransferWish, Wish, World, Wrong,
 };
-pub use office::{Closed, Maker, Office, OpenError};
+pub use office::{Closed, Maker, Office, OpenError, Slots};
 pub use service::{RunError, Service};
 pub use store::{Change, Durability, Held, Sqlite, State, Store, StoreError};

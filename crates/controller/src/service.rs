@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use leeward_engine::{Engine, Policies};
-use leeward_fabric::{Cluster, Fabric};
+use leeward_fabric::{Cluster, Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
 use leeward_placement::Explain;
 use tokio::net::TcpListener;
@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits};
-use crate::http::{About, Edge, routes};
+use crate::http::{About, Edge, description, routes};
 use crate::office::Office;
 use crate::store::Store;
 
@@ -45,6 +45,7 @@ pub struct Service {
     cluster: Cluster,
     make: MakeEngine,
     labels: Labels,
+    interval: Nanos,
     store: Box<dyn Store>,
 }
 
@@ -74,6 +75,7 @@ impl Service {
         store: Box<dyn Store>,
     ) -> Result<Service, SettingsError> {
         settings.check()?;
+        let interval = settings.interval;
         let make = move |cluster: &Cluster| {
             let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone());
             Engine::new(ledger.expect("the settings were checked"), policies(), seed, EXPLAIN)
@@ -87,6 +89,7 @@ impl Service {
             cluster,
             make: Box::new(make),
             labels,
+            interval,
             store,
         })
     }
@@ -116,15 +119,20 @@ impl Service {
 
     /// Serves until `stop`, then finishes the requests under way.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
-        let Service { limits, clock, patience, connections, cluster, make, labels, store } = self;
+        let Service { limits, clock, patience, connections, cluster, make, labels, interval, store } = self;
         let fabric: Arc<Fabric> = cluster.fabric.clone();
-        let about = About { policy: labels.replicas.clone(), since: clock.text(clock.now()) };
+        let about = About {
+            labels: labels.clone(),
+            since: clock.text(clock.now()),
+            interval_s: interval.as_secs_f64(),
+        };
         let desk = Box::new(move || Desk::new(make(&cluster), labels.clone(), limits));
         let opened = Office::open(desk, store, clock.clone()).await;
         let (office, work) = opened.map_err(io::Error::other)?;
         let mut desk = tokio::spawn(work);
         let open = GracefulShutdown::new();
-        let routes = routes(Edge { office, fabric, clock, about, patience });
+        let routes =
+            routes(Edge { office, fabric, clock, about, patience, description: description().into() });
         let accepting = accept(listener, routes, patience, connections, &open);
         tokio::select! {
             never = accepting => match never {},

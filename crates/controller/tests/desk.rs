@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use leeward_controller::{
     Caller, Desk, HostReport, Limits, Message, Part, Placement, Record, Refused, Replies, Reply, Report,
-    Request, Skipped, Snapshot, Wish, Wrong,
+    Request, Skipped, Wish, World, Wrong,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
@@ -87,11 +87,15 @@ fn placed(reply: Result<Reply, Refused>) -> (Arc<Record>, bool) {
     }
 }
 
-fn snapshot(desk: &mut Desk<u32>, now: Nanos) -> Snapshot {
-    match ask(desk, now, Message::Snapshot) {
-        Ok(Reply::Snapshot(snapshot)) => snapshot,
-        other => panic!("no snapshot: {other:?}"),
-    }
+fn snapshot(desk: &mut Desk<u32>, now: Nanos) -> World {
+    desk.wake(now, &mut Replies::new());
+    desk.world()
+}
+
+/// All that a snapshot says that may change.
+fn known(desk: &mut Desk<u32>, now: Nanos) -> impl PartialEq + std::fmt::Debug + use<> {
+    let World { epoch, links, hosts, clients, counts, .. } = snapshot(desk, now);
+    (epoch, links, hosts, clients, counts)
 }
 
 /// What a snapshot says of loads: all but the moment and the count of changes.
@@ -124,10 +128,10 @@ fn a_placement_says_where_why_and_on_how_old_a_view() {
 fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
     let mut desk = informed("", Limits::default());
     let (first, _) = placed(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 7))))));
-    let before = snapshot(&mut desk, at(1_200));
+    let before = known(&mut desk, at(1_200));
     let (again, repeated) = placed(ask(&mut desk, at(1_200), Message::Place(block(Some(("a", 7))))));
     assert_eq!((again, repeated), (first, true));
-    assert_eq!(snapshot(&mut desk, at(1_200)), before);
+    assert_eq!(known(&mut desk, at(1_200)), before);
     // Another client counts for itself.
     let (other, repeated) = placed(ask(&mut desk, at(1_200), Message::Place(block(Some(("b", 7))))));
     assert_eq!((other.id, repeated), (1, false));
@@ -178,7 +182,7 @@ fn a_snapshot_counts_a_client_up_to_its_first_block_that_waits() {
     assert_eq!(counted(&mut desk, at(1_100)), None);
     placed(ask(&mut desk, at(1_200), small(1)));
     assert_eq!(counted(&mut desk, at(1_200)), None, "the second is counted in and the first is not");
-    tell(&mut desk, Nanos(2 * SECOND.0), Message::Health, 0);
+    desk.wake(Nanos(2 * SECOND.0), &mut Replies::new());
     assert_eq!(counted(&mut desk, Nanos(2 * SECOND.0)), Some(1));
     tell(&mut desk, at(2_100), Message::Place(block(Some(("a", 5)))), 0);
     placed(ask(&mut desk, at(2_200), small(6)));
@@ -242,10 +246,7 @@ fn a_last_block_of_which_the_decision_is_not_kept_any_more_is_not_placed_twice()
 }
 
 fn early(desk: &mut Desk<u32>, now: Nanos) -> u64 {
-    match ask(desk, now, Message::Health) {
-        Ok(Reply::Health { released_early, .. }) => released_early,
-        other => panic!("not well: {other:?}"),
-    }
+    snapshot(desk, now).counts.released_early
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn no_more_blocks_wait_than_there_is_room_for() {
 #[test]
 fn a_wrong_report_is_refused_with_its_place_and_changes_nothing() {
     let mut desk = informed("", Limits::default());
-    let before = snapshot(&mut desk, at(2_000));
+    let before = known(&mut desk, at(2_000));
     let right = Report { loads: vec![(ResourceId(8), Load(1))], ..idle(Nanos(2 * SECOND.0)) };
     let (mixed, drained) =
         (HostReport { up: Some(true), ..of(0) }, HostReport { draining: Some(true), ..of(0) });
@@ -354,7 +355,7 @@ fn a_wrong_report_is_refused_with_its_place_and_changes_nothing() {
     for (report, part, wrong) in cases {
         let refused = ask(&mut desk, at(2_000), Message::Report(report.clone()));
         assert_eq!(refused, Err(Refused::Report(part, wrong)), "{report:?}");
-        assert_eq!(snapshot(&mut desk, at(2_000)), before, "{report:?}");
+        assert_eq!(known(&mut desk, at(2_000)), before, "{report:?}");
     }
     assert_eq!(reported(&mut desk, at(2_000), right), (1, Skipped::default()));
 }

@@ -52,15 +52,17 @@ fn a_conversation_with_the_service() {
     hear("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
     hear("GET /v1/decisions/ID", server.get(&id));
     let (_, _, mut snapshot) = server.get("/v1/snapshot");
-    let charged = |link: &Value| link["expected_capacity_bps"] != link["capacity_bps"];
-    let links: Vec<Value> =
-        snapshot["links"].as_array().expect("a list").iter().filter(|link| charged(link)).cloned().collect();
-    snapshot["links"] = Value::Array(links);
+    let charged = |row: &Value| row[5] != row[1];
+    let rows: Vec<Value> =
+        snapshot["rows"].as_array().expect("a list").iter().filter(|row| charged(row)).cloned().collect();
+    snapshot["rows"] = Value::Array(rows);
     hear("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
-    hear("DELETE /v1/decisions/ID", server.delete(&id));
-    let (_, _, mut health) = server.get("/v1/health");
+    hear("GET /v1/racks/r2", server.get("/v1/racks/r2"));
+    hear("DELETE /v1/commitments/ID", server.delete(&id.replace("decisions", "commitments")));
+    hear("GET /v1/commitments", server.get("/v1/commitments"));
+    let (_, _, mut health) = server.get("/v1/status");
     health["version"] = json!("...");
-    hear("GET /v1/health", (200, String::new(), health));
+    hear("GET /v1/status", (200, String::new(), health));
     insta::assert_snapshot!(said);
     assert!(server.end().is_ok());
 }
@@ -159,7 +161,7 @@ fn a_body_that_is_too_large_is_not_read() {
     let mut heard = [0; 12];
     stream.read_exact(&mut heard).expect("it answers");
     assert_eq!(&heard, b"HTTP/1.1 413");
-    assert_eq!(server.get("/v1/health").0, 200);
+    assert_eq!(server.get("/v1/status").0, 200);
 }
 
 /// Sends a block's request in chunks, padded with blanks to a size.
@@ -188,7 +190,7 @@ fn a_body_in_chunks_is_read_up_to_the_limit() {
     server.report(&everything_idle());
     assert_eq!(in_chunks(&server, 16 << 20), "HTTP/1.1 201");
     assert_eq!(in_chunks(&server, (16 << 20) + 1), "HTTP/1.1 413");
-    assert_eq!(server.get("/v1/health").2["decisions"], json!(1));
+    assert_eq!(server.get("/v1/status").2["decisions"], json!(1));
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn who_does_not_go_on_sending_is_not_waited_for() {
     assert_eq!(hear(head), "");
     let half = hear(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));
     assert!(half.starts_with("HTTP/1.1 408") && half.contains("urn:leeward:problem:slow"), "{half}");
-    assert_eq!(server.get("/v1/health").0, 200);
+    assert_eq!(server.get("/v1/status").0, 200);
 }
 
 #[test]
@@ -226,7 +228,7 @@ fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
     let held: Vec<TcpStream> =
         (0..3).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
     std::thread::scope(|scope| {
-        let late = scope.spawn(|| server.get("/v1/health").0);
+        let late = scope.spawn(|| server.get("/v1/status").0);
         std::thread::sleep(Duration::from_millis(300));
         assert!(!late.is_finished(), "more are served than there is room for");
         drop(held);
@@ -258,7 +260,7 @@ fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
         heard.map(|(_, _, body)| body["id"].as_str().expect("an id").to_owned()).collect()
     });
     assert_eq!(ids[0], ids[1], "the same request sent twice is placed once");
-    let (_, _, health) = server.get("/v1/health");
+    let (_, _, health) = server.get("/v1/status");
     assert_eq!((&health["decisions"], &health["waiting"]), (&json!(1), &json!(0)));
 }
 
@@ -276,7 +278,7 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
         sent.expect("it is answered").status().as_u16()
     });
     // It is under way once the desk says that it waits.
-    while server.get("/v1/health").2["waiting"] != json!(1) {
+    while server.get("/v1/status").2["waiting"] != json!(1) {
         assert!(!waiting.is_finished(), "the block did not wait");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -297,7 +299,7 @@ fn what_is_kept_is_bounded() {
     for _ in 0..5 {
         assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 201);
     }
-    assert_eq!(server.get("/v1/health").2["decisions"], json!(3));
+    assert_eq!(server.get("/v1/status").2["decisions"], json!(3));
     assert_eq!(server.get("/v1/decisions/1").0, 404);
     assert_eq!(server.get("/v1/decisions/2").0, 200);
 }

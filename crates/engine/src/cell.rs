@@ -87,6 +87,8 @@ pub(crate) struct Cell {
     places: HashMap<TaskId, Place>,
     /// The tasks of each rack, side by side: those of a hot rack are gone through after each report.
     racks: Vec<Vec<Placed>>,
+    /// How many there are on each host.
+    on: Vec<u32>,
     /// Jobs with tasks, and those of which something was told.
     jobs: HashMap<u64, Job>,
     /// Rounds of moves so far.
@@ -97,7 +99,8 @@ impl Cell {
     /// No task runs.
     pub fn new(fabric: &Fabric) -> Cell {
         let racks = (0..fabric.rack_count()).map(|_| Vec::new()).collect();
-        Cell { places: HashMap::new(), racks, jobs: HashMap::new(), rounds: 0 }
+        let on = vec![0; fabric.host_count()];
+        Cell { places: HashMap::new(), racks, on, jobs: HashMap::new(), rounds: 0 }
     }
 
     /// A task runs, of whose id none does.
@@ -123,6 +126,7 @@ impl Cell {
         let rack = fabric.rack_of(placed.host);
         let tasks = &mut self.racks[rack.index()];
         self.places.insert(placed.id, Place { rack, at: tasks.len() as u32 });
+        self.on[placed.host.index()] += 1;
         tasks.push(placed);
     }
 
@@ -130,6 +134,7 @@ impl Cell {
         let Place { rack, at } = self.places.remove(&id)?;
         let tasks = &mut self.racks[rack.index()];
         let placed = tasks.swap_remove(at as usize);
+        self.on[placed.host.index()] -= 1;
         if let Some(other) = tasks.get(at as usize) {
             self.places.insert(other.id, Place { rack, at });
         }
@@ -139,6 +144,16 @@ impl Cell {
     pub fn get(&self, id: TaskId) -> Option<&Placed> {
         let Place { rack, at } = self.places.get(&id)?;
         self.racks[rack.index()].get(*at as usize)
+    }
+
+    /// How many tasks there are on a host.
+    pub fn on(&self, host: HostId) -> u32 {
+        self.on.get(host.index()).copied().unwrap_or(0)
+    }
+
+    /// The tasks in a rack, with the budgets of their jobs left out.
+    pub fn in_rack(&self, rack: DomainId) -> impl Iterator<Item = Running> {
+        self.racks.get(rack.index()).into_iter().flatten().map(|placed| placed.running(0))
     }
 
     /// The tasks of an app.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, Scratch};
-use leeward_placement::moves::MoveRequest;
+use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
@@ -267,6 +267,17 @@ impl Engine {
         if !advice.is_empty() {
             out.push(Output::Advise(advice));
         }
+    }
+
+    /// How many tasks run on a host.
+    pub fn tasks_on(&self, host: HostId) -> u32 {
+        self.cell.on(host)
+    }
+
+    /// The tasks that run in a rack: where, what they demand, and what they were last seen to send and receive. The
+    /// positions of their jobs mean nothing here.
+    pub fn tasks_in(&self, rack: DomainId) -> impl Iterator<Item = Running> {
+        self.cell.in_rack(rack)
     }
 
     /// Where a task is; `None` if it does not run.

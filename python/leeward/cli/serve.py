@@ -19,7 +19,7 @@ Examples:
   leeward serve --cluster c.yaml
   leeward serve --cluster c.yaml --policy sinbad:remote_racks=2 --listen 0.0.0.0:7600
   leeward serve --cluster c.yaml --store /var/lib/leeward/store.db --durable power
-  curl localhost:7600/v1/health
+  curl localhost:7600/v1/status
 
 It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way.
 """

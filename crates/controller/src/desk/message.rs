@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId};
 use leeward_placement::Refusal;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::AppRequest;
@@ -21,10 +21,19 @@ pub enum Message {
     Release(u64),
     /// What was decided?
     Decision(u64),
-    /// What is known of the network?
-    Snapshot,
-    /// Is there somebody?
-    Health,
+    /// Which decisions are kept? The last ones first.
+    Decisions {
+        /// Of this kind only.
+        kind: Option<String>,
+        /// With lower numbers only.
+        before: Option<u64>,
+        /// So many at most.
+        limit: usize,
+        /// Those only of which nobody said that their work ended.
+        holding: bool,
+    },
+    /// What is in a rack?
+    Rack(DomainId),
 }
 
 /// What was seen over a window of time.
@@ -108,19 +117,38 @@ pub enum Reply {
     },
     /// A decision as it is kept.
     Decision(Arc<Record>),
-    /// What is known of the network.
-    Snapshot(Snapshot),
-    /// Somebody is there.
-    Health {
-        /// The state of the ledger.
-        epoch: u64,
-        /// How many decisions are kept.
-        decisions: usize,
-        /// How many requests wait to be decided.
-        waiting: usize,
-        /// How many decisions had to stop counting before telemetry showed them, because there were too many.
-        released_early: u64,
-    },
+    /// Decisions as they are kept.
+    Decisions(Vec<Arc<Record>>),
+    /// What is in a rack.
+    Rack(RackContent),
+}
+
+/// What is in a rack.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RackContent {
+    /// Tasks that run there.
+    pub tasks: Vec<TaskState>,
+    /// Copies that kept decisions put there, and nobody said the end of: the decision, the host, the size.
+    pub replicas: Vec<(u64, String, Bytes)>,
+}
+
+/// A task that runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TaskState {
+    /// The decision that placed it.
+    pub decision: u64,
+    /// What it is called.
+    pub name: String,
+    /// Its job, where it has one with a name.
+    pub job: Option<String>,
+    /// Where it is.
+    pub host: HostId,
+    /// Whether it may be moved.
+    pub tolerant: bool,
+    /// What it was last seen to send out of its rack, or else demands in the mean, in bit/s.
+    pub egress_bps: u64,
+    /// What it receives from outside, in bit/s.
+    pub ingress_bps: u64,
 }
 
 /// Parts of a right report that say nothing new, counted by reason.
@@ -131,38 +159,6 @@ pub struct Skipped {
     pub stale: u64,
     /// Loads of hosts that are known to be down.
     pub down: u64,
-}
-
-/// The ledger at a moment, link by link.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Snapshot {
-    /// The moment.
-    pub at: Nanos,
-    /// The state of the ledger.
-    pub epoch: u64,
-    /// Every link, in order of ids.
-    pub links: Vec<LinkState>,
-    /// For each client, the sequence up to which its placements are counted in.
-    pub clients: Vec<(Arc<str>, u64)>,
-}
-
-/// What the ledger says of a link.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct LinkState {
-    /// Which one.
-    pub link: ResourceId,
-    /// What it is believed to carry at most.
-    pub capacity: Load,
-    /// What telemetry shows; `None` where the link is not seen.
-    pub measured: Option<Load>,
-    /// End of the last window that was taken in; `None` if none was, or none since its host came up.
-    pub until: Option<Nanos>,
-    /// Whether what is measured is a sum over the hosts below.
-    pub derived: bool,
-    /// What best-effort work may still use.
-    pub residual: Load,
-    /// Sinbad's number; `None` where the link is not seen.
-    pub expected: Option<Load>,
 }
 
 /// Why something was not done. Nothing changed.

@@ -13,23 +13,25 @@ mod records;
 mod report;
 mod resume;
 mod unkept;
+mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_engine::{Answer, Engine, Input, Output};
-use leeward_fabric::{Nanos, ResourceKind};
+use leeward_fabric::Nanos;
 use leeward_ledger::{Discarded, Scratch};
 
 use self::clients::Clients;
 use self::hosts::Hosts;
 pub use self::message::{
-    Caller, HostReport, LinkState, Message, Part, Placement, Refused, Reply, Report, Request, Skipped,
-    Snapshot, Wrong,
+    Caller, HostReport, Message, Part, Placement, RackContent, Refused, Reply, Report, Request, Skipped,
+    TaskState, Wrong,
 };
 pub use self::record::{Classes, Limit, Rate, Record, Shown, TaskWish, TasksWish, TransferWish, Wish};
 use self::records::Records;
 use self::unkept::Unkept;
+pub use self::world::{Counts, HostState, LinkState, World};
 use crate::store::Change;
 
 /// How much the desk keeps.
@@ -78,6 +80,11 @@ pub struct Desk<R> {
     jobs: BTreeMap<String, u64>,
     /// Decisions that end by themselves, by when.
     expiries: BTreeSet<(Nanos, u64)>,
+    /// Copies on each host that kept decisions put there, and nobody said the end of.
+    replicas: Vec<u32>,
+    /// Decisions that were made, and samples of links that were taken in.
+    decided: u64,
+    samples: u64,
     /// Whether somebody still waits for an answer.
     listens: fn(&R) -> bool,
     /// What waits to be decided, by number.
@@ -101,6 +108,7 @@ struct Waiting<R> {
 impl<R> Desk<R> {
     /// A desk with a new engine. Askers are taken to wait until they are answered.
     pub fn new(engine: Engine, labels: Labels, limits: Limits) -> Desk<R> {
+        let hosts = engine.ledger().fabric().host_count();
         Desk {
             unkept: Unkept::new(engine.ledger().settings(), limits.unkept),
             engine,
@@ -111,6 +119,9 @@ impl<R> Desk<R> {
             clients: Clients::new(limits.clients, limits.keys),
             jobs: BTreeMap::new(),
             expiries: BTreeSet::new(),
+            replicas: vec![0; hosts],
+            decided: 0,
+            samples: 0,
             waiting: BTreeMap::new(),
             limits,
             next: 0,
@@ -130,6 +141,11 @@ impl<R> Desk<R> {
     /// How much it keeps.
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// The state of its ledger.
+    pub fn epoch(&self) -> u64 {
+        self.engine.ledger().epoch()
     }
 
     /// When to call [`Desk::wake`], if nothing is asked before.
@@ -167,13 +183,15 @@ impl<R> Desk<R> {
                 Some(record) => Ok(Reply::Decision(record.clone())),
                 None => Err(Refused::NoDecision(id)),
             },
-            Message::Snapshot => Ok(Reply::Snapshot(self.snapshot())),
-            Message::Health => Ok(Reply::Health {
-                epoch: self.engine.ledger().epoch(),
-                decisions: self.records.len(),
-                waiting: self.waiting.len(),
-                released_early: self.unkept.early(),
-            }),
+            Message::Decisions { kind, before, limit, holding } => {
+                let wanted = |record: &&Arc<Record>| {
+                    kind.as_ref().is_none_or(|kind| kind == record.shown.wish.kind())
+                        && before.is_none_or(|before| record.id < before)
+                        && !(holding && record.released.is_some())
+                };
+                Ok(Reply::Decisions(self.records.all().rev().filter(wanted).take(limit).cloned().collect()))
+            }
+            Message::Rack(rack) => Ok(Reply::Rack(self.content(rack))),
         };
         out.push((asker, reply));
     }
@@ -203,27 +221,5 @@ impl<R> Desk<R> {
         self.outputs = outputs;
         self.leave(over, out);
         discarded
-    }
-
-    fn snapshot(&mut self) -> Snapshot {
-        let ledger = self.engine.ledger();
-        let view = ledger.view(self.now, &mut self.scratch);
-        let fabric = ledger.fabric();
-        let links = fabric.all_resources().filter(|&link| fabric.kind(link) != ResourceKind::Device);
-        let state = |link| LinkState {
-            link,
-            capacity: view.capacity(link),
-            measured: view.measured(link),
-            until: Some(view.measured_until(link)).filter(|&until| until > Nanos(0)),
-            derived: view.is_derived(link),
-            residual: view.residual(link),
-            expected: view.expected_capacity(link),
-        };
-        Snapshot {
-            at: self.now,
-            epoch: ledger.epoch(),
-            links: links.map(state).collect(),
-            clients: self.clients.counted().collect(),
-        }
     }
 }

@@ -109,6 +109,7 @@ impl<R> Desk<R> {
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
         let record = Arc::new(Record { id: ask, at, caller, shown, entries, expires, released: None });
         self.changes.push(Change::Decided(record.clone(), held));
+        self.decided += 1;
         for (before, asker) in askers.into_iter().enumerate() {
             let (record, repeated) = (record.clone(), before > 0);
             out.push((asker, Ok(Reply::Placed { record, repeated })));
@@ -119,7 +120,13 @@ impl<R> Desk<R> {
     /// Keeps a decision. Returns what does not count any more for it.
     pub(super) fn keep(&mut self, record: Arc<Record>) -> Vec<Over> {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
+        if record.released.is_none() {
+            self.count(&record, 1);
+        }
         let Some(leaving) = self.records.keep(record) else { return Vec::new() };
+        if leaving.released.is_none() {
+            self.count(&leaving, -1);
+        }
         if let Some(at) = leaving.expires {
             self.expiries.remove(&(at, leaving.id));
         }
@@ -134,12 +141,25 @@ impl<R> Desk<R> {
         if let Some(at) = record.expires {
             self.expiries.remove(&(at, id));
         }
+        self.count(&record, -1);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.shown.wish {
             Wish::Replicas { .. } => self.tell(Input::Release(&entries), out),
             Wish::Tasks(_) => self.tell(Input::Ended(id), out),
         };
         Some(record)
+    }
+
+    /// Counts copies of a block on their hosts.
+    fn count(&mut self, record: &Record, by: i32) {
+        if !matches!(record.shown.wish, Wish::Replicas { .. }) {
+            return;
+        }
+        let fabric = self.engine.ledger().fabric();
+        for host in record.shown.hosts.iter().filter_map(|name| fabric.host(name)) {
+            let replicas = &mut self.replicas[host.index()];
+            *replicas = replicas.saturating_add_signed(by);
+        }
     }
 
     /// What nobody said the end of counts no more.

@@ -37,6 +37,12 @@ impl Records {
         self.kept.get(&id).or_else(|| self.running.get(&id))
     }
 
+    /// All of them, in order of their numbers.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Record>> {
+        // Those that run are older than all that are kept.
+        self.running.values().chain(self.kept.values())
+    }
+
     /// Keeps one more. Returns the one that leaves for it.
     pub fn keep(&mut self, record: Arc<Record>) -> Option<Arc<Record>> {
         self.order.push_back(record.id);

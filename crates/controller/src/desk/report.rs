@@ -28,6 +28,7 @@ impl<R> Desk<R> {
         skipped.stale += discarded.stale;
         skipped.down += discarded.down;
         let links = samples.len() as u64 - discarded.all();
+        self.samples += links;
         Ok(Reply::Reported { links, skipped, epoch: self.engine.ledger().epoch() })
     }
 

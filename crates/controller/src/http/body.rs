@@ -1,4 +1,4 @@
-//! What clients send, read whole and turned into messages: names become ids, texts become times and sizes.
+//! Bodies that clients send, read whole.
 
 use std::sync::Arc;
 
@@ -6,24 +6,19 @@ use axum::body::{Bytes as Raw, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use leeward_fabric::input::excerpt;
-use leeward_fabric::{Bytes, Fabric, Nanos};
-use leeward_ledger::{load_of, named_link};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use super::Edge;
 use super::problem::Problem;
-use crate::clock::Clock;
-use crate::desk::{HostReport, Message, Report};
 
 /// Bytes of the largest body that is read: a report of 100,000 hosts in one piece.
 pub const LARGEST: usize = 16 << 20;
 
 /// A body read as JSON.
-pub struct Json<T>(pub T);
+pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
@@ -44,7 +39,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Json<T> {
                 Problem::not_json(rejection.body_text())
             }
         })?;
-        read(&body).map(Json)
+        read(&body).map(Body)
     }
 }
 
@@ -81,59 +76,5 @@ fn problem(error: &serde_json::Error, field: Option<String>) -> Problem {
     match field {
         Some(field) => Problem::field(excerpt(&field), text),
         None => Problem::invalid(text),
-    }
-}
-
-/// The body of `POST /v1/reports`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReportBody {
-    from: String,
-    until: String,
-    #[serde(default)]
-    links: Vec<LoadBody>,
-    #[serde(default)]
-    hosts: Vec<HostBody>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LoadBody {
-    link: String,
-    load_bps: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HostBody {
-    host: String,
-    up: Option<bool>,
-    draining: Option<bool>,
-    stored: Option<Bytes>,
-}
-
-impl ReportBody {
-    /// What it says to the desk.
-    pub fn message(self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
-        let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
-        let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
-        let load = |(at, LoadBody { link, load_bps }): (usize, LoadBody)| {
-            let link = named_link(fabric, &link);
-            let link = link.map_err(|detail| Problem::field(format!("links[{at}].link"), detail))?;
-            let load = load_of(load_bps);
-            let load = load.map_err(|detail| Problem::field(format!("links[{at}].load_bps"), detail))?;
-            Ok((link, load))
-        };
-        let host = |(at, HostBody { host, up, draining, stored }): (usize, HostBody)| {
-            let unknown = || format!("`{}`: the cluster has no such host", excerpt(&host));
-            let host = fabric.host(&host);
-            let host = host.ok_or_else(|| Problem::field(format!("hosts[{at}].host"), unknown()))?;
-            Ok(HostReport { host, up, draining, stored })
-        };
-        Ok(Message::Report(Report {
-            window,
-            loads: self.links.into_iter().enumerate().map(load).collect::<Result<_, Problem>>()?,
-            hosts: self.hosts.into_iter().enumerate().map(host).collect::<Result<_, Problem>>()?,
-        }))
     }
 }

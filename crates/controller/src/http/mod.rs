@@ -1,31 +1,39 @@
 //! HTTP: texts in, a message to the desk, texts out. Nothing is decided here, and nothing is kept.
 
 mod body;
+mod decisions;
+mod network;
+mod openapi;
 mod place;
 mod problem;
-mod reply;
+mod reports;
+mod shapes;
+mod status;
+mod table;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, Method, Uri};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::http::{Method, Uri};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use leeward_fabric::Fabric;
+use serde_json::Value;
 
-use self::body::{Json, ReportBody};
-use self::place::{ReplicasBody, TasksBody};
 use self::problem::Problem;
-pub use self::reply::About;
+use self::shapes::Page;
+pub use self::status::About;
+use self::table::Content::{Json, Text};
+use self::table::{Operation, Parameter, of, path, query};
 use crate::clock::Clock;
-use crate::desk::Message;
+use crate::desk::{Message, Reply};
 use crate::office::Office;
 
 /// What every request needs.
-#[derive(Clone)]
 pub struct Edge {
     /// Where messages are handed in.
     pub office: Office,
@@ -37,71 +45,281 @@ pub struct Edge {
     pub about: About,
     /// How long a body may take to come.
     pub patience: Duration,
+    /// The OpenAPI document.
+    pub description: Arc<str>,
+}
+
+/// The OpenAPI document of everything there is.
+pub fn description() -> String {
+    openapi::document(OPERATIONS).to_string()
 }
 
 type Shared = State<Arc<Edge>>;
 type Answer = Result<Response, Problem>;
-type Id = Result<Path<String>, PathRejection>;
 
 impl Edge {
-    async fn ask(&self, message: Message) -> Answer {
+    async fn reply(&self, message: Message) -> Result<Reply, Problem> {
         let answer = self.office.ask(message).await.map_err(|_| Problem::broken())?;
-        match answer {
-            Ok(reply) => Ok(reply::response(reply, &self.about, &self.fabric, &self.clock)),
-            Err(refused) => Err(Problem::refused(refused, &self.clock)),
-        }
-    }
-
-    /// The number of a decision.
-    fn number(&self, id: Id) -> Result<u64, Problem> {
-        let Path(id) = id.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
-        let plain = id.bytes().all(|byte| byte.is_ascii_digit());
-        let number = if plain { id.parse().ok() } else { None };
-        number.ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(&id)))
+        answer.map_err(|refused| Problem::refused(refused, &self.clock))
     }
 }
 
-/// Everything under `/v1`.
+/// What a path or a query says, or what is wrong with it as a problem.
+struct Asked<T>(T);
+
+/// The one name in a path.
+type Named = Asked<Path<String>>;
+
+impl<T> FromRequestParts<Arc<Edge>> for Asked<T>
+where
+    T: FromRequestParts<Arc<Edge>>,
+    T::Rejection: Into<Problem>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, Problem> {
+        T::from_request_parts(parts, edge).await.map(Asked).map_err(Into::into)
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Problem {
+        Problem::invalid(rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Problem {
+        Problem::invalid(rejection.body_text())
+    }
+}
+
+const LIMIT: Parameter = query("limit", "integer", "So many items at most; 100 by default, 1,000 at most.");
+const AFTER: Parameter = query("after", "string", "What `next` of the part before said.");
+const SINCE: Parameter = query("since", "string", "Steps that end after this time; an hour is kept.");
+const STEP: Parameter = query("step_s", "integer", "Seconds of a step, a multiple of 10; 10 by default.");
+const KIND: Parameter = query("kind", "string", "Of this kind only.");
+const KEY: Parameter = Parameter {
+    place: "header",
+    name: "idempotency-key",
+    text: "A key that nobody else uses: what is sent again with it is not done again.",
+    kind: "string",
+};
+
+/// Everything there is.
+const OPERATIONS: &[Operation] = &[
+    Operation {
+        method: Method::POST,
+        path: "/v1/reports",
+        summary: "Take telemetry in.",
+        parameters: &[],
+        body: Some(of::<reports::ReportBody>),
+        answers: &[(200, "What was taken in.", Json(of::<reports::Reported>))],
+        handler: || post(reports::report),
+    },
+    Operation {
+        method: Method::POST,
+        path: "/v1/place/replicas",
+        summary: "Decide where the copies of a block go.",
+        parameters: &[KEY],
+        body: Some(of::<place::ReplicasBody>),
+        answers: &[
+            (200, "The decision that was made for it before.", Json(of::<decisions::Decision>)),
+            (201, "The decision.", Json(of::<decisions::Decision>)),
+        ],
+        handler: || post(decisions::place_replicas),
+    },
+    Operation {
+        method: Method::POST,
+        path: "/v1/place/tasks",
+        summary: "Decide where tasks go.",
+        parameters: &[KEY],
+        body: Some(of::<place::TasksBody>),
+        answers: &[
+            (200, "The decision that was made for them before.", Json(of::<decisions::Decision>)),
+            (201, "The decision.", Json(of::<decisions::Decision>)),
+        ],
+        handler: || post(decisions::place_tasks),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/decisions",
+        summary: "List the decisions that are kept, the last ones first.",
+        parameters: &[KIND, LIMIT, AFTER],
+        body: None,
+        answers: &[(200, "Decisions.", Json(of::<Page<decisions::Decision>>))],
+        handler: || get(decisions::decisions),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/decisions/{id}",
+        summary: "Show a decision as it is kept.",
+        parameters: &[path("id", "What it is called.")],
+        body: None,
+        answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
+        handler: || get(decisions::decision),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/commitments",
+        summary: "List the decisions that hold something of the network, the last ones first.",
+        parameters: &[KIND, LIMIT, AFTER],
+        body: None,
+        answers: &[(200, "Decisions.", Json(of::<Page<decisions::Decision>>))],
+        handler: || get(decisions::commitments),
+    },
+    Operation {
+        method: Method::DELETE,
+        path: "/v1/commitments/{id}",
+        summary: "Say that the work of a decision ended; it stops counting.",
+        parameters: &[path("id", "What the decision is called.")],
+        body: None,
+        answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
+        handler: || delete(decisions::release),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/racks",
+        summary: "List the racks, with their links.",
+        parameters: &[LIMIT, AFTER],
+        body: None,
+        answers: &[(200, "Racks.", Json(of::<Page<shapes::Rack>>))],
+        handler: || get(network::racks),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/racks/{rack}",
+        summary: "Show a rack, and all that is in it.",
+        parameters: &[path("rack", "Its name.")],
+        body: None,
+        answers: &[(200, "The rack.", Json(of::<shapes::RackPage>))],
+        handler: || get(network::rack),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/links",
+        summary: "List the links.",
+        parameters: &[
+            query("hot", "boolean", "Only those that are hot, or that are not."),
+            query("sort", "string", "`name` or `utilization`, the hottest first."),
+            LIMIT,
+            AFTER,
+        ],
+        body: None,
+        answers: &[(200, "Links.", Json(of::<Page<shapes::Link>>))],
+        handler: || get(network::links),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/links/{link}",
+        summary: "Show a link.",
+        parameters: &[path("link", "Its name.")],
+        body: None,
+        answers: &[(200, "The link.", Json(of::<shapes::Link>))],
+        handler: || get(network::link),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/links/{link}/history",
+        summary: "Show what a link carried in the last hour.",
+        parameters: &[path("link", "Its name."), SINCE, STEP],
+        body: None,
+        answers: &[(200, "The link over time.", Json(of::<network::History>))],
+        handler: || get(network::link_history),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/history",
+        summary: "Show what the links of racks or hosts carried in the last hour.",
+        parameters: &[query("kind", "string", "`rack` or `host`."), SINCE, STEP],
+        body: None,
+        answers: &[(200, "The links over time.", Json(of::<network::History>))],
+        handler: || get(network::history),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/hosts",
+        summary: "List the hosts.",
+        parameters: &[LIMIT, AFTER],
+        body: None,
+        answers: &[(200, "Hosts.", Json(of::<Page<shapes::Host>>))],
+        handler: || get(network::hosts),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/hosts/{host}",
+        summary: "Show a host.",
+        parameters: &[path("host", "Its name.")],
+        body: None,
+        answers: &[(200, "The host.", Json(of::<shapes::Host>))],
+        handler: || get(network::host),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/hotspots",
+        summary: "List the links that are hot, the longest first.",
+        parameters: &[LIMIT, AFTER],
+        body: None,
+        answers: &[(200, "Hot links.", Json(of::<Page<network::Hotspot>>))],
+        handler: || get(network::hotspots),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/snapshot",
+        summary: "Show every link, small, and which placements are counted in.",
+        parameters: &[
+            query("after", "integer", "Wait for a state of the ledger after this one."),
+            query("wait", "string", "How long, `30s`; a minute at most. What there is then is shown."),
+        ],
+        body: None,
+        answers: &[(200, "The network.", Json(of::<shapes::Snapshot>))],
+        handler: || get(network::snapshot),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/status",
+        summary: "Show what the service is, and how much it has.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "The service.", Json(of::<status::Status>))],
+        handler: || get(status::status),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/healthz",
+        summary: "Say whether the process answers.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "It does.", Text("text/plain"))],
+        handler: || get(status::alive),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/readyz",
+        summary: "Say whether placements are answered here.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "They are.", Text("text/plain"))],
+        handler: || get(status::ready),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/openapi.json",
+        summary: "Describe all of this, as OpenAPI 3.1.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "The description.", Json(of::<Value>))],
+        handler: || get(status::description),
+    },
+];
+
+/// Everything that is answered.
 pub fn routes(edge: Edge) -> Router {
-    Router::new()
-        .route("/v1/reports", post(report))
-        .route("/v1/place/replicas", post(place_replicas))
-        .route("/v1/place/tasks", post(place_tasks))
-        .route("/v1/decisions/{id}", get(decision).delete(release))
-        .route("/v1/snapshot", get(snapshot))
-        .route("/v1/health", get(health))
+    table::router(OPERATIONS)
         .fallback(|uri: Uri| async move { Problem::no_path(uri.path()) })
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::method(method.as_str(), uri.path())
         })
         .layer(DefaultBodyLimit::max(body::LARGEST))
         .with_state(Arc::new(edge))
-}
-
-async fn report(State(edge): Shared, Json(body): Json<ReportBody>) -> Answer {
-    edge.ask(body.message(&edge.fabric, &edge.clock)?).await
-}
-
-async fn place_replicas(State(edge): Shared, headers: HeaderMap, Json(body): Json<ReplicasBody>) -> Answer {
-    edge.ask(body.message(&edge.fabric, &headers)?).await
-}
-
-async fn place_tasks(State(edge): Shared, headers: HeaderMap, Json(body): Json<TasksBody>) -> Answer {
-    edge.ask(body.message(&edge.fabric, &headers)?).await
-}
-
-async fn decision(State(edge): Shared, id: Id) -> Answer {
-    edge.ask(Message::Decision(edge.number(id)?)).await
-}
-
-async fn release(State(edge): Shared, id: Id) -> Answer {
-    edge.ask(Message::Release(edge.number(id)?)).await
-}
-
-async fn snapshot(State(edge): Shared) -> Answer {
-    edge.ask(Message::Snapshot).await
-}
-
-async fn health(State(edge): Shared) -> Answer {
-    edge.ask(Message::Health).await
 }

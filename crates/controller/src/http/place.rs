@@ -7,7 +7,8 @@ use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{Form, ReplicaRequest};
-use leeward_placement::tasks::{App, AppRequest};
+use leeward_placement::tasks::{App, AppFile, AppRequest};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -68,25 +69,37 @@ impl Terms {
 }
 
 /// The body of `POST /v1/place/replicas`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplicasBody {
+    /// Size of the block.
     size: Bytes,
+    /// The host that writes; outside the cluster if not given.
     writer: Option<String>,
+    /// Copies, the writer's included.
     #[serde(default = "three")]
     replicas: u8,
+    /// Fault domains besides the first copy's that must hold one.
     fault_domains: Option<u8>,
+    /// Blocks of the file that are yet to be written, this one included.
     #[serde(default = "one")]
     blocks_left: u64,
+    /// Hosts, racks and pods that must hold none.
     #[serde(default)]
     exclude: Vec<String>,
+    /// Tags that the hosts must have.
     #[serde(default)]
     tags: Vec<String>,
+    /// Hosts of related files: no other host may hold a copy.
     #[serde(default)]
     collocate: Vec<String>,
+    /// How much more of its room, as a share, a host may fill than hosts do in the mean.
     max_imbalance: Option<f64>,
+    /// Who asks.
     client: Option<String>,
+    /// The client's number of the request; it rises.
     sequence: Option<u64>,
+    /// After how long it ends by itself.
     lasts: Option<Nanos>,
 }
 
@@ -122,17 +135,25 @@ impl ReplicasBody {
 }
 
 /// The body of `POST /v1/place/tasks`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TasksBody {
+    /// The tasks and what they send each other, as in an app file.
+    #[schemars(with = "AppFile")]
     app: Box<RawValue>,
+    /// The job that they belong to: its tasks are spread over racks.
     job: Option<String>,
+    /// Hosts, racks and pods that must hold none.
     #[serde(default)]
     exclude: Vec<String>,
+    /// Tags that the hosts must have.
     #[serde(default)]
     tags: Vec<String>,
+    /// Who asks.
     client: Option<String>,
+    /// The client's number of the request; it rises.
     sequence: Option<u64>,
+    /// After how long it ends by itself.
     lasts: Option<Nanos>,
 }
 

@@ -1,24 +1,27 @@
 //! What is answered when something was not done: RFC 9457 problem documents, which say what to do next.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::input::InputError;
 use leeward_placement::Refusal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::desk::{Part, Refused, Wrong};
 
 /// A problem document.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Problem {
     /// Tells kinds of problems apart: `urn:leeward:problem:` and a word.
     #[serde(rename = "type")]
     kind: String,
     title: &'static str,
     #[serde(serialize_with = "number")]
+    #[schemars(with = "u16")]
     status: StatusCode,
     detail: String,
     /// The field of the request that is wrong, where it is one.
@@ -45,6 +48,21 @@ const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not n
 const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
+
+const ALL: [Kind; 12] = [
+    NOT_JSON, INVALID, MEDIA_TYPE, TOO_LARGE, SLOW, NOT_FOUND, METHOD, REFUSED, SEQUENCE, BUSY, STORE, BROKEN,
+];
+
+/// The statuses that problems come with, and what they may mean.
+pub fn statuses() -> BTreeMap<u16, String> {
+    let mut statuses = BTreeMap::<u16, String>::new();
+    for (word, status, title) in ALL {
+        let text = statuses.entry(status.as_u16()).or_default();
+        let joint = if text.is_empty() { "" } else { "; " };
+        *text += &format!("{joint}{title} (`{word}`)");
+    }
+    statuses
+}
 
 impl Problem {
     fn new((word, status, title): Kind, detail: impl Into<String>) -> Problem {
@@ -93,6 +111,14 @@ impl Problem {
     /// This path does not take the method.
     pub fn method(method: &str, path: &str) -> Problem {
         Problem::new(METHOD, format!("{path} does not take {method}; the header `allow` says what it takes"))
+    }
+
+    /// There is nothing of this name.
+    pub fn none_such(what: &str, name: &str) -> Problem {
+        Problem::new(
+            NOT_FOUND,
+            format!("`{}`: the cluster has no such {what}", leeward_fabric::input::excerpt(name)),
+        )
     }
 
     /// No decision of this id is kept.

@@ -4,16 +4,21 @@
 //! When something cannot be kept, whoever asked for it is told so, and the desk is made anew from what is: what was
 //! decided since stands nowhere.
 
+mod history;
 mod keeper;
+mod published;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use tokio::sync::{mpsc, oneshot};
 
+pub use self::history::Slots;
 use self::keeper::{Extent, Keeper, Turn};
+use self::published::{Press, Published};
 use crate::clock::Clock;
-use crate::desk::{Desk, Message, Refused, Replies, Reply};
+use crate::desk::{Desk, Message, Refused, Replies, Reply, World};
 use crate::store::{Store, StoreError};
 
 /// Messages that may be on their way; who sends one more waits.
@@ -23,11 +28,21 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 type Answer = Result<Reply, Refused>;
 type Asker = oneshot::Sender<Answer>;
-type Envelope = (Message, Asker);
 
-/// Where messages for the desk are handed in.
+/// What is handed in.
+enum Envelope {
+    /// A message for the desk.
+    Message(Message, Asker),
+    /// Somebody wants to see the network as it is now.
+    World(oneshot::Sender<Arc<World>>),
+}
+
+/// Where messages for the desk are handed in, and what readers see.
 #[derive(Clone)]
-pub struct Office(mpsc::Sender<Envelope>);
+pub struct Office {
+    inbox: mpsc::Sender<Envelope>,
+    published: Arc<Published>,
+}
 
 /// The task is gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,16 +81,47 @@ impl Office {
         let limits = make().limits();
         let extent = Extent { decisions: limits.decisions, callers: limits.keys };
         let keeper = Keeper::start(store, extent, failed)?;
-        let mut work = Work { desk: fresh(&make), make, keeper, clock };
+        let mut desk = fresh(&make);
+        let (press, published) = Press::new(desk.world());
+        let mut work = Work { desk, make, keeper, clock, press };
         work.resume().await?;
-        Ok((Office(sender), work.run(messages, failures)))
+        Ok((Office { inbox: sender, published }, work.run(messages, failures)))
     }
 
     /// Asks, and waits for the reply.
     pub async fn ask(&self, message: Message) -> Result<Answer, Closed> {
         let (sender, reply) = oneshot::channel();
-        self.0.send((message, sender)).await.map_err(|_| Closed)?;
+        self.inbox.send(Envelope::Message(message, sender)).await.map_err(|_| Closed)?;
         reply.await.map_err(|_| Closed)
+    }
+
+    /// The network with all in it that was acknowledged before this was asked.
+    pub async fn world(&self) -> Result<Arc<World>, Closed> {
+        let (sender, world) = oneshot::channel();
+        self.inbox.send(Envelope::World(sender)).await.map_err(|_| Closed)?;
+        world.await.map_err(|_| Closed)
+    }
+
+    /// The network as it was at most a second ago; nobody is waited for.
+    pub fn last_world(&self) -> Arc<World> {
+        self.published.world.load_full()
+    }
+
+    /// Waits for a state of the ledger after `epoch`.
+    pub async fn newer(&self, epoch: u64) -> Result<Arc<World>, Closed> {
+        let mut epochs = self.published.epochs.subscribe();
+        epochs.wait_for(|&now| now > epoch).await.map_err(|_| Closed)?;
+        Ok(self.last_world())
+    }
+
+    /// Seconds of a step of the history.
+    pub fn step(&self) -> u64 {
+        history::STEP
+    }
+
+    /// The steps that end after `since`, `join` of them to one.
+    pub fn history(&self, since: Nanos, join: u64) -> Slots {
+        self.published.history.since(since, join)
     }
 }
 
@@ -88,6 +134,7 @@ struct Work {
     make: Maker,
     keeper: Keeper,
     clock: Clock,
+    press: Press,
 }
 
 impl Work {
@@ -113,12 +160,19 @@ impl Work {
                     continue;
                 }
                 message = messages.recv() => match message {
-                    Some((message, asker)) => self.desk.handle(self.clock.now(), message, asker, &mut replies),
+                    Some(Envelope::Message(message, asker)) => {
+                        self.desk.handle(self.clock.now(), message, asker, &mut replies);
+                    }
+                    Some(Envelope::World(asker)) => self.press.want(asker),
                     None => break,
                 },
                 () = until(&self.clock, self.desk.wakes_at()) => self.desk.wake(self.clock.now(), &mut replies),
+                () = tokio::time::sleep_until(self.press.due().into()) => {
+                    self.desk.wake(self.clock.now(), &mut replies);
+                }
             }
             self.finish(std::mem::take(&mut replies)).await;
+            self.press.make(|| self.desk.world());
         }
     }
 
@@ -140,8 +194,10 @@ impl Work {
 
 /// Tells all who wait that nothing can be kept.
 fn refuse(messages: &mut mpsc::Receiver<Envelope>) {
-    while let Ok((_, asker)) = messages.try_recv() {
-        let _ = asker.send(Err(Refused::Store("it could not be read again yet".to_owned())));
+    while let Ok(envelope) = messages.try_recv() {
+        if let Envelope::Message(_, asker) = envelope {
+            let _ = asker.send(Err(Refused::Store("it could not be read again yet".to_owned())));
+        }
     }
 }
 

@@ -1,0 +1,200 @@
+//! What readers see: the network at a moment, copied once and shared by all of them.
+
+use std::sync::Arc;
+
+use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
+use leeward_ledger::View;
+use leeward_placement::moves::Running;
+
+use super::{Desk, RackContent, TaskState, Wish};
+
+/// The network at a moment.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// What names and numbers mean.
+    pub fabric: Arc<Fabric>,
+    /// The moment.
+    pub at: Nanos,
+    /// The state of the ledger.
+    pub epoch: u64,
+    /// From which utilization on a link is hot.
+    pub hot_above: f64,
+    /// Every link, in order of ids; devices are not in it.
+    pub links: Vec<LinkState>,
+    /// Every host, in order of ids.
+    pub hosts: Vec<HostState>,
+    /// For each client, the sequence up to which its placements are counted in.
+    pub clients: Vec<(Arc<str>, u64)>,
+    /// How much the desk has.
+    pub counts: Counts,
+}
+
+/// How much the desk has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Decisions that are kept.
+    pub decisions: usize,
+    /// Decisions that were made since the service started.
+    pub decided: u64,
+    /// Requests that wait to be decided.
+    pub waiting: usize,
+    /// Samples of links ever taken in.
+    pub samples: u64,
+    /// Decisions that had to stop counting before telemetry showed them, because there were too many.
+    pub released_early: u64,
+}
+
+/// What the ledger says of a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkState {
+    /// Which one.
+    pub link: ResourceId,
+    /// What it is believed to carry at most.
+    pub capacity: Load,
+    /// What telemetry shows; `None` where the link is not seen.
+    pub measured: Option<Load>,
+    /// End of the last window that was taken in; `None` if none was, or none since its host came up.
+    pub until: Option<Nanos>,
+    /// Whether what is measured is a sum over the hosts below.
+    pub derived: bool,
+    /// What was placed and telemetry does not show yet.
+    pub pending: Load,
+    /// What was promised.
+    pub reserved: Load,
+    /// What best-effort work may still use.
+    pub residual: Load,
+    /// Sinbad's number; `None` where the link is not seen.
+    pub expected: Option<Load>,
+    /// Since when it is hot.
+    pub hot_since: Option<Nanos>,
+}
+
+impl LinkState {
+    /// Of a link in a view.
+    pub(super) fn of(view: &View<'_>, link: ResourceId) -> LinkState {
+        let (capacity, measured) = (view.capacity(link), view.measured(link));
+        let loaded = view.utilization_with(link, Load(0)).filter(|loaded| loaded.is_finite());
+        let pending = loaded
+            .zip(measured)
+            .map(|(loaded, measured)| Load((loaded * capacity.0 as f64).round() as i64 - measured.0));
+        LinkState {
+            link,
+            capacity,
+            measured,
+            until: Some(view.measured_until(link)).filter(|&until| until > Nanos(0)),
+            derived: view.is_derived(link),
+            pending: pending.unwrap_or_default(),
+            reserved: view.reserved(link),
+            residual: view.residual(link),
+            expected: view.expected_capacity(link),
+            hot_since: view.hot_since(link),
+        }
+    }
+
+    /// Measured load as a share of the capacity; `None` where it is not seen, or nothing can be carried.
+    pub fn utilization(&self) -> Option<f64> {
+        let measured = self.measured.filter(|_| self.capacity > Load(0))?;
+        Some(measured.0 as f64 / self.capacity.0 as f64)
+    }
+}
+
+/// What is known of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostState {
+    /// Which one.
+    pub host: HostId,
+    /// Whether it is up, as far as it was told.
+    pub up: bool,
+    /// Whether it is being emptied.
+    pub draining: bool,
+    /// What it stores.
+    pub stored: Bytes,
+    /// Tasks on it.
+    pub tasks: u32,
+    /// Copies that decisions put there and nobody said the end of.
+    pub replicas: u32,
+}
+
+impl World {
+    /// A link's state; `None` if it is a device, or not of the fabric.
+    pub fn link(&self, link: ResourceId) -> Option<&LinkState> {
+        let at = self.links.binary_search_by_key(&link, |state| state.link).ok()?;
+        self.links.get(at)
+    }
+
+    /// The hosts of a rack or pod.
+    pub fn hosts_of(&self, domain: DomainId) -> &[HostState] {
+        let hosts = self.fabric.hosts(domain);
+        self.hosts.get(hosts.start as usize..hosts.end as usize).unwrap_or_default()
+    }
+}
+
+impl<R> Desk<R> {
+    /// The network as it is now.
+    pub fn world(&mut self) -> World {
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric().clone();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let links = fabric.all_resources().filter(|&link| fabric.kind(link) != ResourceKind::Device);
+        let links = links.map(|link| LinkState::of(&view, link)).collect();
+        let (hot_above, pool) = (view.hot_above(), self.engine.pool());
+        let host = |host: HostId| HostState {
+            host,
+            up: pool.is_up(host),
+            draining: pool.is_draining(host),
+            stored: pool.stored(host),
+            tasks: self.engine.tasks_on(host),
+            replicas: self.replicas.get(host.index()).copied().unwrap_or(0),
+        };
+        World {
+            at: self.now,
+            epoch: ledger.epoch(),
+            hot_above,
+            links,
+            hosts: fabric.all_hosts().map(host).collect(),
+            clients: self.clients.counted().collect(),
+            counts: Counts {
+                decisions: self.records.len(),
+                decided: self.decided,
+                waiting: self.waiting.len(),
+                samples: self.samples,
+                released_early: self.unkept.early(),
+            },
+            fabric,
+        }
+    }
+}
+
+impl<R> Desk<R> {
+    /// What is in a rack.
+    pub(super) fn content(&self, rack: DomainId) -> RackContent {
+        let fabric = self.engine.ledger().fabric();
+        let task = |running: Running| {
+            let record = self.records.get(running.task.app)?;
+            let Wish::Tasks(wish) = &record.shown.wish else { return None };
+            Some(TaskState {
+                decision: record.id,
+                name: wish.tasks.get(running.task.index as usize)?.name.clone(),
+                job: wish.job.clone(),
+                host: running.host,
+                tolerant: running.demand.tolerant,
+                egress_bps: running.egress_bps,
+                ingress_bps: running.ingress_bps,
+            })
+        };
+        let is_here = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
+        let copies = self.records.all().filter(|record| record.released.is_none()).flat_map(|record| {
+            let size = match record.shown.wish {
+                Wish::Replicas { size, .. } => Some(size),
+                Wish::Tasks(_) => None,
+            };
+            let here = record.shown.hosts.iter().filter(is_here);
+            size.into_iter()
+                .flat_map(move |size| here.clone().map(move |host| (record.id, host.clone(), size)))
+        });
+        RackContent {
+            tasks: self.engine.tasks_in(rack).filter_map(task).collect(),
+            replicas: copies.collect(),
+        }
+    }
+}

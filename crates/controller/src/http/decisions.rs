@@ -1,0 +1,161 @@
+//! Placements, decisions, and what they hold of the network.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use leeward_placement::Reason;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::body::Body;
+use super::place::{ReplicasBody, TasksBody};
+use super::problem::Problem;
+use super::shapes::Page;
+use super::{Answer, Asked, Edge, Named, Shared};
+use crate::clock::Clock;
+use crate::desk::{Caller, Limit, Message, Record, Reply, Wish};
+
+/// A decision as clients see it.
+#[derive(Serialize, JsonSchema)]
+pub struct Decision {
+    /// What it is called.
+    id: String,
+    /// When it was made.
+    time: String,
+    /// What was asked.
+    #[serde(flatten)]
+    wish: Wish,
+    /// The policy with its settings.
+    policy: String,
+    /// Names of hosts: of a chain in its order, of tasks in theirs.
+    hosts: Vec<String>,
+    /// Where it is narrowest, as the policy saw it; null if it looked at no load.
+    limit: Option<Limit>,
+    /// The state of the ledger that it rests on.
+    epoch: u64,
+    /// End of the oldest window that played a part; null if none did.
+    oldest_telemetry: Option<String>,
+    /// How long before the decision that was.
+    telemetry_age_s: Option<f64>,
+    /// Why the policy left the choice to another; null where it did not.
+    note: Option<String>,
+    /// Candidates level by level.
+    why: Vec<Reason>,
+    /// Who asked; null where that was not said.
+    client: Option<String>,
+    /// The client's number of the request.
+    sequence: Option<u64>,
+    /// The key of the request.
+    key: Option<String>,
+    /// When it ends by itself; null if it does not.
+    expires: Option<String>,
+    /// When its work ended; null while it counts.
+    released: Option<String>,
+}
+
+impl Decision {
+    /// A record as it is shown.
+    pub fn of(record: &Record, clock: &Clock) -> Decision {
+        let shown = record.shown.clone();
+        let (client, sequence, key) = match &record.caller {
+            None => (None, None, None),
+            Some(Caller::Key(key)) => (None, None, Some(key.to_string())),
+            Some(Caller::Client { client, sequence }) => (Some(client.to_string()), Some(*sequence), None),
+        };
+        Decision {
+            id: record.id.to_string(),
+            time: clock.text(record.at),
+            wish: shown.wish,
+            policy: shown.policy.to_string(),
+            hosts: shown.hosts,
+            limit: shown.limit,
+            epoch: shown.epoch,
+            oldest_telemetry: shown.oldest.map(|at| clock.text(at)),
+            telemetry_age_s: record.age().map(|age| age.as_secs_f64()),
+            note: shown.note,
+            why: shown.why,
+            client,
+            sequence,
+            key,
+            expires: record.expires.map(|at| clock.text(at)),
+            released: record.released.map(|at| clock.text(at)),
+        }
+    }
+}
+
+async fn place(edge: &Edge, message: Message) -> Answer {
+    match edge.reply(message).await? {
+        Reply::Placed { record, repeated } => {
+            let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+            let location = format!("/v1/decisions/{}", record.id);
+            let body = Json(Decision::of(&record, &edge.clock));
+            Ok((status, [(header::LOCATION, location)], body).into_response())
+        }
+        _ => Err(Problem::broken()),
+    }
+}
+
+pub async fn place_replicas(
+    State(edge): Shared,
+    headers: HeaderMap,
+    Body(body): Body<ReplicasBody>,
+) -> Answer {
+    let message = body.message(&edge.fabric, &headers)?;
+    place(&edge, message).await
+}
+
+pub async fn place_tasks(State(edge): Shared, headers: HeaderMap, Body(body): Body<TasksBody>) -> Answer {
+    let message = body.message(&edge.fabric, &headers)?;
+    place(&edge, message).await
+}
+
+/// The number of a decision.
+fn number(id: &str) -> Result<u64, Problem> {
+    let number = id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().ok()).flatten();
+    number.ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
+}
+
+async fn about_one(edge: &Edge, message: Message) -> Answer {
+    match edge.reply(message).await? {
+        Reply::Decision(record) => Ok(Json(Decision::of(&record, &edge.clock)).into_response()),
+        _ => Err(Problem::broken()),
+    }
+}
+
+pub async fn decision(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
+    about_one(&edge, Message::Decision(number(&id)?)).await
+}
+
+pub async fn release(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
+    about_one(&edge, Message::Release(number(&id)?)).await
+}
+
+/// Which decisions are wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    kind: Option<String>,
+    limit: Option<usize>,
+    after: Option<String>,
+}
+
+async fn listed(edge: &Edge, which: Which, holding: bool) -> Answer {
+    let part = super::network::Part { limit: which.limit, after: which.after };
+    let (limit, before) = (part.limit()?, part.after()?);
+    let list = Message::Decisions { kind: which.kind, before, limit: limit + 1, holding };
+    let Reply::Decisions(mut found) = edge.reply(list).await? else { return Err(Problem::broken()) };
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|last| last.id.to_string());
+    let items = found.iter().map(|record| Decision::of(record, &edge.clock)).collect();
+    Ok(Json(Page::<Decision> { items, next }).into_response())
+}
+
+pub async fn decisions(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
+    listed(&edge, which, false).await
+}
+
+pub async fn commitments(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
+    listed(&edge, which, true).await
+}

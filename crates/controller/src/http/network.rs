@@ -1,0 +1,289 @@
+//! What is known of the network: links, hosts, racks, now and before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::IntoResponse;
+use leeward_fabric::input::excerpt;
+use leeward_fabric::{DomainId, Nanos};
+use leeward_ledger::named_link;
+use serde::Deserialize;
+
+use super::problem::Problem;
+use super::shapes::{Host, Link, Page, Rack, RackPage, Replica, Snapshot, Task};
+use super::{Answer, Asked, Edge, Named, Shared};
+use crate::desk::{LinkState, Message, Reply, World};
+use crate::office::Slots;
+
+/// Items of a page where nobody says how many.
+const PAGE: usize = 100;
+/// Items of a page at most.
+const LARGEST_PAGE: usize = 1_000;
+/// How long a change is waited for at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Which part of a list is wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// So many items at most.
+    pub limit: Option<usize>,
+    /// What `next` of the part before said.
+    pub after: Option<String>,
+}
+
+impl Part {
+    /// So many items.
+    pub fn limit(&self) -> Result<usize, Problem> {
+        match self.limit {
+            None => Ok(PAGE),
+            Some(limit) if (1..=LARGEST_PAGE).contains(&limit) => Ok(limit),
+            Some(limit) => {
+                Err(Problem::field("limit", format!("{limit}: expected a number from 1 to {LARGEST_PAGE}")))
+            }
+        }
+    }
+
+    /// The number of the item before the part.
+    pub fn after(&self) -> Result<Option<u64>, Problem> {
+        let Some(after) = &self.after else { return Ok(None) };
+        let wrong = || Problem::field("after", format!("`{}`: expected what `next` said", excerpt(after)));
+        after.parse().map(Some).map_err(|_| wrong())
+    }
+}
+
+/// A part of a list that is looked up by position.
+fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) -> Result<Page<U>, Problem> {
+    let (limit, after) = (part.limit()?, part.after()?);
+    let from = after.map_or(0, |after| usize::try_from(after).unwrap_or(usize::MAX).saturating_add(1));
+    let items: Vec<U> = all.iter().skip(from).take(limit).map(&mut show).collect();
+    let last = from.saturating_add(items.len());
+    Ok(Page { next: (last < all.len()).then(|| (last - 1).to_string()), items })
+}
+
+pub async fn racks(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {
+    let world = edge.world().await?;
+    let racks: Vec<DomainId> = world.fabric.all_racks().collect();
+    Ok(Json(page(&racks, &part, |&rack| Rack::of(&world, &edge.clock, rack))?).into_response())
+}
+
+pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
+    let world = edge.world().await?;
+    let fabric = &world.fabric;
+    let found = fabric.domain(&name).filter(|rack| rack.index() < fabric.rack_count());
+    let rack = found.ok_or_else(|| Problem::none_such("rack", &name))?;
+    let content = match edge.reply(Message::Rack(rack)).await? {
+        Reply::Rack(content) => content,
+        _ => return Err(Problem::broken()),
+    };
+    let links = [fabric.out_of_domain(rack), fabric.into_domain(rack)];
+    let replica =
+        |(decision, host, size): (u64, String, _)| Replica { decision: decision.to_string(), host, size };
+    let page = RackPage {
+        rack: name,
+        pod: fabric.parent(rack).map(|pod| fabric.domain_name(pod).to_owned()),
+        links: links.into_iter().filter_map(|link| Link::at(&world, &edge.clock, link)).collect(),
+        hosts: world.hosts_of(rack).iter().map(|host| Host::of(&world, &edge.clock, host)).collect(),
+        tasks: content.tasks.into_iter().map(|task| Task::of(&world, task)).collect(),
+        replicas: content.replicas.into_iter().map(replica).collect(),
+        reservations: Vec::new(),
+    };
+    Ok(Json(page).into_response())
+}
+
+/// Which links are wanted, in which order.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Links {
+    hot: Option<bool>,
+    sort: Option<String>,
+    limit: Option<usize>,
+    after: Option<String>,
+}
+
+pub async fn links(State(edge): Shared, Asked(Query(asked)): Asked<Query<Links>>) -> Answer {
+    let world = edge.world().await?;
+    let hot = |state: &&LinkState| asked.hot.is_none_or(|hot| hot == state.hot_since.is_some());
+    let mut links: Vec<&LinkState> = world.links.iter().filter(hot).collect();
+    match asked.sort.as_deref() {
+        None | Some("name") => {}
+        Some("utilization") => links.sort_by(|a, b| {
+            let of = |state: &LinkState| state.utilization().unwrap_or(-1.0);
+            of(b).total_cmp(&of(a)).then(a.link.cmp(&b.link))
+        }),
+        Some(other) => {
+            let detail = format!("`{}`: expected name or utilization", excerpt(other));
+            return Err(Problem::field("sort", detail));
+        }
+    }
+    let part = Part { limit: asked.limit, after: asked.after.clone() };
+    Ok(Json(page(&links, &part, |state| Link::of(&world, &edge.clock, state))?).into_response())
+}
+
+pub async fn link(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
+    let world = edge.world().await?;
+    let link = named_link(&world.fabric, &name).map_err(|_| Problem::none_such("link", &name))?;
+    let link = Link::at(&world, &edge.clock, Some(link)).ok_or_else(|| Problem::none_such("link", &name))?;
+    Ok(Json(link).into_response())
+}
+
+pub async fn hosts(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {
+    let world = edge.world().await?;
+    Ok(Json(page(&world.hosts, &part, |host| Host::of(&world, &edge.clock, host))?).into_response())
+}
+
+pub async fn host(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
+    let world = edge.world().await?;
+    let host = world.fabric.host(&name).and_then(|host| world.hosts.get(host.index()));
+    let host = host.ok_or_else(|| Problem::none_such("host", &name))?;
+    Ok(Json(Host::of(&world, &edge.clock, host)).into_response())
+}
+
+/// From which state on a snapshot is wanted, and how long it is waited for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Newer {
+    after: Option<u64>,
+    wait: Option<Nanos>,
+}
+
+pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newer>>) -> Answer {
+    let wait = newer.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.0)).min(LONGEST_WAIT);
+    let mut world = edge.world().await?;
+    if newer.after.is_some_and(|after| world.epoch <= after) {
+        // Nothing newer in time is answered with what there is.
+        let after = newer.after.unwrap_or(0);
+        if let Ok(later) = tokio::time::timeout(wait, edge.office.newer(after)).await {
+            world = later.map_err(|_| Problem::broken())?;
+        }
+    }
+    Ok(Json(Snapshot::of(&world, &edge.clock)).into_response())
+}
+
+/// What of the past is wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    since: Option<String>,
+    step_s: Option<u64>,
+    kind: Option<String>,
+}
+
+impl Since {
+    /// The slots that are wanted, several joined to one where that is asked for.
+    fn slots(&self, edge: &Edge) -> Result<Slots, Problem> {
+        let since = self.since.as_deref().map(|since| edge.clock.read(since)).transpose();
+        let since = since.map_err(|detail| Problem::field("since", detail))?;
+        let step = edge.office.step();
+        let join = match self.step_s {
+            None => 1,
+            Some(asked) if asked > 0 && asked.is_multiple_of(step) => asked / step,
+            Some(asked) => {
+                return Err(Problem::field("step_s", format!("{asked}: expected a multiple of {step}")));
+            }
+        };
+        Ok(edge.office.history(since.unwrap_or(Nanos(0)), join))
+    }
+}
+
+/// A link over time.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct Series {
+    /// Its name.
+    pub link: String,
+    /// Mean utilization of each step; null where it was not seen.
+    pub utilization: Vec<Option<f32>>,
+}
+
+/// Links over time.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct History {
+    /// Where the first step begins; null if nothing is known yet.
+    pub from: Option<String>,
+    /// Seconds of a step.
+    pub step_s: u64,
+    /// The links.
+    pub series: Vec<Series>,
+}
+
+fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) -> History {
+    let series = |state: &&LinkState| {
+        let at = world.links.binary_search_by_key(&state.link, |one| one.link).unwrap_or(usize::MAX);
+        Series { link: world.fabric.resource_name(state.link), utilization: slots.of(&world.fabric, at) }
+    };
+    History {
+        from: slots.from().map(|from| edge.clock.text(from)),
+        step_s: slots.step(),
+        series: links.iter().map(series).collect(),
+    }
+}
+
+pub async fn history(State(edge): Shared, Asked(Query(since)): Asked<Query<Since>>) -> Answer {
+    let (world, slots) = (edge.world().await?, since.slots(&edge)?);
+    let fabric = &world.fabric;
+    let of_racks =
+        || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
+    let links: Vec<&LinkState> = match since.kind.as_deref() {
+        None | Some("rack") => of_racks().flatten().filter_map(|link| world.link(link)).collect(),
+        Some("host") => {
+            let host = |&host: &_| [fabric.egress(host), fabric.ingress(host)];
+            fabric
+                .all_hosts()
+                .flat_map(|one| host(&one))
+                .flatten()
+                .filter_map(|link| world.link(link))
+                .collect()
+        }
+        Some(other) => {
+            return Err(Problem::field("kind", format!("`{}`: expected rack or host", excerpt(other))));
+        }
+    };
+    Ok(Json(over_time(&edge, &world, &slots, &links)).into_response())
+}
+
+pub async fn link_history(
+    State(edge): Shared,
+    Asked(Path(name)): Named,
+    Asked(Query(since)): Asked<Query<Since>>,
+) -> Answer {
+    let (world, slots) = (edge.world().await?, since.slots(&edge)?);
+    let link = named_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
+    let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
+    Ok(Json(over_time(&edge, &world, &slots, &[link])).into_response())
+}
+
+/// A hot link.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct Hotspot {
+    /// Its name.
+    pub link: String,
+    /// Since when it is hot.
+    pub since: String,
+    /// How long that is.
+    pub age_s: f64,
+    /// What telemetry shows, as a share of the capacity.
+    pub utilization: Option<f64>,
+}
+
+pub async fn hotspots(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {
+    let world = edge.world().await?;
+    let mut hot: Vec<(Nanos, &LinkState)> =
+        world.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
+    hot.sort_by_key(|&(since, state)| (since, state.link));
+    let show = |&(since, state): &(Nanos, &LinkState)| Hotspot {
+        link: world.fabric.resource_name(state.link),
+        since: edge.clock.text(since),
+        age_s: world.at.since(since).as_secs_f64(),
+        utilization: state.utilization(),
+    };
+    Ok(Json(page(&hot, &part, show)?).into_response())
+}
+
+/// A world for those who ask.
+impl Edge {
+    pub(super) async fn world(&self) -> Result<Arc<World>, Problem> {
+        self.office.world().await.map_err(|_| Problem::broken())
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether the service is there, and what it is.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Answer, Shared};
+use crate::desk::Labels;
+
+/// What is told of the service itself.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// The policies, with their settings.
+    pub labels: Labels,
+    /// When the service started.
+    pub since: String,
+    /// Seconds between reports of a link.
+    pub interval_s: f64,
+}
+
+/// What the service is, and how much it has.
+#[derive(Serialize, JsonSchema)]
+pub struct Status {
+    version: &'static str,
+    /// Name of the cluster.
+    cluster: String,
+    policies: Policies,
+    /// When the service started.
+    since: String,
+    /// What time it is.
+    time: String,
+    /// Seconds between reports of a link.
+    interval_s: f64,
+    /// From which utilization on a link is hot.
+    hot_above: f64,
+    /// The state of the ledger.
+    epoch: u64,
+    /// Decisions that are kept.
+    decisions: usize,
+    /// Decisions made since the service started.
+    decided: u64,
+    /// Samples of links taken in since the service started.
+    samples: u64,
+    /// Requests that wait to be decided.
+    waiting: usize,
+    /// Decisions that had to stop counting before telemetry showed them, because there were too many.
+    released_early: u64,
+}
+
+/// The policies, with their settings.
+#[derive(Serialize, JsonSchema)]
+pub struct Policies {
+    /// For copies of blocks.
+    replicas: String,
+    /// For tasks.
+    tasks: String,
+}
+
+pub async fn status(State(edge): Shared) -> Answer {
+    let world = edge.world().await?;
+    let (about, counts) = (&edge.about, world.counts);
+    let status = Status {
+        version: env!("CARGO_PKG_VERSION"),
+        cluster: world.fabric.name().to_owned(),
+        policies: Policies {
+            replicas: about.labels.replicas.to_string(),
+            tasks: about.labels.tasks.to_string(),
+        },
+        since: about.since.clone(),
+        time: edge.clock.text(world.at),
+        interval_s: about.interval_s,
+        hot_above: world.hot_above,
+        epoch: world.epoch,
+        decisions: counts.decisions,
+        decided: counts.decided,
+        samples: counts.samples,
+        waiting: counts.waiting,
+        released_early: counts.released_early,
+    };
+    Ok(Json(status).into_response())
+}
+
+/// The process answers.
+pub async fn alive() -> Response {
+    "ok\n".into_response()
+}
+
+/// The desk answers: it is no follower, and nothing is in its way.
+pub async fn ready(State(edge): Shared) -> Answer {
+    edge.world().await?;
+    Ok("ok\n".into_response())
+}
+
+pub async fn description(State(edge): Shared) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], edge.description.to_string()).into_response()
+}

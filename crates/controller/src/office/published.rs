@@ -1,0 +1,79 @@
+//! What readers see, and how they come to a newer one. Reading it takes no lock.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use tokio::sync::{oneshot, watch};
+
+use super::history::{History, Sums};
+use crate::desk::World;
+
+/// Worlds are made no more often than so many times the time it takes to make one, whoever asks.
+const SHARE: u32 = 10;
+/// A world is made at least so often.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+
+/// The last world that was made, and the hour before.
+pub(super) struct Published {
+    pub world: ArcSwap<World>,
+    pub history: History,
+    /// The epoch of the last world.
+    pub epochs: watch::Sender<u64>,
+}
+
+/// When the next world is made, and who waits for it; the writer's alone.
+pub(super) struct Press {
+    published: Arc<Published>,
+    sums: Sums,
+    wanted: Vec<oneshot::Sender<Arc<World>>>,
+    /// When the last one was made, and how long that took.
+    last: Instant,
+    took: Duration,
+}
+
+impl Press {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long something takes on this machine, and nothing that is decided"
+    )]
+    pub fn new(world: World) -> (Press, Arc<Published>) {
+        let epochs = watch::Sender::new(world.epoch);
+        let published =
+            Published { world: ArcSwap::from_pointee(world), history: History::default(), epochs };
+        let published = Arc::new(published);
+        let (sums, wanted, last) = (Sums::default(), Vec::new(), Instant::now());
+        (Press { published: published.clone(), sums, wanted, last, took: Duration::ZERO }, published)
+    }
+
+    /// Somebody wants a world that is no older than now.
+    pub fn want(&mut self, asker: oneshot::Sender<Arc<World>>) {
+        self.wanted.push(asker);
+    }
+
+    /// When to make the next one.
+    pub fn due(&self) -> Instant {
+        self.last + if self.wanted.is_empty() { TICK } else { self.took * SHARE }
+    }
+
+    /// Makes one if it is time.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long something takes on this machine, and nothing that is decided"
+    )]
+    pub fn make(&mut self, world: impl FnOnce() -> World) {
+        let began = Instant::now();
+        if began < self.due() {
+            return;
+        }
+        let world = Arc::new(world());
+        self.published.history.note(&mut self.sums, &world);
+        self.published.world.store(world.clone());
+        self.published.epochs.send_replace(world.epoch);
+        for asker in self.wanted.drain(..) {
+            let _ = asker.send(world.clone());
+        }
+        self.last = Instant::now();
+        self.took = self.last - began;
+    }
+}

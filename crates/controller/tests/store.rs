@@ -1,0 +1,219 @@
+//! What was acknowledged is there afterwards, whatever happened.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use leeward_controller::{
+    Caller, Change, Desk, Limits, Message, Placement, Record, Refused, Replies, Reply, Report, Request,
+    Sqlite, State, Store, StoreError, TasksWish, Wish,
+};
+use leeward_engine::Engine;
+use leeward_fabric::input::Files;
+use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_placement::replicas::Form;
+use leeward_placement::tasks::App;
+use proptest::prelude::*;
+use serde_json::json;
+use support::{Server, cluster, frozen, labels, policies, service_on};
+
+const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\n\
+                       devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
+const SECOND: Nanos = Nanos::SECOND;
+
+fn desk(of: &Cluster, limits: Limits) -> Desk<()> {
+    let ledger = Ledger::new(of.fabric.clone(), &of.capacities, LedgerSettings::default());
+    let engine = Engine::new(ledger.expect("defaults are right"), policies(""), 7, Explain::Top(8));
+    Desk::new(engine, labels(), limits)
+}
+
+/// What somebody does.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Report(u32),
+    Block { size: u64, key: Option<u8> },
+    Tasks { count: u8, lasts: Option<u8> },
+    End(u8),
+    Wait(u16),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        any::<u32>().prop_map(Act::Report),
+        (1_u64..1 << 30, proptest::option::of(0_u8..6)).prop_map(|(size, key)| Act::Block { size, key }),
+        (1_u8..5, proptest::option::of(1_u8..9)).prop_map(|(count, lasts)| Act::Tasks { count, lasts }),
+        any::<u8>().prop_map(Act::End),
+        (0_u16..3_000).prop_map(Act::Wait),
+    ]
+}
+
+fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
+    let fabric = &of.fabric;
+    Some(match act {
+        Act::Wait(_) => return None,
+        Act::Report(seed) => {
+            let links = (fabric.resource_count() - fabric.host_count()) as u32;
+            let load = |link: u32| {
+                (ResourceId(link), Load(i64::from(seed.wrapping_mul(link + 1) % 900) * 1_000_000))
+            };
+            let window = (Nanos(now.0 - SECOND.0), now);
+            Message::Report(Report { window, loads: (0..links).map(load).collect(), hosts: Vec::new() })
+        }
+        Act::Block { size, key } => {
+            let form = Form::of(Bytes(size));
+            Message::Place(Placement {
+                request: Request::Replicas(form.request(fabric, 0).expect("a right request")),
+                wish: Wish::Replicas { size: Bytes(size), writer: None, replicas: 3 },
+                caller: key.map(|key| Caller::Key(Arc::from(key.to_string()))),
+                lasts: None,
+            })
+        }
+        Act::Tasks { count, lasts } => {
+            let text = format!(
+                r#"{{"tasks": [{{"name": "t", "count": {count}, "egress": {{"mean": "10Mbps"}}}}]}}"#
+            );
+            let app = App::from_text("app", &text, &Files::default()).expect("a right app");
+            let wish = Wish::Tasks(TasksWish::of(&app, Some("job".to_owned()), Vec::new()));
+            let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
+            Message::Place(Placement { request: Request::Tasks(app.request), wish, caller: None, lasts })
+        }
+        Act::End(which) => Message::Release(u64::from(which) % next.max(1)),
+    })
+}
+
+fn kept(desk: &mut Desk<()>, now: Nanos, id: u64) -> Option<Record> {
+    let mut out = Replies::new();
+    desk.handle(now, Message::Decision(id), (), &mut out);
+    match out.remove(0).1 {
+        Ok(Reply::Decision(record)) => Some(Record { entries: Vec::new(), ..(*record).clone() }),
+        Err(Refused::NoDecision(_)) => None,
+        other => panic!("no decision: {other:?}"),
+    }
+}
+
+proptest! {
+    /// A desk that goes on where another one stopped knows every decision that is kept as it was, holds for each that
+    /// has not ended as many hosts and tasks, gives the same answer to a key that was heard, and numbers on.
+    #[test]
+    fn a_desk_goes_on_where_another_one_stopped(acts in proptest::collection::vec(act(), 1..40)) {
+        let of = cluster(CLUSTER);
+        let limits = Limits { decisions: 8, ..Limits::default() };
+        let (mut before, mut store) = (desk(&of, limits), Sqlite::in_memory().expect("there is memory"));
+        let (mut now, mut out) = (Nanos(10 * SECOND.0), Replies::new());
+        let mut next = 0;
+        for act in acts {
+            now = now.plus(Nanos(match act {
+                Act::Wait(millis) => u64::from(millis) * 1_000_000,
+                _ => 1_000_000,
+            }));
+            match message(&of, act, now, next) {
+                Some(message) => before.handle(now, message, (), &mut out),
+                None => before.wake(now, &mut out),
+            }
+            next += 1;
+            let changes: Vec<Change> = before.changes().collect();
+            store.apply(&changes).expect("there is room");
+        }
+        let mut after = desk(&of, limits);
+        let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
+        after.resume(state).expect("it fits the same cluster");
+        prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
+        for id in 0..next {
+            prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
+        }
+        let number = |desk: &mut Desk<()>| {
+            let mut out = Replies::new();
+            let tasks = message(&of, Act::Tasks { count: 1, lasts: None }, now, 0).expect("tasks");
+            let report = message(&of, Act::Report(1), now.plus(SECOND), 0).expect("a report");
+            desk.handle(now.plus(SECOND), report, (), &mut out);
+            desk.handle(now.plus(SECOND), tasks, (), &mut out);
+            match out.pop().map(|(_, reply)| reply) {
+                Some(Ok(Reply::Placed { record, .. })) => record.id,
+                other => panic!("not placed: {other:?}"),
+            }
+        };
+        let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
+        let (counted, number) = (after.world(), number(&mut after));
+        prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
+        let (before, after) = (before.world(), counted);
+        let counts = |world: &leeward_controller::World| -> Vec<(u32, u32)> {
+            world.hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
+        };
+        prop_assert_eq!(counts(&after), counts(&before));
+    }
+}
+
+/// A store that can be told to fail.
+struct Frail {
+    store: Sqlite,
+    fails: Arc<AtomicBool>,
+}
+
+impl Frail {
+    fn check(&self) -> Result<(), StoreError> {
+        match self.fails.load(Ordering::SeqCst) {
+            true => Err(StoreError::Database("database or disk is full".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Store for Frail {
+    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
+        self.check()?;
+        self.store.load(decisions, callers)
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.apply(changes)
+    }
+
+    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
+        self.store.decision(id)
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let store = Frail { store: Sqlite::in_memory().expect("there is memory"), fails: fails.clone() };
+    let policy = "{without_telemetry: default}";
+    let server = Server::start(service_on(&cluster(CLUSTER), policy, frozen(), Box::new(store)));
+    let block = json!({ "size": "256MiB" });
+    let (status, _, first) = server.post("/v1/place/replicas", &block);
+    assert_eq!((status, &first["id"]), (201, &json!("0")));
+    fails.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        let (status, _, problem) = server.post("/v1/place/replicas", &block);
+        assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
+    }
+    fails.store(false, Ordering::SeqCst);
+    let placed = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let (status, _, placed) = server.post("/v1/place/replicas", &block);
+        (status == 201).then_some(placed)
+    });
+    let placed = placed.expect("the store is well again");
+    assert_eq!(placed["id"], json!("1"), "what was refused has taken no number");
+    assert_eq!(server.get("/v1/decisions/0").2, first);
+    let items = server.get("/v1/commitments").2["items"].as_array().map(Vec::len);
+    assert_eq!(items, Some(2));
+    assert!(server.end().is_ok());
+}
+
+#[test]
+fn a_file_is_opened_again_and_one_of_a_later_version_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let open = || Sqlite::open(&path, leeward_controller::Durability::Process, 10);
+    drop(open().expect("a new file"));
+    drop(open().expect("the same file"));
+    std::fs::write(folder.path().join("text"), "this is no database, it is a text of some length")
+        .expect("a file");
+    let text = Sqlite::open(&folder.path().join("text"), leeward_controller::Durability::Process, 10);
+    assert!(matches!(text, Err(StoreError::Database(_))));
+}
