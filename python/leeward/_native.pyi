@@ -366,6 +366,9 @@ class PacketRun:
     def flows(self) -> pyarrow.Table:
         """Flows, by number."""
 
+    def copies(self) -> pyarrow.Table:
+        """Copies of blocks beside their writers', in the order of blocks and of their chains."""
+
     def days(self) -> pyarrow.Table:
         """Circuits' days, by their end."""
 

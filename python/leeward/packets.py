@@ -28,7 +28,7 @@ PATHS = ("all", "packet", "circuit")
 """Ways through the switch whose latencies are told apart."""
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 """Percentiles of the table `percentiles`, as shares."""
-TABLES = ("flows", "days", "samples", "latencies", "percentiles")
+TABLES = ("flows", "copies", "days", "samples", "latencies", "percentiles")
 """Names of a run's tables."""
 
 
@@ -72,6 +72,7 @@ def tables(run: PacketRun) -> "dict[str, pyarrow.Table]":
     """The tables of a run, by name.
 
     - `flows`: between whom, when they began and finished (seconds; null if not), bytes and segments.
+    - `copies`: of blocks of files, beside their writers': whose, where, when the block began and finished.
     - `days`: of circuits, with `utilization`, the share of the day in which the circuit sent.
     - `samples`: of queues, in packets and bytes, and `delivered_bytes`, what has arrived in order of all
       flows of the pair.
@@ -80,6 +81,7 @@ def tables(run: PacketRun) -> "dict[str, pyarrow.Table]":
     """
     return {
         "flows": run.flows(),
+        "copies": run.copies(),
         "days": run.days(),
         "samples": run.samples(),
         "latencies": run.latencies(),

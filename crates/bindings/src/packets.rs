@@ -75,6 +75,7 @@ impl PacketScenario {
         }
         let inner = result.map_err(|error| match error {
             ScenarioError::Plant(error) => Refused(InputError::new("scenario", error)).into(),
+            ScenarioError::Copies(error) => Refused(error).into(),
             ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         })?;
         let circuit_bps = self.inner.settings().switch.circuit_rate.0 as f64;
@@ -126,6 +127,25 @@ impl PacketRun {
             ("segments", counts(flows.iter().map(|f| f.segments))),
             ("again", counts(flows.iter().map(|f| f.again))),
             ("timeouts", counts(flows.iter().map(|f| f.timeouts))),
+        ])
+    }
+
+    /// Copies of blocks beside their writers', in the order of blocks and of their chains.
+    fn copies(&self) -> PyResult<ArrowTable> {
+        let blocks = &self.inner.records.blocks;
+        let each =
+            || blocks.iter().zip(0u32..).flat_map(|(b, number)| b.copies.iter().map(move |c| (number, b, c)));
+        let time = |of: Option<Nanos>| of.map(Nanos::as_secs_f64);
+        table([
+            ("block", ids(each().map(|(number, ..)| Some(number)))),
+            ("file", ids(each().map(|(_, b, _)| Some(b.file)))),
+            ("bytes", counts(each().map(|(_, b, _)| b.bytes))),
+            ("began_s", maybe_times(each().map(|(_, b, _)| time(b.began)))),
+            ("finished_s", maybe_times(each().map(|(_, b, _)| time(b.finished)))),
+            ("writer_rack", ids(each().map(|(_, b, _)| Some(b.writer.rack)))),
+            ("writer_host", ids(each().map(|(_, b, _)| Some(b.writer.host)))),
+            ("copy_rack", ids(each().map(|(.., c)| Some(c.rack)))),
+            ("copy_host", ids(each().map(|(.., c)| Some(c.host)))),
         ])
     }
 

@@ -56,6 +56,7 @@ fn every_workload_and_every_demand_runs_to_its_end() {
         rings,
         "{dfsio: {mappers: 8, bytes: 4MB, block: 2MB}}",
         "{dfsio: {mappers: 8, bytes: 4MB, replication: 3, copies: rehdfs}}",
+        "{dfsio: {mappers: 8, bytes: 4MB, block: 1MB, copies: 'leeward:circuit_turn=2ms', report: 1ms}}",
         "{collective: {kind: ring, bytes: 10MB, ranks_per_rack: 2, rounds: 2, compute: 100us}}",
         "{collective: {kind: tree, bytes: 10MB}}",
         "{collective: {kind: all_to_all, bytes: 10MB}}",
@@ -75,17 +76,51 @@ fn every_workload_and_every_demand_runs_to_its_end() {
     }
 }
 
+/// The racks of copies, as so many ahead of their writers', by the time at which the block began.
+fn ahead(outcome: &Outcome) -> Vec<(Nanos, u32)> {
+    let blocks = outcome.records.blocks.iter();
+    blocks
+        .flat_map(|block| {
+            let began = block.began.expect("all are written");
+            block.copies.iter().map(move |copy| (began, (copy.rack + 8 - block.writer.rack) % 8))
+        })
+        .collect()
+}
+
 #[test]
-fn copies_of_rehdfs_go_to_the_next_rack() {
-    let text = "workload: {dfsio: {mappers: 16, bytes: 1MB, copies: COPIES}}\nhorizon: 1s\n";
-    let ahead = |copies: &str| -> Vec<u32> {
-        let outcome = run(&text.replace("COPIES", copies));
-        let data = outcome.records.flows.iter().filter(|flow| flow.flow.class == 0);
-        data.map(|flow| (flow.flow.destination.rack + 8 - flow.flow.source.rack) % 8).collect()
-    };
-    assert!(ahead("rehdfs").iter().all(|&ahead| ahead == 1));
-    let hdfs = ahead("hdfs");
-    assert!(!hdfs.contains(&0) && hdfs.iter().any(|&ahead| ahead != hdfs[0]), "{hdfs:?}");
+fn copies_go_where_the_policy_says_as_each_block_begins() {
+    let text = "workload: {dfsio: {mappers: 16, bytes: 4MB, block: 1MB, report: 1ms, copies: COPIES}}\n\
+        scheduler: {name: solstice, demand: oracle}\nhorizon: 1s\n";
+    let of = |copies: &str| ahead(&run(&text.replace("COPIES", copies)));
+    assert!(of("rehdfs").iter().all(|&(_, ahead)| ahead == 1));
+    for copies in ["uniform", "leeward", "sinbad:threshold=1B"] {
+        let ahead = of(copies);
+        assert!(ahead.iter().all(|&(_, to)| to != 0), "{copies}: {ahead:?}");
+        assert!(ahead.iter().any(|&(_, to)| to != ahead[0].1), "{copies}: {ahead:?}");
+    }
+    // Before the first block the policy has heard of one idle report, so its time is one report ahead.
+    let turned = of("{leeward: {circuit_turn: 2ms}}");
+    assert!(
+        turned.iter().all(|&(began, to)| u64::from(to) == 1 + (began.0 + 1_000_000) / 2_000_000 % 7),
+        "{turned:?}"
+    );
+    assert!(turned.iter().any(|&(_, to)| to != turned[0].1), "{turned:?}");
+}
+
+#[test]
+fn blocks_of_a_host_with_several_mappers_are_written_whole_and_one_after_another() {
+    let outcome = run("network: {hosts_per_rack: 1, nic: 800Gbps}\nhorizon: 1s\n\
+        workload: {dfsio: {mappers: 24, bytes: 3MB, block: 1MB}}\nscheduler: {name: strobe}\n");
+    let blocks = &outcome.records.blocks;
+    assert_eq!(blocks.len(), 24 * 3);
+    for file in blocks.chunks(3) {
+        let times: Vec<_> =
+            file.iter().map(|block| (block.began.unwrap(), block.finished.unwrap())).collect();
+        assert!(times.windows(2).all(|pair| pair[0].1 == pair[1].0) && times[0].0 == Nanos(0), "{times:?}");
+        assert!(file.iter().all(|block| block.file == file[0].file && block.copies.len() == 1));
+    }
+    let data: u64 = outcome.records.flows.iter().filter(|f| f.flow.class == 0).map(|f| f.delivered).sum();
+    assert_eq!(data, 24 * 3_000_000);
 }
 
 #[test]
@@ -143,8 +178,19 @@ fn what_is_wrong_is_told_with_its_field() {
         ("{flows: [{from: [0, 0], to: [1, 0], bytes: 0B}]}", "workload.flows: piece 0: 0 bytes"),
         ("{rings: {rings: 8}}", "workload.rings: rings: 8: must be above 0 and below"),
         ("{rings: {small_bytes: [1B, 2B]}}", "workload.rings: small_rate: "),
-        ("{dfsio: {replication: 1}}", "workload.dfsio: replication: 1: must be 2 at least"),
-        ("{dfsio: {mappers: 1000}}", "workload.dfsio: mappers: 1000: must be one a host"),
+        ("{dfsio: {replication: 1}}", "workload.dfsio: replication: 1: must be from 2"),
+        ("{dfsio: {mappers: 0}}", "workload.dfsio: mappers: 0: must be above 0"),
+        ("{dfsio: {report: 0s}}", "workload.dfsio: report: 0: must be above 0"),
+        (
+            "{dfsio: {replication: 129}}",
+            "workload.dfsio: replication: 129: must be from 2 to the number of hosts",
+        ),
+        (
+            "{dfsio: {copies: best}}",
+            "workload.dfsio.copies: copies: unknown policy `best` for replicas; there are:",
+        ),
+        ("{dfsio: {copies: 'leeward:circuit_turn=0s'}}", "circuit_turn: 0s: expected more than nothing"),
+        ("{dfsio: {copies: sinbad-file}}", "`sinbad-file` lets blocks wait for 1s: expected interval=0s"),
         ("{dfsio: {packet: 1B}}", "workload.dfsio: bytes: "),
         ("{collective: {kind: ring, bytes: 1MB, ranks_per_rack: 0}}", "ranks_per_rack: 0: must be above 0"),
         ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),

@@ -10,10 +10,12 @@
 //! input or output or reads a clock, so that the same code runs here, under test, and over real links. The
 //! [`Plant`] is the loop between them: it has the hosts' NICs, the timers, and the [`Records`] of what happened. A host's NIC sends
 //! at its rate from one queue without limit; what comes to a host is taken at once, as in the Etalon testbed, where only what
-//! containers send is shaped. Hosts of one rack reach each other without the switch.
+//! containers send is shaped. Hosts of one rack reach each other without the switch. Where copies of blocks go is asked of a
+//! [`Placer`], that is of the policies that place replicas everywhere else.
 
 pub mod file;
 mod hosts;
+mod placer;
 mod plant;
 mod records;
 mod scenario;
@@ -21,7 +23,8 @@ mod settings;
 pub mod tcp;
 pub mod workload;
 
+pub use placer::Placer;
 pub use plant::{Plant, PlantError};
-pub use records::{DayRecord, FlowRecord, Histogram, Records, Sample, Traffic};
+pub use records::{BlockRecord, DayRecord, FlowRecord, Histogram, Records, Sample, Traffic};
 pub use scenario::{Outcome, Scenario, ScenarioError};
 pub use settings::{Demand, Plan, Planner, Settings, SettingsError};

@@ -3,7 +3,7 @@
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 
-use super::workload::Flow;
+use super::workload::{Block, Flow, Place};
 
 /// A flow, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,31 @@ impl FlowRecord {
             again: 0,
             timeouts: 0,
         }
+    }
+}
+
+/// A block of a file, by its number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockRecord {
+    /// The file, by number.
+    pub file: u32,
+    /// Who writes it.
+    pub writer: Place,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// When its first packet was written.
+    pub began: Option<Nanos>,
+    /// When the writer had the last answer.
+    pub finished: Option<Nanos>,
+    /// Where its copies beside the writer's are, in the order of the chain; none before it began.
+    pub copies: Vec<Place>,
+}
+
+impl BlockRecord {
+    /// Of a block that has not begun.
+    pub(super) fn of(block: &Block) -> BlockRecord {
+        let Block { file, writer, bytes, .. } = *block;
+        BlockRecord { file, writer, bytes, began: None, finished: None, copies: Vec::new() }
     }
 }
 
@@ -97,6 +122,8 @@ impl Traffic {
 pub struct Records {
     /// All flows of the workload, by number.
     pub flows: Vec<FlowRecord>,
+    /// All blocks of files, by number.
+    pub blocks: Vec<BlockRecord>,
     /// All circuits' days that have ended, by their end.
     pub days: Vec<DayRecord>,
     /// Samples, by time.

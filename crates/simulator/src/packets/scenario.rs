@@ -5,7 +5,8 @@ use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, Scheduler
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_text, read_yaml};
 
-use super::file::{ControlFile, EceFile, PacketsFile, SchedulerFile};
+use super::file::{ControlFile, DfsioFile, EceFile, NetworkFile, PacketsFile, SchedulerFile, WorkloadFile};
+use super::placer::Placer;
 use super::plant::{Plant, PlantError};
 use super::records::Records;
 use super::settings::{Plan, Settings};
@@ -25,7 +26,23 @@ pub struct Scenario {
     settings: Settings,
     circuits: Circuits,
     workload: Workload,
+    copies: Option<Copies>,
     horizon: Nanos,
+}
+
+/// Who says where copies of blocks go.
+struct Copies {
+    dfsio: DfsioFile,
+    network: NetworkFile,
+    circuits: bool,
+    seed: u64,
+}
+
+impl Copies {
+    fn placer(&self) -> Result<Placer, InputError> {
+        let DfsioFile { copies, replication, report, .. } = &self.dfsio;
+        Placer::new(copies, *replication, *report, &self.network, self.circuits, self.seed)
+    }
 }
 
 /// What circuits there will be.
@@ -50,6 +67,9 @@ pub enum ScenarioError {
     /// The plant could not go on.
     #[error(transparent)]
     Plant(#[from] PlantError),
+    /// Nobody can say where copies go.
+    #[error(transparent)]
+    Copies(#[from] InputError),
     /// It was told to stop.
     #[error("stopped")]
     Stopped,
@@ -97,7 +117,20 @@ impl Scenario {
         let workload = file.workload.workload(racks, hosts, file.horizon, file.seed);
         let under = format!("workload.{}", file.workload.word());
         let workload = workload.map_err(|error| InputError::new("scenario", error).in_field(under))?;
-        Ok(Scenario { settings, circuits, workload, horizon: file.horizon })
+        let copies = match &file.workload {
+            WorkloadFile::Dfsio(of) => Some(Copies {
+                dfsio: of.clone(),
+                network: file.network.clone(),
+                circuits: file.scheduler.is_some(),
+                seed: file.seed,
+            }),
+            _ => None,
+        };
+        // What a run makes of it again is known to be right.
+        if let Some(Err(error)) = copies.as_ref().map(Copies::placer) {
+            return wrong("workload.dfsio.copies", error.to_string());
+        }
+        Ok(Scenario { settings, circuits, workload, copies, horizon: file.horizon })
     }
 
     /// What it is made of.
@@ -125,6 +158,9 @@ impl Scenario {
             },
         };
         let mut plant = Plant::new(self.settings.clone(), plan, self.workload.clone())?;
+        if let Some(copies) = &self.copies {
+            plant = plant.placing(copies.placer()?);
+        }
         let mut ended = self.horizon;
         for step in 1..=STEPS {
             let until = u128::from(self.horizon.0) * u128::from(step) / u128::from(STEPS);

@@ -13,7 +13,7 @@ use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, setti
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
-use leeward_fabric::Nanos;
+use leeward_fabric::{Bytes, Nanos};
 
 /// What is done to demand before it is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -22,21 +22,29 @@ pub enum Prepare {
     /// Nothing.
     #[default]
     Raw,
-    /// As Etalon's element for Solstice: if any entry has 1 MB, those below are left out; then all is raised until the busiest
-    /// port wants half of what a circuit carries in a week.
+    /// As Etalon's element for Solstice: if any entry is not small, those that are are left out; then all is raised until the
+    /// busiest port wants half of what a circuit carries in a week.
     Element,
-    /// As `element`, with entries below 1 MB always left out: what Etalon does where applications tell their demand.
+    /// As `element`, with small entries always left out: what Etalon does where applications tell their demand.
     Adu,
 }
 
 /// Settings of `solstice-etalon`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EtalonSettings {
     /// What is done to demand first. Default `raw`.
     pub prepare: Prepare,
+    /// Below what an entry is small. Default 1MB; the files of Etalon's section 6 were written with 8kB.
+    pub small: Bytes,
     /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
     pub unit: Option<Nanos>,
+}
+
+impl Default for EtalonSettings {
+    fn default() -> EtalonSettings {
+        EtalonSettings { prepare: Prepare::Raw, small: Bytes(1_000_000), unit: None }
+    }
 }
 
 /// The scheduler.
@@ -73,7 +81,7 @@ impl Scheduler for Etalon {
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let times = Times::of(NAME, network, self.0.unit, demand.racks())?;
         let (racks, budget) = (demand.racks(), times.budget());
-        let request = prepared(self.0.prepare, demand, budget);
+        let request = prepared(&self.0, demand, budget);
         let mut stuffed = fill::align(&fill::water_fill(racks, &request, budget), times.unit_bytes);
         let mut list = listed(racks, demand.bytes(), &request, budget);
         fill::stuff(racks, &mut stuffed, &mut list);
@@ -89,19 +97,17 @@ impl Scheduler for Etalon {
     }
 }
 
-/// The smallest entry that Etalon's element schedules, where it leaves any out.
-const SMALL: u64 = 1_000_000;
-
 /// What Etalon's element asks its solver for.
-fn prepared(prepare: Prepare, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
+fn prepared(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
     let mut request = demand.bytes().to_vec();
-    let filters = match prepare {
+    let small = settings.small.0;
+    let filters = match settings.prepare {
         Prepare::Raw => return request,
-        Prepare::Element => request.iter().any(|&entry| entry >= SMALL),
+        Prepare::Element => request.iter().any(|&entry| entry >= small),
         Prepare::Adu => true,
     };
     if filters {
-        request.iter_mut().filter(|entry| **entry < SMALL).for_each(|entry| *entry = 0);
+        request.iter_mut().filter(|entry| **entry < small).for_each(|entry| *entry = 0);
     }
     let (rows, columns) = sums(demand.racks(), &request);
     let most = rows.into_iter().chain(columns).max().unwrap_or(0);

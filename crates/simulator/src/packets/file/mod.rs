@@ -10,9 +10,7 @@ use leeward_fabric::{Bandwidth, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use workload::{
-    CollectiveFile, CollectiveKind, Copies, DfsioFile, FlowFile, LongFile, RingsFile, WorkloadFile,
-};
+pub use workload::{CollectiveFile, CollectiveKind, DfsioFile, FlowFile, LongFile, RingsFile, WorkloadFile};
 
 use super::settings::{Demand, Settings};
 use super::tcp;

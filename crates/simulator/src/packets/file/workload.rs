@@ -1,8 +1,6 @@
 //! What hosts have to send, as a file says it.
 
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
-use rand::RngExt;
-use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +9,8 @@ use super::super::workload::lists::{Transfer, listed, long};
 use super::super::workload::pipeline::Pipeline;
 use super::super::workload::rings::Rings;
 use super::super::workload::{Flow, Place, Workload, WorkloadError};
-use crate::stage::random::{Kind, stream};
+use crate::stage::scenario::PolicySpec;
 
-const COPIES: Kind = Kind::named("dfsio-copies");
 /// Pieces that a generator may make, so that a file cannot ask for more than memory holds.
 const MOST: u64 = 20_000_000;
 
@@ -109,17 +106,19 @@ impl Default for RingsFile {
 }
 
 /// Files written as HDFS does; defaults are the paper's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DfsioFile {
-    /// How many mappers write a file each, rack by rack in turn. Default 64.
+    /// How many mappers write a file each, rack by rack and then host by host in turn. Default 64.
     pub mappers: u32,
-    /// Bytes of each file. Default 400MB.
+    /// Bytes of each file. Default 400MiB.
     pub bytes: Bytes,
     /// Copies of each block, the first on the writer. Default 2.
-    pub replication: u32,
-    /// Where the others go. Default hdfs.
-    pub copies: Copies,
+    pub replication: u8,
+    /// The policy for replicas that says where the others go, asked as each block begins. Default uniform, which is HDFS's own.
+    pub copies: PolicySpec,
+    /// How often the policy hears what racks' links carried. Default 100ms.
+    pub report: Nanos,
     /// Bytes of a block. Default 128MiB.
     pub block: Bytes,
     /// Bytes of a packet. Default 64KiB.
@@ -133,24 +132,15 @@ impl Default for DfsioFile {
         let of = Pipeline::default();
         DfsioFile {
             mappers: 64,
-            bytes: Bytes(400_000_000),
+            bytes: Bytes(400 << 20),
             replication: 2,
-            copies: Copies::Hdfs,
+            copies: PolicySpec::named("uniform"),
+            report: Nanos(100_000_000),
             block: Bytes(of.block),
             packet: Bytes(of.packet),
             window: of.window,
         }
     }
-}
-
-/// Where copies beside the first go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Copies {
-    /// Hosts of one other rack, drawn for each block.
-    Hdfs,
-    /// Hosts of the next rack (reHDFS).
-    Rehdfs,
 }
 
 /// What training of models exchanges.
@@ -224,7 +214,7 @@ impl WorkloadFile {
                 listed(racks, hosts, &transfers)
             }
             WorkloadFile::Rings(of) => of.workload(racks, hosts, end, seed),
-            WorkloadFile::Dfsio(of) => of.workload(racks, hosts, seed),
+            WorkloadFile::Dfsio(of) => of.workload(racks, hosts),
             WorkloadFile::Collective(of) => of.workload(racks, hosts),
         }
     }
@@ -279,17 +269,22 @@ impl RingsFile {
 }
 
 impl DfsioFile {
-    fn workload(&self, racks: u32, hosts: u32, seed: u64) -> Result<Workload, WorkloadError> {
+    /// Chains are laid out for the hosts that follow the writer, whatever they are; blocks are sent along others as they begin.
+    fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
         above("mappers", self.mappers)?;
         above("bytes", self.bytes.0)?;
         above("packet", self.packet.0)?;
-        if self.replication < 2 || self.replication > hosts + 1 {
-            let expected = "2 at least, and no more than hosts of a rack and one";
-            return Err(WorkloadError::setting("replication", self.replication, expected));
+        above("report", self.report.0)?;
+        let all = u64::from(racks) * u64::from(hosts);
+        if self.replication < 2 || u64::from(self.replication) > all {
+            return Err(WorkloadError::setting(
+                "replication",
+                self.replication,
+                "from 2 to the number of hosts",
+            ));
         }
-        if racks < 2 || self.mappers > racks * hosts {
-            let expected = "one a host at most, on two racks at least";
-            return Err(WorkloadError::setting("mappers", self.mappers, expected));
+        if racks < 2 {
+            return Err(WorkloadError::setting("mappers", self.mappers, "on two racks at least"));
         }
         let packets = self.bytes.0.div_ceil(self.packet.0);
         let hops = 2 * u64::from(self.replication - 1);
@@ -302,17 +297,12 @@ impl DfsioFile {
         };
         let mut workload = Workload::new(racks, hosts);
         for mapper in 0..self.mappers {
-            let writer = Place { rack: mapper % racks, host: mapper / racks };
-            let mut random = stream(seed, COPIES, mapper.into());
-            let copies = |_block| {
-                let rack = match self.copies {
-                    Copies::Hdfs => (writer.rack + random.random_range(1..racks)) % racks,
-                    Copies::Rehdfs => (writer.rack + 1) % racks,
-                };
-                let others = sample(&mut random, hosts as usize, self.replication as usize - 1);
-                let others = others.into_iter().map(|host| Place { rack, host: host as u32 });
-                std::iter::once(writer).chain(others).collect()
+            let writer = Place { rack: mapper % racks, host: mapper / racks % hosts };
+            let after = |copy: u8| {
+                let at = u64::from(writer.rack) * u64::from(hosts) + u64::from(writer.host) + u64::from(copy);
+                Place { rack: (at / u64::from(hosts)) as u32 % racks, host: (at % u64::from(hosts)) as u32 }
             };
+            let copies = |_block| (0..self.replication).map(after).collect();
             pipeline.write(&mut workload, writer, Nanos(0), self.bytes.0, copies)?;
         }
         Ok(workload)

@@ -55,6 +55,7 @@ impl Plant<'_> {
 
     /// A flow begins.
     pub(super) fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
+        self.begin_block(flow as u32)?;
         let Between { source, destination, .. } = self.driver.workload().flows()[flow];
         let host = |place: Place| place.rack * self.settings.hosts_per_rack as u32 + place.host;
         let mut connection = Box::new(Connection {
@@ -127,6 +128,7 @@ impl Plant<'_> {
         let now = Nanos(self.now);
         if done {
             self.records.flows[flow as usize].finished.get_or_insert(now);
+            self.end_block(flow);
         }
         let mut due = std::mem::take(&mut self.due);
         self.driver.arrive(now, flow, after, &mut due);

@@ -1,5 +1,6 @@
 //! The loop: what is due next, in the order of time.
 
+mod blocks;
 mod connections;
 mod network;
 mod week;
@@ -15,10 +16,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::hosts::{Carried, Nic};
-use super::records::{FlowRecord, Records};
+use super::placer::Placer;
+use super::records::{BlockRecord, FlowRecord, Records};
 use super::settings::{Demand, Plan, Settings, SettingsError};
 use super::tcp::Sender;
-use super::workload::{Driver, Workload};
+use super::workload::{Driver, Workload, WorkloadError};
 use connections::Flow;
 
 /// Why a run cannot begin or go on.
@@ -41,6 +43,19 @@ pub enum PlantError {
         /// What its maker says.
         problem: String,
     },
+    /// No place for a block.
+    #[error("copies of block {block} at {} ns: {problem}", at.0)]
+    Copies {
+        /// Its number.
+        block: usize,
+        /// When it began.
+        at: Nanos,
+        /// What the policy says.
+        problem: String,
+    },
+    /// Copies at places that are none.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
     /// A workload of other hosts.
     #[error("workload of {} racks of {} hosts: must be of {} racks of {}", found.0, found.1, expected.0, expected.1)]
     Hosts {
@@ -59,6 +74,7 @@ enum Later {
     Receiver(u32),
     Plan,
     Sample,
+    Report,
 }
 
 /// Alarms, in the order of what is due at the same time; then one for each host's NIC.
@@ -85,6 +101,8 @@ pub struct Plant<'a> {
     /// Bytes that have arrived in order, by pair of racks.
     arrived: Vec<u64>,
     adus: Option<Adus>,
+    /// Who decides where copies go, if they do not go where they were laid out for.
+    placer: Option<Placer>,
     /// The day that each rack's circuit has now: since when, and what the pair's circuits had carried by then.
     days: Vec<(u64, u64)>,
     week_ends: u64,
@@ -106,8 +124,11 @@ impl<'a> Plant<'a> {
         if found != expected {
             return Err(PlantError::Hosts { found, expected });
         }
-        let records =
-            Records { flows: workload.flows().iter().map(FlowRecord::of).collect(), ..Records::default() };
+        let records = Records {
+            flows: workload.flows().iter().map(FlowRecord::of).collect(),
+            blocks: workload.blocks().iter().map(BlockRecord::of).collect(),
+            ..Records::default()
+        };
         let adus = matches!(&plan, Plan::Weekly { demand: Demand::Adus, .. });
         let mut plant = Plant {
             timers: Timers::new(HOSTS + settings.hosts()),
@@ -123,6 +144,7 @@ impl<'a> Plant<'a> {
             of_pair: vec![Vec::new(); racks * racks],
             arrived: vec![0; racks * racks],
             adus: adus.then(|| Adus::new(racks)),
+            placer: None,
             days: vec![(0, 0); racks],
             week_ends: 0,
             records,
@@ -250,6 +272,7 @@ impl<'a> Plant<'a> {
             }
             Later::Plan => self.plan_week()?,
             Later::Sample => self.sample(),
+            Later::Report => self.report(),
         }
         Ok(())
     }

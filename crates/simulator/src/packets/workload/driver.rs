@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
 
-use super::Workload;
+use super::{Place, Workload, WorkloadError};
 
 /// A piece that is written now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +72,14 @@ impl Driver {
     /// The workload.
     pub fn workload(&self) -> &Workload {
         &self.workload
+    }
+
+    /// Sends a block that has not begun along a chain of hosts.
+    ///
+    /// # Errors
+    /// As [`Workload::send_along`].
+    pub fn send_along(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
+        self.workload.send_along(block, chain)
     }
 
     /// Pieces that wait for nothing, with the times at which they are written: by time, then by number.

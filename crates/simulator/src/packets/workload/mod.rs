@@ -4,6 +4,9 @@
 //! pieces that it waits for have arrived and some time has passed. A flow with one piece that waits for nothing is a transfer with a
 //! start time; dependencies make pipelines and collectives of flows. [`Driver`] says what is to be written when.
 //!
+//! [`Block`]s of files may be laid out for any chain of hosts and sent along another once they begin: what decides that is asked
+//! then ([`super::Placer`]).
+//!
 //! [`lists`] are flows as they are given, [`rings`] the workload of Etalon's section 5, [`pipeline`] files written as HDFS does,
 //! [`collective`] what training of models does.
 
@@ -48,6 +51,23 @@ pub struct Piece {
     pub wait: Nanos,
 }
 
+/// A block of a file on its way along a chain of hosts. Its flows follow each other: for each hop one with data and one with answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// The first of its flows: when it begins the block does, and the next one ends when the block does.
+    pub first: u32,
+    /// How many hops it takes: copies that cross the network.
+    pub hops: u32,
+    /// The file, by number.
+    pub file: u32,
+    /// Who writes it.
+    pub writer: Place,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Blocks of the file that are not written when it begins, itself included.
+    pub left: u64,
+}
+
 /// Flows between the hosts of racks, and their pieces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Workload {
@@ -58,6 +78,8 @@ pub struct Workload {
     /// What pieces wait for, one after another, and where those of each piece end.
     after: Vec<u32>,
     after_ends: Vec<usize>,
+    /// By their first flows.
+    blocks: Vec<Block>,
 }
 
 /// What is no workload.
@@ -145,6 +167,7 @@ impl Workload {
             pieces: Vec::new(),
             after: Vec::new(),
             after_ends: Vec::new(),
+            blocks: Vec::new(),
         }
     }
 
@@ -197,6 +220,44 @@ impl Workload {
     /// Hosts of each rack.
     pub fn hosts(&self) -> u32 {
         self.hosts
+    }
+
+    /// Blocks of files among what it sends, by number.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The block that a flow is the first of, by its number.
+    pub fn block_from(&self, flow: u32) -> Option<usize> {
+        self.blocks.binary_search_by_key(&flow, |block| block.first).ok()
+    }
+
+    /// Sends a block along another chain than it was laid out for, the writer first.
+    ///
+    /// # Errors
+    /// A chain of another length, two copies on a host, a host that is not there.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn send_along(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
+        let Block { first, hops, writer, .. } = self.blocks[block];
+        let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
+        let away = chain.iter().any(|place| place.rack >= self.racks || place.host >= self.hosts);
+        if twice || away || chain.len() != hops as usize + 1 || chain.first() != Some(&writer) {
+            let places: Vec<String> = chain.iter().map(|at| format!("r{}h{}", at.rack, at.host)).collect();
+            let value = format!("block {block} on {}", places.join(", "));
+            return Err(WorkloadError::setting(
+                "copies",
+                value,
+                "the writer's, and as many as it was laid out for",
+            ));
+        }
+        for (hop, ends) in chain.windows(2).enumerate() {
+            let data = first as usize + 2 * hop;
+            (self.flows[data].source, self.flows[data].destination) = (ends[0], ends[1]);
+            (self.flows[data + 1].source, self.flows[data + 1].destination) = (ends[1], ends[0]);
+        }
+        Ok(())
     }
 
     /// Its flows, by number.

@@ -6,7 +6,7 @@
 
 use leeward_fabric::Nanos;
 
-use super::{Flow, Piece, Place, Workload, WorkloadError};
+use super::{Block, Flow, Piece, Place, Workload, WorkloadError};
 
 /// The class of flows that carry packets.
 pub const DATA: u32 = 0;
@@ -72,7 +72,9 @@ impl Pipeline {
     ) -> Result<(), WorkloadError> {
         self.check()?;
         let mut before = None;
-        for block in 0..bytes.div_ceil(self.block) {
+        let file = workload.blocks.last().map_or(0, |block| block.file + 1);
+        let blocks = bytes.div_ceil(self.block);
+        for block in 0..blocks {
             let size = self.block.min(bytes - block * self.block);
             let number = u32::try_from(block).unwrap_or(u32::MAX);
             let mut chain = copies(number);
@@ -84,7 +86,10 @@ impl Pipeline {
                 let expected = "on hosts of their own, and one beside the writer's at least";
                 return Err(WorkloadError::setting("copies", format!("block {block}: {found}"), expected));
             }
+            let first = workload.flows.len() as u32;
             before = self.write_block(workload, &chain, start, size, before)?;
+            let (hops, left) = (chain.len() as u32 - 1, blocks - block);
+            workload.blocks.push(Block { first, hops, file, writer, bytes: size, left });
         }
         Ok(())
     }

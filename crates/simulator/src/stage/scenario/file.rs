@@ -8,7 +8,7 @@ use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::stage::telemetry::Telemetry;
 use crate::stage::workload::{Share, Source};
@@ -177,6 +177,12 @@ impl std::str::FromStr for PolicySpec {
 impl<'de> Deserialize<'de> for PolicySpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PolicyVisitor)
+    }
+}
+
+impl Serialize for PolicySpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.label)
     }
 }
 
