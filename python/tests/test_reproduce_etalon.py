@@ -6,6 +6,7 @@ import pytest
 
 from leeward.errors import InputError
 from leeward.reproduce import reproduce
+from leeward.reproduce.etalon import paper
 from leeward.reproduce.etalon.experiments import Measured, improvement
 
 
@@ -55,3 +56,18 @@ def test_improvement_is_at_equal_utilization() -> None:
 def test_runs_have_a_length(horizon: str) -> None:
     with pytest.raises(InputError, match="horizon"):
         reproduce("etalon", ["1"], horizon=horizon)
+
+
+def test_section_6_has_rows_of_all_systems_and_of_leeward_beside_rehdfs() -> None:
+    rows = reproduce("etalon", ["20", "leeward"], seeds=2, horizon="30ms")
+    assert {row.figure for row in rows} == {"19", "leeward"}
+    assert all(row.ours is not None for row in rows)
+    of = {row.quantity: row for row in rows}
+    for system, value in zip(paper.FILES_SYSTEMS, paper.FILES_TAILS, strict=True):
+        row = of[f"figure 20, p99 of writes: {system}"]
+        # Nothing is over after 30 ms, and what is not counts for the time that it had.
+        assert (row.paper, row.unit) == (value, "ms")
+        assert row.ours == pytest.approx(30)
+    # Within a turn copies of a rack lie in one other rack, as under reHDFS.
+    assert of["of them in the fullest, the paper's job: leeward"].ours == 100
+    assert of["p99 of writes against reHDFS, the paper's job: leeward"].ours == 0

@@ -9,7 +9,7 @@ from typing import Any
 from leeward import _native
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
-from leeward.reproduce.etalon import comparison, experiments, paper, pictures
+from leeward.reproduce.etalon import comparison, experiments, files, files_rows, paper, pictures
 from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row
 
@@ -102,9 +102,18 @@ FIGURES = {
     "16": Figure(
         "two rings: completion and bytes by switch", _two_rings, comparison.two_rings, pictures.by_switch
     ),
+    "19": Figure(
+        "files of HDFS: writes, throughput and bytes by switch",
+        files.systems,
+        files_rows.files,
+        files_rows.picture,
+    ),
+    "leeward": Figure(
+        "reHDFS and leeward with circuits", files.beside, files_rows.beside, files_rows.picture_beside
+    ),
 }
-"""By the names that `--figure` takes. Figure 12 has figures 13 to 15 too, figure 16 table 2."""
-WITHIN = {"13": ["12"], "14": ["12"], "15": ["12"], "2": ["16"]}
+"""By the names that `--figure` takes. Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22."""
+WITHIN = {"13": ["12"], "14": ["12"], "15": ["12"], "2": ["16"], "20": ["19"], "21": ["19"], "22": ["19"]}
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
