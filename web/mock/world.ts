@@ -31,7 +31,7 @@ interface Kind {
   base: number
 }
 const KINDS: Record<string, Kind> = {
-  cluster: { key: 1, often: 0.1, long: 25, base: 0.3 },
+  cluster: { key: 1, often: 0.16, long: 34, base: 0.3 },
   default: { key: 2, often: 0.3, long: 70, base: 0.36 },
   leeward: { key: 2, often: 0.3, long: 9, base: 0.38 },
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { hotNow, ordered, spoken, tiling, type Cell } from './racks'
+import { hotNow, ordered, percents, spoken, tiling, type Cell } from './racks'
 
 const cell = (rack: string, up: number | null, down: number | null): Cell => ({ rack, pod: null, up, down })
 const RACKS = [cell('r10', 0.2, 0.9), cell('r2', null, null), cell('r1', 0.8, null), cell('r3', 0.1, 0.2)]
@@ -26,18 +26,27 @@ test('a link is spoken with its state', () => {
   expect(spoken('uplink', null, 0.75)).toBe('uplink not known')
 })
 
+test('what is not hot is not shown as if it were', () => {
+  expect([0.744, 0.746, 0.75, 0.756].map((value) => percents(value, 0.75))).toEqual([74, 74, 75, 76])
+  expect([0.124, 0.126].map((value) => percents(value, 0.125))).toEqual([12, 13])
+  expect(percents(0.9999, 1)).toBe(99)
+})
+
 describe('tiles are as large as they may be while all fit', () => {
-  test.each([
-    [10, 96],
-    [40, 96],
-    [500, 30],
-  ])('%d racks on a laptop', (count, atLeast) => {
-    const { columns, size } = tiling(count, 1216, 260, 22, 96)
-    expect(columns * size).toBeLessThanOrEqual(1216)
-    expect(Math.ceil(count / columns) * size * 0.8).toBeLessThanOrEqual(260)
-    expect(size).toBeGreaterThanOrEqual(Math.min(96, atLeast) - 10)
+  test.each([1, 10, 40, 120, 500])('%d racks on a laptop', (count) => {
+    const { columns, wide, tall } = tiling(count, 1216, 260, 22, 96)
+    expect(columns * wide).toBeLessThanOrEqual(1216)
+    expect(Math.ceil(count / columns) * tall).toBeLessThanOrEqual(260)
+    expect(wide).toBeGreaterThanOrEqual(tall)
+    // No row is much shorter than the others.
+    const rows = Math.ceil(count / columns)
+    expect(rows * columns - count).toBeLessThan(rows)
   })
   test('where they cannot all fit they are as small as may be', () => {
-    expect(tiling(100_000, 1216, 260, 22, 96).size).toBe(22)
+    expect(tiling(100_000, 1216, 260, 22, 96).tall).toBe(22)
+  })
+  test('none, or no room yet, is no harm', () => {
+    expect(tiling(0, 1216, 260, 22, 96).columns).toBe(1)
+    expect(tiling(40, 0, 260, 22, 96).columns).toBe(1)
   })
 })

@@ -1,6 +1,5 @@
 import type { Link, Rack } from '../api/types'
 import type { Grid } from './history'
-import { share } from './format'
 
 /** A rack as the maps show it: utilizations of one moment, null where not known. */
 export interface Cell {
@@ -47,23 +46,38 @@ export function hotNow(racks: Cell[], limit: number): { hot: number; known: numb
   return { hot: known.filter((value) => value >= limit).length, known: known.length }
 }
 
+/** A share in whole percents that does not reach the limit by being rounded. */
+export function percents(value: number, limit: number): number {
+  const rounded = Math.round(value * 100)
+  return value < limit && rounded >= limit * 100 ? Math.ceil(limit * 100) - 1 : rounded
+}
+
 /** A direction in words: `uplink 83 %, hot`. */
 export function spoken(word: string, value: number | null, limit: number): string {
   if (value === null) return `${word} not known`
-  return `${word} ${share(value).replace('\u00a0', ' ')}${value >= limit ? ', hot' : ''}`
+  return `${word} ${percents(value, limit)} %${value >= limit ? ', hot' : ''}`
 }
 
 /** How many columns of tiles fit, so that all racks show in a box if that is at all possible. */
-export function tiling(count: number, width: number, height: number, least: number, most: number) {
-  let best = { columns: 1, size: least }
+export function tiling(
+  count: number,
+  width: number,
+  height: number,
+  least: number,
+  most: number,
+): { columns: number; wide: number; tall: number } {
+  let best = { columns: 1, wide: least, tall: least * TALL }
   if (count === 0 || width <= 0) return best
   for (let size = most; size >= least; size--) {
-    best = { columns: Math.max(1, Math.floor(width / size)), size }
-    // Tiles are five parts wide and four high.
-    if (Math.ceil(count / best.columns) * size * TALL <= height) break
+    const fitting = Math.max(1, Math.floor(width / size))
+    const rows = Math.ceil(count / fitting)
+    // Rows of the same length, and as wide as there is room.
+    const columns = Math.ceil(count / rows)
+    best = { columns, wide: Math.min(most, Math.floor(width / columns)), tall: Math.floor(size * TALL) }
+    if (rows * best.tall <= height) break
   }
   return best
 }
 
-/** Height over width of a tile. */
-export const TALL = 0.8
+/** Height over width of a tile, at most. */
+export const TALL = 1

@@ -72,7 +72,7 @@ function labels(context: CanvasRenderingContext2D, rows: Row[], { row }: Places,
   context.textAlign = 'right'
   context.fillStyle = style.getPropertyValue('color')
   rows.forEach(({ rack }, at) => {
-    if (at % every === 0) context.fillText(rack, LABEL - 8, (at + 0.5) * row, LABEL - 8)
+    if (at % every === 0) context.fillText(rack, LABEL - 8, Math.max(6, (at + 0.5) * row), LABEL - 8)
   })
 }
 

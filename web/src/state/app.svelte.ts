@@ -75,7 +75,9 @@ class App implements Listener {
     void follow(this.client, this, signal)
     const clock = setInterval(() => (this.now = Date.now()), 1000)
     const asks = setInterval(() => void this.ask(), STATUS_MS)
-    signal.addEventListener('abort', () => (clearInterval(clock), clearInterval(asks)))
+    // Two soon after each other, so that rates are known.
+    const second = setTimeout(() => void this.ask(), STATUS_MS / 4)
+    signal.addEventListener('abort', () => (clearInterval(clock), clearInterval(asks), clearTimeout(second)))
   }
 
   /** Takes a token for this session of the browser; null forgets it. */

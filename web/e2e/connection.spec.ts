@@ -1,0 +1,97 @@
+import { accessible, expect, live, pass, test } from './fixture.ts'
+
+test('a lost connection is told, data do not look live, and all is caught up on after', async ({
+  page,
+  open,
+}) => {
+  const mock = await open('racks')
+  await live(page)
+  await expect(page.getByRole('heading', { name: 'Now' })).toBeVisible()
+  mock.leave()
+  const state = page.getByRole('banner').getByRole('status')
+  await expect(state).toHaveText(/not connected/)
+  await expect(
+    page.getByText(/The controller does not answer\. What you see is .* old\. Trying again/),
+  ).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Now' })).toHaveCount(0)
+  await expect(page.getByRole('heading', { name: /^Last seen, \d\d:\d\d:\d\d$/ })).toBeVisible()
+  await expect(page.getByText('Hot when last seen')).toBeVisible()
+  expect(
+    await page
+      .locator('section.data')
+      .first()
+      .evaluate((one) => getComputedStyle(one).filter),
+  ).toBe('grayscale(1)')
+  await accessible(page)
+  await page.goto(page.url().replace('racks', 'decisions'))
+  for (let at = 0; at < 3; at++) mock.tick()
+  mock.back()
+  await expect(state).toHaveText(/live/, { timeout: 10_000 })
+  const made = mock.world.decisions(mock.step)
+  await expect(
+    page.getByRole('region', { name: 'List of decisions' }).getByRole('link').first(),
+  ).toHaveAttribute('href', `#/decisions/${made.at(-1)?.id}`)
+})
+
+test('events that were missed are asked for after the last that came', async ({ page, open }) => {
+  const asked: (string | undefined)[] = []
+  page.on('request', (request) => {
+    if (request.url().endsWith('/v1/events')) asked.push(request.headers()['last-event-id'])
+  })
+  const mock = await open('decisions')
+  await live(page)
+  await pass(mock, page, 1)
+  await page.waitForTimeout(200)
+  mock.leave()
+  mock.back()
+  await expect.poll(() => asked.length).toBeGreaterThan(1)
+  expect(asked[0]).toBeUndefined()
+  expect(Number(asked[1])).toBeGreaterThan(0)
+})
+
+test('a controller that is connected and silent is not live', async ({ page, open }) => {
+  await page.clock.install()
+  await open('racks')
+  await live(page)
+  await page.clock.runFor(35_000)
+  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/silent|old telemetry/)
+  await expect(page.getByRole('heading', { name: 'Now' })).toHaveCount(0)
+})
+
+test('a token is asked for, kept for this session, and forgotten on demand', async ({ page, open }) => {
+  await open('racks', { token: 'sesame' })
+  const dialog = page.getByRole('dialog', { name: 'This controller asks for a token' })
+  await expect(dialog).toBeVisible()
+  await accessible(page)
+  // Tab stays inside: it goes through the dialog and the browser, and never to the page below.
+  await expect(dialog.getByLabel('Token')).toBeFocused()
+  for (let at = 0; at < 6; at++) {
+    await page.keyboard.press('Tab')
+    expect(
+      await page.evaluate(
+        () => document.activeElement?.closest('dialog') !== null || document.activeElement === document.body,
+      ),
+    ).toBe(true)
+  }
+  await dialog.getByLabel('Token').fill('wrong')
+  await page.keyboard.press('Enter')
+  await expect(dialog).toBeVisible()
+  await dialog.getByLabel('Token').fill('sesame')
+  await page.keyboard.press('Enter')
+  await live(page)
+  await expect(dialog).toBeHidden()
+  await page.reload()
+  await live(page)
+  expect(
+    await page.evaluate(() => [
+      sessionStorage.getItem('leeward-token'),
+      localStorage.getItem('leeward-token'),
+    ]),
+  ).toEqual(['sesame', null])
+  await page.getByRole('button', { name: 'Token' }).click()
+  await page.getByRole('button', { name: 'Forget the token' }).click()
+  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/no access/)
+  expect(await page.evaluate(() => sessionStorage.getItem('leeward-token'))).toBeNull()
+  await page.keyboard.press('Escape')
+  await expect(page.getByRole('button', { name: 'Give a token' })).toBeVisible()
+})

@@ -1,0 +1,63 @@
+import { fileURLToPath } from 'node:url'
+import { AxeBuilder } from '@axe-core/playwright'
+import { test as base, expect, type Page } from '@playwright/test'
+import { Mock, type MockOptions } from '../mock/server.ts'
+
+export { expect }
+
+const DIST = fileURLToPath(new URL('../dist', import.meta.url))
+
+interface Fixtures {
+  /** Starts a controller of a simulated cluster and opens a page of it. */
+  open: (path?: string, options?: MockOptions) => Promise<Mock>
+}
+
+export const test = base.extend<Fixtures>({
+  open: async ({ page }, use) => {
+    const served: { url: string; close: () => void }[] = []
+    const wrong: string[] = []
+    page.on('console', (message) => {
+      const expected = /Failed to load resource|ERR_EMPTY_RESPONSE|ERR_CONNECTION|ERR_INCOMPLETE/
+      if (message.type() === 'error' && !expected.test(message.text())) wrong.push(message.text())
+    })
+    page.on('pageerror', (error) => wrong.push(String(error)))
+    page.on('request', (request) => {
+      const here = served.some(({ url }) => request.url().startsWith(url))
+      if (!here && !request.url().startsWith('data:')) wrong.push(`request to ${request.url()}`)
+    })
+    await use(async (path = '', options = {}) => {
+      const mock = new Mock(options)
+      const server = await mock.serve(DIST)
+      served.push(server)
+      await page.goto(server.url + (path ? `#/${path}` : ''))
+      return mock
+    })
+    served.forEach((server) => server.close())
+    expect(wrong, 'nothing went wrong, and nothing was asked of anyone else').toEqual([])
+  },
+})
+
+/** Whether a page is right for those who do not see it, by what a program can tell. */
+export async function accessible(page: Page): Promise<void> {
+  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+  const { violations } = await new AxeBuilder({ page }).withTags(tags).analyze()
+  expect(
+    violations.map(({ id, nodes }) => [
+      id,
+      nodes.map((node) => [node.html.slice(0, 160), node.failureSummary]),
+    ]),
+  ).toEqual([])
+}
+
+/** Once the first data are there. */
+export async function live(page: Page): Promise<void> {
+  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/)
+}
+
+/** Lets a number of intervals pass, each seen by the page before the next. */
+export async function pass(mock: Mock, page: Page, ticks: number): Promise<void> {
+  for (let at = 0; at < ticks; at++) {
+    mock.tick()
+    await page.waitForTimeout(30)
+  }
+}

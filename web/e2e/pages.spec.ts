@@ -1,0 +1,201 @@
+import { accessible, expect, live, pass, test } from './fixture.ts'
+
+const PAGES: [string, string, string | RegExp][] = [
+  ['demo', 'demo', 'The same work, placed two ways'],
+  ['racks', 'racks', 'Racks'],
+  ['a rack', 'racks/r12', 'r12'],
+  ['decisions', 'decisions', 'Decisions'],
+  ['a decision', 'decisions/d-720-0', 'Decisions'],
+  ['hotspots', 'hotspots', 'Hotspots'],
+  ['workloads', 'workloads', 'SLO workloads'],
+]
+
+for (const [name, path, heading] of PAGES)
+  test(`${name}: shows itself without a scroll to the side, and is accessible`, async ({ page, open }) => {
+    const mock = await open(path, { demo: true })
+    await live(page)
+    await pass(mock, page, 2)
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
+    await expect(page).toHaveTitle(/Leeward$/)
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(over).toBeLessThanOrEqual(0)
+    await page.waitForTimeout(700)
+    await accessible(page)
+  })
+
+test('nothing moves on a page while ticks come in', async ({ page, open }) => {
+  const mock = await open('racks')
+  await live(page)
+  await page.waitForTimeout(500)
+  await page.evaluate(() => {
+    const shifts = ((window as unknown as { shifts: number[] }).shifts = [])
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries())
+        (shifts as number[]).push((entry as unknown as { value: number }).value)
+    }).observe({ type: 'layout-shift' })
+  })
+  await pass(mock, page, 10)
+  await page.waitForTimeout(300)
+  expect(await page.evaluate(() => (window as unknown as { shifts: number[] }).shifts)).toEqual([])
+})
+
+test('racks: shows what is hot by mark and words, and what is not known', async ({ page, open }) => {
+  const mock = await open('racks')
+  await live(page)
+  const tiles = page.getByRole('grid', { name: 'Racks, Now' })
+  await expect(tiles.getByRole('link')).toHaveCount(40)
+  await expect(tiles.getByRole('link', { name: 'r7: uplink not known; downlink not known' })).toBeVisible()
+  const racks = mock.world.all(mock.step)
+  const hot = racks.filter(({ up, down }) => (up.utilization ?? 0) >= 0.75 || (down.utilization ?? 0) >= 0.75)
+  expect(hot.length).toBeGreaterThan(0)
+  await expect(tiles.getByRole('link', { name: /hot/ })).toHaveCount(hot.length)
+  await expect(page.locator('dl').first()).toContainText(`Hot now${hot.length}of 40 racks`)
+  await page.getByLabel('Order').selectOption('heat')
+  const first = await tiles.getByRole('link').first().getAttribute('data-rack')
+  const heat = (one: (typeof racks)[number]) => Math.max(one.up.utilization ?? -1, one.down.utilization ?? -1)
+  expect(first).toBe(racks.reduce((a, b) => (heat(b) > heat(a) ? b : a)).rack)
+})
+
+test('racks: a moment of the past is held, said to be past, and let go', async ({ page, open }) => {
+  const mock = await open('racks')
+  await live(page)
+  await expect(page.getByRole('heading', { name: 'Now' })).toBeVisible()
+  const slider = page.getByLabel('Moment')
+  await expect(slider).toBeEnabled()
+  await slider.fill('40')
+  const heading = page.getByRole('heading', { name: /^At \d\d:\d\d:\d\d, not now$/ })
+  await expect(heading).toBeVisible()
+  const held = await heading.textContent()
+  const step = mock.world.step(`2026-03-02T${held?.slice(3, 11)}Z`)
+  // A column is 30 s: the mean of three intervals that begin there, or the first of them, as the controller has it.
+  const value = Math.round((mock.world.utilization(0, 0, step) ?? 0) * 100)
+  await expect(page.locator('[data-rack=r0]')).toHaveAttribute('aria-label', new RegExp(`uplink ${value} %`))
+  await pass(mock, page, 6)
+  await expect(heading).toHaveText(held ?? '')
+  await page.getByRole('button', { name: 'Back to now' }).click()
+  await expect(page.getByRole('heading', { name: 'Now' })).toBeVisible()
+})
+
+test('racks: the map is read with a pointer, and a click holds the moment', async ({ page, open }) => {
+  await open('racks')
+  await live(page)
+  await expect(page.getByLabel('Moment')).toBeEnabled()
+  const box = await page.locator('canvas').boundingBox()
+  await page.mouse.move((box?.x ?? 0) + 300, (box?.y ?? 0) + 30)
+  await expect(page.getByText(/^r\d+, \d\d:\d\d:\d\d: uplink/)).toBeVisible()
+  await page.mouse.click((box?.x ?? 0) + 300, (box?.y ?? 0) + 30)
+  await expect(page.getByRole('heading', { name: /not now/ })).toBeVisible()
+})
+
+test('a rack: hosts, tasks, replicas, devices and reservations, and links to decisions', async ({
+  page,
+  open,
+}) => {
+  await open('racks/r12')
+  await live(page)
+  await expect(page.getByRole('region', { name: 'r12:uplink' })).toContainText('40\u00a0Gbps')
+  await expect(page.getByRole('row', { name: /r12h3/ })).toBeVisible()
+  for (const [tab, text] of [
+    ['Tasks', 't12-0-0'],
+    ['Devices', 'r12h0:nvme0'],
+    ['Reservations', 'orders-db'],
+  ] as const) {
+    await page.getByRole('tab', { name: tab }).click()
+    await expect(page.getByRole('tabpanel')).toContainText(text)
+  }
+  await page.getByRole('tab', { name: 'Replicas' }).click()
+  await page.getByRole('tabpanel').getByRole('link').first().click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Decisions')
+})
+
+test('decisions: come in live, are filtered, paused, and compared with another policy', async ({
+  page,
+  open,
+}) => {
+  const mock = await open('decisions')
+  await live(page)
+  const list = page.getByRole('region', { name: 'List of decisions' })
+  const before = await list.getByRole('link').first().getAttribute('href')
+  await pass(mock, page, 1)
+  await expect(list.getByRole('link').first()).not.toHaveAttribute('href', before ?? '')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  const paused = await list.getByRole('link').first().getAttribute('href')
+  await pass(mock, page, 2)
+  await expect(page.getByRole('button', { name: /Go on \([1-9]\d* new\)/ })).toBeVisible()
+  await expect(list.getByRole('link').first()).toHaveAttribute('href', paused ?? '')
+  await page.getByText('replicas', { exact: true }).first().click()
+  await expect(list.locator('.kind', { hasNotText: 'replicas' })).toHaveCount(0)
+  await list.getByRole('link').nth(2).click()
+  const made = page.getByRole('region', { name: 'As decided' })
+  await expect(made.getByRole('row').nth(1)).toContainText('chosen')
+  await expect(made).toContainText('outranked')
+  await page.getByLabel('What if another policy had decided?').selectOption('uniform')
+  const other = page.getByRole('region', { name: 'What if: uniform' })
+  await expect(other).toContainText('It looked at no load.')
+  await expect(page.getByText(/^uniform would choose/)).toBeVisible()
+  await accessible(page)
+})
+
+test('hotspots: with age, peak, cause and what was advised', async ({ page, open }) => {
+  const mock = await open('hotspots')
+  await live(page)
+  const hot = mock.world.hotspots(mock.step)
+  const table = page.getByRole('region', { name: 'Hot links' })
+  await expect(table.getByRole('row')).toHaveCount(hot.length + 1)
+  await expect(table.getByRole('row').nth(1)).toContainText(hot[0]?.link ?? '')
+  const advised = hot.find((one) => one.migrations.length)
+  await expect(table.getByRole('row', { name: advised?.link ?? '' })).toContainText(
+    /advised|done|refused|expired/,
+  )
+})
+
+test('workloads: a missed promise comes first and says so', async ({ page, open }) => {
+  await open('workloads')
+  await live(page)
+  const rows = page.getByRole('region', { name: 'Workloads' }).getByRole('row')
+  await expect(rows.nth(1)).toContainText('mail-store')
+  await expect(rows.nth(1)).toContainText('Missed')
+  await expect(rows.nth(2)).toContainText('Not assured')
+  await expect(page.getByText('1 missed')).toBeVisible()
+})
+
+test('demo: is the first page, and tells both arms apart', async ({ page, open }) => {
+  const mock = await open('', { demo: true })
+  await live(page)
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('The same work, placed two ways')
+  await expect(page.getByText(/times fewer hot racks under Leeward/)).toBeVisible()
+  const demo = mock.world.demo(mock.step, mock.step)
+  for (const arm of demo.arms)
+    await expect(
+      page.getByRole('region', { name: arm.name === 'leeward' ? 'Leeward' : 'Default' }),
+    ).toContainText(`${arm.hot_racks} of 40 racks hot`)
+})
+
+test('without a demo the racks are the first page', async ({ page, open }) => {
+  await open('')
+  await live(page)
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Racks')
+  await expect(page.getByRole('navigation').getByRole('link', { name: 'Demo' })).toHaveCount(0)
+})
+
+test('an empty cluster says what to do on every page', async ({ page, open }) => {
+  await open('racks', { empty: true })
+  await expect(page.getByText('This cluster has no racks.')).toBeVisible()
+  for (const [name, text] of [
+    ['Hotspots', 'No link is seen'],
+    ['Decisions', 'Nothing was decided yet'],
+    ['Workloads', 'No workload was admitted'],
+  ] as const) {
+    await page.getByRole('navigation').getByRole('link', { name }).click()
+    await expect(page.getByText(text)).toBeVisible()
+    await accessible(page)
+  }
+})
+
+test('what is not there is told, with a way on', async ({ page, open }) => {
+  await open('racks/r99')
+  await expect(page.getByText('There is no such thing')).toBeVisible()
+  await expect(page.getByRole('main').getByRole('link', { name: 'the racks' })).toBeVisible()
+  await page.evaluate(() => (location.hash = '#/nowhere'))
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('There is no such page')
+})
