@@ -1,0 +1,91 @@
+//! Which train to measure a network with (Choreo, section 4.1, figure 6).
+//!
+//! Every train of a grid is tried on some paths, and its rate compared with that of a bulk transfer. More packets are more
+//! exact up to a point. The cheapest train that is nearly as exact as any is taken.
+
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::{deviation, mean};
+use crate::train::Train;
+
+/// How much worse than the best train's the mean error of a train may be, as a share of the rate. Ours: the paper says that
+/// beyond a point there are "diminishing returns" and names no number.
+pub const SLACK: f64 = 0.02;
+
+/// A train and how wrong it was on each path, as a share of what a bulk transfer got there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tried {
+    /// The train.
+    pub train: Train,
+    /// `|train - bulk| / bulk`, one a path.
+    pub errors: Vec<f64>,
+}
+
+/// What became of a train of the grid.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Score {
+    /// The train.
+    pub train: Train,
+    /// Paths that it was tried on.
+    pub paths: usize,
+    /// Its mean error.
+    pub mean: f64,
+    /// How far its errors lie apart; none of one path.
+    pub deviation: Option<f64>,
+}
+
+/// The grid of the paper's figure 6: K of 10, 20 and 50 bursts, B from 50 to 4,000 packets.
+pub fn grid(base: &Train) -> Vec<Train> {
+    let packets = [50, 100, 200, 500, 1000, 2000, 4000];
+    let one = |bursts| packets.map(|packets| Train { bursts, packets, ..*base });
+    [10, 20, 50].into_iter().flat_map(one).collect()
+}
+
+/// Scores trains, and says which of them is the cheapest (by bytes, then by time of sending nothing) whose mean error is
+/// within [`SLACK`] of the least. Trains without an error are left out; `None` of no other.
+pub fn choose(tried: &[Tried]) -> Option<(Vec<Score>, usize)> {
+    let score = |one: &Tried| {
+        let (train, paths) = (one.train, one.errors.len());
+        mean(&one.errors).map(|mean| Score { train, paths, mean, deviation: deviation(&one.errors) })
+    };
+    let scores: Vec<Score> = tried.iter().filter_map(score).collect();
+    let least = scores.iter().map(|score| score.mean).min_by(f64::total_cmp)?;
+    let good = |&at: &usize| scores[at].mean <= least + SLACK;
+    let cost = |train: &Train| (train.total_bytes(), u64::from(train.bursts) * train.gap_ns);
+    let best = (0..scores.len()).filter(good).min_by_key(|&at| (cost(&scores[at].train), at))?;
+    Some((scores, best))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_cheapest_of_the_good_ones_is_taken() {
+        let errors = [0.30, 0.20, 0.11, 0.10, 0.09, 0.095, 0.10];
+        let tried: Vec<_> = grid(&Train::default())[..7]
+            .iter()
+            .zip(errors)
+            .map(|(&train, error)| Tried { train, errors: vec![error, error] })
+            .collect();
+        let (scores, best) = choose(&tried).unwrap();
+        assert_eq!((scores.len(), scores[best].train.packets, scores[best].deviation), (7, 200, Some(0.0)));
+        assert_eq!(choose(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn none_is_cheaper_and_as_good(errors in prop::collection::vec(0.0..1.0, 21)) {
+            let made = grid(&Train::default()).into_iter().zip(errors);
+            let tried: Vec<_> = made.map(|(train, error)| Tried { train, errors: vec![error] }).collect();
+            let (scores, best) = choose(&tried).unwrap();
+            let least = scores.iter().map(|score| score.mean).fold(f64::INFINITY, f64::min);
+            prop_assert!(scores[best].mean <= least + SLACK);
+            for score in scores.iter().filter(|score| score.mean <= least + SLACK) {
+                prop_assert!(score.train.total_bytes() >= scores[best].train.total_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! How much else is on a path, in connections (Choreo, section 3.2).
+//!
+//! A connection that gets `c2` of a path's `c1` shares it with the equivalent of `c = c1/c2 - 1` others that always have
+//! something to send. That is a measure of load and no count of connections. It takes TCP to divide a link evenly.
+
+use serde::{Deserialize, Serialize};
+
+/// What a second connection must take from the first, at least, for anything to be told from it; with less the equivalent
+/// is beyond fifty connections or the path is limited elsewhere. Ours.
+const TELLING: f64 = 0.02;
+
+/// Competing traffic on a path.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cross {
+    /// c, the equivalent number of backlogged connections; none below 0.
+    pub connections: f64,
+    /// c1, what the path carries, in bits per second.
+    pub path_bps: f64,
+}
+
+impl Cross {
+    /// From what the path carries and what one connection got of it; both positive.
+    pub fn known(path_bps: f64, seen_bps: f64) -> Cross {
+        Cross { connections: (path_bps / seen_bps - 1.0).max(0.0), path_bps }
+    }
+
+    /// Where it is not known what the path carries: one connection alone got `one_bps`, and each of two `each_bps`. Then
+    /// `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. `None` where the second took nothing that could be told from noise, so
+    /// that the two were not limited by a link that they share.
+    pub fn unknown(one_bps: f64, each_bps: f64) -> Option<Cross> {
+        let (x, y) = (one_bps, each_bps);
+        let told = x > 0.0 && y > 0.0 && x - y > TELLING * x;
+        told.then(|| {
+            let connections = ((2.0 * y - x) / (x - y)).max(0.0);
+            Cross { connections, path_bps: x * (connections + 1.0) }
+        })
+    }
+
+    /// What each of `own` connections gets beside what is there.
+    pub fn each_bps(&self, own: u32) -> f64 {
+        self.path_bps / (self.connections + f64::from(own.max(1)))
+    }
+
+    /// The equivalents that fit what was seen if that may be wrong by a share, least and most. A connection that gets 450
+    /// of 1,000 Mb/s has one beside it; at 90 there may be ten or eleven.
+    pub fn plausible(&self, wrong: f64) -> (f64, f64) {
+        let seen = self.each_bps(1);
+        let at = |seen: f64| Cross::known(self.path_bps, seen).connections;
+        (at(seen * (1.0 + wrong)), at(seen * (1.0 - wrong.clamp(0.0, 0.99))))
+    }
+}
+
+/// The equivalent over time, from the throughput of one connection in windows of time. A window in which nothing came says
+/// nothing of connections that share evenly: `None`.
+pub fn over_time(path_bps: f64, windows_bps: &[f64]) -> Vec<Option<f64>> {
+    let one = |&seen: &f64| (seen > 0.0).then(|| Cross::known(path_bps, seen).connections);
+    windows_bps.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_examples_of_the_paper() {
+        assert_eq!(Cross::known(1e9, 250e6).connections, 3.0);
+        assert_eq!(Cross::known(1e9, 450e6).plausible(0.1).0.round(), 1.0);
+        assert_eq!(Cross::known(1e9, 450e6).plausible(0.1).1.round(), 1.0);
+        let (least, most) = Cross::known(1e9, 90e6).plausible(0.1);
+        assert!(least < 10.0 && most > 11.0);
+        // A hundred Mb/s of others on a path of a thousand: no connection is seen, and two get 450 each.
+        let light = Cross::known(900e6, 900e6);
+        assert_eq!((light.connections, light.each_bps(2)), (0.0, 450e6));
+    }
+
+    #[test]
+    fn a_second_connection_that_takes_nothing_tells_nothing() {
+        assert_eq!(Cross::unknown(1e9, 1e9), None);
+        assert_eq!(Cross::unknown(1e9, 1.2e9), None);
+        assert_eq!(Cross::unknown(0.0, 0.0), None);
+        assert_eq!(over_time(1e9, &[5e8, 0.0]), [Some(1.0), None]);
+    }
+
+    proptest! {
+        #[test]
+        fn links_that_divide_evenly_are_found_out(path in 1e6..1e11, others in 0..40_u32, own in 1..20_u32) {
+            let shared = |own: u32| path / f64::from(others + own);
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.max(1.0);
+            let known = Cross::known(path, shared(1));
+            prop_assert!(close(known.connections, f64::from(others)), "{known:?}");
+            prop_assert!(close(known.each_bps(own), shared(own)));
+            let found = Cross::unknown(shared(1), shared(2)).unwrap();
+            prop_assert!(close(found.connections, f64::from(others)), "{found:?}");
+            prop_assert!(close(found.path_bps, path), "{found:?}");
+            let (least, most) = found.plausible(0.05);
+            prop_assert!(least <= found.connections && found.connections <= most);
+        }
+
+        #[test]
+        fn any_rates_give_numbers(one: f64, each: f64) {
+            if let Some(found) = Cross::unknown(one, each).filter(|_| one.is_finite()) {
+                prop_assert!(found.connections >= 0.0 && found.connections < 51.0, "{found:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Means, deviations and quantiles of samples.
+
+/// The mean; `None` of nothing.
+pub fn mean(samples: &[f64]) -> Option<f64> {
+    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+}
+
+/// The standard deviation of a sample; `None` of fewer than two.
+pub fn deviation(samples: &[f64]) -> Option<f64> {
+    let mean = mean(samples).filter(|_| samples.len() >= 2)?;
+    let squares = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>();
+    Some((squares / (samples.len() - 1) as f64).sqrt())
+}
+
+/// The least sample that a share of all does not exceed (nearest rank); `None` of nothing.
+pub fn quantile(samples: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share.clamp(0.0, 1.0) * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_samples_have_what_can_be_said_of_them() {
+        assert_eq!((mean(&[]), deviation(&[1.0]), quantile(&[], 0.5)), (None, None, None));
+        assert_eq!((mean(&[1.0, 3.0]), deviation(&[1.0, 3.0])), (Some(2.0), Some(2_f64.sqrt())));
+        let five = [5.0, 1.0, 4.0, 2.0, 3.0];
+        let quantiles = [0.0, 0.2, 0.21, 0.5, 0.95, 1.0].map(|share| quantile(&five, share).unwrap());
+        assert_eq!(quantiles, [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]);
+    }
+}

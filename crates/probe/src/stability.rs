@@ -1,0 +1,89 @@
+//! How well an earlier measurement of a path stands for a later one (Choreo, section 4.1, figure 7).
+
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::{mean, quantile};
+
+/// A measurement of a path.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sample {
+    /// When, in nanoseconds from any origin.
+    pub at_ns: u64,
+    /// What it got, in bits per second.
+    pub rate_bps: f64,
+}
+
+/// Errors of a path's earlier rates, as shares.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stability {
+    /// How much earlier, in nanoseconds.
+    pub lag_ns: u64,
+    /// Pairs of measurements that are that far apart.
+    pub pairs: usize,
+    /// Half of the errors are no greater.
+    pub median: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// 95 % of them are no greater.
+    pub p95: f64,
+}
+
+/// `|x(t) - x(t - s)| / x(t)` for each measurement that has one a lag `s` before it, give or take `within_ns`; of those the
+/// nearest. Measurements are in order of time. What got nothing has no relative error and is left out.
+pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
+    let before = |now: &Sample| {
+        let then = now.at_ns.checked_sub(lag_ns)?;
+        let nearest = samples.iter().min_by_key(|sample| sample.at_ns.abs_diff(then))?;
+        let fits = nearest.at_ns.abs_diff(then) <= within_ns && nearest.at_ns < now.at_ns;
+        (fits && now.rate_bps > 0.0).then(|| (now.rate_bps - nearest.rate_bps).abs() / now.rate_bps)
+    };
+    samples.iter().filter_map(before).collect()
+}
+
+/// The errors of a lag in short; `None` if no two measurements are that far apart.
+pub fn stability(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Option<Stability> {
+    let errors = errors(samples, lag_ns, within_ns);
+    Some(Stability {
+        lag_ns,
+        pairs: errors.len(),
+        median: quantile(&errors, 0.5)?,
+        mean: mean(&errors)?,
+        p95: quantile(&errors, 0.95)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_steady_path_has_no_error_and_scale_does_not_matter(
+            rates in prop::collection::vec(1e3..1e10, 2..50), lag in 1..10_u64, scale in 0.1..10.0,
+        ) {
+            let at = |rate: &dyn Fn(usize) -> f64| {
+                (0..rates.len()).map(|i| Sample { at_ns: i as u64 * 1000, rate_bps: rate(i) }).collect::<Vec<_>>()
+            };
+            let steady = at(&|_| 5e8);
+            prop_assert!(errors(&steady, lag * 1000, 10).iter().all(|&error| error == 0.0));
+            let (one, other) = (at(&|i| rates[i]), at(&|i| rates[i] * scale));
+            let (one, other) = (errors(&one, lag * 1000, 10), errors(&other, lag * 1000, 10));
+            prop_assert_eq!(one.len(), rates.len().saturating_sub(lag as usize));
+            for (one, other) in one.iter().zip(other) {
+                prop_assert!((one - other).abs() <= 1e-9 * one.max(1.0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_error_is_a_share_of_what_is_there_now() {
+        let samples = [(0, 8e8), (10, 1e9), (21, 5e8)].map(|(at_ns, rate_bps)| Sample { at_ns, rate_bps });
+        assert_eq!(errors(&samples, 10, 1), [0.2, 1.0]);
+        assert_eq!(errors(&samples, 10, 0), [0.2]);
+        let said = stability(&samples, 10, 1).unwrap();
+        assert_eq!((said.pairs, said.median, said.mean, said.p95), (2, 0.2, 0.6, 1.0));
+        assert_eq!(stability(&samples, 100, 1), None);
+    }
+}

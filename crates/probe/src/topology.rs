@@ -1,0 +1,185 @@
+//! Where hosts are, from how many hops lie between them (Choreo, section 3.3.1).
+//!
+//! In a multi-rooted tree paths have one hop (one machine), two (one rack), four (one aggregation switch), six or eight
+//! (across the core). Anything else means that the network hides hops, or is no such tree.
+
+use serde::{Deserialize, Serialize};
+
+/// Hops within a rack, at most.
+const RACK: u8 = 2;
+/// Hops under an aggregation switch, at most.
+const SUBTREE: u8 = 4;
+/// Every number of hops that a multi-rooted tree has.
+pub const LENGTHS: [u8; 5] = [1, 2, 4, 6, 8];
+
+/// A pair of hosts that does not fit a tree.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Misfit {
+    /// Hosts, from and to.
+    pub pair: (usize, usize),
+    /// Hops that were counted; none if nothing answered.
+    pub hops: Option<u8>,
+    /// What is odd about it.
+    pub why: String,
+}
+
+/// Hosts fitted to a tree.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Topology {
+    /// Hosts of each rack, in order.
+    pub racks: Vec<Vec<usize>>,
+    /// Hosts under each aggregation switch, in order.
+    pub subtrees: Vec<Vec<usize>>,
+    /// What does not fit.
+    pub misfits: Vec<Misfit>,
+}
+
+impl Topology {
+    /// The rack of each host.
+    pub fn rack_of(&self) -> Vec<usize> {
+        group_of(&self.racks)
+    }
+
+    /// The subtree of each host.
+    pub fn subtree_of(&self) -> Vec<usize> {
+        group_of(&self.subtrees)
+    }
+}
+
+fn group_of(groups: &[Vec<usize>]) -> Vec<usize> {
+    let mut of = vec![0; groups.iter().map(Vec::len).sum()];
+    for (group, hosts) in groups.iter().enumerate() {
+        for &host in hosts {
+            of[host] = group;
+        }
+    }
+    of
+}
+
+/// Fits hosts to a tree. `hops[i][j]` are those from host i to host j, `None` where nothing answered; the diagonal is not
+/// looked at. Hosts that are joined by pairs within a rack are one rack, and so for subtrees.
+pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
+    let count = hops.len();
+    let at = |i: usize, j: usize| hops[i].get(j).copied().flatten();
+    let mut misfits = Vec::new();
+    let mut misfit = |pair: (usize, usize), hops: Option<u8>, why: String| {
+        misfits.push(Misfit { pair, hops, why });
+    };
+    for i in 0..count {
+        for j in (0..count).filter(|&j| j != i) {
+            match (at(i, j), at(j, i)) {
+                (None, _) => misfit((i, j), None, "nothing answered".to_owned()),
+                (Some(hops), _) if !LENGTHS.contains(&hops) => {
+                    let why = "hops of a tree are 1, 2, 4, 6 or 8: some are hidden, or it is no tree";
+                    misfit((i, j), Some(hops), why.to_owned());
+                }
+                (Some(there), Some(back)) if i < j && there != back => {
+                    misfit((i, j), Some(there), format!("{back} hops the other way"));
+                }
+                _ => {}
+            }
+        }
+    }
+    // The longer way counts: a hop may be hidden, but none is made up.
+    let apart = |i: usize, j: usize| at(i, j).max(at(j, i));
+    let racks = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= RACK));
+    let subtrees = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= SUBTREE));
+    for (groups, most, what) in [(&racks, RACK, "rack"), (&subtrees, SUBTREE, "subtree")] {
+        for group in groups {
+            for (at, &i) in group.iter().enumerate() {
+                for &j in &group[at + 1..] {
+                    if let Some(hops) = apart(i, j).filter(|&hops| hops > most) {
+                        let why = format!("others place both in one {what}, where hops are at most {most}");
+                        misfit((i, j), Some(hops), why);
+                    }
+                }
+            }
+        }
+    }
+    Topology { racks, subtrees, misfits }
+}
+
+/// Groups of what is joined, each in order, by their first.
+fn clusters(count: usize, joined: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let mut group: Vec<Option<usize>> = vec![None; count];
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for first in 0..count {
+        if group[first].is_some() {
+            continue;
+        }
+        let (number, mut reached, mut next) = (groups.len(), vec![first], 0);
+        group[first] = Some(number);
+        while let Some(&from) = reached.get(next) {
+            for to in 0..count {
+                if group[to].is_none() && joined(from, to) {
+                    group[to] = Some(number);
+                    reached.push(to);
+                }
+            }
+            next += 1;
+        }
+        reached.sort_unstable();
+        groups.push(reached);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Hops between hosts whose (subtree, rack, machine) are known.
+    fn tree(places: &[(u8, u8, u8)], core: u8) -> Vec<Vec<Option<u8>>> {
+        let hops = |a: &(u8, u8, u8), b: &(u8, u8, u8)| match () {
+            () if a == b => 1,
+            () if (a.0, a.1) == (b.0, b.1) => 2,
+            () if a.0 == b.0 => 4,
+            () => core,
+        };
+        places.iter().map(|a| places.iter().map(|b| Some(hops(a, b))).collect()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn trees_are_found_out(
+            places in prop::collection::vec((0..3_u8, 0..3_u8, 0..3_u8), 1..20), core in prop::sample::select(vec![6, 8]),
+        ) {
+            let found = fit(&tree(&places, core));
+            prop_assert_eq!(&found.misfits, &[]);
+            let (racks, subtrees) = (found.rack_of(), found.subtree_of());
+            for (i, a) in places.iter().enumerate() {
+                for (j, b) in places.iter().enumerate() {
+                    prop_assert_eq!(racks[i] == racks[j], (a.0, a.1) == (b.0, b.1));
+                    prop_assert_eq!(subtrees[i] == subtrees[j], a.0 == b.0);
+                }
+            }
+        }
+
+        #[test]
+        fn any_counts_are_fitted_and_every_host_is_somewhere_once(
+            hops in (0..8_usize).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(any::<Option<u8>>(), n), n)),
+        ) {
+            let found = fit(&hops);
+            for groups in [&found.racks, &found.subtrees] {
+                let mut all: Vec<_> = groups.iter().flatten().copied().collect();
+                all.sort_unstable();
+                prop_assert_eq!(all, (0..hops.len()).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let mut hops = tree(&[(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)], 6);
+        (hops[0][3], hops[1][3], hops[2][3]) = (Some(5), None, Some(8));
+        let said: Vec<_> = fit(&hops).misfits.into_iter().map(|one| (one.pair, one.hops)).collect();
+        assert_eq!(said, [((0, 3), Some(5)), ((1, 3), None), ((2, 3), Some(8))]);
+        // 0 and 1 are in a rack, and 1 and 2; but 0 and 2 are far from each other.
+        let chain = [[1, 2, 6], [2, 1, 2], [6, 2, 1]].map(|row| row.map(Some).to_vec());
+        let found = fit(&chain);
+        assert_eq!(found.racks, [[0, 1, 2]]);
+        assert!(found.misfits.iter().all(|one| one.pair == (0, 2)) && found.misfits.len() == 2);
+    }
+}

@@ -1,0 +1,283 @@
+//! Networks of namespaces on this machine, with links whose rates `tc` limits.
+//!
+//! ```text
+//! hosts of rack 0 -- tor0 --\           each a namespace with its own interfaces;
+//!                            core       tor and core forward packets, so that each is a hop
+//! hosts of rack 1 -- tor1 --/
+//! ```
+#![allow(dead_code)]
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use leeward_probe::control::{Listener, Order, Outcome, Place, Secret, Stop, order};
+use leeward_probe::{Estimate, Limits, Train, Transfer, Transferred};
+
+/// Networks of one process have different names.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+/// Trains of two tests at once would measure this machine.
+static ALONE: Mutex<()> = Mutex::new(());
+const PORT: u16 = 7601;
+
+/// Hosts in racks under a core.
+pub struct Network {
+    /// What all its namespaces are called, before what each is.
+    prefix: String,
+    namespaces: Vec<String>,
+    racks: Vec<usize>,
+    listeners: Vec<(Stop, thread::JoinHandle<()>)>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Why networks cannot be made here; `None` if they can.
+pub fn cannot() -> Option<String> {
+    if !nix::unistd::geteuid().is_root() {
+        return Some("namespaces need root".to_owned());
+    }
+    // Another process may try at the same time.
+    let name = format!("lwprobe-{}-try", std::process::id());
+    let made = run("ip", &["netns", "add", &name])
+        .and_then(|()| run("ip", &["-n", &name, "link", "set", "lo", "up"]))
+        .and_then(|()| {
+            run(
+                "tc",
+                &[
+                    "-n", &name, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1mbit", "burst",
+                    "16kb", "latency", "1s",
+                ],
+            )
+        });
+    let _ = run("ip", &["netns", "del", &name]);
+    made.err()
+}
+
+/// Whether a program is there.
+pub fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let made = Command::new(program).args(arguments).output();
+    let made = made.map_err(|error| format!("{program} cannot be run: {error}"))?;
+    let said = String::from_utf8_lossy(&made.stderr);
+    if made.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?}: {}", said.trim())) }
+}
+
+impl Network {
+    /// Hosts in racks, as many as said in each, without limits.
+    pub fn racks(racks: &[usize]) -> Network {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let prefix = format!("lwprobe-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut network = Network {
+            prefix,
+            namespaces: Vec::new(),
+            racks: racks.to_vec(),
+            listeners: Vec::new(),
+            _alone: alone,
+        };
+        network.add("core");
+        for (rack, &hosts) in racks.iter().enumerate() {
+            let tor = format!("tor{rack}");
+            network.add(&tor);
+            network.cable(
+                &tor,
+                "up0",
+                &format!("10.255.{rack}.2"),
+                "core",
+                &format!("down{rack}"),
+                &format!("10.255.{rack}.1"),
+            );
+            network.ip(&tor, &["route", "add", "default", "via", &format!("10.255.{rack}.1")]);
+            network.ip(
+                "core",
+                &["route", "add", &format!("10.{rack}.0.0/16"), "via", &format!("10.255.{rack}.2")],
+            );
+            for host in 0..hosts {
+                let name = format!("h{rack}-{host}");
+                network.add(&name);
+                network.cable(
+                    &name,
+                    "eth0",
+                    &format!("10.{rack}.{host}.2"),
+                    &tor,
+                    &format!("h{host}"),
+                    &format!("10.{rack}.{host}.1"),
+                );
+                network.ip(&name, &["route", "add", "default", "via", &format!("10.{rack}.{host}.1")]);
+            }
+        }
+        network
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
+    }
+
+    fn ip(&self, namespace: &str, arguments: &[&str]) {
+        run("ip", &[&["-n", &self.full(namespace)], arguments].concat()).unwrap();
+    }
+
+    fn add(&mut self, name: &str) {
+        run("ip", &["netns", "add", &self.full(name)]).unwrap();
+        self.namespaces.push(self.full(name));
+        self.ip(name, &["link", "set", "lo", "up"]);
+        self.inside(name, || {
+            std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+            // Routers that say nothing when asked often would hide hops.
+            let _ = std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0");
+        });
+    }
+
+    fn cable(&self, a: &str, a_end: &str, a_address: &str, b: &str, b_end: &str, b_address: &str) {
+        let (a_full, b_full) = (self.full(a), self.full(b));
+        let ends = [
+            &["link", "add", a_end, "netns", &a_full, "type", "veth", "peer", "name"][..],
+            &[b_end, "netns", &b_full],
+        ];
+        run("ip", &ends.concat()).unwrap();
+        for (namespace, end, address) in [(a, a_end, a_address), (b, b_end, b_address)] {
+            self.ip(namespace, &["addr", "add", &format!("{address}/30"), "dev", end]);
+            self.ip(namespace, &["link", "set", end, "up"]);
+        }
+    }
+
+    /// Limits what leaves by an interface.
+    fn limit(&self, namespace: &str, end: &str, mbit: u32) {
+        let (full, rate) = (self.full(namespace), format!("{mbit}mbit"));
+        let queue = ["rate", &rate, "burst", "16kb", "latency", "30ms"];
+        run("tc", &[&["-n", &full, "qdisc", "replace", "dev", end, "root", "tbf"][..], &queue].concat())
+            .unwrap();
+    }
+
+    /// Limits what a host sends.
+    pub fn limit_host(&self, host: (usize, usize), mbit: u32) {
+        self.limit(&format!("h{}-{}", host.0, host.1), "eth0", mbit);
+    }
+
+    /// Limits what leaves a rack.
+    pub fn limit_rack(&self, rack: usize, mbit: u32) {
+        self.limit(&format!("tor{rack}"), "up0", mbit);
+    }
+
+    /// Runs in a namespace; what is opened there stays there.
+    pub fn inside<T: Send>(&self, name: &str, work: impl FnOnce() -> T + Send) -> T {
+        let path = format!("/run/netns/{}", self.full(name));
+        thread::scope(|scope| {
+            let inside = scope.spawn(move || {
+                let namespace = File::open(&path).unwrap();
+                nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+                work()
+            });
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Runs at a host.
+    pub fn at<T: Send>(&self, host: (usize, usize), work: impl FnOnce() -> T + Send) -> T {
+        self.inside(&format!("h{}-{}", host.0, host.1), work)
+    }
+
+    /// A host's address.
+    pub fn address(&self, host: (usize, usize)) -> String {
+        format!("10.{}.{}.2", host.0, host.1)
+    }
+
+    /// All hosts.
+    pub fn hosts(&self) -> Vec<(usize, usize)> {
+        self.racks
+            .iter()
+            .enumerate()
+            .flat_map(|(rack, &hosts)| (0..hosts).map(move |host| (rack, host)))
+            .collect()
+    }
+
+    /// Lets every host listen.
+    pub fn listen(&mut self) {
+        for host in self.hosts() {
+            let started = self.at(host, || {
+                let any: SocketAddr = ([0, 0, 0, 0], PORT).into();
+                let listener = Listener::bind(any, Limits::default(), Secret::default()).unwrap();
+                // A thread is in the namespace of the one that starts it.
+                (listener.stop(), thread::spawn(move || listener.run().unwrap()))
+            });
+            self.listeners.push(started);
+        }
+    }
+
+    /// Has a host measure the path to another.
+    pub fn order(&self, from: (usize, usize), to: (usize, usize), what: &Order) -> Outcome {
+        let to = self.address(to);
+        self.at(from, || order(&Place::Here, &to, what, &Secret::default()).unwrap())
+    }
+
+    /// Has a train measured.
+    pub fn train(&self, from: (usize, usize), to: (usize, usize), train: Train) -> Estimate {
+        match self.order(from, to, &Order::Train { train }) {
+            Outcome::Train { estimate } => estimate,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Has a transfer carried.
+    pub fn transfer(
+        &self,
+        from: (usize, usize),
+        to: (usize, usize),
+        seconds: f64,
+        connections: u32,
+    ) -> Transferred {
+        let transfer = Transfer { duration_ns: (seconds * 1e9) as u64, connections };
+        match self.order(from, to, &Order::Transfer { transfer }) {
+            Outcome::Transfer { transferred } => transferred,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What iperf3 says of a path over TCP, in bits per second.
+    pub fn iperf3(&self, from: (usize, usize), to: (usize, usize), seconds: u32) -> f64 {
+        let address = self.address(to);
+        let serving =
+            self.at(to, || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
+        let said = self.at(from, || {
+            let ask = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
+            // The server may take a moment until it listens.
+            for _ in 0..40 {
+                thread::sleep(std::time::Duration::from_millis(50));
+                let said = Command::new("iperf3").args(&ask).output().unwrap();
+                if said.status.success() {
+                    return said.stdout;
+                }
+            }
+            panic!("iperf3 does not answer");
+        });
+        let mut serving = serving;
+        serving.wait().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
+        said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for (stop, _) in &self.listeners {
+            stop.stop();
+        }
+        for (_, runs) in self.listeners.drain(..) {
+            let _ = runs.join();
+        }
+        for name in &self.namespaces {
+            let _ = run("ip", &["netns", "del", name]);
+        }
+    }
+}
+
+/// The middle one of what is measured a few times.
+pub fn median(times: usize, measure: impl FnMut(usize) -> f64) -> f64 {
+    let mut all: Vec<f64> = (0..times).map(measure).collect();
+    all.sort_by(f64::total_cmp);
+    all[times / 2]
+}

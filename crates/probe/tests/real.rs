@@ -1,0 +1,133 @@
+//! Measurements on real kernels, between namespaces whose links `tc` limits. They need root, and say so where there is none.
+
+mod namespaces;
+
+use std::thread;
+
+use leeward_probe::bottleneck::{compare, meet_at_rack};
+use leeward_probe::control::{Order, Outcome};
+use leeward_probe::cross::Cross;
+use leeward_probe::{Train, topology};
+use namespaces::{Network, cannot, has, median};
+
+/// Makes a network, or ends the test with the reason why there is none.
+macro_rules! network {
+    ($racks:expr) => {
+        match cannot() {
+            Some(why) => {
+                println!("skipped: {why}");
+                return;
+            }
+            None => {
+                let mut network = Network::racks($racks);
+                network.listen();
+                network
+            }
+        }
+    };
+}
+
+#[test]
+fn trains_at_100_mbps_are_within_15_percent_of_iperf3() {
+    if !has("iperf3") {
+        println!("skipped: iperf3 is not installed");
+        return;
+    }
+    let network = network!(&[2]);
+    network.limit_host((0, 0), 100);
+    let tcp = network.iperf3((0, 0), (0, 1), 4);
+    let train = median(5, |_| network.train((0, 0), (0, 1), Train::default()).rate_bps);
+    let bulk = network.transfer((0, 0), (0, 1), 2.0, 1).rate_bps();
+    println!("iperf3 {:.1}, train {:.1}, bulk {:.1} Mb/s", tcp / 1e6, train / 1e6, bulk / 1e6);
+    assert!((train / tcp - 1.0).abs() < 0.15, "train {train} iperf3 {tcp}");
+    assert!((bulk / tcp - 1.0).abs() < 0.15, "bulk {bulk} iperf3 {tcp}");
+}
+
+#[test]
+fn a_limit_inside_the_network_is_found_as_well_and_the_sender_is_not_blamed() {
+    let network = network!(&[1, 1]);
+    network.limit_rack(0, 50);
+    let estimates: Vec<_> = (0..5).map(|_| network.train((0, 0), (1, 0), Train::default())).collect();
+    let rate = median(5, |at| estimates[at].rate_bps);
+    println!("{rate:.0} {:?}", estimates[0]);
+    // TCP's share of a 50 Mb/s link is 1448 of 1514 bytes; a train's 1472.
+    assert!((rate / (50e6 * 1448.0 / 1514.0) - 1.0).abs() < 0.15, "{rate}");
+    assert!(estimates.iter().filter(|one| one.sender_limited).count() <= 2, "{estimates:?}");
+    // The other way there is no limit but this machine.
+    let back = network.train((1, 0), (0, 0), Train::default());
+    assert!(back.rate_bps > 2.0 * rate, "{back:?}");
+}
+
+#[test]
+fn competing_connections_are_counted() {
+    let network = network!(&[4, 2]);
+    network.limit_rack(0, 100);
+    let path = network.transfer((0, 0), (1, 0), 2.0, 1).rate_bps();
+    for others in [1, 3] {
+        let (one, two) = thread::scope(|scope| {
+            let crossing = scope.spawn(|| network.transfer((0, 1), (1, 1), 11.0, others));
+            thread::sleep(std::time::Duration::from_millis(500));
+            let one = network.transfer((0, 0), (1, 0), 4.0, 1);
+            let two = network.transfer((0, 0), (1, 0), 4.0, 2);
+            crossing.join().unwrap();
+            (one, two)
+        });
+        let known = Cross::known(path, one.rate_bps()).connections;
+        let each = two.rate_bps() / 2.0;
+        let found = Cross::unknown(one.rate_bps(), each);
+        println!("{others} others: path known c = {known:.2}; unknown {found:?}");
+        let wrong = 0.5 * f64::from(others) + 0.3;
+        assert!((known - f64::from(others)).abs() < wrong, "{known} of {others}");
+    }
+}
+
+#[test]
+fn two_senders_behind_one_link_share_it_and_two_with_links_of_their_own_do_not() {
+    let network = network!(&[2, 2]);
+    let (a, b, c, d) = ((0, 0), (1, 0), (0, 1), (1, 1));
+    let both = |first: (_, _), second: (_, _)| {
+        let alone = network.transfer(first.0, first.1, 2.5, 1).windows_bps(25);
+        let beside = thread::scope(|scope| {
+            let other = scope.spawn(|| network.transfer(second.0, second.1, 3.0, 1));
+            thread::sleep(std::time::Duration::from_millis(200));
+            let beside = network.transfer(first.0, first.1, 2.5, 1).windows_bps(25);
+            other.join().unwrap();
+            beside
+        });
+        compare(&alone, &beside).unwrap()
+    };
+    // Each host has a limit: a hose.
+    for host in network.hosts() {
+        network.limit_host(host, 80);
+    }
+    let apart = both((a, b), (c, d));
+    assert!(!apart.shares, "{apart:?}");
+    let together = both((a, b), (a, d));
+    assert!(together.shares, "{together:?}");
+    // And then the link out of the rack, which is less than both.
+    network.limit_rack(0, 80);
+    let shared = both((a, b), (c, d));
+    println!("apart {:.2}, one source {:.2}, one rack {:.2}", apart.fall, together.fall, shared.fall);
+    assert!(shared.shares, "{shared:?}");
+    assert!(meet_at_rack((0, 2), (1, 3), &[0, 0, 1, 1]));
+}
+
+#[test]
+fn hops_tell_the_racks() {
+    let network = network!(&[2, 2]);
+    let hosts = network.hosts();
+    let hops: Vec<Vec<_>> = hosts
+        .iter()
+        .map(|&from| {
+            let one = |&to: &_| match network.order(from, to, &Order::Hops {}) {
+                Outcome::Hops { hops } => hops,
+                other => panic!("{other:?}"),
+            };
+            hosts.iter().map(one).collect()
+        })
+        .collect();
+    let found = topology::fit(&hops);
+    assert_eq!((hops[0][1], hops[0][2]), (Some(2), Some(4)));
+    assert_eq!(found.racks, [[0, 1], [2, 3]]);
+    assert_eq!(found.misfits, []);
+}
