@@ -20,6 +20,12 @@ pub struct Burst {
     pub first_ns: u64,
     /// When the last of them came.
     pub last_ns: u64,
+    /// How many came right after the one before it in number, and the time all that took.
+    pub steps: u32,
+    /// See `steps`.
+    pub steps_ns: u64,
+    /// The time between the others that came and those before them, which is that of the gaps where packets are missing.
+    pub jumps_ns: u64,
 }
 
 /// What arrived of a train.
@@ -55,7 +61,7 @@ impl Received {
         for (index, burst) in self.bursts.iter().enumerate().filter(|(_, burst)| burst.received > 0) {
             let numbers = burst.lowest <= burst.highest && burst.highest < train.packets;
             let span = numbers && burst.received <= burst.highest - burst.lowest + 1;
-            if !span || burst.first_ns > burst.last_ns {
+            if !span || burst.first_ns > burst.last_ns || burst.steps >= burst.received {
                 let message = format!("burst {index} cannot have been received so: {burst:?}");
                 return Err(ProbeError::Nothing(message));
             }
@@ -64,52 +70,40 @@ impl Received {
     }
 }
 
+/// The time of a packet that has not come.
+const NEVER: u64 = u64::MAX;
+
 /// Takes in the packets of a train in any order. The train has passed its check.
 pub struct Collector {
     session: u64,
     train: Train,
-    /// A bit a packet, so that none counts twice.
-    seen: Vec<u64>,
-    received: Received,
+    /// When each packet came first.
+    at_ns: Vec<u64>,
+    packets: u64,
+    duplicates: u64,
+    strangers: u64,
 }
 
 impl Collector {
     /// One for a train that was announced.
     pub fn new(session: u64, train: Train) -> Collector {
-        let bursts = vec![Burst::default(); train.bursts as usize];
-        let seen = vec![0; train.total_packets().div_ceil(64) as usize];
-        Collector {
-            session,
-            train,
-            seen,
-            received: Received { bursts, duplicates: 0, strangers: 0, overrun: 0 },
-        }
+        let at_ns = vec![NEVER; train.total_packets() as usize];
+        Collector { session, train, at_ns, packets: 0, duplicates: 0, strangers: 0 }
     }
 
     /// Takes in what a socket received at a time, `bytes` long.
     pub fn packet(&mut self, head: Option<Head>, bytes: usize, at_ns: u64) {
         let Some(head) = head.filter(|head| self.expects(head, bytes)) else {
-            self.received.strangers += 1;
+            self.strangers += 1;
             return;
         };
-        let place = u64::from(head.burst) * u64::from(self.train.packets) + u64::from(head.number);
-        let (word, bit) = ((place / 64) as usize, 1 << (place % 64));
-        if self.seen[word] & bit != 0 {
-            self.received.duplicates += 1;
+        let place = head.burst as usize * self.train.packets as usize + head.number as usize;
+        if self.at_ns[place] != NEVER {
+            self.duplicates += 1;
             return;
         }
-        self.seen[word] |= bit;
-        let burst = &mut self.received.bursts[head.burst as usize];
-        if burst.received == 0 {
-            let number = head.number;
-            *burst = Burst { received: 1, lowest: number, highest: number, first_ns: at_ns, last_ns: at_ns };
-        } else {
-            burst.received += 1;
-            burst.lowest = burst.lowest.min(head.number);
-            burst.highest = burst.highest.max(head.number);
-            burst.first_ns = burst.first_ns.min(at_ns);
-            burst.last_ns = burst.last_ns.max(at_ns);
-        }
+        self.at_ns[place] = at_ns.min(NEVER - 1);
+        self.packets += 1;
     }
 
     fn expects(&self, head: &Head, bytes: usize) -> bool {
@@ -121,14 +115,38 @@ impl Collector {
 
     /// Whether every packet of the train has come.
     pub fn complete(&self) -> bool {
-        self.received.packets() == self.train.total_packets()
+        self.packets == self.train.total_packets()
     }
 
     /// What arrived, and how many packets the receiver could not take in.
-    pub fn finish(mut self, overrun: u64) -> Received {
-        self.received.overrun = overrun;
-        self.received
+    pub fn finish(self, overrun: u64) -> Received {
+        let bursts = self.at_ns.chunks(self.train.packets as usize).map(burst).collect();
+        Received { bursts, duplicates: self.duplicates, strangers: self.strangers, overrun }
     }
+}
+
+/// A burst from when each of its packets came.
+fn burst(at_ns: &[u64]) -> Burst {
+    let mut burst = Burst { first_ns: NEVER, ..Burst::default() };
+    let mut before: Option<(u32, u64)> = None;
+    for (number, &at) in (0..).zip(at_ns).filter(|&(_, &at)| at != NEVER) {
+        // What overtook the one before it took no time.
+        let waited = before.map_or(0, |(_, then)| at.saturating_sub(then));
+        match before {
+            None => burst.lowest = number,
+            Some((last, _)) if last + 1 == number => {
+                burst.steps += 1;
+                burst.steps_ns = burst.steps_ns.saturating_add(waited);
+            }
+            Some(_) => burst.jumps_ns = burst.jumps_ns.saturating_add(waited),
+        }
+        burst.received += 1;
+        burst.highest = number;
+        burst.first_ns = burst.first_ns.min(at);
+        burst.last_ns = burst.last_ns.max(at);
+        before = Some((number, at));
+    }
+    if burst.received == 0 { Burst::default() } else { burst }
 }
 
 #[cfg(test)]
@@ -188,7 +206,7 @@ mod tests {
             bursts in prop::collection::vec((any::<u32>(), any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>()), 0..5),
         ) {
             let bursts = bursts.into_iter().map(|(received, lowest, highest, first_ns, last_ns)| {
-                Burst { received, lowest, highest, first_ns, last_ns }
+                Burst { received, lowest, highest, first_ns, last_ns, ..Burst::default() }
             });
             let received = Received { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun: 0 };
             if received.check(&TRAIN).is_ok() {

@@ -10,6 +10,12 @@
 //! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between
 //! packets. They differ by one part in B. This is the second, which is right for small bursts too: B packets without loss
 //! span B - 1 gaps.
+//!
+//! **Ours.** A train that is sent much faster than the path can carry it overruns a queue there, and most of it is lost. The
+//! packets that were lost took no time of the link then, so making up for lost ends would tell far too little, and the bound
+//! says nothing: TCP would not have lost them. Whether it was so is seen where packets are missing between others: at a full
+//! queue the gap takes as long as if none were missing; behind the bottleneck it takes their time too. If it was so, the
+//! rate is `P sum (n_i - 1) / sum t_i`, what came between the first and the last packet received.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +58,8 @@ pub struct Estimate {
     pub sender_limited: bool,
     /// Share of packets that the network lost.
     pub loss: f64,
+    /// Whether the train overran a queue: its losses are its own doing, and there is no bound.
+    pub overran: bool,
     /// Round trip in nanoseconds, where known.
     pub rtt_ns: Option<u64>,
     /// Packets sent.
@@ -64,12 +72,33 @@ pub struct Estimate {
     pub spread: Option<f64>,
 }
 
-/// The time of a burst in nanoseconds, lost ends made up for; `None` if fewer than two of its packets came.
-fn time_ns(burst: &Burst, packets: u32) -> Option<f64> {
+/// The bits of a burst and their time in nanoseconds; `None` if fewer than two of its packets came.
+fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
     let gaps = (burst.received >= 2).then(|| burst.highest - burst.lowest)?;
-    let seen = (burst.last_ns - burst.first_ns) as f64;
-    let missing = burst.lowest + (packets - 1 - burst.highest);
-    Some(seen + seen / f64::from(gaps) * f64::from(missing))
+    let (bits, seen) = (f64::from(train.bytes) * 8.0, (burst.last_ns - burst.first_ns) as f64);
+    if overran {
+        return Some((bits * f64::from(burst.received - 1), seen));
+    }
+    let missing = burst.lowest + (train.packets - 1 - burst.highest);
+    // B packets span B - 1 gaps, of which each packet received stands for its part.
+    let part = f64::from(train.packets - 1) / f64::from(train.packets);
+    let time = seen + seen / f64::from(gaps) * f64::from(missing);
+    Some((bits * part * f64::from(burst.received), time))
+}
+
+/// Whether packets that are missing between others took no time, so that they were lost at a full queue before the link.
+fn overran(received: &Received) -> bool {
+    let some = received.bursts.iter().filter(|burst| burst.received >= 2);
+    let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];
+    for burst in some {
+        steps += f64::from(burst.steps);
+        steps_ns += burst.steps_ns as f64;
+        jumps += f64::from(burst.received - 1 - burst.steps);
+        jumps_ns += burst.jumps_ns as f64;
+        missing += f64::from(burst.highest - burst.lowest + 1 - burst.received);
+    }
+    // Midway between a packet's time for each jump, and one for each missing packet as well.
+    steps > 0.0 && jumps > 0.0 && jumps_ns < steps_ns / steps * (jumps + missing / 2.0)
 }
 
 /// Estimates a path from one train.
@@ -93,32 +122,29 @@ pub fn estimate(
         );
         return Err(ProbeError::Nothing(message));
     }
-    // B packets span B - 1 gaps, of which each packet received stands for its part.
-    let gaps = f64::from(train.packets - 1) / f64::from(train.packets);
-    let bits = f64::from(train.bytes) * 8.0 * gaps;
-    let (mut packets, mut time) = (0.0, 0.0);
+    let overran = overran(received);
+    let (mut bits, mut time) = (0.0, 0.0);
     let mut rates = Vec::with_capacity(received.bursts.len());
-    for burst in &received.bursts {
-        let Some(ns) = time_ns(burst, train.packets) else { continue };
-        packets += f64::from(burst.received);
+    for (some, ns) in received.bursts.iter().filter_map(|burst| span(burst, train, overran)) {
+        bits += some;
         time += ns;
         if ns > 0.0 {
-            rates.push(bits * f64::from(burst.received) / (ns / 1e9));
+            rates.push(some / (ns / 1e9));
         }
     }
     if time <= 0.0 {
         let message = format!("{arrived} of {} packets arrived, too few to tell a rate", sent.packets);
         return Err(ProbeError::Nothing(message));
     }
-    let train_bps = bits * packets / (time / 1e9);
+    let train_bps = bits / (time / 1e9);
     // What the receiver overran had come through the network. A peer may say what it likes, so the rest is bounded.
     let came = arrived.saturating_add(received.overrun).min(sent.packets);
     let loss = if sent.packets == 0 { 0.0 } else { 1.0 - came as f64 / sent.packets as f64 };
-    let bound_bps = rtt_ns.filter(|&rtt| rtt > 0 && loss > 0.0).map(|rtt| {
+    let bound_bps = rtt_ns.filter(|&rtt| rtt > 0 && loss > 0.0 && !overran).map(|rtt| {
         let segment = f64::from(train.bytes.saturating_sub(TCP_OVER_UDP)) * 8.0;
         segment * MATHIS_C / (rtt as f64 / 1e9 * loss.sqrt())
     });
-    let sent_bits = sent.packets as f64 * bits;
+    let sent_bits = sent.packets as f64 * f64::from(train.bytes) * 8.0;
     let sent_bps = (sent.busy_ns > 0).then(|| sent_bits / (sent.busy_ns as f64 / 1e9));
     Ok(Estimate {
         rate_bps: bound_bps.map_or(train_bps, |bound| bound.min(train_bps)),
@@ -127,6 +153,7 @@ pub fn estimate(
         sent_bps,
         sender_limited: sent_bps.is_some_and(|sent| train_bps > NEAR * sent),
         loss,
+        overran,
         rtt_ns,
         sent: sent.packets,
         received: arrived,
