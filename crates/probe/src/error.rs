@@ -43,6 +43,9 @@ pub enum ProbeError {
         /// What it said and what was expected.
         message: String,
     },
+    /// Whoever wanted it told us to stop.
+    #[error("stopped")]
+    Stopped,
     /// What was measured says nothing.
     #[error("{0}")]
     Nothing(String),

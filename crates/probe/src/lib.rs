@@ -16,6 +16,7 @@ pub mod mesh;
 mod numbers;
 mod sockets;
 pub mod stability;
+pub mod survey;
 pub mod topology;
 mod train;
 mod transferred;

@@ -110,12 +110,11 @@ fn clusters(count: usize, joined: impl Fn(usize, usize) -> bool) -> Vec<Vec<usiz
         let (number, mut reached, mut next) = (groups.len(), vec![first], 0);
         group[first] = Some(number);
         while let Some(&from) = reached.get(next) {
-            for to in 0..count {
-                if group[to].is_none() && joined(from, to) {
-                    group[to] = Some(number);
-                    reached.push(to);
-                }
+            let new = (0..count).filter(|&to| group[to].is_none() && joined(from, to)).collect::<Vec<_>>();
+            for &to in &new {
+                group[to] = Some(number);
             }
+            reached.extend(new);
             next += 1;
         }
         reached.sort_unstable();

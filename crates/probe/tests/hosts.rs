@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::thread;
 
 use leeward_probe::control::{Answer, Ask, Listener, Order, Outcome, Peer, Place, Secret, Stop, order};
+use leeward_probe::mesh::Shape;
+use leeward_probe::survey::{self, Host as Named, Schedule};
 use leeward_probe::{Limits, ProbeError, Train, Transfer};
 
 /// A host that listens until it is dropped.
@@ -123,4 +125,97 @@ fn nobody_there_is_said_with_the_address() {
     let a = Host::start(None);
     let error = order(&a.place(), &gone, &TRAIN, &Secret::default()).unwrap_err();
     assert!(error.to_string().starts_with(&format!("{}: {gone}: nobody listens", a.at)), "{error}");
+}
+
+fn named(hosts: &[Host]) -> Vec<Named> {
+    let named = |(at, host): (usize, &Host)| Named { name: format!("h{at}"), address: host.at.clone() };
+    hosts.iter().enumerate().map(named).collect()
+}
+
+const SHORT: Train = Train { bursts: 2, packets: 40, bytes: 1472, gap_ns: 1_000_000 };
+
+#[test]
+fn a_mesh_is_measured_whole_and_says_how_far_it_is() {
+    let hosts = [Host::start(None), Host::start(None), Host::start(None)];
+    let mut said = Vec::new();
+    let mut progress = |done, total| {
+        said.push((done, total));
+        Ok(())
+    };
+    let meshed = survey::mesh(&named(&hosts), &SHORT, 2, &Secret::default(), &mut progress).unwrap();
+    let pairs: Vec<_> = meshed.paths.iter().map(|path| path.pair).collect();
+    assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    assert_eq!(said.last(), Some(&(6, 6)));
+    let text = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap();
+    assert_eq!(text.matches("rate:").count(), 6, "{text}");
+    let placed = survey::topology(&named(&hosts), &Secret::default(), &mut |_, _| Ok(())).unwrap();
+    assert_eq!(placed.topology.racks, [[0, 1, 2]]);
+}
+
+#[test]
+fn a_host_that_is_gone_leaves_holes_in_a_mesh_and_no_cluster() {
+    let mut hosts = named(&[Host::start(None)]);
+    let there = [Host::start(None), Host::start(None)];
+    hosts.extend(named(&there));
+    (hosts[1].name, hosts[2].name) = ("h1".to_owned(), "h2".to_owned());
+    let meshed = survey::mesh(&hosts, &SHORT, 8, &Secret::default(), &mut |_, _| Ok(())).unwrap();
+    let failed = |path: &&survey::Measured| path.error.is_some();
+    let failed: Vec<_> = meshed.paths.iter().filter(failed).map(|path| path.pair).collect();
+    assert_eq!(failed, [(0, 1), (0, 2), (1, 0), (2, 0)]);
+    let error = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap_err();
+    assert_eq!(error.to_string(), "no rate from h0 to h1");
+}
+
+#[test]
+fn surveys_stop_when_they_are_told_to() {
+    let hosts = [Host::start(None), Host::start(None), Host::start(None)];
+    let mut stop = |_, _| Err(ProbeError::Stopped);
+    let made = survey::mesh(&named(&hosts), &SHORT, 1, &Secret::default(), &mut stop);
+    assert_eq!(made, Err(ProbeError::Stopped));
+}
+
+#[test]
+fn one_path_is_looked_at_for_longer() {
+    let b = Host::start(None);
+    let secret = Secret::default();
+    let schedule = Schedule { every_ns: 20_000_000, times: 4, lags_ns: vec![20_000_000, 10_000_000_000] };
+    let steady = survey::steadiness(&Place::Here, &b.at, &SHORT, &schedule, &secret, &mut |_, _| Ok(()));
+    let steady = steady.unwrap();
+    assert_eq!((steady.samples.len(), steady.lags.len() <= 1), (4, true));
+    let path = Some(1e12);
+    let cross = survey::cross(&Place::Here, &b.at, 300_000_000, path, &secret, &mut |_, _| Ok(())).unwrap();
+    let found = cross.cross.unwrap();
+    assert!(found.connections > 0.0 && cross.each_bps.is_none(), "{cross:?}");
+    let (least, most) = cross.plausible.unwrap();
+    assert!(least <= most && cross.over_time.len() == 2, "{cross:?}");
+}
+
+#[test]
+fn trains_are_calibrated_against_a_transfer() {
+    let hosts = [Host::start(None), Host::start(None)];
+    let named = named(&hosts);
+    let grid = [Train { packets: 20, ..SHORT }, SHORT];
+    let bulk = Transfer { duration_ns: 200_000_000, connections: 1 };
+    let paths = [(named[0].clone(), named[1].clone())];
+    let made = survey::calibrate(&paths, &grid, &bulk, &Secret::default(), &mut |_, _| Ok(())).unwrap();
+    assert_eq!((made.scores.len(), made.bulk_bps.len()), (2, 1));
+    assert!(grid.contains(&made.best));
+}
+
+#[test]
+fn what_cannot_be_surveyed_is_told_before_anything_is_sent() {
+    let one = Named { name: "a".to_owned(), address: "127.0.0.1:1".to_owned() };
+    let secret = Secret::default();
+    let error = |hosts: &[Named]| {
+        survey::mesh(hosts, &SHORT, 1, &secret, &mut |_, _| Ok(())).unwrap_err().to_string()
+    };
+    assert_eq!(error(std::slice::from_ref(&one)), "hosts: 1 given: expected at least 2");
+    assert_eq!(error(&[one.clone(), one.clone()]), "hosts: two are called `a`");
+    let other = Named { name: "b".to_owned(), ..one.clone() };
+    assert_eq!(error(&[one.clone(), other.clone()]), "hosts: `a` and `b` are both 127.0.0.1:1");
+    let short = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+    let third = Named { name: "c".to_owned(), address: "127.0.0.1:2".to_owned() };
+    let fourth = Named { name: "d".to_owned(), address: "127.0.0.1:3".to_owned() };
+    let made = survey::bottlenecks(&[one, third, fourth], None, &short, 20, 1, &secret, &mut |_, _| Ok(()));
+    assert_eq!(made.unwrap_err().to_string(), "duration_ns: 1 s: expected at least 1.5 s");
 }

@@ -127,6 +127,8 @@ impl Network {
         self.ip(name, &["link", "set", "lo", "up"]);
         self.inside(name, || {
             std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+            // Cubic takes longer than a test to share a link evenly.
+            let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
             // Routers that say nothing when asked often would hide hops.
             let _ = std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0");
         });
@@ -141,14 +143,16 @@ impl Network {
         run("ip", &ends.concat()).unwrap();
         for (namespace, end, address) in [(a, a_end, a_address), (b, b_end, b_address)] {
             self.ip(namespace, &["addr", "add", &format!("{address}/30"), "dev", end]);
-            self.ip(namespace, &["link", "set", end, "up"]);
+            // A packet is a packet: of large ones that the interface would cut, a queue drops all or none, and connections
+            // do not share a link evenly.
+            self.ip(namespace, &["link", "set", end, "gso_max_segs", "1", "up"]);
         }
     }
 
     /// Limits what leaves by an interface.
     fn limit(&self, namespace: &str, end: &str, mbit: u32) {
         let (full, rate) = (self.full(namespace), format!("{mbit}mbit"));
-        let queue = ["rate", &rate, "burst", "16kb", "latency", "30ms"];
+        let queue = ["rate", &rate, "burst", "16kb", "latency", "20ms"];
         run("tc", &[&["-n", &full, "qdisc", "replace", "dev", end, "root", "tbf"][..], &queue].concat())
             .unwrap();
     }

@@ -1,0 +1,139 @@
+//! Which paths take from each other, by carrying transfers on two at once.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::mesh::several;
+use super::{Host, Progress, joined, transfer};
+use crate::bottleneck::{
+    Comparison, Path, Protocol, Question, Tried, between_four, compare, from_one, out_of_racks, recognise,
+};
+use crate::control::Secret;
+use crate::error::ProbeError;
+use crate::train::{Limits, Transfer};
+use crate::transferred::Transferred;
+
+/// Slots of a window in which throughput is compared: a quarter of a second, in which TCP's own ups and downs even out.
+const WINDOW: usize = 25;
+/// By how much longer the second transfer is than the first, which it surrounds.
+const LONGER_NS: u64 = 500_000_000;
+/// The shortest transfer that has windows enough to know its noise.
+const LEAST_NS: u64 = 1_500_000_000;
+
+/// Two transfers at once.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Experiment {
+    /// The two paths, by hosts.
+    pub question: Question,
+    /// What the first got alone and beside the second.
+    pub comparison: Comparison,
+    /// What both got together, as a share of what the first got alone.
+    pub sum: f64,
+}
+
+/// What is known of the link out of a rack.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RackUplink {
+    /// The rack, by number.
+    pub rack: usize,
+    /// The experiment that stands for all paths out of the rack.
+    pub experiment: Experiment,
+    /// Whether the link is a bottleneck that such paths share.
+    pub bottleneck: bool,
+}
+
+/// Where the bottlenecks of a network are.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Bottlenecks {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// Pairs of paths between four distinct hosts.
+    pub between_four: Vec<Experiment>,
+    /// Pairs of paths from one source.
+    pub from_one: Vec<Experiment>,
+    /// What they come to.
+    pub protocol: Protocol,
+    /// The links out of racks, where racks are known.
+    pub uplinks: Vec<RackUplink>,
+}
+
+/// Looks for bottlenecks: up to `count` experiments between four distinct hosts and as many from one source (section 4.3),
+/// drawn by the seed; and where racks are known, one for each rack (section 3.3.2). One at a time.
+///
+/// # Errors
+///
+/// Whatever keeps a path from being measured; [`ProbeError::Stopped`].
+pub fn bottlenecks(
+    hosts: &[Host],
+    racks: Option<&[Vec<usize>]>,
+    each: &Transfer,
+    count: usize,
+    seed: u64,
+    secret: &Secret,
+    progress: &mut Progress<'_>,
+) -> Result<Bottlenecks, ProbeError> {
+    several(hosts, 3)?;
+    let longer = Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each };
+    longer.check(&Limits::default())?;
+    if each.duration_ns < LEAST_NS {
+        let message = format!("{} s: expected at least 1.5 s", each.duration_ns as f64 / 1e9);
+        return Err(ProbeError::setting("duration_ns", message));
+    }
+    let four = between_four(hosts.len(), count, seed);
+    let one = from_one(hosts.len(), count, seed);
+    let out = racks.map(out_of_racks).unwrap_or_default();
+    let questions = || four.iter().chain(&one).chain(out.iter().map(|(_, question)| question));
+    let paths: std::collections::BTreeSet<Path> = questions().map(|&(path, _)| path).collect();
+    let steps = paths.len() + questions().count();
+    let mut done = 0;
+    let mut alone = BTreeMap::new();
+    let carry =
+        |path: Path, what: &Transfer| transfer(&hosts[path.0].place(), &hosts[path.1].address, what, secret);
+    for path in paths {
+        alone.insert(path, carry(path, each)?);
+        done += 1;
+        progress(done, steps)?;
+    }
+    let mut experiment = |question: &Question| -> Result<Experiment, ProbeError> {
+        let (first, second) = *question;
+        let (beside, other) = thread::scope(|scope| {
+            let other = scope.spawn(|| carry(second, &longer));
+            thread::sleep(Duration::from_nanos(LONGER_NS / 2));
+            let beside = carry(first, each);
+            (beside, joined(other.join()))
+        });
+        done += 1;
+        progress(done, steps)?;
+        made(*question, &alone[&first], &beside?, &other?)
+    };
+    let mut all =
+        |questions: &[Question]| questions.iter().map(&mut experiment).collect::<Result<Vec<_>, _>>();
+    let (between_four, from_one) = (all(&four)?, all(&one)?);
+    let uplinks = out.iter().map(|(rack, question)| {
+        let experiment = experiment(question)?;
+        let bottleneck = experiment.comparison.shares;
+        Ok(RackUplink { rack: *rack, experiment, bottleneck })
+    });
+    let uplinks = uplinks.collect::<Result<Vec<_>, ProbeError>>()?;
+    let tried = |experiments: &[Experiment]| -> Vec<Tried> {
+        let one =
+            |one: &Experiment| Tried { question: one.question, shares: one.comparison.shares, sum: one.sum };
+        experiments.iter().map(one).collect()
+    };
+    let protocol = recognise(&tried(&between_four), &tried(&from_one));
+    Ok(Bottlenecks { hosts: hosts.to_vec(), between_four, from_one, protocol, uplinks })
+}
+
+fn made(
+    question: Question,
+    alone: &Transferred,
+    beside: &Transferred,
+    other: &Transferred,
+) -> Result<Experiment, ProbeError> {
+    let comparison = compare(&alone.windows_bps(WINDOW), &beside.windows_bps(WINDOW))?;
+    let sum = (beside.rate_bps() + other.rate_bps()) / comparison.alone_bps;
+    Ok(Experiment { question, comparison, sum })
+}

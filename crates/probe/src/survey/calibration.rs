@@ -1,0 +1,64 @@
+//! Which train to measure a network with, by trying them all against bulk transfers.
+
+use serde::Serialize;
+
+use super::{Host, Progress, train, transfer};
+use crate::calibrate::{Score, Tried, choose};
+use crate::control::Secret;
+use crate::error::ProbeError;
+use crate::train::{Limits, Train, Transfer};
+
+/// What became of a grid of trains.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Calibration {
+    /// For each path what the bulk transfer got, in bits per second.
+    pub bulk_bps: Vec<f64>,
+    /// The trains, in order of the grid, and how wrong they were.
+    pub scores: Vec<Score>,
+    /// The cheapest of the good ones.
+    pub best: Train,
+    /// What kept trains from being tried, if anything did.
+    pub errors: Vec<String>,
+}
+
+/// Tries every train of a grid on every path, against a bulk transfer on it (section 4.1).
+///
+/// # Errors
+///
+/// Whatever keeps a bulk transfer from being carried; [`ProbeError::Nothing`] if no train could be tried;
+/// [`ProbeError::Stopped`].
+pub fn calibrate(
+    paths: &[(Host, Host)],
+    grid: &[Train],
+    bulk: &Transfer,
+    secret: &Secret,
+    progress: &mut Progress<'_>,
+) -> Result<Calibration, ProbeError> {
+    for one in grid {
+        one.check(&Limits::default())?;
+    }
+    let steps = paths.len() * (grid.len() + 1);
+    let mut done = 0;
+    let mut tried: Vec<_> = grid.iter().map(|&train| Tried { train, errors: Vec::new() }).collect();
+    let (mut bulk_bps, mut errors) = (Vec::new(), Vec::new());
+    for (from, to) in paths {
+        let truth = transfer(&from.place(), &to.address, bulk, secret)?.rate_bps();
+        bulk_bps.push(truth);
+        done += 1;
+        progress(done, steps)?;
+        for one in &mut tried {
+            match train(&from.place(), &to.address, &one.train, secret) {
+                Ok(estimate) => one.errors.push((estimate.rate_bps / truth - 1.0).abs()),
+                Err(error) => errors.push(error.to_string()),
+            }
+            done += 1;
+            progress(done, steps)?;
+        }
+    }
+    let Some((scores, best)) = choose(&tried) else {
+        let why = errors.first().cloned().unwrap_or_else(|| "no paths, or no trains".to_owned());
+        return Err(ProbeError::Nothing(why));
+    };
+    let best = scores[best].train;
+    Ok(Calibration { bulk_bps, scores, best, errors })
+}

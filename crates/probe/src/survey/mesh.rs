@@ -1,0 +1,139 @@
+//! Every path between hosts, and how many hops each has.
+
+use std::thread;
+
+use serde::Serialize;
+
+use super::{Host, Progress, hops, joined, train};
+use crate::control::Secret;
+use crate::error::ProbeError;
+use crate::estimate::Estimate;
+use crate::mesh::{Mesh, rounds};
+use crate::topology::{Topology, fit};
+use crate::train::Train;
+
+/// A path that was measured.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measured {
+    /// Hosts by number, from and to.
+    pub pair: (usize, usize),
+    /// What the train says; none if there is no measurement.
+    pub estimate: Option<Estimate>,
+    /// Why there is none.
+    pub error: Option<String>,
+}
+
+/// All paths between hosts.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Meshed {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// Every ordered pair, by its first host and then its second.
+    pub paths: Vec<Measured>,
+}
+
+impl Meshed {
+    /// Its rates; those that are missing are no numbers, so that no cluster is made of them.
+    pub fn mesh(&self) -> Mesh {
+        let count = self.hosts.len();
+        let mut rates_bps = vec![vec![f64::NAN; count]; count];
+        for path in &self.paths {
+            let (from, to) = path.pair;
+            rates_bps[from][to] = path.estimate.map_or(f64::NAN, |estimate| estimate.rate_bps);
+        }
+        Mesh { hosts: self.hosts.iter().map(|host| host.name.clone()).collect(), rates_bps }
+    }
+}
+
+/// Measures every ordered pair by a train, in rounds of pairs that have no host in common and at most `at_once` of them at a
+/// time. With one at a time trains cannot meet inside the network either. A pair that cannot be measured does not keep the
+/// others from it.
+///
+/// # Errors
+///
+/// [`ProbeError::Setting`] for fewer than two hosts or a train that none will take; [`ProbeError::Stopped`].
+pub fn mesh(
+    hosts: &[Host],
+    what: &Train,
+    at_once: usize,
+    secret: &Secret,
+    progress: &mut Progress<'_>,
+) -> Result<Meshed, ProbeError> {
+    what.check(&crate::train::Limits::default())?;
+    several(hosts, 2)?;
+    let total = hosts.len() * (hosts.len() - 1);
+    let mut paths = Vec::with_capacity(total);
+    for round in rounds(hosts.len()) {
+        for some in round.chunks(at_once.max(1)) {
+            let measured = thread::scope(|scope| {
+                let one = |&(from, to): &(usize, usize)| {
+                    let made = train(&hosts[from].place(), &hosts[to].address, what, secret);
+                    let error = made.as_ref().err().map(ProbeError::to_string);
+                    Measured { pair: (from, to), estimate: made.ok(), error }
+                };
+                let running: Vec<_> = some.iter().map(|pair| scope.spawn(move || one(pair))).collect();
+                running.into_iter().map(|running| joined(running.join())).collect::<Vec<_>>()
+            });
+            paths.extend(measured);
+            progress(paths.len(), total)?;
+        }
+    }
+    paths.sort_by_key(|path| path.pair);
+    Ok(Meshed { hosts: hosts.to_vec(), paths })
+}
+
+/// Hops between hosts, and the tree they fit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Placed {
+    /// From each host to each; none where nothing answered, and from a host to itself.
+    pub hops: Vec<Vec<Option<u8>>>,
+    /// Where that places the hosts.
+    pub topology: Topology,
+}
+
+/// Counts the hops between all hosts and fits them to a tree.
+///
+/// # Errors
+///
+/// What keeps hops from being counted at all; [`ProbeError::Stopped`].
+pub fn topology(hosts: &[Host], secret: &Secret, progress: &mut Progress<'_>) -> Result<Placed, ProbeError> {
+    several(hosts, 2)?;
+    let total = hosts.len() * (hosts.len() - 1);
+    let mut counted = vec![vec![None; hosts.len()]; hosts.len()];
+    let mut done = 0;
+    for round in rounds(hosts.len()) {
+        let found = thread::scope(|scope| {
+            let one = |from: usize, to: usize| hops(&hosts[from].place(), &hosts[to].address, secret);
+            let running: Vec<_> =
+                round.iter().map(|&(from, to)| (from, to, scope.spawn(move || one(from, to)))).collect();
+            running.into_iter().map(|(from, to, one)| (from, to, joined(one.join()))).collect::<Vec<_>>()
+        });
+        for (from, to, hops) in found {
+            counted[from][to] = hops?;
+            done += 1;
+        }
+        progress(done, total)?;
+    }
+    let topology = fit(&counted);
+    Ok(Placed { hops: counted, topology })
+}
+
+/// Refuses too few hosts, and two of one name or address.
+pub(super) fn several(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
+    if hosts.len() < least {
+        let message = format!("{} given: expected at least {least}", hosts.len());
+        return Err(ProbeError::setting("hosts", message));
+    }
+    for (at, host) in hosts.iter().enumerate() {
+        let twice = |other: &&Host| other.name == host.name || other.address == host.address;
+        if let Some(other) = hosts[..at].iter().find(twice) {
+            let message = if other.name == host.name {
+                format!("two are called `{}`", host.name)
+            } else {
+                format!("`{}` and `{}` are both {}", other.name, host.name, host.address)
+            };
+            return Err(ProbeError::setting("hosts", message));
+        }
+    }
+    Ok(())
+}
