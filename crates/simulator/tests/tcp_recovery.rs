@@ -4,7 +4,7 @@ mod tcp_support;
 
 use leeward_fabric::Nanos;
 use leeward_simulator::packets::tcp::control::Control;
-use leeward_simulator::packets::tcp::{Ack, Block, Ecn, Receiver, Segment, Sender, Settings, State};
+use leeward_simulator::packets::tcp::{Ack, Block, Ecn, RackUse, Receiver, Segment, Sender, Settings, State};
 
 use tcp_support::{Fate, Link, Run};
 
@@ -69,7 +69,7 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
 #[test]
 fn two_duplicates_send_new_segments_and_the_third_repairs() {
     // Limited transmit (RFC 3042) and fast retransmit (RFC 6675, section 5).
-    for rack in [false, true] {
+    for rack in [RackUse::Never, RackUse::Repairs, RackUse::Always] {
         two_duplicates(Settings { rack, ..Settings::default() });
     }
 }
@@ -221,7 +221,7 @@ fn a_lost_end_is_probed_for_after_two_round_trips() {
 #[test]
 fn a_repair_that_is_lost_is_repaired_by_time() {
     // RACK (RFC 8985); without it there is the timer only.
-    for (rack, timeouts) in [(true, 0), (false, 1)] {
+    for (rack, timeouts) in [(RackUse::Always, 0), (RackUse::Repairs, 0), (RackUse::Never, 1)] {
         let mut left = 3;
         let link = Link {
             ns_per_byte: 1,
@@ -240,8 +240,8 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
             assert!(run.step());
         }
         let counts = run.sender.counts();
-        assert!(counts.timeouts == timeouts || !rack && counts.timeouts > 0, "{counts:?}");
-        assert!(!rack || counts.again == 3, "{counts:?}");
+        assert!(counts.timeouts == timeouts || rack == RackUse::Never && counts.timeouts > 0, "{counts:?}");
+        assert!(rack == RackUse::Never || counts.again == 3, "{counts:?}");
     }
 }
 
@@ -249,7 +249,7 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
 fn with_nothing_new_to_send_a_gap_is_filled_before_it_is_sure() {
     // Rule 3 of NextSeg (RFC 6675): the ninth segment has two later ones, not three, when the fourth is being repaired.
     for (segments, filled) in [(14, true), (40, false)] {
-        let settings = Settings { rack: false, initial_window: 20, ..Settings::default() };
+        let settings = Settings { rack: RackUse::Never, initial_window: 20, ..Settings::default() };
         let mut sender = Sender::new(settings).unwrap();
         sender.write(segments * MSS);
         send_all(&mut sender, Nanos(0));
@@ -299,7 +299,7 @@ fn each_loss_is_repaired_once() {
 #[test]
 fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
     // RFC 8985, section 6.2: the window opens once reordering was seen; three later segments were proof before.
-    let again = [true, false].map(|rack| {
+    let again = [RackUse::Always, RackUse::Never].map(|rack| {
         let link = Link {
             ns_per_byte: 1,
             delay: Nanos(5 * MS),
@@ -319,7 +319,14 @@ fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
 #[test]
 fn divisions_have_windows_of_their_own_and_overtaking_each_other_is_no_loss() {
     // TDTCP, section 3.
-    for (divisions, lost, rack) in [(1, true, false), (2, false, false), (1, true, true), (2, false, true)] {
+    for (divisions, lost, rack) in [
+        (1, true, RackUse::Never),
+        (2, false, RackUse::Never),
+        (1, true, RackUse::Repairs),
+        (2, false, RackUse::Repairs),
+        (1, true, RackUse::Always),
+        (2, false, RackUse::Always),
+    ] {
         let mut sender = Sender::new(Settings { divisions, rack, ..Settings::default() }).unwrap();
         sender.write(1 << 40);
         let slow = send_all(&mut sender, Nanos(0)).len() as u64;

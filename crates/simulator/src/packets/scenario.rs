@@ -224,6 +224,8 @@ fn settings(file: &PacketsFile) -> Result<Settings, InputError> {
         switch,
         hosts_per_rack: file.network.hosts_per_rack,
         nic: file.network.nic,
+        nic_limit: file.network.nic_limit.map(|bytes| bytes.0),
+        give_up: file.give_up,
         local_delay: file.network.local_delay,
         tcp,
         jitter: file.network.jitter,

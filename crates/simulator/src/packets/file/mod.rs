@@ -6,7 +6,7 @@
 mod workload;
 
 use leeward_circuits::switch;
-use leeward_fabric::{Bandwidth, Nanos};
+use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,8 @@ pub struct PacketsFile {
     pub resize: Option<ResizeFile>,
     /// What hosts have to send.
     pub workload: WorkloadFile,
+    /// How long after its start a flow is given up: nothing of it is sent from then on. Default: never.
+    pub give_up: Option<Nanos>,
     /// How long the run is, if the workload is not over before.
     pub horizon: Nanos,
     /// What random draws come from. Default 1.
@@ -55,6 +57,8 @@ pub struct NetworkFile {
     pub hosts_per_rack: usize,
     /// The rate at which each host sends. Default 10Gbps.
     pub nic: Bandwidth,
+    /// Bytes of a connection that wait in its host's NIC at most; more waits in the socket. Default 128KiB; null: no limit.
+    pub nic_limit: Option<Bytes>,
     /// The rate of a rack's link to the packet switch, and from it. Default 10Gbps.
     pub packet_rate: Bandwidth,
     /// The rate of a circuit. Default 80Gbps.
@@ -88,6 +92,7 @@ impl Default for NetworkFile {
             racks: of.switch.racks,
             hosts_per_rack: of.hosts_per_rack,
             nic: of.nic,
+            nic_limit: of.nic_limit.map(Bytes),
             packet_rate: of.switch.packet_rate,
             circuit_rate: of.switch.circuit_rate,
             uplink_delay: of.switch.uplink_delay,
@@ -232,10 +237,17 @@ pub struct TcpFile {
     pub receive_window: Option<u64>,
     /// Whether segments may be marked (DCTCP's always). Default false.
     pub ecn: bool,
-    /// Whether losses are found by time (RFC 8985). Default true.
-    pub rack: bool,
+    /// Whether losses are found by time (RFC 8985): `never`, `always`, or `repairs`, as in Linux 4.4: those that are found while others
+    /// are repaired. Default repairs.
+    pub rack: RackFile,
+    /// Of `rack: repairs`: by how much later what has arrived must have been sent. Default 50us.
+    pub rack_window: Nanos,
     /// Whether a silent path is probed. Default true.
     pub tail_probe: bool,
+    /// The least wait before it is. Default 500us.
+    pub min_probe: Nanos,
+    /// How much longer it is when one segment alone is out. Default 10ms.
+    pub lone_probe: Nanos,
     /// Whether a window starts anew after it was idle. Default true.
     pub restart_after_idle: bool,
     /// The retransmission timeout before any round trip. Default 50ms.
@@ -263,8 +275,11 @@ impl Default for TcpFile {
             initial_window: of.initial_window,
             receive_window: None,
             ecn: of.ecn,
-            rack: of.rack,
+            rack: RackFile::Repairs,
+            rack_window: of.rack_window,
             tail_probe: of.tail_probe,
+            min_probe: of.min_probe,
+            lone_probe: of.lone_probe,
             restart_after_idle: of.restart_after_idle,
             initial_timeout: of.initial_timeout,
             min_timeout: of.min_timeout,
@@ -293,8 +308,15 @@ impl TcpFile {
             initial_window: self.initial_window,
             receive_window: self.receive_window.unwrap_or(u64::MAX),
             ecn: self.ecn,
-            rack: self.rack,
+            rack: match self.rack {
+                RackFile::Never => tcp::RackUse::Never,
+                RackFile::Repairs => tcp::RackUse::Repairs,
+                RackFile::Always => tcp::RackUse::Always,
+            },
+            rack_window: self.rack_window,
             tail_probe: self.tail_probe,
+            min_probe: self.min_probe,
+            lone_probe: self.lone_probe,
             restart_after_idle: self.restart_after_idle,
             initial_timeout: self.initial_timeout,
             min_timeout: self.min_timeout,
@@ -317,6 +339,18 @@ pub enum ControlFile {
     Dctcp,
     /// Reno that is told of circuits (Etalon, section 4.4).
     Retcp,
+}
+
+/// Which losses are found by time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RackFile {
+    /// None.
+    Never,
+    /// Those that are found while others are repaired (Linux 4.4).
+    Repairs,
+    /// All.
+    Always,
 }
 
 /// When hosts are told of a circuit.

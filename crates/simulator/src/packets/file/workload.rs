@@ -88,6 +88,8 @@ pub struct RingsFile {
     pub small_bytes: [Bytes; 2],
     /// Whether small flows go inside racks too, as from the authors' generator. Default true.
     pub own_rack: bool,
+    /// No flow starts at this time or later. Default: the horizon.
+    pub until: Option<Nanos>,
 }
 
 impl Default for RingsFile {
@@ -101,6 +103,7 @@ impl Default for RingsFile {
             big_bytes: ends(&of.big_bytes),
             small_bytes: ends(&of.small_bytes),
             own_rack: of.own_rack,
+            until: None,
         }
     }
 }
@@ -245,6 +248,7 @@ impl FlowFile {
 impl RingsFile {
     fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
         let range = |[least, most]: [Bytes; 2]| least.0..=most.0;
+        let end = self.until.unwrap_or(end);
         for (name, rate, least) in [
             ("big_rate", self.big_rate, self.big_bytes[0]),
             ("small_rate", self.small_rate, self.small_bytes[0]),

@@ -21,6 +21,9 @@ pub(super) struct Connection {
     pub(super) source_rack: u32,
     pub(super) destination_rack: u32,
     pub(super) closed: bool,
+    /// Bytes of it that are in its host's NIC, and whether more wait for them to leave.
+    pub(super) in_nic: u64,
+    pub(super) held: bool,
     /// When the heap next looks at the sender's, the receiver's timer; deadlines that are later are looked at again then.
     pub(super) sender_armed: u64,
     pub(super) receiver_armed: u64,
@@ -66,6 +69,8 @@ impl Plant<'_> {
             source_rack: source.rack,
             destination_rack: destination.rack,
             closed: false,
+            in_nic: 0,
+            held: false,
             sender_armed: NEVER,
             receiver_armed: NEVER,
         });
@@ -79,15 +84,30 @@ impl Plant<'_> {
         self.flows[flow] = Flow::Live(connection);
         self.of_pair[source * self.settings.switch.racks + destination].push(flow as u32);
         self.records.flows[flow].began = Some(Nanos(self.now));
+        if let Some(time) = self.settings.give_up {
+            self.order(self.now.saturating_add(time.0), Later::GiveUp(flow as u32));
+        }
         Ok(())
+    }
+
+    /// The time that a flow may take is over.
+    pub(super) fn give_up(&mut self, flow: u32) {
+        if matches!(self.flows[flow as usize], Flow::Live(_)) {
+            self.driver.give_up(flow);
+            self.forget(flow);
+        }
     }
 
     /// Forgets a flow of which all is known to have arrived.
     pub(super) fn end_if_done(&mut self, flow: u32) {
         let Flow::Live(connection) = &self.flows[flow as usize] else { return };
-        if !connection.sender.is_finished() {
-            return;
+        if connection.sender.is_finished() {
+            self.forget(flow);
         }
+    }
+
+    fn forget(&mut self, flow: u32) {
+        let Flow::Live(connection) = &self.flows[flow as usize] else { return };
         let racks = self.settings.switch.racks;
         let pair = connection.source_rack as usize * racks + connection.destination_rack as usize;
         self.of_pair[pair].retain(|&other| other != flow);
@@ -150,7 +170,15 @@ impl Plant<'_> {
     pub(super) fn pump(&mut self, flow: u32) {
         let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
         let host = connection.source as usize;
-        while let Some(segment) = connection.sender.next_segment(Nanos(self.now)) {
+        let limit = self.settings.nic_limit.unwrap_or(u64::MAX);
+        loop {
+            connection.held = connection.in_nic >= limit;
+            if connection.held {
+                connection.sender.hold_back();
+                break;
+            }
+            let Some(segment) = connection.sender.next_segment(Nanos(self.now)) else { break };
+            connection.in_nic += u64::from(segment.wire_bytes());
             let packet = Packet {
                 payload: Carried::Data { flow, segment },
                 source: connection.source_rack,

@@ -72,6 +72,7 @@ enum Later {
     Piece(u32),
     Sender(u32),
     Receiver(u32),
+    GiveUp(u32),
     Plan,
     Sample,
     Report,
@@ -270,6 +271,7 @@ impl<'a> Plant<'a> {
                 }
                 self.arm(flow);
             }
+            Later::GiveUp(flow) => self.give_up(flow),
             Later::Plan => self.plan_week()?,
             Later::Sample => self.sample(),
             Later::Report => self.report(),

@@ -19,6 +19,7 @@ impl Plant<'_> {
         self.records.sent.add(packet.bytes);
         if packet.source == packet.destination {
             self.records.local.add(packet.bytes);
+            self.leave_nic(&packet);
             self.arrive(packet, false)?;
             self.set_alarms();
             return Ok(());
@@ -33,8 +34,20 @@ impl Plant<'_> {
         if !self.out.is_empty() {
             self.take_out()?;
         }
+        self.leave_nic(&packet);
         self.set_alarms();
         Ok(())
+    }
+
+    /// A packet is no more in its host's NIC: its connection may have some to follow.
+    #[inline]
+    fn leave_nic(&mut self, packet: &Packet<Carried>) {
+        let Carried::Data { flow, .. } = packet.payload else { return };
+        let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
+        connection.in_nic -= u64::from(packet.bytes);
+        if connection.held {
+            self.pump(flow);
+        }
     }
 
     /// Takes what the switch has done.

@@ -109,18 +109,16 @@ impl Division {
     /// What was delivered is counted and losses are not looked for yet. `short` is of [`Division::is_full`], `marks` says whether
     /// an ECN echo reduces the window. Returns whether it did.
     pub(super) fn acknowledge(&mut self, acked: &Acked, short: bool, marks: bool) -> bool {
-        let control = self.control.get();
-        control.observe(acked);
-        if let Some(factor) = control.rescale(acked) {
-            self.rescale(factor);
-        }
+        self.control.get().observe(acked);
         if self.state != State::Open && acked.cumulative >= self.recovered_at {
             if self.state == State::Recovery {
                 self.window.size = self.window.threshold;
             }
             self.state = State::Open;
+            self.rescale(acked);
             return false;
         }
+        self.rescale(acked);
         let marked = marks && acked.ece && self.state == State::Open && acked.cumulative > self.marks_from;
         if marked {
             self.mark(acked.next);
@@ -137,13 +135,14 @@ impl Division {
         false
     }
 
-    /// reTCP's factors. While losses are repaired it is the threshold that counts.
-    fn rescale(&mut self, factor: f64) {
-        let scaled = |bytes: u64| ((bytes as f64 * factor) as u64).max(self.window.mss);
-        if self.state == State::Recovery {
-            self.window.threshold = scaled(self.window.threshold);
-        } else {
-            self.window.size = scaled(self.window.size);
+    /// reTCP's factors. Its authors' module is asked where a window may grow: not while losses are repaired, so what has changed
+    /// by then counts when they are.
+    fn rescale(&mut self, acked: &Acked) {
+        if self.state == State::Recovery || acked.bytes == 0 {
+            return;
+        }
+        if let Some(factor) = self.control.get().rescale(acked) {
+            self.window.size = ((self.window.size as f64 * factor) as u64).max(self.window.mss);
         }
     }
 

@@ -25,4 +25,4 @@ mod settings;
 pub use receiver::Receiver;
 pub use segment::{Ack, BLOCKS, Block, Ecn, HEADER, MSS, Segment};
 pub use sender::{Counts, Sender, State};
-pub use settings::{Settings, SettingsError};
+pub use settings::{RackUse, Settings, SettingsError};

@@ -49,6 +49,16 @@ impl Rack {
         overtaken.then(|| sent.plus(self.trip).plus(window))
     }
 
+    /// Whether what was last sent at `sent` is lost by the rule of Linux 4.4: what has arrived was sent by more than `least` later, or
+    /// by more than a quarter of a round trip once segments have come out of order.
+    pub(super) fn is_late(&self, sent: Nanos, least: Nanos, trips: &RoundTrip) -> bool {
+        let window = match trips.least() {
+            Some(trip) if self.reordered => least.max(Nanos(trip.0 / 4)),
+            _ => least,
+        };
+        self.known && sent.plus(window) < self.sent
+    }
+
     /// Whether what is sent at this time or later can be overtaken by what has arrived.
     pub(super) fn is_after(&self, sent: Nanos) -> bool {
         !self.known || sent > self.sent

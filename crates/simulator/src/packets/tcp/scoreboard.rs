@@ -186,15 +186,21 @@ impl Scoreboard {
     }
 
     /// Finds what is lost because enough later segments have arrived. Only those of the same division count: paths of
-    /// different lengths overtake each other (TDTCP, section 3).
-    pub(super) fn find_lost(&mut self, divisions: &mut [Division]) {
-        if self.held < LATER {
+    /// different lengths overtake each other (TDTCP, section 3). With `holes`, segments before the last that has arrived count as
+    /// if they had (FACK); not between divisions.
+    pub(super) fn find_lost(&mut self, holes: bool, divisions: &mut [Division]) {
+        let holes = holes && divisions.len() == 1;
+        if self.held < LATER && !(holes && self.held > 0) {
             return;
         }
         for (number, division) in divisions.iter_mut().enumerate() {
-            let Some(end) = self.last_of(number, division.searched) else { continue };
+            let last = match holes {
+                true => self.held_to.checked_sub(u64::from(LATER)).filter(|&end| end > self.first),
+                false => self.last_of(number, division.searched),
+            };
+            let Some(end) = last else { continue };
             let from = division.searched.max(self.first);
-            division.searched = end;
+            division.searched = division.searched.max(end);
             for at in from..end {
                 let sent = &mut self.ring[(at - self.first) as usize];
                 if sent.fate == Fate::Flying && usize::from(sent.division) == number {
@@ -248,6 +254,29 @@ impl Scoreboard {
             note_lost(&mut self.lost, &mut self.lost_from, self.first + at as u64);
         }
         next
+    }
+
+    /// Finds what is lost of divisions that repair losses, by the rule of Linux 4.4 (see [`super::rack::Rack::is_late`]).
+    pub(super) fn find_late_repairs(&mut self, least: Nanos, divisions: &mut [Division]) {
+        let single = divisions.len() == 1;
+        if divisions.iter().all(|division| division.state == State::Open) {
+            return;
+        }
+        for (at, sent) in self.ring.iter_mut().enumerate() {
+            let division = &mut divisions[usize::from(sent.division)];
+            match sent.fate {
+                Fate::Lost | Fate::Held => continue,
+                // All after it were sent later still.
+                Fate::Flying if single && division.rack.is_after(sent.at) => break,
+                Fate::Flying | Fate::Again => {}
+            }
+            if division.state == State::Open || !division.rack.is_late(sent.at, least, &division.trips) {
+                continue;
+            }
+            self.again -= u32::from(sent.fate == Fate::Again);
+            lose(sent, division);
+            note_lost(&mut self.lost, &mut self.lost_from, self.first + at as u64);
+        }
     }
 
     /// All that is not held is lost: the retransmission timer has expired.

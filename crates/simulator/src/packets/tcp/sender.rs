@@ -8,7 +8,7 @@ pub use super::division::State;
 use super::probe::Probe;
 use super::scoreboard::{Known, Scoreboard};
 use super::segment::{Ack, Ecn, Segment};
-use super::settings::{Settings, SettingsError};
+use super::settings::{RackUse, Settings, SettingsError};
 
 /// What a sender has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -99,6 +99,12 @@ impl Sender {
         self.closed = true;
     }
 
+    /// The host takes no more for now: what stays behind does so for want of room there, if the window has some.
+    pub fn hold_back(&mut self) {
+        let division = &self.divisions[usize::from(self.division)];
+        self.short &= !division.admits(self.settings.mss);
+    }
+
     /// The network has changed to another division; one there is none of is the last.
     pub fn set_division(&mut self, division: u8) {
         self.division = division.min(self.settings.divisions - 1);
@@ -121,11 +127,7 @@ impl Sender {
         }
         let held = self.board.hold(now, &ack.blocks, &mut self.divisions);
         self.advance(now, ack.ece);
-        if self.settings.rack && (news || held) {
-            self.reordering = self.board.find_late(now, &mut self.divisions);
-        } else if held {
-            self.board.find_lost(&mut self.divisions);
-        }
+        self.find_losses(now, news, held);
         self.recover();
         if news {
             self.backoff = 0;
@@ -136,6 +138,23 @@ impl Sender {
         }
         if news || held {
             self.wait_for_tail(now);
+        }
+    }
+
+    /// What an acknowledgement says of losses: `news` of bytes in order, `held` of others.
+    fn find_losses(&mut self, now: Nanos, news: bool, held: bool) {
+        let settings = &self.settings;
+        if settings.rack == RackUse::Always {
+            if news || held {
+                self.reordering = self.board.find_late(now, &mut self.divisions);
+            }
+            return;
+        }
+        if held {
+            self.board.find_lost(settings.rack == RackUse::Repairs, &mut self.divisions);
+        }
+        if settings.rack == RackUse::Repairs && (news || held) {
+            self.board.find_late_repairs(settings.rack_window, &mut self.divisions);
         }
     }
 
@@ -154,8 +173,8 @@ impl Sender {
         else {
             return self.probe.stop();
         };
-        let late = if self.board.is_single() { self.settings.ack_delay } else { Nanos(0) };
-        let at = now.plus(Nanos(2 * trip.0)).plus(late);
+        let late = if self.board.is_single() { self.settings.lone_probe } else { Nanos(0) };
+        let at = now.plus(Nanos(2 * trip.0).plus(late).max(self.settings.min_probe));
         // The timer comes no later.
         self.probe.wait_until(self.timer.map_or(at, |timer| at.min(timer)));
     }
@@ -287,7 +306,9 @@ impl Sender {
         }
         if division.state == State::Recovery && self.divisions.len() == 1 {
             // By time, what was overtaken is still waited for.
-            if let Some(overtaken) = self.board.next_overtaken().filter(|_| !self.settings.rack) {
+            if let Some(overtaken) =
+                self.board.next_overtaken().filter(|_| self.settings.rack != RackUse::Always)
+            {
                 return division.admits(overtaken.length).then(|| self.send_again(overtaken, now));
             }
             if let Some(last) = self.board.last().filter(|_| !self.rescued) {

@@ -20,11 +20,17 @@ pub struct Settings {
     pub receive_window: u64,
     /// Segments are ECN-capable and an echo of a mark reduces the window (RFC 3168). DCTCP needs no leave; reTCP has none.
     pub ecn: bool,
-    /// Losses are found by the time at which segments were sent, those of retransmissions too (RFC 8985, section 6), instead of by
-    /// three later ones.
-    pub rack: bool,
+    /// Whether losses are found by the time at which segments were sent (RFC 8985, section 6), instead of by three later ones.
+    pub rack: RackUse,
+    /// Of [`RackUse::Repairs`]: a segment is lost when one has arrived that was sent by more than this after it. Linux 4.4: 1 ms.
+    pub rack_window: Nanos,
     /// When nothing was heard for two round trips, a segment is sent to find out whether the last ones are lost (RFC 8985, section 7).
     pub tail_probe: bool,
+    /// The least wait for such a probe. RFC 8985 has none, Linux 4.4 has 10 ms.
+    pub min_probe: Nanos,
+    /// How much longer it waits when one segment alone is out, which may be answered late: the receivers' longest delay. Linux
+    /// takes 200 ms for it.
+    pub lone_probe: Nanos,
     /// A window that was not used for a retransmission timeout starts anew (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
     /// The retransmission timeout before any round trip (RFC 6298, section 2.1).
@@ -40,6 +46,18 @@ pub struct Settings {
     pub ack_delay: Nanos,
 }
 
+/// Which losses are found by time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RackUse {
+    /// None: by three later segments that have arrived (RFC 6675).
+    Never,
+    /// While losses are repaired, those of retransmissions too; the first by later segments that have arrived, where a hole among
+    /// these counts as well (FACK). So did Linux from 4.4 on, before time was all that it went by (4.18).
+    Repairs,
+    /// All.
+    Always,
+}
+
 impl Default for Settings {
     /// As Linux does, with Reno.
     fn default() -> Settings {
@@ -50,8 +68,11 @@ impl Default for Settings {
             initial_window: 10,
             receive_window: u64::MAX,
             ecn: false,
-            rack: true,
+            rack: RackUse::Always,
+            rack_window: Nanos(1_000_000),
             tail_probe: true,
+            min_probe: Nanos(0),
+            lone_probe: Nanos(40_000_000),
             restart_after_idle: true,
             initial_timeout: Nanos::SECOND,
             min_timeout: Nanos(200_000_000),

@@ -127,7 +127,17 @@ impl Driver {
         }
     }
 
-    /// Whether every piece has arrived.
+    /// A flow is given up: what it has left will not arrive, and what waits for that is never written.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn give_up(&mut self, flow: u32) {
+        let of = &mut self.flows[flow as usize];
+        self.left -= of.underway.len() + of.left as usize;
+        of.underway.clear();
+    }
+
+    /// Whether every piece has arrived, but for those of flows that were given up.
     pub fn is_finished(&self) -> bool {
         self.left == 0
     }
