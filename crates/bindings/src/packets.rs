@@ -104,6 +104,7 @@ impl PacketRun {
             "local_bytes": records.local.bytes,
             "dropped_packets": records.dropped.packets,
             "dropped_bytes": records.dropped.bytes,
+            "hops_packets": records.hops.map(|of| of.packets),
             "data_packets": records.data_packets,
         });
         as_python(py, &totals)

@@ -152,10 +152,8 @@ pub fn check(
             return Err(Invalid::MinDay { day, length: of.length, min_day: network.min_day() });
         }
     }
-    let linked = if promises.all_pairs { linked(schedule) } else { Vec::new() };
-    let alone = (0..linked.len()).find(|&pair| pair / racks != pair % racks && !linked[pair]);
-    match alone {
-        Some(pair) => Err(Invalid::Pair { source_rack: pair / racks, destination: pair % racks }),
+    match if promises.all_pairs { schedule.unlinked() } else { None } {
+        Some((source_rack, destination)) => Err(Invalid::Pair { source_rack, destination }),
         None => Ok(()),
     }
 }
@@ -163,6 +161,15 @@ pub fn check(
 fn of_racks(schedule: &Schedule, expected: usize) -> Result<(), Invalid> {
     let found = schedule.racks();
     if found == expected { Ok(()) } else { Err(Invalid::Racks { found, expected }) }
+}
+
+impl Schedule {
+    /// The first pair of two racks without a circuit on any day, as (source, destination).
+    pub fn unlinked(&self) -> Option<(usize, usize)> {
+        let (racks, linked) = (self.racks(), linked(self));
+        let alone = (0..linked.len()).find(|&pair| pair / racks != pair % racks && !linked[pair]);
+        alone.map(|pair| (pair / racks, pair % racks))
+    }
 }
 
 /// Whether each pair of two racks has a circuit on some day, row by row of sources.

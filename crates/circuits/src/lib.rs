@@ -7,6 +7,8 @@
 //! Network      --/                       \-> evaluate: what does each day serve, what is left for packets?
 //! ```
 //!
+//! Under a schedule that repeats a [`routing`] has packets take circuits that do not lead to their destination, and go on from there.
+//!
 //! A *day* is a time in which one matching of racks is up, a *night* the gap in which circuits are changed and none works, a
 //! *week* one computed schedule of nights and days (Etalon, section 2). Nothing here does input or output; time is an argument.
 //! The schedulers are in [`schedulers`], each with where it is from and how it differs from that; [`schedulers::Scheduler`] is
@@ -31,6 +33,7 @@ pub mod estimate;
 mod evaluate;
 pub mod link;
 mod network;
+pub mod routing;
 mod schedule;
 pub mod schedulers;
 pub mod switch;

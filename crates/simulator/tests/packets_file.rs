@@ -154,6 +154,39 @@ fn what_is_wrong_is_told_with_its_field() {
             "scheduler: {name: strobe, night: 3ms}\n",
             "scheduler: night: 3ms: must be shorter than the week of 2ms",
         ),
+        ("routing: {name: vlb}\n", "routing: `vlb` goes by circuits: expected `scheduler`"),
+        (
+            "scheduler: {name: strobe}\nrouting: {name: ecmp}\n",
+            "routing.name: unknown routing `ecmp`; there are: direct, vlb",
+        ),
+        (
+            "scheduler: {name: strobe}\nrouting: {name: rotorlb:seed=1}\n",
+            "seed: unknown field; expected none",
+        ),
+        ("scheduler: {name: strobe}\nrouting: {name: hoho:most_hops=0}\n", "most_hops: 0: expected 1 to 4"),
+        (
+            "scheduler: {name: solstice, demand: adu}\nrouting: {name: hoho}\n",
+            "routing.name: `hoho` looks ahead to later days: expected a schedule that repeats, `scheduler` without `demand`",
+        ),
+        (
+            "scheduler: {name: fixed}\nrouting: {name: rotorlb}\n",
+            "routing.name: rotorlb: no day has a circuit from rack 0 to rack 2: every pair must have one",
+        ),
+        (
+            "scheduler: {name: fixed}\nrouting: {name: hoho}\n",
+            "routing.name: hoho: no 4 circuits lead from rack 1 to rack 0: every pair must have a way",
+        ),
+        ("network: {packet_switch: false}\n", "network.packet_switch: false: without circuits"),
+        (
+            "network: {packet_switch: false}\nscheduler: {name: fixed}\n",
+            "network.packet_switch: false: no day has a circuit from rack 0 to rack 2",
+        ),
+        (
+            "network: {packet_switch: false}\nscheduler: {name: eclipse, demand: voq}\n",
+            "network.packet_switch: false: pairs without demand have no circuit",
+        ),
+        ("network: {relay_capacity: 0}\n", "network: relay_capacity of 0 packets: must be at least 1"),
+        ("network: {circuit_rate: 0bps}\n", "network: circuit_rate of 0 bit/s: must be above"),
         ("tcp: {control: vegas}\n", "tcp.control"),
         ("tcp: {mss: 0}\n", "tcp: mss: 0: must be above 0"),
         ("tcp: {ece: at_circuit}\n", "tcp.ece: is of `control: retcp` alone"),
@@ -205,6 +238,29 @@ fn what_is_wrong_is_told_with_its_field() {
     assert!(
         told("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
     );
+}
+
+#[test]
+fn every_routing_brings_all_that_tcp_sends_without_a_packet_switch() {
+    for routing in ["direct", "vlb:seed=3", "rotorlb", "hoho", "hoho:most_hops=2"] {
+        for control in ["reno", "cubic"] {
+            let text = format!(
+                "network: {{racks: 6, hosts_per_rack: 2, packet_switch: false, voq_capacity: 256}}\n\
+                 scheduler: {{name: strobe}}\nrouting: {{name: {routing}}}\ntcp: {{control: {control}}}\n\
+                 workload: {{collective: {{kind: all_to_all, bytes: 4MB, ranks_per_rack: 2}}}}\nhorizon: 4s\n"
+            );
+            let outcome = run(&text);
+            let records = &outcome.records;
+            assert!(records.flows.iter().all(|flow| flow.finished.is_some()), "{text}");
+            assert_eq!(records.delivered[Via::Packet as usize].packets, 0, "{text}");
+            let hops = records.hops.map(|of| of.packets);
+            let expected = [("direct", 1), ("vlb", 2), ("rotorlb", 2), ("hoho:", 2), ("hoho", 4)];
+            let most = expected.iter().find(|(name, _)| routing.starts_with(name)).expect("is there").1;
+            assert!(hops[most..].iter().all(|&packets| packets == 0), "{text}: {hops:?}");
+            assert!(hops[..most.min(3)].iter().all(|&packets| packets > 0), "{text}: {hops:?}");
+            assert_eq!(hops.iter().sum::<u64>(), records.delivered[Via::Circuit as usize].packets);
+        }
+    }
 }
 
 proptest! {

@@ -68,9 +68,11 @@ pub enum CircuitsError {
     /// Days that are no schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// There is no scheduler of that name.
-    #[error("unknown scheduler `{name}`; there are: {known}")]
+    /// There is no scheduler, or routing, of that name.
+    #[error("unknown {what} `{name}`; there are: {known}")]
     Unknown {
+        /// Of what.
+        what: &'static str,
         /// What was asked for.
         name: String,
         /// The names there are.
@@ -79,11 +81,11 @@ pub enum CircuitsError {
     /// Its settings are not right.
     #[error(transparent)]
     Settings(#[from] InputError),
-    /// A network, or a number of racks, that this scheduler cannot do with.
-    #[error("{scheduler}: {problem}")]
+    /// A network, a number of racks or a schedule that this scheduler or routing cannot do with.
+    #[error("{name}: {problem}")]
     Unfit {
-        /// Which scheduler.
-        scheduler: String,
+        /// Which.
+        name: String,
         /// What it cannot do with, and what it expects.
         problem: String,
     },
@@ -130,13 +132,13 @@ pub fn make(name: &str, settings: &str) -> Made {
         Some(registration) => (registration.make)(settings),
         None => {
             let known = REGISTRY.iter().map(|of| of.name).collect::<Vec<_>>().join(", ");
-            Err(CircuitsError::Unknown { name: excerpt(name), known })
+            Err(CircuitsError::Unknown { what: "scheduler", name: excerpt(name), known })
         }
     }
 }
 
-/// Reads a scheduler's settings.
-fn settings<T: DeserializeOwned + Default>(scheduler: &str, text: &str) -> Result<T, InputError> {
+/// Reads the settings of a scheduler or routing.
+pub(crate) fn settings<T: DeserializeOwned + Default>(scheduler: &str, text: &str) -> Result<T, InputError> {
     if text.trim().is_empty() {
         Ok(T::default())
     } else {
@@ -144,7 +146,7 @@ fn settings<T: DeserializeOwned + Default>(scheduler: &str, text: &str) -> Resul
     }
 }
 
-/// What is wrong with one setting of a scheduler.
-fn setting_error(scheduler: &str, field: &str, message: impl Into<String>) -> InputError {
+/// What is wrong with one setting of it.
+pub(crate) fn setting_error(scheduler: &str, field: &str, message: impl Into<String>) -> InputError {
     InputError::new(format!("settings of {scheduler}"), message.into()).in_field(field)
 }

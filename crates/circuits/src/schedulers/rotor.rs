@@ -54,7 +54,7 @@ pub(super) fn day_of(scheduler: &str, set: Option<Nanos>, network: &Network) -> 
         return Ok(day);
     }
     let problem = "without nights and minimum days, expected how long a day is (setting `day`)".to_owned();
-    Err(CircuitsError::Unfit { scheduler: scheduler.to_owned(), problem })
+    Err(CircuitsError::Unfit { name: scheduler.to_owned(), problem })
 }
 
 impl Scheduler for Rotor {

@@ -38,7 +38,7 @@ impl Times {
         let whole = |unit: Nanos| all.iter().all(|(_, time)| time.0.is_multiple_of(unit.0));
         let tenths = std::iter::successors(Some(UNIT), |unit| Some(Nanos((unit.0 / 10).max(1))));
         let unit = unit.or_else(|| tenths.into_iter().find(|&unit| whole(unit))).unwrap_or(UNIT);
-        let unfit = |problem| CircuitsError::Unfit { scheduler: scheduler.to_owned(), problem };
+        let unfit = |problem| CircuitsError::Unfit { name: scheduler.to_owned(), problem };
         if let Some((word, time)) = all.iter().find(|(_, time)| !time.0.is_multiple_of(unit.0)) {
             let problem =
                 format!("{word}: {time}: must be a whole number of units of {unit} (setting `unit`)");

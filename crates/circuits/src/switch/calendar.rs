@@ -97,6 +97,11 @@ impl Calendar {
         (source as usize, destination as usize)
     }
 
+    /// How many days there are.
+    pub(super) fn days(&self) -> usize {
+        self.days.len()
+    }
+
     /// When a day ends, from the beginning of the week.
     pub(super) fn end_of(&self, day: u32) -> u64 {
         self.ends[day as usize]
@@ -133,6 +138,7 @@ impl<P: Copy> Switch<P> {
     fn adopt(&mut self, week: Calendar) {
         let racks = self.racks.len();
         self.calendar = week;
+        self.detours = None;
         if let Some(resize) = self.settings.resize {
             self.voqs.iter_mut().for_each(|voq| voq.capacity = resize.small());
             for &(source, destination) in &self.calendar.big_at_first {
@@ -188,6 +194,7 @@ impl<P: Copy> Switch<P> {
                 for at in self.calendar.circuits_of(day) {
                     let (source, destination) = self.calendar.circuit(at);
                     self.racks[destination].circuit_from = None;
+                    self.racks[source].circuit_to = None;
                     self.off.put(source, destination, false);
                     out.push(circuit(source, destination, false, now));
                 }
@@ -201,11 +208,13 @@ impl<P: Copy> Switch<P> {
                 false
             }
             Turn::Day { day } => {
+                self.day = day;
                 let until = self.week_began.saturating_add(self.calendar.end_of(day));
                 for at in self.calendar.circuits_of(day) {
                     let (source, destination) = self.calendar.circuit(at);
                     let rack = &mut self.racks[destination];
                     (rack.circuit_from, rack.circuit_until) = (Some(source as u32), until);
+                    self.racks[source].circuit_to = Some(destination as u32);
                     out.push(circuit(source, destination, true, now));
                 }
                 true
@@ -230,8 +239,10 @@ impl<P: Copy> Switch<P> {
         }
         for destination in 0..self.racks.len() {
             let Some(source) = self.racks[destination].circuit_from else { continue };
-            if self.waiting.has(source as usize, destination) {
-                self.offer(source as usize, destination, now);
+            let source = source as usize;
+            let any = self.detours.as_ref().and_then(|_| self.waiting.next(source, 0, None));
+            if let Some(queue) = self.waiting.has(source, destination).then_some(destination).or(any) {
+                self.offer(source, queue, now);
             }
         }
     }

@@ -1,8 +1,11 @@
 //! What goes into a switch and what comes out: packets, what it is told, what it does, what it cannot take.
 
+use std::sync::Arc;
+
 use leeward_fabric::Nanos;
 
 use crate::Schedule;
+use crate::routing::Routes;
 
 /// What a packet says of congestion (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -60,6 +63,8 @@ pub enum Event<P> {
     },
     /// The schedule from the end of the week that runs on; of the first, from now on. It repeats until there is another.
     NewWeek(Schedule),
+    /// How packets go by the circuits of the week that runs on, until there is another week; directly until told.
+    Routes(Arc<Routes>),
 }
 
 /// What a switch does.
@@ -71,8 +76,10 @@ pub enum Output<P> {
         packet: Packet<P>,
         /// When.
         at: Nanos,
-        /// By which switch.
+        /// By which switch, of the last link.
         via: Via,
+        /// How many links between racks it took: 1, and one for each rack that it was passed on at.
+        hops: u8,
         /// Whether a circuit from its destination to its source is announced to it ([`Settings::circuit_marks`]).
         circuit_mark: bool,
     },
@@ -105,6 +112,8 @@ pub enum Full {
     Voq,
     /// That of the pair's packets that the packet switch sent back.
     Loss,
+    /// That of packets of other racks that are passed on.
+    Relay,
 }
 
 /// What a switch cannot take. Nothing has changed then, but that the time told has passed.
@@ -135,6 +144,14 @@ pub enum SwitchError {
         found: usize,
         /// The switch's.
         expected: usize,
+    },
+    /// Routes of another schedule than the one that runs.
+    #[error("routes of {} racks and {} days: must be of {} and {}", found.0, found.1, expected.0, expected.1)]
+    Routes {
+        /// Racks and days of the routes.
+        found: (usize, usize),
+        /// Those of the switch and its schedule.
+        expected: (usize, usize),
     },
     /// A schedule that takes no time.
     #[error("schedule without days: must have one at least")]

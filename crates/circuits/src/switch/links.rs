@@ -2,52 +2,57 @@
 
 use leeward_fabric::Nanos;
 
-use super::{CIRCUIT_FREE, CIRCUIT_OUT, DOWN_FREE, DOWN_OUT, Full, Output, Switch, UP_FREE, UP_OUT, Via};
+use super::{
+    CIRCUIT_FREE, CIRCUIT_OUT, DOWN_FREE, DOWN_OUT, Full, Output, Part, Switch, UP_FREE, UP_OUT, Via,
+};
 use crate::timers::NEVER;
+
+/// The link that a packet of a rack's queue begins on.
+#[derive(Clone, Copy)]
+enum On {
+    Uplink,
+    CircuitTo(usize),
+}
 
 impl<P: Copy> Switch<P> {
     /// A pair's queue has packets: the links that may take them do, now or when they are free.
     #[inline]
     pub(super) fn offer(&mut self, source: usize, destination: usize, now: u64) {
-        if self.racks[destination].circuit_from == Some(source as u32)
-            && !self.is_set(CIRCUIT_FREE, destination)
+        if let Some(to) = self.racks[source].circuit_to.map(|to| to as usize)
+            && (to == destination || self.detours.is_some())
+            && !self.is_set(CIRCUIT_FREE, to)
         {
-            let free = self.racks[destination].circuit.free_at();
-            if free > now {
-                self.set(CIRCUIT_FREE, destination, free)
-            } else {
-                self.begin_circuit(destination, now)
-            }
+            let free = self.racks[to].circuit.free_at();
+            if free > now { self.set(CIRCUIT_FREE, to, free) } else { self.begin_circuit(to, now) }
         }
-        if !self.off.has(source, destination) && !self.is_set(UP_FREE, source) {
+        if self.settings.packet_switch && !self.off.has(source, destination) && !self.is_set(UP_FREE, source)
+        {
             let free = self.racks[source].up.free_at();
             if free > now { self.set(UP_FREE, source, free) } else { self.begin_up(source, now) }
         }
     }
 
-    /// The length of the next packet of a pair's queue.
+    /// The length of the first packet of a part of a pair's queue.
     #[inline]
-    pub(super) fn next_bytes(&self, pair: usize) -> Option<u32> {
-        let voq = &self.voqs[pair];
-        let from = if voq.loss.is_empty() { &voq.main } else { &voq.loss };
-        self.store.first(from).map(|(packet, _)| packet.bytes)
+    pub(super) fn next_bytes(&self, pair: usize, part: Part) -> Option<u32> {
+        self.store.first(self.voqs[pair].part(part)).map(|(packet, _)| packet.bytes)
     }
 
-    /// The next packet of a pair's queue, of so many bytes, goes on a link, which it leaves at `out`.
+    /// The first packet of a part of a pair's queue, of so many bytes, goes on the rack's uplink or on the circuit to a rack, which
+    /// it leaves at `out`.
     #[inline]
-    pub(super) fn launch(&mut self, source: usize, destination: usize, via: Via, bytes: u32, out: u64) {
-        let pair = self.pair(source, destination);
-        let (kind, rack, to) = match via {
-            Via::Packet => (UP_OUT, source, &mut self.racks[source].on_up),
-            Via::Circuit => (CIRCUIT_OUT, destination, &mut self.racks[destination].on_circuit),
+    fn launch(&mut self, (source, queue): (usize, usize), part: Part, on: On, bytes: u32, out: u64) {
+        let pair = self.pair(source, queue);
+        let (kind, rack, to) = match on {
+            On::Uplink => (UP_OUT, source, &mut self.racks[source].on_up),
+            On::CircuitTo(rack) => (CIRCUIT_OUT, rack, &mut self.racks[rack].on_circuit),
         };
         let voq = &mut self.voqs[pair];
-        let from = if voq.loss.is_empty() { &mut voq.main } else { &mut voq.loss };
         let first = to.is_empty();
-        self.store.shift(from, to, out);
+        self.store.shift(voq.part_mut(part), to, out);
         voq.bytes -= u64::from(bytes);
-        if voq.loss.is_empty() && voq.main.is_empty() {
-            self.waiting.put(source, destination, false);
+        if voq.is_empty() {
+            self.waiting.put(source, queue, false);
         }
         if first {
             self.set(kind, rack, out);
@@ -58,8 +63,12 @@ impl<P: Copy> Switch<P> {
     pub(super) fn begin_up(&mut self, source: usize, now: u64) {
         let turn = self.racks[source].up_turn as usize;
         let next = self.waiting.next(source, turn, Some(&self.off));
-        let next = next.and_then(|to| Some((to, self.next_bytes(self.pair(source, to))?)));
-        let Some((destination, bytes)) = next else {
+        let next = next.and_then(|to| {
+            let pair = self.pair(source, to);
+            let part = self.voqs[pair].first();
+            Some((to, part, self.next_bytes(pair, part)?))
+        });
+        let Some((destination, part, bytes)) = next else {
             self.set(UP_FREE, source, NEVER);
             return;
         };
@@ -69,7 +78,7 @@ impl<P: Copy> Switch<P> {
         rack.up = rack.up.after(now, bytes);
         let free = rack.up.free_at();
         let out = free.saturating_add(self.settings.uplink_delay.0);
-        self.launch(source, destination, Via::Packet, bytes, out);
+        self.launch((source, destination), part, On::Uplink, bytes, out);
         let more = self.waiting.next(source, 0, Some(&self.off)).is_some();
         self.set(UP_FREE, source, if more { free } else { NEVER });
     }
@@ -148,36 +157,50 @@ impl<P: Copy> Switch<P> {
         self.set(DOWN_FREE, destination, if more { free } else { NEVER });
     }
 
-    /// The circuit to a rack is free: the pair's next packet, if it ends before the day.
-    pub(super) fn begin_circuit(&mut self, destination: usize, now: u64) {
-        let begun = self.racks[destination].circuit_from.and_then(|source| {
+    /// The circuit to a rack is free: the pair's next packet, or one that goes by that rack, if it ends before the day.
+    pub(super) fn begin_circuit(&mut self, to: usize, now: u64) {
+        let begun = self.racks[to].circuit_from.and_then(|source| {
             let source = source as usize;
-            let bytes = self.next_bytes(self.pair(source, destination))?;
-            let rack = &self.racks[destination];
+            let (queue, part) = self.gets_on(source, to)?;
+            let bytes = self.next_bytes(self.pair(source, queue), part)?;
+            let rack = &self.racks[to];
             let after = rack.circuit.after(now, bytes);
-            (after.free_at() <= rack.circuit_until).then_some((source, bytes, after))
+            (after.free_at() <= rack.circuit_until).then_some((source, queue, part, bytes, after))
         });
-        let Some((source, bytes, after)) = begun else {
-            self.set(CIRCUIT_FREE, destination, NEVER);
+        let Some((source, queue, part, bytes, after)) = begun else {
+            self.set(CIRCUIT_FREE, to, NEVER);
             return;
         };
-        self.racks[destination].circuit = after;
+        self.racks[to].circuit = after;
         let free = after.free_at();
         let out = free.saturating_add(self.settings.circuit_delay.0);
-        self.launch(source, destination, Via::Circuit, bytes, out);
-        let pair = self.pair(source, destination);
+        self.launch((source, queue), part, On::CircuitTo(to), bytes, out);
+        let pair = self.pair(source, to);
         self.carried[pair][Via::Circuit as usize] += u64::from(bytes);
-        let voq = &self.voqs[pair];
-        let more = !voq.main.is_empty() || !voq.loss.is_empty();
-        self.set(CIRCUIT_FREE, destination, if more { free } else { NEVER });
+        let more = match &mut self.detours {
+            None => !self.voqs[pair].is_empty(),
+            Some(detours) => {
+                detours.began(source, queue, to, bytes);
+                self.waiting.next(source, 0, None).is_some()
+            }
+        };
+        self.set(CIRCUIT_FREE, to, if more { free } else { NEVER });
     }
 
-    /// A packet comes out.
+    /// A packet comes out, or is passed on where it is not for that rack.
     pub(super) fn deliver(&mut self, destination: usize, now: u64, via: Via, out: &mut Vec<Output<P>>) {
         let (kind, queue) = match via {
             Via::Packet => (DOWN_OUT, &mut self.racks[destination].on_down),
             Via::Circuit => (CIRCUIT_OUT, &mut self.racks[destination].on_circuit),
         };
+        if via == Via::Circuit
+            && let Some((packet, _)) = self.store.first(queue)
+            && packet.destination as usize != destination
+        {
+            self.pass_on(destination, now, out);
+            return;
+        }
+        let hops = self.store.trail(queue).len() + 1;
         let popped = self.store.pop(queue);
         self.next_out(kind, destination);
         let Some(packet) = popped else { return };
@@ -186,6 +209,6 @@ impl<P: Copy> Switch<P> {
             Via::Circuit => self.balance.by_circuit += u64::from(packet.bytes),
         }
         let circuit_mark = self.announced.has(destination, packet.source as usize);
-        out.push(Output::Deliver { packet, at: Nanos(now), via, circuit_mark });
+        out.push(Output::Deliver { packet, at: Nanos(now), via, hops, circuit_mark });
     }
 }

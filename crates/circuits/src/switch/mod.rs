@@ -11,17 +11,22 @@
 //! full goes back to its rack and waits there ahead of the others. A circuit has no queue but the pair's. A packet starts on a
 //! circuit only if it ends before the day does; the released switch lets the last packet of a day run into the night.
 //!
+//! Where [`Routes`](crate::routing::Routes) say so, a circuit also takes packets for other racks than that it leads to; there they
+//! wait in that rack's queue for their destination, ahead of its own, and come out where it leads.
+//!
 //! [`Switch::step`] is all there is: no clock, no socket, and no allocation once queues have been as long as they get. Time is
 //! counted in whole nanoseconds, and the links carry the fractions ([`crate::link`]), so a link's rate is exact. What happens at the same
 //! nanosecond happens in a fixed order: the calendar, what a link may now begin, what comes out of one, what the caller tells.
 
 mod calendar;
+mod detours;
 mod events;
 mod links;
 mod queues;
 mod resize;
 mod ring;
 mod settings;
+mod trail;
 
 use leeward_fabric::Nanos;
 
@@ -30,6 +35,7 @@ pub use resize::{CapacityChange, Resize, ResizeError};
 pub use settings::{Settings, SettingsError};
 
 use calendar::Calendar;
+use detours::Detours;
 use queues::{Queue, Store};
 use ring::Sets;
 
@@ -40,9 +46,59 @@ use crate::timers::{NEVER, Timers};
 #[derive(Clone, Copy, Debug)]
 struct Voq {
     main: Queue,
+    /// Those of other racks, passed on here.
+    relay: Queue,
     loss: Queue,
     capacity: u32,
     bytes: u64,
+}
+
+/// A part of a pair's queue, in the order in which they are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    Loss,
+    Relay,
+    Main,
+}
+
+impl Voq {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.main.is_empty() && self.loss.is_empty() && self.relay.is_empty()
+    }
+
+    #[inline]
+    fn len(&self) -> u32 {
+        self.main.len() + self.relay.len() + self.loss.len()
+    }
+
+    /// The part whose turn it is.
+    #[inline]
+    fn first(&self) -> Part {
+        match (self.loss.is_empty(), self.relay.is_empty()) {
+            (false, _) => Part::Loss,
+            (true, false) => Part::Relay,
+            (true, true) => Part::Main,
+        }
+    }
+
+    #[inline]
+    fn part(&self, part: Part) -> &Queue {
+        match part {
+            Part::Loss => &self.loss,
+            Part::Relay => &self.relay,
+            Part::Main => &self.main,
+        }
+    }
+
+    #[inline]
+    fn part_mut(&mut self, part: Part) -> &mut Queue {
+        match part {
+            Part::Loss => &mut self.loss,
+            Part::Relay => &mut self.relay,
+            Part::Main => &mut self.main,
+        }
+    }
 }
 
 /// A rack's links, what is on them, and whose turn it is.
@@ -59,6 +115,8 @@ struct Rack {
     /// The rack whose circuit leads here, and until when.
     circuit_from: Option<u32>,
     circuit_until: u64,
+    /// The rack that a circuit leads to from here.
+    circuit_to: Option<u32>,
 }
 
 /// A hybrid switch and the packets in it, each of which carries a `P`.
@@ -86,6 +144,10 @@ pub struct Switch<P> {
     next_turn: usize,
     week_began: u64,
     next_week: Option<Calendar>,
+    /// The day that was begun last.
+    day: u32,
+    /// How packets go by circuits that do not lead to their destination, if they do.
+    detours: Option<Box<Detours>>,
     balance: Balance,
     /// Bytes that began on a downlink, on a circuit; by source, then destination.
     carried: Vec<[u64; 2]>,
@@ -111,8 +173,8 @@ impl<P: Copy> Switch<P> {
         settings.check()?;
         let racks = settings.racks;
         let shift = racks.next_power_of_two().ilog2();
-        let voq =
-            Voq { main: Queue::default(), loss: Queue::default(), capacity: settings.voq_capacity, bytes: 0 };
+        let (empty, capacity) = (Queue::default(), settings.voq_capacity);
+        let voq = Voq { main: empty, relay: empty, loss: empty, capacity, bytes: 0 };
         let packet = Link::new(Pace::of(settings.packet_rate));
         let rack = Rack {
             up: packet,
@@ -125,6 +187,7 @@ impl<P: Copy> Switch<P> {
             down_turn: 0,
             circuit_from: None,
             circuit_until: 0,
+            circuit_to: None,
         };
         Ok(Switch {
             now: 0,
@@ -142,6 +205,8 @@ impl<P: Copy> Switch<P> {
             next_turn: 0,
             week_began: 0,
             next_week: None,
+            day: 0,
+            detours: None,
             balance: Balance::default(),
             carried: vec![[0; 2]; racks * racks],
             settings,
@@ -167,19 +232,19 @@ impl<P: Copy> Switch<P> {
 
     /// The bytes in the switch, on its links and in its queues, counted packet by packet.
     pub fn held(&self) -> u64 {
-        let voqs = self.voqs.iter().flat_map(|voq| [&voq.main, &voq.loss]);
+        let voqs = self.voqs.iter().flat_map(|voq| [&voq.main, &voq.relay, &voq.loss]);
         let links = self.racks.iter().flat_map(|rack| [&rack.on_up, &rack.on_down, &rack.on_circuit]);
         let queues = voqs.chain(&self.inner).chain(links);
         queues.flat_map(|queue| self.store.iter(queue)).map(|packet| u64::from(packet.bytes)).sum()
     }
 
-    /// What is in a pair's queue, packets sent back among it: packets and bytes.
+    /// What is in a pair's queue, packets that were sent back or passed on here among it: packets and bytes.
     ///
     /// # Panics
     /// If there is no such rack.
     pub fn queued(&self, source: usize, destination: usize) -> (u32, u64) {
         let voq = &self.voqs[self.pair(source, destination)];
-        (voq.main.len() + voq.loss.len(), voq.bytes)
+        (voq.len(), voq.bytes)
     }
 
     /// What a pair's queue may hold, in packets.
@@ -210,7 +275,7 @@ impl<P: Copy> Switch<P> {
     /// Does what is due up to `now`, then what it is told. What it does is put at the end of `out`, by time.
     ///
     /// # Errors
-    /// A time that goes back, racks or a schedule that are none, a capacity of 0.
+    /// A time that goes back, racks or a schedule that are none, a capacity of 0, routes of another schedule.
     #[inline]
     pub fn step(&mut self, now: Nanos, event: Event<P>, out: &mut Vec<Output<P>>) -> Result<(), SwitchError> {
         if now.0 < self.now {
@@ -231,6 +296,7 @@ impl<P: Copy> Switch<P> {
                 Ok(())
             }
             Event::NewWeek(schedule) => self.new_week(&schedule, out),
+            Event::Routes(routes) => self.set_routes(routes),
         }
     }
 
@@ -303,7 +369,11 @@ impl<P: Copy> Switch<P> {
         self.check_pair(source, destination)?;
         packet.entered = Nanos(self.now);
         self.balance.entered += u64::from(packet.bytes);
-        let pair = self.pair(source, destination);
+        let queue = match &mut self.detours {
+            None => destination,
+            Some(detours) => detours.queue(source, destination),
+        };
+        let pair = self.pair(source, queue);
         let voq = &mut self.voqs[pair];
         if voq.main.len() >= voq.capacity {
             self.drop(packet, self.now, Full::Voq, out);
@@ -316,8 +386,8 @@ impl<P: Copy> Switch<P> {
         }
         self.store.push(&mut voq.main, packet, 0);
         voq.bytes += u64::from(packet.bytes);
-        self.waiting.put(source, destination, true);
-        self.offer(source, destination, self.now);
+        self.waiting.put(source, queue, true);
+        self.offer(source, queue, self.now);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //! once the store has seen the most packets there are at a time.
 
 use super::Packet;
+use super::trail::Trail;
 
 const NONE: u32 = u32::MAX;
 
@@ -18,6 +19,8 @@ struct Slot<P> {
     /// When it leaves the link it is on.
     out: u64,
     next: u32,
+    /// Where it was passed on.
+    trail: Trail,
 }
 
 /// A first-in first-out queue.
@@ -57,7 +60,7 @@ impl<P: Copy> Store<P> {
     /// Puts a packet at the end of a queue.
     #[inline]
     pub(super) fn push(&mut self, queue: &mut Queue, packet: Packet<P>, out: u64) {
-        let slot = Slot { packet, out, next: NONE };
+        let slot = Slot { packet, out, next: NONE, trail: Trail::default() };
         let at = self.free;
         let at = if at == NONE {
             self.slots.push(slot);
@@ -124,6 +127,20 @@ impl<P: Copy> Store<P> {
         }
         let slot = &self.slots[queue.head as usize];
         Some((&slot.packet, slot.out))
+    }
+
+    /// Where the first packet of a queue was passed on.
+    #[inline]
+    pub(super) fn trail(&self, queue: &Queue) -> Trail {
+        self.slots.get(queue.head as usize).map_or(Trail::default(), |slot| slot.trail)
+    }
+
+    /// Keeps in mind that the first packet of a queue is passed on at a rack.
+    #[inline]
+    pub(super) fn pass(&mut self, queue: &Queue, rack: usize) {
+        if let Some(slot) = self.slots.get_mut(queue.head as usize) {
+            slot.trail = slot.trail.and(rack);
+        }
     }
 
     /// The packets of a queue, in order.

@@ -5,7 +5,7 @@ use leeward_fabric::{Bandwidth, Nanos};
 use super::Resize;
 
 /// The most racks a switch joins: it keeps a queue for each pair.
-const MOST_RACKS: usize = 1024;
+pub(super) const MOST_RACKS: usize = 1024;
 
 /// A hybrid switch: the top-of-rack switches of all racks, the packet switch and the circuit switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +31,11 @@ pub struct Settings {
     /// Whether a pair's packets keep off the packet switch from the night before the pair's day until that day ends, so that none
     /// overtakes another.
     pub packet_path_off: bool,
+    /// Whether racks have links to a packet switch. Without, packets wait for circuits.
+    pub packet_switch: bool,
+    /// How many packets of other racks, on their way to a destination by circuits, a rack keeps for it ([`crate::routing`]); they go
+    /// before its own.
+    pub relay_capacity: u32,
     /// From how many packets in its queue on a packet is marked, if it is capable of that.
     pub mark_at: Option<u32>,
     /// Larger queues ahead of circuits. Takes the place of `voq_capacity` from the first schedule on.
@@ -78,6 +83,8 @@ impl Settings {
             inner_capacity: 3,
             loss_capacity: 5,
             packet_path_off: true,
+            packet_switch: true,
+            relay_capacity: 1024,
             mark_at: None,
             resize: None,
             circuit_marks: None,
@@ -97,9 +104,11 @@ impl Settings {
                 return Err(SettingsError::Rate { field });
             }
         }
-        for (field, capacity) in
-            [("voq_capacity", self.voq_capacity), ("inner_capacity", self.inner_capacity)]
-        {
+        for (field, capacity) in [
+            ("voq_capacity", self.voq_capacity),
+            ("inner_capacity", self.inner_capacity),
+            ("relay_capacity", self.relay_capacity),
+        ] {
             if capacity == 0 {
                 return Err(SettingsError::Capacity { field });
             }

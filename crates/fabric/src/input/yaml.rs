@@ -112,6 +112,9 @@ fn explain(error: &Error) -> (Option<String>, String) {
         Error::DuplicateMappingKey { key, .. } => return (key.as_deref().map(excerpt), "given twice".into()),
         Error::AliasError { error, .. } => return explain(error),
         // The path ends in the field that is not known.
+        Error::SerdeUnknownField { expected, .. } if expected.is_empty() => {
+            "unknown field; expected none".into()
+        }
         Error::SerdeUnknownField { expected, .. } => {
             format!("unknown field; expected one of {}", expected.join(", "))
         }

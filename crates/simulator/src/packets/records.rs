@@ -1,5 +1,6 @@
 //! What happened in a run, as plain tables.
 
+use leeward_circuits::routing::MOST_HOPS;
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 
@@ -134,6 +135,8 @@ pub struct Records {
     pub sent: Traffic,
     /// What came to hosts by the switch, by way.
     pub delivered: [Traffic; 2],
+    /// And by how many links between racks it took: 1, 2 and so on; more than one where racks pass packets on.
+    pub hops: [Traffic; MOST_HOPS as usize],
     /// What came to hosts of the same rack, without it.
     pub local: Traffic,
     /// What the switch lost.

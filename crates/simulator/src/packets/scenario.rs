@@ -1,5 +1,8 @@
 //! A scenario of the packet plant: a file that was checked, and its run.
 
+use std::sync::Arc;
+
+use leeward_circuits::routing::{self, Routes};
 use leeward_circuits::switch::Resize;
 use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, Scheduler, check, schedulers};
 use leeward_fabric::Nanos;
@@ -15,6 +18,8 @@ use crate::stage::scenario::PolicySpec;
 
 /// How early Etalon's code tells of circuits where queues are not resized.
 const EARLY: Nanos = Nanos(600_000);
+/// The routing where none is named.
+const DIRECT: &str = "direct";
 /// A run is told of so many times.
 const STEPS: u64 = 200;
 /// Hosts, and samples of a run, at most.
@@ -48,7 +53,7 @@ impl Copies {
 /// What circuits there will be.
 enum Circuits {
     None,
-    Fixed(Schedule),
+    Fixed(Schedule, Arc<Routes>),
     Weekly { file: SchedulerFile, network: Network, scheduler: Box<dyn Scheduler> },
 }
 
@@ -109,7 +114,16 @@ impl Scenario {
                 format!("{hosts} hosts in all: must be at most {MOST_HOSTS}"),
             );
         }
+        if let Some(of) = &file.routing
+            && file.scheduler.is_none()
+        {
+            return wrong("routing", format!("`{}` goes by circuits: expected `scheduler`", of.name));
+        }
         let circuits = match &file.scheduler {
+            None if !file.network.packet_switch => {
+                let message = "false: without circuits, expected `scheduler`, nothing would go anywhere";
+                return wrong("network.packet_switch", message.to_owned());
+            }
             None => Circuits::None,
             Some(of) => circuits(of, file)?,
         };
@@ -150,7 +164,7 @@ impl Scenario {
     pub fn run(&self, goes_on: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
         let plan = match &self.circuits {
             Circuits::None => Plan::Packets,
-            Circuits::Fixed(schedule) => Plan::Fixed(schedule.clone()),
+            Circuits::Fixed(schedule, routes) => Plan::Routed(schedule.clone(), routes.clone()),
             Circuits::Weekly { file, network, scheduler } => Plan::Weekly {
                 demand: file.demand.expect("weeks are made of demand").into(),
                 ahead: file.ahead,
@@ -251,6 +265,40 @@ fn tail(text: &str) -> String {
     text.split_once(": ").map_or(text, |(_, tail)| tail).to_owned()
 }
 
+/// Refuses what goes by a schedule that repeats where schedules are made of demand.
+fn repeats(file: &PacketsFile) -> Result<(), InputError> {
+    let wrong = |field: &str, message: String| InputError::new("scenario", message).in_field(field);
+    let expected = "expected a schedule that repeats, `scheduler` without `demand`";
+    match &file.routing {
+        Some(of) if of.name != DIRECT => {
+            Err(wrong("routing.name", format!("`{}` looks ahead to later days: {expected}", of.name)))
+        }
+        _ if !file.network.packet_switch => Err(wrong(
+            "network.packet_switch",
+            format!("false: pairs without demand have no circuit: {expected}, or a packet switch"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How packets go by a schedule that repeats.
+fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<Routes, InputError> {
+    let wrong = |message: String| InputError::new("scenario", message).in_field("routing.name");
+    let name = file.routing.as_ref().map_or(DIRECT, |of| &of.name);
+    let spec: PolicySpec = name.parse().map_err(wrong)?;
+    let routing = routing::make(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+    if spec.name == DIRECT
+        && !file.network.packet_switch
+        && let Some((source, destination)) = schedule.unlinked()
+    {
+        let message = format!(
+            "false: no day has a circuit from rack {source} to rack {destination}: every pair must have one"
+        );
+        return Err(InputError::new("scenario", message).in_field("network.packet_switch"));
+    }
+    routing.routes(schedule, network).map_err(|error| wrong(error.to_string()))
+}
+
 fn circuits(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
     let wrong = |field: &str, message: String| InputError::new("scenario", message).in_field(field);
     let spec: PolicySpec = of.name.parse().map_err(|message| wrong("scheduler.name", message))?;
@@ -260,6 +308,7 @@ fn circuits(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputErr
     let network = Network::new(circuit, packet, of.night, of.week, of.min_day)
         .map_err(|error| wrong("scheduler", error.to_string()))?;
     if of.demand.is_some() {
+        repeats(file)?;
         return Ok(Circuits::Weekly { file: of.clone(), network, scheduler });
     }
     let racks = file.network.racks;
@@ -272,5 +321,6 @@ fn circuits(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputErr
     }
     check(&schedule, racks, &network, scheduler.promises())
         .map_err(|error| wrong("scheduler", error.to_string()))?;
-    Ok(Circuits::Fixed(schedule))
+    let routes = routes(&schedule, &network, file)?;
+    Ok(Circuits::Fixed(schedule, Arc::new(routes)))
 }

@@ -1,5 +1,8 @@
 //! What a packet plant is made of.
 
+use std::sync::Arc;
+
+use leeward_circuits::routing::Routes;
 use leeward_circuits::{Schedule, switch};
 use leeward_fabric::{Bandwidth, Nanos};
 
@@ -146,6 +149,8 @@ pub enum Plan<'a> {
     Packets,
     /// A week that repeats.
     Fixed(Schedule),
+    /// A week that repeats, and how packets go by its circuits.
+    Routed(Schedule, Arc<Routes>),
     /// A week by the demand there is some time before it begins; the first at time 0, of what is written then.
     Weekly {
         /// How demand is known.

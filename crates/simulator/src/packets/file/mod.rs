@@ -25,6 +25,8 @@ pub struct PacketsFile {
     pub network: NetworkFile,
     /// What makes the schedule of circuits. Without it there are none.
     pub scheduler: Option<SchedulerFile>,
+    /// How packets go by circuits. Default: by those of their own pair of racks.
+    pub routing: Option<RoutingFile>,
     /// How hosts send.
     #[serde(default)]
     pub tcp: TcpFile,
@@ -81,6 +83,10 @@ pub struct NetworkFile {
     pub loss_capacity: u32,
     /// Whether a pair's packets keep off the packet switch from the night before its day on. Default true.
     pub packet_path_off: bool,
+    /// Whether there is a packet switch. Without, all waits for circuits. Default true.
+    pub packet_switch: bool,
+    /// How many packets of other racks a rack keeps for a destination that it passes them on to. Default 1024.
+    pub relay_capacity: u32,
     /// From how many packets in its queue on a packet is marked (ECN). Default: none is.
     pub mark_at: Option<u32>,
 }
@@ -104,6 +110,8 @@ impl Default for NetworkFile {
             inner_capacity: of.switch.inner_capacity,
             loss_capacity: of.switch.loss_capacity,
             packet_path_off: of.switch.packet_path_off,
+            packet_switch: of.switch.packet_switch,
+            relay_capacity: of.switch.relay_capacity,
             mark_at: of.switch.mark_at,
         }
     }
@@ -123,6 +131,8 @@ impl NetworkFile {
             inner_capacity: self.inner_capacity,
             loss_capacity: self.loss_capacity,
             packet_path_off: self.packet_path_off,
+            packet_switch: self.packet_switch,
+            relay_capacity: self.relay_capacity,
             mark_at: self.mark_at,
             resize: None,
             circuit_marks: None,
@@ -150,6 +160,14 @@ pub struct SchedulerFile {
     /// How long before a week its demand is asked for: what the scheduler takes. Default 1us.
     #[serde(default = "ahead")]
     pub ahead: Nanos,
+}
+
+/// How packets go by circuits of a schedule that repeats.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutingFile {
+    /// Its name, with settings after colons: `direct`, `vlb`, `vlb:seed=7`, `rotorlb`, `hoho:most_hops=2`.
+    pub name: String,
 }
 
 fn night() -> Nanos {

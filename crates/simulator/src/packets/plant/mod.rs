@@ -158,9 +158,12 @@ impl<'a> Plant<'a> {
         }
         match &plant.plan {
             Plan::Packets => {}
-            Plan::Fixed(schedule) => {
+            Plan::Fixed(schedule) | Plan::Routed(schedule, _) => {
                 let week = Event::NewWeek(schedule.clone());
                 plant.switch.step(Nanos(0), week, &mut plant.out)?;
+                if let Plan::Routed(_, routes) = &plant.plan {
+                    plant.switch.step(Nanos(0), Event::Routes(routes.clone()), &mut plant.out)?;
+                }
                 plant.take_out()?;
             }
             Plan::Weekly { .. } => plant.order(0, Later::Plan),

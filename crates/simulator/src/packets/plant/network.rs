@@ -55,7 +55,8 @@ impl Plant<'_> {
         let mut out = std::mem::take(&mut self.out);
         for output in out.drain(..) {
             match output {
-                Output::Deliver { packet, at, via, circuit_mark } => {
+                Output::Deliver { packet, at, via, hops, circuit_mark } => {
+                    self.records.hops[usize::from(hops) - 1].add(packet.bytes);
                     self.records.delivered[via as usize].add(packet.bytes);
                     if matches!(packet.payload, Carried::Data { .. }) {
                         self.records.latency[via as usize].add(at.since(packet.entered));

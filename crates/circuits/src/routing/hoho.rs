@@ -1,0 +1,134 @@
+//! `hoho`: hop-on hop-off routing. A packet takes the circuits that bring it to its destination first.
+//!
+//! The schedule is unrolled in time: a node is a rack at the beginning of a day, from which a packet waits for the next day or takes
+//! the rack's circuit and is at its other end the next day. Of the ways from there to the destination it takes the one that arrives
+//! on the earliest day, of those the one of the fewest circuits (Hop-On Hop-Off Routing: A Fast Tour across the Optical Data Center
+//! Network, APNet 2022). A packet that missed its day goes on as one that is there now; it comes to no rack twice and takes no
+//! more circuits than `most_hops`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{MOST_HOPS, Made, Registration, Routes, Routing};
+use crate::schedulers::{setting_error, settings};
+use crate::{CircuitsError, Network, Schedule};
+
+/// Settings of `hoho`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HohoSettings {
+    /// How many circuits a packet takes at most, 1 to 4. Default 4.
+    pub most_hops: u8,
+}
+
+impl Default for HohoSettings {
+    fn default() -> Self {
+        HohoSettings { most_hops: MOST_HOPS }
+    }
+}
+
+/// The routing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hoho(HohoSettings);
+
+const NAME: &str = "hoho";
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    summary: "every packet takes the circuits that bring it there first",
+    source: "Hop-On Hop-Off Routing (APNet 2022)",
+    schema: || schemars::schema_for!(HohoSettings).to_value(),
+    make,
+};
+
+fn make(text: &str) -> Made {
+    Ok(Box::new(Hoho::new(settings(NAME, text)?)?))
+}
+
+/// The day of arrival and how many circuits it takes: what is less is better.
+type Arrival = (u32, u8);
+const NO_WAY: Arrival = (u32::MAX, u8::MAX);
+
+impl Hoho {
+    /// The routing with settings.
+    ///
+    /// # Errors
+    /// No circuits, or more than a packet can keep account of.
+    pub fn new(settings: HohoSettings) -> Result<Hoho, CircuitsError> {
+        let most = settings.most_hops;
+        if !(1..=MOST_HOPS).contains(&most) {
+            return Err(setting_error(NAME, "most_hops", format!("{most}: expected 1 to {MOST_HOPS}")).into());
+        }
+        Ok(Hoho(settings))
+    }
+}
+
+impl Routing for Hoho {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn routes(&self, schedule: &Schedule, _network: &Network) -> Result<Routes, CircuitsError> {
+        let (racks, days, hops) = (schedule.racks(), schedule.days().len(), self.0.most_hops);
+        let onward: Vec<Vec<Option<usize>>> = schedule
+            .days()
+            .iter()
+            .map(|day| {
+                let mut onward = vec![None; racks];
+                day.matching.circuits().for_each(|(from, to)| onward[from] = Some(to));
+                onward
+            })
+            .collect();
+        let mut routes = Routes::planned(schedule, hops);
+        for destination in 0..racks {
+            let arrivals = arrivals(&onward, destination, hops, |day, rack, left| {
+                if day < days {
+                    routes.put(left, day, rack, destination);
+                }
+            });
+            let lost = (0..racks).find(|&rack| rack != destination && arrivals[rack] == NO_WAY);
+            if let Some(source) = lost {
+                let problem = format!(
+                    "no {hops} circuits lead from rack {source} to rack {destination}: every pair must have a way"
+                );
+                return Err(CircuitsError::Unfit { name: NAME.to_owned(), problem });
+            }
+        }
+        Ok(routes)
+    }
+}
+
+/// When packets arrive that are at each rack at the beginning of the week and may take all circuits they may. `gets_on` is told of
+/// each day and rack where one gets on with so many circuits left, the last week first.
+///
+/// Whoever takes `hops` circuits waits less than a week for each, so of as many weeks the first knows how all ends.
+fn arrivals(
+    onward: &[Vec<Option<usize>>],
+    destination: usize,
+    hops: u8,
+    mut gets_on: impl FnMut(usize, usize, u8),
+) -> Vec<Arrival> {
+    let racks = onward.first().map_or(0, Vec::len);
+    // By circuits left: at each rack at the beginning of the day after the one looked at.
+    let mut next = vec![vec![NO_WAY; racks]; usize::from(hops) + 1];
+    for day in (0..onward.len() * (usize::from(hops) + 1)).rev() {
+        let circuits = &onward[day % onward.len()];
+        // With more circuits left first: they look at those with fewer, as they were.
+        for left in (1..=hops).rev() {
+            for rack in (0..racks).filter(|&rack| rack != destination) {
+                let Some(to) = circuits[rack] else { continue };
+                let by = if to == destination {
+                    (day as u32, 1)
+                } else {
+                    let (arrives, more) = next[usize::from(left) - 1][to];
+                    (arrives, more.saturating_add(1))
+                };
+                if by < next[usize::from(left)][rack] {
+                    gets_on(day, rack, left);
+                    next[usize::from(left)][rack] = by;
+                }
+            }
+        }
+    }
+    next.swap_remove(usize::from(hops))
+}

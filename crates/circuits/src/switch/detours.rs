@@ -1,0 +1,160 @@
+//! Packets on circuits that do not lead to their destination, as [`Routes`] say, and racks that pass them on.
+
+use std::sync::Arc;
+
+use super::{CIRCUIT_OUT, Full, Output, Part, Switch, SwitchError};
+use crate::routing::{Routes, Rule};
+
+/// What a switch keeps of packets that go by other racks.
+#[derive(Clone, Debug)]
+pub(super) struct Detours {
+    routes: Arc<Routes>,
+    /// Packets of each rack's hosts so far.
+    sent: Vec<u64>,
+    /// Whose turn it is at each rack, of the destinations that its circuit does not lead to.
+    turns: Vec<u32>,
+    /// Where racks offer room: what is on its way to each, by the rack and then the packets' destination.
+    promised: Vec<Promised>,
+}
+
+/// Packets and bytes that a rack has accepted and that have not come yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Promised {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Detours {
+    /// The queue that the next packet of a rack's hosts waits in.
+    #[inline]
+    pub(super) fn queue(&mut self, source: usize, destination: usize) -> usize {
+        let number = self.sent[source];
+        self.sent[source] += 1;
+        self.routes.queue(source, destination, number)
+    }
+
+    /// A packet of a rack's queue has begun on the circuit to a rack.
+    #[inline]
+    pub(super) fn began(&mut self, source: usize, queue: usize, to: usize, bytes: u32) {
+        if queue == to {
+            return;
+        }
+        let racks = self.turns.len();
+        self.turns[source] = if queue + 1 == racks { 0 } else { queue as u32 + 1 };
+        if let Rule::Offered { .. } = self.routes.rule() {
+            let promised = &mut self.promised[to * racks + queue];
+            promised.packets += 1;
+            promised.bytes += u64::from(bytes);
+        }
+    }
+
+    /// A packet for a destination has come to a rack that passes it on.
+    #[inline]
+    fn came(&mut self, rack: usize, destination: usize, bytes: u32) {
+        let promised = &mut self.promised[rack * self.turns.len() + destination];
+        promised.packets = promised.packets.saturating_sub(1);
+        promised.bytes = promised.bytes.saturating_sub(u64::from(bytes));
+    }
+}
+
+impl<P: Copy> Switch<P> {
+    pub(super) fn set_routes(&mut self, routes: Arc<Routes>) -> Result<(), SwitchError> {
+        let racks = self.racks.len();
+        let (found, expected) = ((routes.racks(), routes.days()), (racks, self.calendar.days()));
+        if found != expected {
+            return Err(SwitchError::Routes { found, expected });
+        }
+        let promised = vec![Promised::default(); racks * racks];
+        self.detours = match routes.rule() {
+            Rule::Direct => None,
+            _ => Some(Box::new(Detours { routes, sent: vec![0; racks], turns: vec![0; racks], promised })),
+        };
+        Ok(())
+    }
+
+    /// Whose packet begins next on the circuit from a rack to another: first those of the pair, then those that go by it.
+    #[inline]
+    pub(super) fn gets_on(&self, source: usize, to: usize) -> Option<(usize, Part)> {
+        let own = &self.voqs[self.pair(source, to)];
+        if !own.is_empty() {
+            return Some((to, own.first()));
+        }
+        let detours = self.detours.as_ref()?;
+        match detours.routes.rule() {
+            Rule::Direct | Rule::Spread { .. } => None,
+            Rule::Offered { carries } => self.in_turn(detours, source, |destination| {
+                let pair = self.pair(source, destination);
+                let bytes = self.next_bytes(pair, Part::Main)?;
+                let onward = self.pair(to, destination);
+                // On a day that runs its own packets come first, and there is less of it left than a day.
+                let runs = self.racks[to].circuit_to == Some(destination as u32);
+                (to != source && !runs && self.has_room(detours, onward, bytes, carries[onward]))
+                    .then_some(Part::Main)
+            }),
+            Rule::Planned { .. } => self.in_turn(detours, source, |destination| {
+                let voq = &self.voqs[self.pair(source, destination)];
+                [Part::Loss, Part::Relay, Part::Main].into_iter().find(|&part| {
+                    let (queue, day) = (voq.part(part), self.day as usize);
+                    let Some((packet, _)) = self.store.first(queue) else { return false };
+                    let trail = self.store.trail(queue);
+                    let left = detours.routes.most_hops().saturating_sub(trail.len());
+                    detours.routes.gets_on(left, day, source, destination)
+                        && packet.source as usize != to
+                        && !trail.has(to)
+                })
+            }),
+        }
+    }
+
+    /// The first destination with packets at a rack, from that whose turn it is, of which a part may go.
+    fn in_turn(
+        &self,
+        detours: &Detours,
+        source: usize,
+        part: impl Fn(usize) -> Option<Part>,
+    ) -> Option<(usize, Part)> {
+        let racks = self.racks.len();
+        let first = self.waiting.next(source, detours.turns[source] as usize, None)?;
+        let mut at = first;
+        loop {
+            if let Some(part) = part(at) {
+                return Some((at, part));
+            }
+            at = self.waiting.next(source, (at + 1) % racks, None)?;
+            if at == first {
+                return None;
+            }
+        }
+    }
+
+    /// Whether a rack can pass on so many bytes more for a destination on the next day of its circuit there.
+    fn has_room(&self, detours: &Detours, pair: usize, bytes: u32, carries: u64) -> bool {
+        let (voq, promised) = (&self.voqs[pair], detours.promised[pair]);
+        voq.bytes + promised.bytes + u64::from(bytes) <= carries
+            && voq.relay.len() + promised.packets < self.settings.relay_capacity
+    }
+
+    /// The packet that comes out of the circuit to a rack waits there for its destination.
+    pub(super) fn pass_on(&mut self, rack: usize, now: u64, out: &mut Vec<Output<P>>) {
+        let on = self.racks[rack].on_circuit;
+        let Some((&packet, _)) = self.store.first(&on) else { return };
+        let destination = packet.destination as usize;
+        if let Some(detours) = &mut self.detours {
+            detours.came(rack, destination, packet.bytes);
+        }
+        self.store.pass(&on, rack);
+        let pair = self.pair(rack, destination);
+        let on = &mut self.racks[rack].on_circuit;
+        if self.voqs[pair].relay.len() < self.settings.relay_capacity {
+            self.store.shift(on, &mut self.voqs[pair].relay, 0);
+            self.voqs[pair].bytes += u64::from(packet.bytes);
+            self.waiting.put(rack, destination, true);
+            self.next_out(CIRCUIT_OUT, rack);
+            self.offer(rack, destination, now);
+        } else {
+            self.store.pop(on);
+            self.drop(packet, now, Full::Relay, out);
+            self.next_out(CIRCUIT_OUT, rack);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The racks at which a packet was passed on, in as little room as a queue has for it.
+
+use crate::routing::MOST_HOPS;
+
+/// At most three racks: their number in the two highest bits, ten bits a rack, the last one lowest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Trail(u32);
+
+const RACK: u32 = 10;
+const MOST: u8 = 3;
+const _: () = assert!(MOST == MOST_HOPS - 1 && super::settings::MOST_RACKS <= 1 << RACK);
+
+impl Trail {
+    /// How many there are.
+    #[inline]
+    pub(super) fn len(self) -> u8 {
+        (self.0 >> (3 * RACK)) as u8
+    }
+
+    /// Whether the packet was passed on at a rack.
+    #[inline]
+    pub(super) fn has(self, rack: usize) -> bool {
+        let at = |place: u8| self.0 >> (u32::from(place) * RACK) & ((1 << RACK) - 1);
+        (0..self.len()).any(|place| at(place) as usize == rack)
+    }
+
+    /// With a rack more. The first is forgotten where there is no room for it, which no routing comes to.
+    #[inline]
+    pub(super) fn and(self, rack: usize) -> Trail {
+        let racks = (self.0 << RACK | rack as u32) & ((1 << (3 * RACK)) - 1);
+        Trail(u32::from((self.len() + 1).min(MOST)) << (3 * RACK) | racks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_trail_has_the_racks_that_were_put_on_it(
+            racks in prop::collection::vec(0_usize..1024, 0..=3),
+            other in 0_usize..1024,
+        ) {
+            let trail = racks.iter().fold(Trail::default(), |trail, &rack| trail.and(rack));
+            prop_assert_eq!(usize::from(trail.len()), racks.len());
+            prop_assert!(racks.iter().all(|&rack| trail.has(rack)));
+            prop_assert_eq!(trail.has(other), racks.contains(&other));
+        }
+    }
+}

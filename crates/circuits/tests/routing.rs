@@ -1,0 +1,320 @@
+//! Routing over circuits that change: no byte is lost or doubled, ways are as short as they may be, and rates are those of theory.
+
+use std::sync::Arc;
+
+use leeward_circuits::routing::{self, MOST_HOPS, Routes};
+use leeward_circuits::switch::{Ecn, Event, Full, Output, Packet, Settings, Switch, SwitchError, Via};
+use leeward_circuits::{Day, Matching, Network, Schedule};
+use leeward_fabric::Nanos;
+use proptest::prelude::*;
+
+const MTU: u32 = 9000;
+const DAY: u64 = 180_000;
+const NIGHT: u64 = 20_000;
+
+/// Rack i to rack i + k on day k.
+fn rotor(racks: usize) -> Schedule {
+    let steps: Vec<usize> = (1..racks).collect();
+    rings(racks, &steps)
+}
+
+/// On each day from each rack to the one so many further.
+fn rings(racks: usize, steps: &[usize]) -> Schedule {
+    let days = steps.iter().map(|step| {
+        let sources = (0..racks).map(|to| Some(((to + racks - step) % racks) as u32)).collect();
+        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(DAY) }
+    });
+    Schedule::new(racks, Nanos(NIGHT), days.collect()).expect("a schedule")
+}
+
+fn routes(name: &str, settings: &str, schedule: &Schedule) -> Routes {
+    let routing = routing::make(name, settings).expect("a routing");
+    routing.routes(schedule, &Network::default()).expect("routes")
+}
+
+fn switch(settings: Settings, schedule: &Schedule, routes: Routes) -> Switch<u64> {
+    let mut switch = Switch::new(settings).expect("right settings");
+    let mut out = Vec::new();
+    switch.step(Nanos(0), Event::NewWeek(schedule.clone()), &mut out).expect("a right schedule");
+    switch.step(Nanos(0), Event::Routes(Arc::new(routes)), &mut out).expect("right routes");
+    switch
+}
+
+fn packet(payload: u64, source: usize, destination: usize, bytes: u32) -> Packet<u64> {
+    let (source, destination) = (source as u32, destination as u32);
+    Packet { payload, source, destination, bytes, ecn: Ecn::Incapable, entered: Nanos(0) }
+}
+
+fn circuits_alone(racks: usize, voq_capacity: u32, relay_capacity: u32) -> Settings {
+    Settings { packet_switch: false, voq_capacity, relay_capacity, ..Settings::etalon(racks) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn no_byte_is_lost_or_doubled_and_no_way_is_longer_than_it_may_be(
+        racks in 2_usize..8,
+        which in 0_usize..4,
+        seed in 0_u64..100,
+        packet_switch in any::<bool>(),
+        voq_capacity in 1_u32..40,
+        relay_capacity in 1_u32..40,
+        steps in prop::collection::vec((0_u64..40_000, 0_usize..8, 1_usize..8, 64_u32..MTU, 1_u32..20), 1..120),
+    ) {
+        let name = ["direct", "vlb", "rotorlb", "hoho"][which];
+        let text = if name == "vlb" { format!("{{seed: {seed}}}") } else { String::new() };
+        let schedule = rotor(racks);
+        let of = routes(name, &text, &schedule);
+        let most_hops = of.most_hops();
+        let settings =
+            Settings { packet_switch, voq_capacity, relay_capacity, ..Settings::etalon(racks) };
+        let run = || -> Result<Vec<Output<u64>>, TestCaseError> {
+            let mut switch = switch(settings.clone(), &schedule, of.clone());
+            let (mut all, mut now, mut sent) = (Vec::new(), 0, 0);
+            let mut go = |switch: &mut Switch<u64>, now: u64, event: Event<u64>| {
+                switch.step(Nanos(now), event, &mut all).expect("a right event");
+                let of = switch.balance();
+                prop_assert_eq!(of.entered, of.by_packet + of.by_circuit + of.dropped + switch.held());
+                Ok(())
+            };
+            for &(wait, source, ahead, bytes, burst) in &steps {
+                now += wait;
+                let (source, ahead) = (source % racks, 1 + (ahead - 1) % (racks - 1));
+                for _ in 0..burst {
+                    go(&mut switch, now, Event::Arrive(packet(sent, source, (source + ahead) % racks, bytes)))?;
+                    sent += 1;
+                }
+            }
+            // Whatever is left has a way and so much time that all of it is out.
+            let week = schedule.length().0;
+            for _ in 0..40 {
+                now += week;
+                go(&mut switch, now, Event::Wake)?;
+            }
+            prop_assert_eq!(switch.held(), 0);
+            all.retain(|output| !matches!(output, Output::Circuit { .. }));
+            prop_assert_eq!(all.len() as u64, sent);
+            Ok(all)
+        };
+        let all = run()?;
+        let mut seen: Vec<u64> = all.iter().map(|output| match output {
+            Output::Deliver { packet, .. } | Output::Drop { packet, .. } => packet.payload,
+            Output::Circuit { .. } => unreachable!("left out"),
+        }).collect();
+        seen.sort_unstable();
+        prop_assert!(seen.iter().copied().eq(0..seen.len() as u64));
+        for output in &all {
+            match output {
+                Output::Deliver { hops, via, .. } => {
+                    prop_assert!((1..=most_hops.max(1)).contains(hops), "{} hops of {}", hops, name);
+                    prop_assert!(packet_switch || *via == Via::Circuit);
+                }
+                // What a rack has accepted it has room for.
+                Output::Drop { by, .. } => prop_assert!(*by != Full::Relay || name == "vlb" || name == "hoho"),
+                Output::Circuit { .. } => {}
+            }
+        }
+        prop_assert_eq!(all, run()?);
+    }
+
+    #[test]
+    fn hoho_arrives_as_early_as_any_way_over_the_schedule_unrolled_in_time(
+        racks in 3_usize..9,
+        order in prop::collection::vec(1_usize..9, 0..12),
+        most_hops in 1_u8..=MOST_HOPS,
+        begin in 0_usize..40,
+        ends in (0_usize..9, 1_usize..9),
+    ) {
+        // Each ring once, so that all are joined, and some again, in whatever order.
+        let mut steps: Vec<usize> = order.iter().map(|step| 1 + (step - 1) % (racks - 1)).collect();
+        let missing: Vec<usize> = (1..racks).filter(|step| !steps.contains(step)).collect();
+        steps.extend(missing);
+        let schedule = rings(racks, &steps);
+        let of = routes("hoho", &format!("{{most_hops: {most_hops}}}"), &schedule);
+        let (begin, source) = (begin % steps.len(), ends.0 % racks);
+        let destination = (source + 1 + (ends.1 - 1) % (racks - 1)) % racks;
+        // Every way: at a rack on a day, so many circuits taken.
+        fn best(steps: &[usize], racks: usize, day: usize, rack: usize, destination: usize, left: u8, last: usize) -> (usize, u8) {
+            if day > last || left == 0 {
+                return (usize::MAX, u8::MAX);
+            }
+            let to = (rack + steps[day % steps.len()]) % racks;
+            let stay = best(steps, racks, day + 1, rack, destination, left, last);
+            let go = if to == destination {
+                (day, 1)
+            } else {
+                let (arrives, hops) = best(steps, racks, day + 1, to, destination, left - 1, last);
+                (arrives, hops.saturating_add(1))
+            };
+            stay.min(go)
+        }
+        let direct = (begin..).find(|day| (source + steps[day % steps.len()]) % racks == destination);
+        let (day, hops) = best(&steps, racks, begin, source, destination, most_hops, direct.expect("all are joined"));
+        // A circuit as long as a day and a night, so that no packet takes two in one.
+        let settings = Settings { circuit_delay: Nanos(DAY + NIGHT - 1_000), ..circuits_alone(racks, 16, 16) };
+        let mut switch = switch(settings, &schedule, of);
+        let mut out = Vec::new();
+        let at = begin as u64 * (DAY + NIGHT);
+        switch.step(Nanos(at), Event::Arrive(packet(1, source, destination, MTU)), &mut out).expect("a right packet");
+        switch.step(Nanos(at + 2 * schedule.length().0 + DAY), Event::Wake, &mut out).expect("a right time");
+        let found = out.iter().find_map(|output| match output {
+            Output::Deliver { at, hops, .. } => Some(((at.0 - 2 * 900 - (DAY + NIGHT - 1_000) ) / (DAY + NIGHT), *hops)),
+            _ => None,
+        });
+        prop_assert_eq!(found, Some((day as u64, hops)));
+    }
+}
+
+/// Each rack sends a packet to `destinations` in turn, as fast as a circuit is, for so many weeks; by rack the share of what a
+/// circuit could carry that has come, of the second half.
+fn share(name: &str, racks: usize, destinations: impl Fn(usize) -> Vec<usize>, weeks: u64) -> Vec<f64> {
+    let schedule = rotor(racks);
+    let of = routes(name, "", &schedule);
+    let mut switch = switch(circuits_alone(racks, 4096, 4096), &schedule, of);
+    let (mut out, mut came, mut turn) = (Vec::new(), vec![0_u64; racks], 0);
+    let half = weeks / 2 * schedule.length().0;
+    let mut now = 0;
+    while now < 2 * half {
+        for source in 0..racks {
+            let to = destinations(source);
+            let to = to[turn % to.len()];
+            switch
+                .step(Nanos(now), Event::Arrive(packet(0, source, to, MTU)), &mut out)
+                .expect("a right packet");
+        }
+        for output in out.drain(..) {
+            if let Output::Deliver { packet, at, .. } = output
+                && at.0 >= half
+            {
+                came[packet.source as usize] += 1;
+            }
+        }
+        (now, turn) = (now + 900, turn + 1);
+    }
+    let full = (weeks / 2) as f64 * (racks as f64 - 1.0) * 200.0;
+    came.iter().map(|&came| came as f64 / full).collect()
+}
+
+#[test]
+fn each_routing_has_the_rate_that_theory_gives_it() {
+    let racks = 8;
+    let all = |source: usize| -> Vec<usize> { (0..8).filter(|&to| to != source).collect() };
+    let next = |source: usize| vec![(source + 3) % 8];
+    // One packet of each source goes by circuits of its own pair alone one day in N - 1.
+    for share in share("direct", racks, all, 40) {
+        assert!((0.99..=1.0).contains(&share), "direct, all to all: {share}");
+    }
+    for share in share("direct", racks, next, 40) {
+        assert!((share - 1.0 / 7.0).abs() < 0.002, "direct, one destination: {share}");
+    }
+    // Of one destination the circuit that leads there has one packet each, of the N - 2 others every second packet is passed on.
+    for share in share("vlb", racks, next, 80) {
+        assert!((share - 4.0 / 7.0).abs() < 0.01, "vlb, one destination: {share}");
+    }
+    // Of N - 1 packets one takes one circuit and the others two: 2 - 1 / (N - 1) each.
+    let half = 1.0 / (2.0 - 1.0 / 7.0);
+    for share in share("vlb", racks, all, 80) {
+        assert!((share - half).abs() < 0.01, "vlb, all to all: {share}");
+    }
+    // All to all there is nothing to offer; of one destination each direct day is full, and the rest is as of vlb.
+    for share in share("rotorlb", racks, all, 40) {
+        assert!((0.99..=1.0).contains(&share), "rotorlb, all to all: {share}");
+    }
+    for share in share("rotorlb", racks, next, 80) {
+        assert!((share - 4.0 / 7.0).abs() < 0.01, "rotorlb, one destination: {share}");
+    }
+}
+
+#[test]
+fn vlb_sends_as_many_packets_of_a_rack_by_each_other_one() {
+    let schedule = rotor(8);
+    let mut switch = switch(circuits_alone(8, 64, 1024), &schedule, routes("vlb", "{seed: 5}", &schedule));
+    let mut out = Vec::new();
+    for number in 0..7 * 20 {
+        switch.step(Nanos(0), Event::Arrive(packet(number, 2, 6, MTU)), &mut out).expect("a right packet");
+    }
+    for to in (0..8).filter(|&to| to != 2) {
+        assert_eq!(switch.queued(2, to), (20, 20 * u64::from(MTU)));
+    }
+    switch.step(Nanos(10_000_000), Event::Wake, &mut out).expect("a right time");
+    let hops = |n| out.iter().filter(|of| matches!(of, Output::Deliver { hops, .. } if *hops == n)).count();
+    assert_eq!((hops(1), hops(2)), (20, 120));
+}
+
+#[test]
+fn rotorlb_lets_nothing_else_on_a_circuit_while_its_own_pair_waits() {
+    let racks = 8;
+    let schedule = rotor(racks);
+    let mut switch = switch(circuits_alone(racks, 1024, 1024), &schedule, routes("rotorlb", "", &schedule));
+    let (mut out, mut now, weeks) = (Vec::new(), 0, 10);
+    while now < weeks * schedule.length().0 {
+        // Rack 0 has always more for 1, and for 5, than a day carries; others are idle and offer all they have.
+        for to in [1, 5] {
+            while switch.queued(0, to).0 < 512 {
+                let event = Event::Arrive(packet(0, 0, to, MTU));
+                switch.step(Nanos(now), event, &mut out).expect("a right packet");
+            }
+        }
+        now += 10_000;
+        switch.step(Nanos(now), Event::Wake, &mut out).expect("a right time");
+    }
+    let week = schedule.length().0;
+    for (to, day) in [(1_u32, 0), (5, 4)] {
+        for number in 1..weeks - 1 {
+            let begins = number * week + day * (DAY + NIGHT) + NIGHT + 30_000;
+            let came = out.iter().filter(|output| {
+                matches!(output, Output::Deliver { packet, at, hops: 1, .. }
+                if packet.destination == to && (begins..=begins + DAY).contains(&at.0))
+            });
+            assert_eq!(came.count(), 200, "to {to}, week {number}");
+        }
+    }
+    assert!(out.iter().any(|output| matches!(output, Output::Deliver { hops: 2, .. })));
+}
+
+#[test]
+fn a_packet_that_missed_its_day_still_comes() {
+    // More than a day's worth at once: what the plan has no room for goes on as what is there then.
+    let schedule = rotor(6);
+    let mut switch = switch(circuits_alone(6, 4096, 4096), &schedule, routes("hoho", "", &schedule));
+    let mut out = Vec::new();
+    for number in 0..3000 {
+        let (from, ahead) = (number as usize % 6, 1 + number as usize / 6 % 5);
+        let event = Event::Arrive(packet(number, from, (from + ahead) % 6, MTU));
+        switch.step(Nanos(0), event, &mut out).expect("a right packet");
+    }
+    switch.step(Nanos(20 * schedule.length().0), Event::Wake, &mut out).expect("a right time");
+    let came = out.iter().filter(|output| matches!(output, Output::Deliver { .. })).count();
+    assert_eq!(came, 3000);
+}
+
+#[test]
+fn what_no_routing_can_do_is_told() {
+    let says = |name: &str, schedule: &Schedule| {
+        let made = routing::make(name, "").expect("a routing").routes(schedule, &Network::default());
+        made.map(drop).map_err(|error| error.to_string())
+    };
+    let ring = rings(4, &[1]);
+    assert_eq!(says("direct", &ring), Ok(()));
+    assert_eq!(says("hoho", &ring), Ok(()));
+    let unlinked = "no day has a circuit from rack 0 to rack 2: every pair must have one";
+    assert_eq!(says("vlb", &ring), Err(format!("vlb: {unlinked}")));
+    assert_eq!(says("rotorlb", &ring), Err(format!("rotorlb: {unlinked}")));
+    let far = "hoho: no 4 circuits lead from rack 1 to rack 0: every pair must have a way".to_owned();
+    assert_eq!(says("hoho", &rings(6, &[1])), Err(far));
+    let made = |name: &str, settings: &str| routing::make(name, settings).map(drop).unwrap_err().to_string();
+    assert_eq!(made("ecmp", ""), "unknown routing `ecmp`; there are: direct, vlb, rotorlb, hoho");
+    assert!(
+        made("hoho", "{most_hops: 5}").ends_with("most_hops: 5: expected 1 to 4"),
+        "{}",
+        made("hoho", "{most_hops: 5}")
+    );
+    assert!(made("rotorlb", "{seed: 5}").ends_with("seed: unknown field; expected none"));
+
+    let mut switch: Switch<u64> = Switch::new(Settings::etalon(4)).expect("right settings");
+    let of = Arc::new(routes("vlb", "", &rotor(4)));
+    let error = switch.step(Nanos(0), Event::Routes(of.clone()), &mut Vec::new()).unwrap_err();
+    assert_eq!(error, SwitchError::Routes { found: (4, 3), expected: (4, 0) });
+    assert_eq!(error.to_string(), "routes of 4 racks and 3 days: must be of 4 and 0");
+}
