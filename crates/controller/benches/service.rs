@@ -10,7 +10,7 @@ mod support;
 use std::time::Instant;
 
 use leeward_controller::{
-    Desk, Durability, Limits, Message, Office, Placement, Replies, Report, Request, Sqlite, Wish,
+    Desk, Durability, Limits, Message, NewCluster, Office, Placement, Replies, Report, Request, Sqlite, Wish,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
@@ -20,15 +20,14 @@ use leeward_placement::replicas::{self, Form};
 use serde_json::json;
 use support::{Server, cluster, frozen, labels, service_on};
 
+const CLUSTER: &str = "racks: 150\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
+                       devices: [{read: 50MB/s, write: 50MB/s}]\n";
 const PLACEMENTS: u64 = 40_000;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 const CONNECTIONS: u64 = 4;
 
 fn main() {
-    let cluster = cluster(
-        "racks: 150\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
-         devices: [{read: 50MB/s, write: 50MB/s}]\n",
-    );
+    let cluster = cluster(CLUSTER);
     println!(
         "{:<44} {:>12} {:>12} {:>12} {:>14}",
         "3,000 hosts", "placements/s", "p50", "p99", "of the task"
@@ -98,8 +97,10 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("there is memory"));
-        let make = Box::new(move || informed(&made, tokio::sync::oneshot::channel().0));
-        let (office, work) = Office::open(make, Box::new(store), frozen()).await.expect("an empty store");
+        let make = Box::new(move |_: &Cluster| informed(&made, tokio::sync::oneshot::channel().0));
+        let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
+        let (office, work) =
+            Office::open(make, file, Box::new(store), frozen()).await.expect("an empty store");
         tokio::spawn(work);
         let begun = Instant::now();
         let askers: Vec<_> = (0..CONNECTIONS)
@@ -109,7 +110,10 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
                     let mut times = Vec::new();
                     for number in (asker..PLACEMENTS).step_by(CONNECTIONS as usize) {
                         let started = Instant::now();
-                        let reply = office.ask(placement(&fabric, number)).await.expect("the task is there");
+                        let reply = office
+                            .ask(placement(&fabric, number), fabric.clone())
+                            .await
+                            .expect("the task is there");
                         times.push(started.elapsed().as_secs_f64() * 1e6);
                         assert!(reply.is_ok(), "the cluster has room");
                     }
@@ -128,7 +132,7 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
 fn the_service(cluster: &Cluster, durability: Durability) -> (f64, Vec<f64>) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Sqlite::open(&folder.path().join("store.db"), durability, 1_000_000).expect("a new file");
-    let server = Server::start(service_on(cluster, "", frozen(), Box::new(store)));
+    let server = Server::start(service_on(CLUSTER, "", frozen(), Box::new(store)));
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
     let links: Vec<(String, f64)> =

@@ -22,9 +22,9 @@ mod store;
 pub use clock::Clock;
 pub use desk::{
     Caller, Classes, Counts, Desk, HostReport, HostState, Labels, Limit, Limits, LinkState, Message, Part,
-    Placement, RackContent, Rate, Record, Refused, Replies, Reply, Report, Request, Shown, Skipped,
+    Placement, RackContent, Rate, Record, Refused, Replies, Reply, Report, Request, Seen, Shown, Skipped,
     TaskState, TaskWish, TasksWish, TransferWish, Wish, World, Wrong,
 };
-pub use office::{Closed, Maker, Office, OpenError, Slots};
+pub use office::{Closed, Maker, NewCluster, Office, OpenError, Slots};
 pub use service::{RunError, Service};
-pub use store::{Change, Durability, Held, Sqlite, State, Store, StoreError};
+pub use store::{Change, Durability, Held, Origin, Sqlite, State, Store, StoreError, Version};

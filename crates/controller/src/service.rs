@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use leeward_engine::{Engine, Policies};
-use leeward_fabric::{Cluster, Fabric, Nanos};
+use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
 use leeward_placement::Explain;
 use tokio::net::TcpListener;
@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits};
 use crate::http::{About, Edge, description, routes};
-use crate::office::Office;
+use crate::office::{NewCluster, Office};
 use crate::store::Store;
 
 /// How much of its reasons a decision keeps.
@@ -42,7 +42,7 @@ pub struct Service {
     /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
     /// process have 1,024 files open.
     pub connections: usize,
-    cluster: Cluster,
+    cluster: NewCluster,
     make: MakeEngine,
     labels: Labels,
     interval: Nanos,
@@ -67,7 +67,7 @@ impl Service {
     /// A service for a cluster of which nothing is known yet, on the machine's clock. `policies` makes them, more than once
     /// if it must be; `labels` are what users call them, settings included.
     pub fn new(
-        cluster: Cluster,
+        cluster: NewCluster,
         policies: impl Fn() -> Policies + Send + 'static,
         labels: Labels,
         settings: LedgerSettings,
@@ -120,19 +120,17 @@ impl Service {
     /// Serves until `stop`, then finishes the requests under way.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store } = self;
-        let fabric: Arc<Fabric> = cluster.fabric.clone();
         let about = About {
             labels: labels.clone(),
             since: clock.text(clock.now()),
             interval_s: interval.as_secs_f64(),
         };
-        let desk = Box::new(move || Desk::new(make(&cluster), labels.clone(), limits));
-        let opened = Office::open(desk, store, clock.clone()).await;
+        let desk = Box::new(move |cluster: &Cluster| Desk::new(make(cluster), labels.clone(), limits));
+        let opened = Office::open(desk, cluster, store, clock.clone()).await;
         let (office, work) = opened.map_err(io::Error::other)?;
         let mut desk = tokio::spawn(work);
         let open = GracefulShutdown::new();
-        let routes =
-            routes(Edge { office, fabric, clock, about, patience, description: description().into() });
+        let routes = routes(Edge { office, clock, about, patience, description: description().into() });
         let accepting = accept(listener, routes, patience, connections, &open);
         tokio::select! {
             never = accepting => match never {},

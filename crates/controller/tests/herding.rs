@@ -18,8 +18,10 @@ const RACKS: usize = 20;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 
 /// Fast enough that no disk hides which link has most left, and each block takes a part of a link only.
+const CLUSTER: &str = "racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n";
+
 fn racks() -> Cluster {
-    cluster("racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n")
+    cluster(CLUSTER)
 }
 
 /// Racks and hosts that carry a little, no two racks the same.
@@ -83,7 +85,7 @@ fn one_after_the_other(limits: Limits) -> Chains {
 
 /// Asked at the same time, each over a connection of its own.
 fn all_at_once() -> Chains {
-    let server = Server::start(service(&racks(), "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen()));
     server.report(&loads());
     let together = Barrier::new(PLACERS as usize);
     let place = || {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use leeward_controller::{Clock, RunError};
 use serde_json::{Value, json};
-use support::{Heard, Server, cluster, frozen, service};
+use support::{Heard, Server, frozen, service};
 
 const CLUSTER: &str = "\
 name: small
@@ -20,7 +20,7 @@ devices: [{read: 50MB/s, write: 50MB/s}]
 ";
 
 fn start() -> Server {
-    Server::start(service(&cluster(CLUSTER), "", frozen()))
+    Server::start(service(CLUSTER, "", frozen()))
 }
 
 fn everything_idle() -> Vec<(String, f64)> {
@@ -195,9 +195,8 @@ fn a_body_in_chunks_is_read_up_to_the_limit() {
 
 #[test]
 fn who_does_not_go_on_sending_is_not_waited_for() {
-    let cluster = cluster(CLUSTER);
     let server = Server::start({
-        let mut service = service(&cluster, "", frozen());
+        let mut service = service(CLUSTER, "", frozen());
         service.patience = Duration::from_millis(200);
         service
     });
@@ -219,9 +218,8 @@ fn who_does_not_go_on_sending_is_not_waited_for() {
 
 #[test]
 fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
-    let cluster = cluster(CLUSTER);
     let server = Server::start({
-        let mut service = service(&cluster, "", frozen());
+        let mut service = service(CLUSTER, "", frozen());
         service.connections = 3;
         service
     });
@@ -238,9 +236,8 @@ fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
 
 #[test]
 fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
-    let cluster = cluster(CLUSTER);
     let run = |address: &str| {
-        let service = service(&cluster, "", frozen());
+        let service = service(CLUSTER, "", frozen());
         service.run(address.parse().expect("an address"), |_| Err("nobody hears it"))
     };
     assert!(matches!(run("127.0.0.1:0"), Err(RunError::Told("nobody hears it"))));
@@ -249,9 +246,8 @@ fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
 
 #[test]
 fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
-    let cluster = cluster(CLUSTER);
     let server =
-        Server::start(service(&cluster, "{interval: 300ms, without_telemetry: default}", Clock::system()));
+        Server::start(service(CLUSTER, "{interval: 300ms, without_telemetry: default}", Clock::system()));
     let ids: Vec<String> = std::thread::scope(|scope| {
         let ask =
             || server.post("/v1/place/replicas", &json!({ "size": "256MiB", "client": "a", "sequence": 1 }));
@@ -266,9 +262,8 @@ fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
 
 #[test]
 fn what_is_under_way_when_the_service_is_stopped_is_finished() {
-    let cluster = cluster(CLUSTER);
     let mut server =
-        Server::start(service(&cluster, "{interval: 2s, without_telemetry: default}", Clock::system()));
+        Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));
     let url = server.url("/v1/place/replicas");
     let waiting = std::thread::spawn(move || {
         let sent = support::agent()
@@ -288,10 +283,51 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
 }
 
 #[test]
+fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
+    let server = start();
+    server.report(&everything_idle());
+    let (_, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "256MiB", "writer": "r0h0" }));
+    let before = server.get("/v1/cluster");
+    assert_eq!(before.2["racks"], json!(3));
+    let (status, problem) = server.patch("/v1/cluster", &json!({ "hosts_per_rack": 0 }), "*");
+    assert_eq!((status, &problem["field"]), (422, &json!("hosts_per_rack")), "{problem}");
+    let (status, problem) = server.patch("/v1/cluster", &json!({ "racks": 4 }), "\"7\"");
+    assert_eq!((status, &problem["type"]), (412, &json!("urn:leeward:problem:version")));
+    let (status, patched) = server.patch("/v1/cluster", &json!({ "racks": 4, "name": null }), "\"1\"");
+    assert_eq!((status, &patched["racks"], &patched["name"]), (200, &json!(4), &Value::Null));
+    let status = server.get("/v1/status").2;
+    assert_eq!((&status["cluster_version"], &status["cluster"]), (&json!("2"), &json!("cluster")));
+    let (_, _, racks) = server.get("/v1/racks");
+    let racks = racks["items"].as_array().expect("a list").clone();
+    let seen: Vec<bool> = racks.iter().map(|rack| rack["up"]["seen"] == json!(true)).collect();
+    assert_eq!(seen, [true, true, true, false], "the new rack was not seen yet");
+    let replicas: u64 = racks.iter().filter_map(|rack| rack["replicas"].as_u64()).sum();
+    assert_eq!(replicas, 3);
+    let decision = server.get(&format!("/v1/decisions/{}", placed["id"].as_str().expect("an id")));
+    assert_eq!(decision.2, placed);
+    // Without the rack of its copies the decision is over.
+    let (status, _) = server.patch("/v1/cluster", &json!({ "racks": 1 }), "*");
+    assert_eq!(status, 200);
+    assert_eq!(server.get("/v1/commitments").2["items"], json!([]));
+}
+
+#[test]
+fn the_description_has_every_operation_and_all_that_it_refers_to() {
+    let server = start();
+    let (status, media_type, document) = server.get("/v1/openapi.json");
+    assert_eq!((status, media_type.as_str()), (200, "application/json"));
+    assert_eq!(document["openapi"], json!("3.1.0"));
+    assert!(document["paths"].as_object().expect("paths").len() > 15);
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(document.pointer(reference).is_some(), "{reference}");
+    }
+}
+
+#[test]
 fn what_is_kept_is_bounded() {
-    let cluster = cluster(CLUSTER);
     let server = Server::start({
-        let mut service = service(&cluster, "", frozen());
+        let mut service = service(CLUSTER, "", frozen());
         service.limits.decisions = 3;
         service
     });

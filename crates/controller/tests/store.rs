@@ -182,7 +182,7 @@ fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
     let fails = Arc::new(AtomicBool::new(false));
     let store = Frail { store: Sqlite::in_memory().expect("there is memory"), fails: fails.clone() };
     let policy = "{without_telemetry: default}";
-    let server = Server::start(service_on(&cluster(CLUSTER), policy, frozen(), Box::new(store)));
+    let server = Server::start(service_on(CLUSTER, policy, frozen(), Box::new(store)));
     let block = json!({ "size": "256MiB" });
     let (status, _, first) = server.post("/v1/place/replicas", &block);
     assert_eq!((status, &first["id"]), (201, &json!("0")));

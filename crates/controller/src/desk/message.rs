@@ -179,6 +179,13 @@ pub enum Refused {
     NoDecision(u64),
     /// As many requests as the desk takes wait to be decided, or as many as it takes ask for this one.
     Busy,
+    /// The cluster is another one now, and names may mean something else: ask again.
+    Moved,
+    /// The cluster is of another version than was asked for.
+    Version {
+        /// The one that it is of.
+        found: u64,
+    },
     /// What was decided could not be kept, and stands nowhere.
     Store(String),
 }

@@ -12,6 +12,7 @@ mod record;
 mod records;
 mod report;
 mod resume;
+mod seen;
 mod unkept;
 mod world;
 
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_engine::{Answer, Engine, Input, Output};
-use leeward_fabric::Nanos;
+use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Discarded, Scratch};
 
 use self::clients::Clients;
@@ -30,6 +31,7 @@ pub use self::message::{
 };
 pub use self::record::{Classes, Limit, Rate, Record, Shown, TaskWish, TasksWish, TransferWish, Wish};
 use self::records::Records;
+pub use self::seen::Seen;
 use self::unkept::Unkept;
 pub use self::world::{Counts, HostState, LinkState, World};
 use crate::store::Change;
@@ -90,6 +92,8 @@ pub struct Desk<R> {
     /// What waits to be decided, by number.
     waiting: BTreeMap<u64, Waiting<R>>,
     limits: Limits,
+    /// The version of the cluster.
+    version: u64,
     /// The number of the next decision.
     next: u64,
     now: Nanos,
@@ -124,6 +128,7 @@ impl<R> Desk<R> {
             samples: 0,
             waiting: BTreeMap::new(),
             limits,
+            version: 0,
             next: 0,
             now: Nanos(0),
             wake: None,
@@ -141,6 +146,18 @@ impl<R> Desk<R> {
     /// How much it keeps.
     pub fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Who waits to be decided on, to ask again elsewhere.
+    pub fn turn_away(&mut self, out: &mut Replies<R>) {
+        for (_, Waiting { askers, .. }) in std::mem::take(&mut self.waiting) {
+            out.extend(askers.into_iter().map(|asker| (asker, Err(Refused::Moved))));
+        }
+    }
+
+    /// The fabric that it decides on.
+    pub fn fabric(&self) -> &Arc<Fabric> {
+        self.engine.ledger().fabric()
     }
 
     /// The state of its ledger.

@@ -18,6 +18,7 @@ impl<R> Desk<R> {
     /// What the ledger cannot take.
     pub fn resume(&mut self, state: State) -> Result<(), CommitError> {
         self.next = self.next.max(state.next);
+        self.version = state.cluster.map_or(0, |cluster| cluster.number);
         for (caller, id) in &state.callers {
             self.clients.note(caller, Fate::Decided(*id));
         }

@@ -13,6 +13,8 @@ use super::{Desk, RackContent, TaskState, Wish};
 pub struct World {
     /// What names and numbers mean.
     pub fabric: Arc<Fabric>,
+    /// The version of the cluster.
+    pub version: u64,
     /// The moment.
     pub at: Nanos,
     /// The state of the ledger.
@@ -149,6 +151,7 @@ impl<R> Desk<R> {
         World {
             at: self.now,
             epoch: ledger.epoch(),
+            version: self.version,
             hot_above,
             links,
             hosts: fabric.all_hosts().map(host).collect(),

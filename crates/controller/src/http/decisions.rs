@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
+use leeward_fabric::Fabric;
 use leeward_placement::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,7 +85,7 @@ impl Decision {
     }
 }
 
-async fn place(edge: &Edge, message: Message) -> Answer {
+async fn place(edge: &Edge, message: impl Fn(&Fabric) -> Result<Message, Problem>) -> Answer {
     match edge.reply(message).await? {
         Reply::Placed { record, repeated } => {
             let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
@@ -101,13 +102,11 @@ pub async fn place_replicas(
     headers: HeaderMap,
     Body(body): Body<ReplicasBody>,
 ) -> Answer {
-    let message = body.message(&edge.fabric, &headers)?;
-    place(&edge, message).await
+    place(&edge, |fabric| body.message(fabric, &headers)).await
 }
 
 pub async fn place_tasks(State(edge): Shared, headers: HeaderMap, Body(body): Body<TasksBody>) -> Answer {
-    let message = body.message(&edge.fabric, &headers)?;
-    place(&edge, message).await
+    place(&edge, |fabric| body.message(fabric, &headers)).await
 }
 
 /// The number of a decision.
@@ -117,7 +116,7 @@ fn number(id: &str) -> Result<u64, Problem> {
 }
 
 async fn about_one(edge: &Edge, message: Message) -> Answer {
-    match edge.reply(message).await? {
+    match edge.reply(|_| Ok(message.clone())).await? {
         Reply::Decision(record) => Ok(Json(Decision::of(&record, &edge.clock)).into_response()),
         _ => Err(Problem::broken()),
     }
@@ -144,7 +143,9 @@ async fn listed(edge: &Edge, which: Which, holding: bool) -> Answer {
     let part = super::network::Part { limit: which.limit, after: which.after };
     let (limit, before) = (part.limit()?, part.after()?);
     let list = Message::Decisions { kind: which.kind, before, limit: limit + 1, holding };
-    let Reply::Decisions(mut found) = edge.reply(list).await? else { return Err(Problem::broken()) };
+    let Reply::Decisions(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
+        return Err(Problem::broken());
+    };
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|last| last.id.to_string());

@@ -1,6 +1,7 @@
 //! HTTP: texts in, a message to the desk, texts out. Nothing is decided here, and nothing is kept.
 
 mod body;
+mod cluster;
 mod decisions;
 mod network;
 mod openapi;
@@ -20,8 +21,9 @@ use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{Method, Uri};
 use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, patch, post, put};
 use leeward_fabric::Fabric;
+use leeward_fabric::cluster::ClusterFile;
 use serde_json::Value;
 
 use self::problem::Problem;
@@ -30,15 +32,13 @@ pub use self::status::About;
 use self::table::Content::{Json, Text};
 use self::table::{Operation, Parameter, of, path, query};
 use crate::clock::Clock;
-use crate::desk::{Message, Reply};
+use crate::desk::{Message, Refused, Reply};
 use crate::office::Office;
 
 /// What every request needs.
 pub struct Edge {
     /// Where messages are handed in.
     pub office: Office,
-    /// What names mean.
-    pub fabric: Arc<Fabric>,
     /// What times mean.
     pub clock: Clock,
     /// What is told of the service itself.
@@ -58,9 +58,16 @@ type Shared = State<Arc<Edge>>;
 type Answer = Result<Response, Problem>;
 
 impl Edge {
-    async fn reply(&self, message: Message) -> Result<Reply, Problem> {
-        let answer = self.office.ask(message).await.map_err(|_| Problem::broken())?;
-        answer.map_err(|refused| Problem::refused(refused, &self.clock))
+    /// Asks for what a message made of names means. If the cluster changes meanwhile, it is made anew.
+    async fn reply(&self, message: impl Fn(&Fabric) -> Result<Message, Problem>) -> Result<Reply, Problem> {
+        let mut world = self.office.last_world();
+        loop {
+            let answer = self.office.ask(message(&world.fabric)?, world.fabric.clone()).await;
+            match answer.map_err(|_| Problem::broken())? {
+                Err(Refused::Moved) => world = self.world().await?,
+                answer => return answer.map_err(|refused| Problem::refused(refused, &self.clock)),
+            }
+        }
     }
 }
 
@@ -99,6 +106,12 @@ const AFTER: Parameter = query("after", "string", "What `next` of the part befor
 const SINCE: Parameter = query("since", "string", "Steps that end after this time; an hour is kept.");
 const STEP: Parameter = query("step_s", "integer", "Seconds of a step, a multiple of 10; 10 by default.");
 const KIND: Parameter = query("kind", "string", "Of this kind only.");
+const IF_MATCH: Parameter = Parameter {
+    place: "header",
+    name: "if-match",
+    text: "The version that is to be changed; if it is of another one by then, nothing is done.",
+    kind: "string",
+};
 const KEY: Parameter = Parameter {
     place: "header",
     name: "idempotency-key",
@@ -176,6 +189,33 @@ const OPERATIONS: &[Operation] = &[
         body: None,
         answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
         handler: || delete(decisions::release),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/cluster",
+        summary: "Show the cluster, as its file; the header `etag` is its version.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "The cluster.", Json(of::<ClusterFile>))],
+        handler: || get(cluster::get),
+    },
+    Operation {
+        method: Method::PUT,
+        path: "/v1/cluster",
+        summary: "Make another cluster the one that counts.",
+        parameters: &[IF_MATCH],
+        body: Some(of::<ClusterFile>),
+        answers: &[(200, "The cluster.", Json(of::<ClusterFile>))],
+        handler: || put(cluster::put),
+    },
+    Operation {
+        method: Method::PATCH,
+        path: "/v1/cluster",
+        summary: "Change fields of the cluster, by a merge patch (RFC 7396).",
+        parameters: &[IF_MATCH],
+        body: Some(of::<Value>),
+        answers: &[(200, "The cluster.", Json(of::<ClusterFile>))],
+        handler: || patch(cluster::patch),
     },
     Operation {
         method: Method::GET,

@@ -74,7 +74,7 @@ pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     let fabric = &world.fabric;
     let found = fabric.domain(&name).filter(|rack| rack.index() < fabric.rack_count());
     let rack = found.ok_or_else(|| Problem::none_such("rack", &name))?;
-    let content = match edge.reply(Message::Rack(rack)).await? {
+    let content = match edge.reply(|_| Ok(Message::Rack(rack))).await? {
         Reply::Rack(content) => content,
         _ => return Err(Problem::broken()),
     };

@@ -23,7 +23,6 @@ const EXACT: u64 = (1 << 53) - 1;
 const KEY: &str = "idempotency-key";
 
 /// What every request to place something may say of who asks, and for how long.
-#[derive(Deserialize)]
 struct Terms {
     client: Option<String>,
     sequence: Option<u64>,
@@ -113,7 +112,7 @@ fn one() -> u64 {
 
 impl ReplicasBody {
     /// What it asks of the desk.
-    pub fn message(self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
+    pub fn message(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
@@ -128,8 +127,8 @@ impl ReplicasBody {
             max_imbalance: self.max_imbalance,
         };
         let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
-        let wish = Wish::Replicas { size: self.size, writer: self.writer, replicas: self.replicas };
-        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
+        let wish = Wish::Replicas { size: self.size, writer: self.writer.clone(), replicas: self.replicas };
+        let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
         terms.placement(headers, Request::Replicas(request), wish)
     }
 }
@@ -165,7 +164,7 @@ struct Matrix {
 
 impl TasksBody {
     /// What it asks of the desk.
-    pub fn message(self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
+    pub fn message(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
         let text = self.app.get();
         if serde_json::from_str::<Matrix>(text).is_ok_and(|app| app.matrix.is_some()) {
             return Err(Problem::field("app.matrix", "files cannot be named here; give `transfers`"));
@@ -180,9 +179,9 @@ impl TasksBody {
             return Err(Problem::field("job", format!("expected a name of 1 to {LONGEST_NAME} bytes")));
         }
         let constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
-        let wish = Wish::Tasks(TasksWish::of(&app, self.job, self.tags));
+        let wish = Wish::Tasks(TasksWish::of(&app, self.job.clone(), self.tags.clone()));
         let request = AppRequest { constraints, ..app.request };
-        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
+        let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
         terms.placement(headers, Request::Tasks(request), wish)
     }
 }

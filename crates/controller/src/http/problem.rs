@@ -44,13 +44,15 @@ const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not come"
 const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
 const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "It is not placed");
+const VERSION: Kind = ("version", StatusCode::PRECONDITION_FAILED, "It is of another version");
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
 const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
-const ALL: [Kind; 12] = [
-    NOT_JSON, INVALID, MEDIA_TYPE, TOO_LARGE, SLOW, NOT_FOUND, METHOD, REFUSED, SEQUENCE, BUSY, STORE, BROKEN,
+const ALL: [Kind; 13] = [
+    NOT_JSON, INVALID, MEDIA_TYPE, TOO_LARGE, SLOW, NOT_FOUND, METHOD, REFUSED, VERSION, SEQUENCE, BUSY,
+    STORE, BROKEN,
 ];
 
 /// The statuses that problems come with, and what they may mean.
@@ -113,6 +115,13 @@ impl Problem {
         Problem::new(METHOD, format!("{path} does not take {method}; the header `allow` says what it takes"))
     }
 
+    /// The cluster is of another version than was said.
+    pub fn version(found: u64) -> Problem {
+        let detail =
+            format!("the cluster is of version {found}; get it, and make the change to what it is now");
+        Problem::new(VERSION, detail)
+    }
+
     /// There is nothing of this name.
     pub fn none_such(what: &str, name: &str) -> Problem {
         Problem::new(
@@ -158,6 +167,8 @@ impl Problem {
                     "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
                 ),
             ),
+            Refused::Moved => Problem::new(BUSY, "the cluster has just changed; ask again"),
+            Refused::Version { found } => Problem::version(found),
             Refused::Busy => Problem::new(
                 BUSY,
                 "too many requests wait to be decided, or too many ask for this one; ask again a little later",

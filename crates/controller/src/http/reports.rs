@@ -55,26 +55,26 @@ pub struct HostBody {
 
 impl ReportBody {
     /// What it says to the desk.
-    pub fn message(self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
+    pub fn message(&self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
         let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
         let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
-        let load = |(at, LoadBody { link, load_bps }): (usize, LoadBody)| {
-            let link = named_link(fabric, &link);
+        let load = |(at, LoadBody { link, load_bps }): (usize, &LoadBody)| {
+            let link = named_link(fabric, link);
             let link = link.map_err(|detail| Problem::field(format!("links[{at}].link"), detail))?;
-            let load = load_of(load_bps);
+            let load = load_of(*load_bps);
             let load = load.map_err(|detail| Problem::field(format!("links[{at}].load_bps"), detail))?;
             Ok((link, load))
         };
-        let host = |(at, HostBody { host, up, draining, stored }): (usize, HostBody)| {
-            let unknown = || format!("`{}`: the cluster has no such host", excerpt(&host));
-            let host = fabric.host(&host);
+        let host = |(at, &HostBody { ref host, up, draining, stored }): (usize, &HostBody)| {
+            let unknown = || format!("`{}`: the cluster has no such host", excerpt(host));
+            let host = fabric.host(host);
             let host = host.ok_or_else(|| Problem::field(format!("hosts[{at}].host"), unknown()))?;
             Ok(HostReport { host, up, draining, stored })
         };
         Ok(Message::Report(Report {
             window,
-            loads: self.links.into_iter().enumerate().map(load).collect::<Result<_, Problem>>()?,
-            hosts: self.hosts.into_iter().enumerate().map(host).collect::<Result<_, Problem>>()?,
+            loads: self.links.iter().enumerate().map(load).collect::<Result<_, Problem>>()?,
+            hosts: self.hosts.iter().enumerate().map(host).collect::<Result<_, Problem>>()?,
         }))
     }
 }
@@ -100,8 +100,7 @@ pub struct SkippedBody {
 }
 
 pub async fn report(State(edge): Shared, Body(body): Body<ReportBody>) -> Answer {
-    let message = body.message(&edge.fabric, &edge.clock)?;
-    match edge.reply(message).await? {
+    match edge.reply(|fabric| body.message(fabric, &edge.clock)).await? {
         Reply::Reported { links, skipped: Skipped { stale, down }, epoch } => {
             Ok(Json(Reported { links, skipped: SkippedBody { stale, down }, epoch }).into_response())
         }

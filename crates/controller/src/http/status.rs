@@ -27,6 +27,8 @@ pub struct Status {
     version: &'static str,
     /// Name of the cluster.
     cluster: String,
+    /// Its version.
+    cluster_version: String,
     policies: Policies,
     /// When the service started.
     since: String,
@@ -65,6 +67,7 @@ pub async fn status(State(edge): Shared) -> Answer {
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         cluster: world.fabric.name().to_owned(),
+        cluster_version: world.version.to_string(),
         policies: Policies {
             replicas: about.labels.replicas.to_string(),
             tasks: about.labels.tasks.to_string(),

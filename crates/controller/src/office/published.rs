@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::history::{History, Sums};
 use crate::desk::World;
+use crate::store::Version;
 
 /// Worlds are made no more often than so many times the time it takes to make one, whoever asks.
 const SHARE: u32 = 10;
@@ -17,6 +18,8 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 /// The last world that was made, and the hour before.
 pub(super) struct Published {
     pub world: ArcSwap<World>,
+    /// The version of the cluster.
+    pub cluster: ArcSwap<Version>,
     pub history: History,
     /// The epoch of the last world.
     pub epochs: watch::Sender<u64>,
@@ -37,13 +40,23 @@ impl Press {
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"
     )]
-    pub fn new(world: World) -> (Press, Arc<Published>) {
+    pub fn new(world: World, cluster: Version) -> (Press, Arc<Published>) {
         let epochs = watch::Sender::new(world.epoch);
-        let published =
-            Published { world: ArcSwap::from_pointee(world), history: History::default(), epochs };
+        let (world, cluster) = (ArcSwap::from_pointee(world), ArcSwap::from_pointee(cluster));
+        let published = Published { world, cluster, history: History::default(), epochs };
         let published = Arc::new(published);
         let (sums, wanted, last) = (Sums::default(), Vec::new(), Instant::now());
         (Press { published: published.clone(), sums, wanted, last, took: Duration::ZERO }, published)
+    }
+
+    /// The cluster is another one.
+    pub fn cluster(&mut self, version: Version) {
+        self.published.cluster.store(Arc::new(version));
+    }
+
+    /// The number of the cluster's version.
+    pub fn version(&self) -> u64 {
+        self.published.cluster.load().number
     }
 
     /// Somebody wants a world that is no older than now.
@@ -62,10 +75,18 @@ impl Press {
         reason = "how long something takes on this machine, and nothing that is decided"
     )]
     pub fn make(&mut self, world: impl FnOnce() -> World) {
-        let began = Instant::now();
-        if began < self.due() {
-            return;
+        if Instant::now() >= self.due() {
+            self.make_now(world);
         }
+    }
+
+    /// Makes one at once.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long something takes on this machine, and nothing that is decided"
+    )]
+    pub fn make_now(&mut self, world: impl FnOnce() -> World) {
+        let began = Instant::now();
         let world = Arc::new(world());
         self.published.history.note(&mut self.sums, &world);
         self.published.world.store(world.clone());

@@ -15,6 +15,8 @@ use crate::desk::{Caller, Record};
 pub enum Change {
     /// A decision was made, and holds this much of the network.
     Decided(Arc<Record>, Vec<Held>),
+    /// The cluster is another one from now on.
+    Cluster(Version),
     /// What a decision holds ends: its work ended, or telemetry shows all of it.
     Ended {
         /// Which.
@@ -24,9 +26,35 @@ pub enum Change {
     },
 }
 
+/// A version of the cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Since when.
+    pub at: Nanos,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The cluster file, as JSON.
+    pub text: Arc<str>,
+}
+
+/// Where a version of the cluster comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The file that the service was started with.
+    File,
+    /// Somebody who changed it over HTTP.
+    Request,
+}
+
 /// What there is when a service begins.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct State {
+    /// The version of the cluster that counts; `None` before the first.
+    pub cluster: Option<Version>,
+    /// The last version that came from a file.
+    pub file: Option<Version>,
     /// The number of the next decision.
     pub next: u64,
     /// Decisions that are kept or hold something, in the order in which they were made.

@@ -5,7 +5,7 @@ mod row;
 mod schema;
 mod sqlite;
 
-pub use change::{Change, Held, State};
+pub use change::{Change, Held, Origin, State, Version};
 pub use sqlite::{Durability, Sqlite};
 
 use crate::desk::Record;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_fabric::Nanos;
 
-use super::{Held, StoreError};
+use super::{Held, Origin, StoreError, Version};
 use crate::desk::{Caller, Record};
 
 /// A row of `decisions`. Databases count in signed numbers: times end in the year 2312.
@@ -73,6 +73,24 @@ impl Row {
             released: self.released.map(|at| Nanos(unsigned(at))),
         })
     }
+}
+
+/// A row of `clusters`: version, time, origin, text.
+pub type VersionRow = (i64, i64, String, String);
+
+/// A version of the cluster, of its row.
+pub fn version((number, at, origin, text): VersionRow) -> Version {
+    let origin = if origin == "file" { Origin::File } else { Origin::Request };
+    Version { number: unsigned(number), at: Nanos(unsigned(at)), origin, text: Arc::from(text) }
+}
+
+/// The row of a version of the cluster.
+pub fn of_version(version: &Version) -> VersionRow {
+    let origin = match version.origin {
+        Origin::File => "file",
+        Origin::Request => "request",
+    };
+    (signed(version.number), signed(version.at.0), origin.to_owned(), version.text.to_string())
 }
 
 /// What a decision holds, as text.

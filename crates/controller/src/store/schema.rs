@@ -19,4 +19,10 @@ CREATE TABLE commitments (
     decision BIGINT PRIMARY KEY,
     held TEXT NOT NULL
 );
+CREATE TABLE clusters (
+    version BIGINT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    origin TEXT NOT NULL,
+    cluster TEXT NOT NULL
+);
 "];

@@ -86,6 +86,15 @@ impl Store for Sqlite {
         let last: Option<i64> =
             transaction.query_row("SELECT max(id) FROM decisions", [], |row| row.get(0))?;
         state.next = last.map_or(0, |last| u64::try_from(last).unwrap_or(0) + 1);
+        let version = |of: &str| {
+            let query = format!(
+                "SELECT version, at, origin, cluster FROM clusters {of} ORDER BY version DESC LIMIT 1"
+            );
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            transaction.query_row(&query, [], read).optional()
+        };
+        state.cluster = version("")?.map(row::version);
+        state.file = version("WHERE origin = 'file'")?.map(row::version);
         let mut rows = transaction.prepare(
             "SELECT id, at, client, sequence, request_key, shown, expires, released, held
              FROM decisions LEFT JOIN commitments ON decision = id
@@ -179,6 +188,11 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
             let mut insert =
                 transaction.prepare_cached("INSERT INTO commitments (decision, held) VALUES (?, ?)")?;
             insert.execute(params![id, row::held_text(record.id, held)?])?;
+        }
+        Change::Cluster(version) => {
+            let (number, at, origin, text) = row::of_version(version);
+            let insert = "INSERT INTO clusters (version, at, origin, cluster) VALUES (?, ?, ?, ?)";
+            transaction.execute(insert, params![number, at, origin, text])?;
         }
         Change::Ended { id, released } => {
             let mut delete = transaction.prepare_cached("DELETE FROM commitments WHERE decision = ?")?;

@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use leeward_controller::{Clock, Labels, Service, Sqlite, Store};
+use leeward_controller::{Clock, Labels, NewCluster, Service, Sqlite, Store};
 use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::LedgerSettings;
@@ -36,14 +36,15 @@ pub fn policies(settings: &str) -> Policies {
     Policies { replicas: Some(replicas), tasks: Some(tasks), ..Policies::default() }
 }
 
-pub fn service(cluster: &Cluster, settings: &str, clock: Clock) -> Service {
+pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {
     let store = Sqlite::in_memory().expect("there is memory");
     service_on(cluster, settings, clock, Box::new(store))
 }
 
-pub fn service_on(cluster: &Cluster, settings: &str, clock: Clock, store: Box<dyn Store>) -> Service {
+pub fn service_on(cluster: &str, settings: &str, clock: Clock, store: Box<dyn Store>) -> Service {
+    let cluster = NewCluster::read("test", cluster).expect("the test writes a right cluster");
     let (ledger, settings) = (LedgerSettings::default(), settings.to_owned());
-    let service = Service::new(cluster.clone(), move || policies(&settings), labels(), ledger, 1, store);
+    let service = Service::new(cluster, move || policies(&settings), labels(), ledger, 1, store);
     let mut service = service.expect("defaults are right");
     service.clock = clock;
     service
@@ -96,6 +97,12 @@ impl Server {
 
     pub fn delete(&self, path: &str) -> Heard {
         heard(self.agent.delete(self.url(path)).call())
+    }
+
+    pub fn patch(&self, path: &str, body: &Value, version: &str) -> (u16, Value) {
+        let request = self.agent.patch(self.url(path)).header("content-type", "application/json");
+        let (status, _, body) = heard(request.header("if-match", version).send(body.to_string()));
+        (status, body)
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Heard {
