@@ -69,5 +69,5 @@ def test_section_6_has_rows_of_all_systems_and_of_leeward_beside_rehdfs() -> Non
         assert (row.paper, row.unit) == (value, "ms")
         assert row.ours == pytest.approx(30)
     # Within a turn copies of a rack lie in one other rack, as under reHDFS.
-    assert of["of them in the fullest, the paper's job: leeward"].ours == 100
+    assert of["of a rack's copies in the rack with most, the paper's job: leeward"].ours == 100
     assert of["p99 of writes against reHDFS, the paper's job: leeward"].ours == 0

@@ -337,3 +337,37 @@ fn what_is_no_workload_is_named() {
     let later = workload.add_piece(Piece { flow: 0, bytes: 1, wait: Nanos(0) }, &[0]).unwrap_err();
     assert_eq!(later.to_string(), "piece 0: waits for piece 0: must be an earlier one");
 }
+
+#[test]
+fn a_block_goes_along_another_chain_of_as_many_hosts_and_no_other() {
+    let mut workload = Workload::new(4, 2);
+    let pipeline = Pipeline { block: 1 << 20, ..Pipeline::default() };
+    let chain = |_| vec![place(0, 0), place(1, 0), place(1, 1)];
+    pipeline.write(&mut workload, place(0, 0), Nanos(0), 3 << 20, chain).unwrap();
+    assert_eq!(workload.blocks().iter().map(|block| block.left).collect::<Vec<_>>(), [3, 2, 1]);
+    let (before, first) = (workload.clone(), workload.blocks()[1].first);
+    assert_eq!((workload.block_from(first), workload.block_from(first + 1)), (Some(1), None));
+    let wrong: [&[Place]; 5] = [
+        &[place(0, 0), place(2, 0)],
+        &[place(0, 1), place(2, 0), place(2, 1)],
+        &[place(0, 0), place(2, 0), place(2, 0)],
+        &[place(0, 0), place(2, 0), place(4, 0)],
+        &[],
+    ];
+    for chain in wrong {
+        let error = workload.send_along(1, chain).unwrap_err().to_string();
+        assert!(error.starts_with("copies: block 1 on"), "{error}");
+        assert_eq!(workload, before);
+    }
+    workload.send_along(1, &[place(0, 0), place(2, 0), place(3, 1)]).unwrap();
+    let ends = |flow: usize| (workload.flows()[flow].source, workload.flows()[flow].destination);
+    let first = first as usize;
+    assert_eq!([ends(first), ends(first + 1)], [(place(0, 0), place(2, 0)), (place(2, 0), place(0, 0))]);
+    assert_eq!([ends(first + 2), ends(first + 3)], [(place(2, 0), place(3, 1)), (place(3, 1), place(2, 0))]);
+    let moved = first..first + 4;
+    assert!(
+        (0..12)
+            .filter(|flow| !moved.contains(flow))
+            .all(|flow| workload.flows()[flow] == before.flows()[flow])
+    );
+}

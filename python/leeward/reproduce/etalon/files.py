@@ -24,8 +24,10 @@ _ENOUGH = "20s"
 """All files are written by then, where no horizon is asked for."""
 IN_JOB = "leeward:circuit_turn=400ms"
 """The second turn begins 300 ms after the files do: policies hear of an idle network for 100 ms before."""
-LONG, LONG_TURN, LONG_SEEDS = "2GiB", "leeward:circuit_turn=1s", 3
-"""A job that lasts for several turns, and under how many seeds it is run: a run takes half a minute."""
+LONG, LONG_TURN = "2GiB", "leeward:circuit_turn=1s"
+"""A job that lasts for several turns."""
+BESIDE_SEEDS, LONG_SEEDS = 3, 1
+"""Under how many seeds `leeward` is run beside reHDFS, and the long job: a run of it takes half a minute."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +97,18 @@ def systems(seed: int, horizon: str) -> dict[str, Written]:
 
 def beside(seed: int, horizon: str) -> dict[str, dict[str, Written]]:
     """Leeward beside reHDFS: the paper's job, the same with a turn in it, and one of several turns."""
-    job = {
-        name + kind: written(seed, horizon, policy, kind)
-        for name, policy in (("reHDFS", POLICIES["reHDFS"]), ("leeward", POLICIES["leeward"]))
-        for kind in KINDS
+
+    def of(policies: dict[str, str], most: int, size: str = "400MiB") -> dict[str, Written]:
+        return {
+            name + kind: written(seed, horizon, policy, kind, size)
+            for name, policy in policies.items()
+            for kind in KINDS
+            if seed <= most
+        }
+
+    rehdfs = {"reHDFS": POLICIES["reHDFS"]}
+    return {
+        "job": of({**rehdfs, "leeward": POLICIES["leeward"]}, BESIDE_SEEDS),
+        "turn": of({"leeward": IN_JOB}, BESIDE_SEEDS),
+        "several": of({**rehdfs, "leeward": LONG_TURN}, LONG_SEEDS, LONG),
     }
-    turn = {"leeward" + kind: written(seed, horizon, IN_JOB, kind) for kind in KINDS}
-    several = {
-        name + kind: written(seed, horizon, policy, kind, LONG)
-        for name, policy in (("reHDFS", POLICIES["reHDFS"]), ("leeward", LONG_TURN))
-        for kind in KINDS
-        if seed <= LONG_SEEDS
-    }
-    return {"job": job, "turn": turn, "several": several}
