@@ -54,6 +54,20 @@ def test_tables_agree_with_totals() -> None:
     assert totals["sent_bytes"] == parts + totals["local_bytes"]
 
 
+def test_copies_of_blocks_have_a_table_and_their_policy() -> None:
+    files = {"mappers": 4, "bytes": "2MB", "block": "1MB", "replication": 3}
+    scenario = {**SMALL, "workload": {"dfsio": {**files, "copies": {"leeward": {"circuit_turn": "1s"}}}}}
+    run = packets.simulate(scenario)
+    copies = run.copies().to_pydict()
+    assert len(copies["block"]) == 4 * 2 * 2
+    pairs = set(zip(copies["writer_rack"], copies["copy_rack"], strict=True))
+    assert pairs == {(rack, (rack + 1) % 4) for rack in range(4)}
+    hosts = zip(copies["block"], copies["copy_host"], strict=True)
+    assert len(set(hosts)) == 16, "two copies of a block on one host"
+    ended = zip(copies["began_s"], copies["finished_s"], strict=True)
+    assert all(0 <= began < finished <= run.totals()["ended_s"] for began, finished in ended)
+
+
 def test_runs_repeat_and_say_how_far_they_are() -> None:
     told: list[float] = []
     first = packets.simulate(SMALL, progress=told.append)
