@@ -315,6 +315,79 @@ def simulate_apps(
     seed: int = 1,
     believed: Cluster | None = None,
 ) -> list[dict[str, Any]]: ...
+_Train = tuple[int, int, int, str]
+_Hosts = list[tuple[str, str]]
+_Progress = Callable[[int, int], object] | None
+
+def probe_listen(listen: str, secret: str | None, listening: Callable[[str], object]) -> None:
+    """Takes part in measurements until the process ends; tells `listening` the address."""
+
+def probe_path(
+    source: str, to: str, train: _Train, times: int, secret: str | None, progress: _Progress
+) -> list[dict[str, Any]]:
+    """Measures a path by trains, one after the other."""
+
+def probe_mesh(
+    hosts: _Hosts,
+    train: _Train,
+    at_once: int,
+    hops: bool,
+    shape: str,
+    name: str,
+    secret: str | None,
+    progress: _Progress,
+) -> dict[str, Any]:
+    """Measures every path between hosts."""
+
+def probe_hops(hosts: _Hosts, secret: str | None, progress: _Progress) -> dict[str, Any]:
+    """Counts the hops between hosts, and fits them to a tree."""
+
+def probe_bottlenecks(
+    hosts: _Hosts,
+    duration: str,
+    pairs: int,
+    seed: int,
+    hops: bool,
+    secret: str | None,
+    progress: _Progress,
+) -> dict[str, Any]:
+    """Looks for shared bottlenecks."""
+
+def probe_calibrate(
+    hosts: _Hosts,
+    paths: int,
+    train: _Train,
+    bursts: list[int],
+    packets: list[int],
+    duration: str,
+    secret: str | None,
+    progress: _Progress,
+) -> dict[str, Any]:
+    """Tries trains against bulk transfers."""
+
+def probe_cross(
+    source: str,
+    to: str,
+    duration: str,
+    path_rate: str | None,
+    own: list[int],
+    secret: str | None,
+    progress: _Progress,
+) -> dict[str, Any]:
+    """Counts competing connections on a path."""
+
+def probe_steady(
+    source: str,
+    to: str,
+    train: _Train,
+    every: str,
+    times: int,
+    lags: list[str],
+    secret: str | None,
+    progress: _Progress,
+) -> dict[str, Any]:
+    """Measures a path again and again."""
+
 def serve(
     cluster: Cluster,
     policy: str,

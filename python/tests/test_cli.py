@@ -77,7 +77,14 @@ def test_no_line_of_help_is_cut_off(run: Run, group: tuple[str, ...]) -> None:
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SLOW_OR_NOT_ENDING = ("leeward demo", "leeward serve", "leeward data get", "leeward reproduce", "--seeds 10")
+SLOW_OR_NOT_ENDING = (
+    "leeward demo",
+    "leeward serve",
+    "leeward data get",
+    "leeward reproduce",
+    "leeward probe",
+    "--seeds 10",
+)
 
 
 def printed_examples() -> Iterator[str]:

@@ -17,6 +17,7 @@ mod fluid;
 mod names;
 mod packets;
 mod place;
+mod probe;
 mod records;
 mod schema;
 mod serve;
@@ -57,6 +58,11 @@ mod _native {
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]
     use crate::place::{place_replicas, policies};
+    #[pymodule_export]
+    use crate::probe::{
+        probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh, probe_path,
+        probe_steady,
+    };
     #[pymodule_export]
     use crate::schema::{schema, schemas};
     #[pymodule_export]

@@ -27,6 +27,7 @@ from leeward.cli import (
     place,
     plan,
     policies,
+    probe,
     reproduce,
     schema,
     serve,
@@ -68,6 +69,7 @@ app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
 app.add_typer(place.app, name="place")
 app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
+app.add_typer(probe.app, name="probe")
 app.command(
     "reproduce", epilog=reproduce.EXAMPLES, short_help="Measure a paper's figures again, beside its own."
 )(reproduce.reproduce)

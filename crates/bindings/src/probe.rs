@@ -1,0 +1,412 @@
+//! Active measurement: hosts that listen, and what is measured between them.
+
+use std::net::SocketAddr;
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bandwidth, Nanos};
+use leeward_probe::calibrate::grid;
+use leeward_probe::control::{Listener, Place, Secret};
+use leeward_probe::mesh::{Shape, rounds};
+use leeward_probe::survey::{self, Experiment, Host, Placed, Progress, Schedule};
+use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::errors::Refused;
+use crate::simulation::as_python;
+
+/// K, B, P and the time between bursts.
+type TrainArguments = (u32, u32, u32, String);
+/// Names of hosts and where they listen.
+type HostArguments = Vec<(String, String)>;
+
+/// Takes part in measurements until the process ends. `listening` is called with the address once there is one.
+#[pyfunction]
+pub fn probe_listen(
+    py: Python<'_>,
+    listen: &str,
+    secret: Option<String>,
+    listening: Py<PyAny>,
+) -> PyResult<()> {
+    let wrong = |message: String| Refused(InputError::new("listen", message));
+    let address: SocketAddr = listen
+        .parse()
+        .map_err(|_| wrong(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7601")))?;
+    let listener = Listener::bind(address, Limits::default(), Secret(secret)).map_err(raised)?;
+    let bound = listener.address().map_err(raised)?;
+    listening.call1(py, (bound.to_string(),))?;
+    py.detach(|| listener.run()).map_err(raised)
+}
+
+/// Measures a path by trains, one after the other: a list with what each says.
+#[pyfunction]
+pub fn probe_path(
+    py: Python<'_>,
+    source: &str,
+    to: &str,
+    train: TrainArguments,
+    times: usize,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (place, train) = (place(source)?, train_of(train)?);
+    let made = surveyed(py, progress, |progress| {
+        let mut made = Vec::with_capacity(times);
+        for number in 0..times {
+            made.push(survey::train(&place, to, &train, &Secret(secret.clone()))?);
+            progress(number + 1, times)?;
+        }
+        Ok(made)
+    })?;
+    as_python(py, &made.iter().map(|one| path_json(source, to, Some(one), None)).collect::<Vec<_>>())
+}
+
+/// Measures every path between hosts; with `hops` also where they are. `cluster` is a cluster file's text of the shape.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
+pub fn probe_mesh(
+    py: Python<'_>,
+    hosts: HostArguments,
+    train: TrainArguments,
+    at_once: usize,
+    hops: bool,
+    shape: &str,
+    name: &str,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (hosts, train) = (hosts_of(hosts), train_of(train)?);
+    let shape = match shape {
+        "pipe" => Shape::Pipe,
+        "hose" => Shape::Hose,
+        other => {
+            return Err(refused("shape", format!("`{other}`: expected pipe or hose")));
+        }
+    };
+    let secret = Secret(secret);
+    let (meshed, placed) = surveyed(py, progress, |progress| {
+        let placed = if hops { Some(survey::topology(&hosts, &secret, &mut |_, _| Ok(()))?) } else { None };
+        Ok((survey::mesh(&hosts, &train, at_once, &secret, progress)?, placed))
+    })?;
+    let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
+    let cluster = meshed.mesh().cluster(name, shape, racks);
+    let name = |host: usize| meshed.hosts[host].name.as_str();
+    let paths = meshed.paths.iter().map(|path| {
+        path_json(name(path.pair.0), name(path.pair.1), path.estimate.as_ref(), path.error.as_deref())
+    });
+    as_python(
+        py,
+        &json!({
+            "hosts": meshed.hosts,
+            "paths": paths.collect::<Vec<_>>(),
+            "topology": placed.as_ref().map(|placed| placed_json(&meshed.hosts, placed)),
+            "cluster": cluster.ok(),
+        }),
+    )
+}
+
+/// Counts the hops between hosts, and fits them to a tree.
+#[pyfunction]
+pub fn probe_hops(
+    py: Python<'_>,
+    hosts: HostArguments,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let hosts = hosts_of(hosts);
+    let placed = surveyed(py, progress, |progress| survey::topology(&hosts, &Secret(secret), progress))?;
+    as_python(py, &placed_json(&hosts, &placed))
+}
+
+/// Looks for shared bottlenecks; with `hops` also at the links out of racks.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
+pub fn probe_bottlenecks(
+    py: Python<'_>,
+    hosts: HostArguments,
+    duration: &str,
+    pairs: usize,
+    seed: u64,
+    hops: bool,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (hosts, each) = (hosts_of(hosts), transfer_of(duration)?);
+    let secret = Secret(secret);
+    let (found, placed) = surveyed(py, progress, |progress| {
+        let placed = if hops { Some(survey::topology(&hosts, &secret, &mut |_, _| Ok(()))?) } else { None };
+        let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
+        Ok((survey::bottlenecks(&hosts, racks, &each, pairs, seed, &secret, progress)?, placed))
+    })?;
+    let name = |host: usize| hosts[host].name.as_str();
+    let experiment = |one: &Experiment| {
+        let ((a, b), (c, d)) = one.question;
+        json!({
+            "path": { "from": name(a), "to": name(b) },
+            "beside": { "from": name(c), "to": name(d) },
+            "alone_bps": one.comparison.alone_bps,
+            "beside_bps": one.comparison.beside_bps,
+            "noise_bps": one.comparison.noise_bps,
+            "fall": one.comparison.fall,
+            "sum": one.sum,
+            "shares": one.comparison.shares,
+        })
+    };
+    let all = |experiments: &[Experiment]| experiments.iter().map(experiment).collect::<Vec<_>>();
+    let uplinks = found.uplinks.iter().map(|one| {
+        json!({ "rack": one.rack, "bottleneck": one.bottleneck, "experiment": experiment(&one.experiment) })
+    });
+    as_python(
+        py,
+        &json!({
+            "hosts": hosts,
+            "between_four": all(&found.between_four),
+            "from_one": all(&found.from_one),
+            "between_four_share": found.protocol.between_four.1,
+            "from_one_share": found.protocol.from_one.1,
+            "sum": found.protocol.sum,
+            "kind": found.protocol.kind,
+            "uplinks": uplinks.collect::<Vec<_>>(),
+            "topology": placed.as_ref().map(|placed| placed_json(&hosts, placed)),
+        }),
+    )
+}
+
+/// Tries trains against bulk transfers on the first paths of a mesh. Without bursts or packets, the grid is the paper's.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
+pub fn probe_calibrate(
+    py: Python<'_>,
+    hosts: HostArguments,
+    paths: usize,
+    train: TrainArguments,
+    bursts: Vec<u32>,
+    packets: Vec<u32>,
+    duration: &str,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (hosts, base, bulk) = (hosts_of(hosts), train_of(train)?, transfer_of(duration)?);
+    let mut trains = grid(&base);
+    let chosen = |given: &[u32], standard: fn(&Train) -> u32| {
+        let mut of: Vec<u32> =
+            if given.is_empty() { trains.iter().map(standard).collect() } else { given.to_vec() };
+        of.sort_unstable();
+        of.dedup();
+        of
+    };
+    let (bursts, packets) = (chosen(&bursts, |train| train.bursts), chosen(&packets, |train| train.packets));
+    let product = bursts.iter().flat_map(|&k| packets.iter().map(move |&b| (k, b)));
+    trains = product.map(|(bursts, packets)| Train { bursts, packets, ..base }).collect();
+    let order = rounds(hosts.len()).into_iter().flatten().take(paths);
+    let on: Vec<_> = order.map(|(from, to)| (hosts[from].clone(), hosts[to].clone())).collect();
+    let made =
+        surveyed(py, progress, |progress| survey::calibrate(&on, &trains, &bulk, &Secret(secret), progress))?;
+    let train = |train: &Train| {
+        json!({
+            "bursts": train.bursts,
+            "packets": train.packets,
+            "bytes": train.bytes,
+            "gap_s": train.gap_ns as f64 / 1e9,
+        })
+    };
+    let paths = on.iter().zip(&made.bulk_bps);
+    let paths = paths.map(|((from, to), bulk)| json!({ "from": from.name, "to": to.name, "bulk_bps": bulk }));
+    let scores = made.scores.iter().map(|score| {
+        json!({
+            "train": train(&score.train),
+            "train_bytes": score.train.total_bytes(),
+            "paths": score.paths,
+            "error": score.mean,
+            "deviation": score.deviation,
+        })
+    });
+    as_python(
+        py,
+        &json!({
+            "paths": paths.collect::<Vec<_>>(),
+            "trains": scores.collect::<Vec<_>>(),
+            "best": train(&made.best),
+            "errors": made.errors,
+        }),
+    )
+}
+
+/// Counts competing connections on a path.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
+pub fn probe_cross(
+    py: Python<'_>,
+    source: &str,
+    to: &str,
+    duration: &str,
+    path_rate: Option<&str>,
+    own: Vec<u32>,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (place, each) = (place(source)?, transfer_of(duration)?);
+    let rate = |text: &str| text.parse::<Bandwidth>().map_err(|error| refused("rate", error.to_string()));
+    let path_bps = path_rate.map(rate).transpose()?.map(|rate| rate.0 as f64);
+    let made = surveyed(py, progress, |progress| {
+        survey::cross(&place, to, each.duration_ns, path_bps, &Secret(secret), progress)
+    })?;
+    let expected = made.cross.map(|cross| {
+        own.iter()
+            .map(|&own| json!({ "connections": own, "each_bps": cross.each_bps(own) }))
+            .collect::<Vec<_>>()
+    });
+    as_python(
+        py,
+        &json!({
+            "from": source,
+            "to": to,
+            "one_bps": made.one_bps,
+            "each_bps": made.each_bps,
+            "connections": made.cross.map(|cross| cross.connections),
+            "path_bps": made.cross.map(|cross| cross.path_bps),
+            "plausible": made.plausible.map(|(least, most)| [least, most]),
+            "expected": expected,
+            "window_s": made.window_ns as f64 / 1e9,
+            "over_time": made.over_time,
+        }),
+    )
+}
+
+/// Measures a path again and again, and says how well earlier measurements stand for later ones.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
+pub fn probe_steady(
+    py: Python<'_>,
+    source: &str,
+    to: &str,
+    train: TrainArguments,
+    every: &str,
+    times: usize,
+    lags: Vec<String>,
+    secret: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (place, train) = (place(source)?, train_of(train)?);
+    let lags_ns = lags.iter().map(|lag| time("lags", lag)).collect::<PyResult<_>>()?;
+    let schedule = Schedule { every_ns: time("every", every)?, times, lags_ns };
+    let made = surveyed(py, progress, |progress| {
+        survey::steadiness(&place, to, &train, &schedule, &Secret(secret), progress)
+    })?;
+    let samples = made
+        .samples
+        .iter()
+        .map(|sample| json!({ "t_s": sample.at_ns as f64 / 1e9, "rate_bps": sample.rate_bps }));
+    let lags = made.lags.iter().map(|lag| {
+        json!({
+            "lag_s": lag.lag_ns as f64 / 1e9,
+            "pairs": lag.pairs,
+            "median": lag.median,
+            "mean": lag.mean,
+            "p95": lag.p95,
+        })
+    });
+    let (samples, lags) = (samples.collect::<Vec<_>>(), lags.collect::<Vec<_>>());
+    as_python(py, &json!({ "from": source, "to": to, "samples": samples, "lags": lags }))
+}
+
+/// Runs a survey while other threads of Python go on; tells `progress` each step, and hears interruptions.
+fn surveyed<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    survey: impl FnOnce(&mut Progress<'_>) -> Result<T, ProbeError> + Send,
+) -> PyResult<T> {
+    let mut stopped: Option<PyErr> = None;
+    let made = py.detach(|| {
+        let mut tell = |done: usize, total: usize| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))
+            });
+            told.map_err(|error| {
+                stopped = Some(error);
+                ProbeError::Stopped
+            })
+        };
+        survey(&mut tell)
+    });
+    made.map_err(|error| stopped.unwrap_or_else(|| raised(error)))
+}
+
+fn path_json(from: &str, to: &str, estimate: Option<&Estimate>, error: Option<&str>) -> Value {
+    let of = |value: fn(&Estimate) -> Value| estimate.map_or(Value::Null, value);
+    json!({
+        "from": from,
+        "to": to,
+        "rate_bps": of(|one| json!(one.rate_bps)),
+        "train_bps": of(|one| json!(one.train_bps)),
+        "bound_bps": of(|one| json!(one.bound_bps)),
+        "sent_bps": of(|one| json!(one.sent_bps)),
+        "sender_limited": of(|one| json!(one.sender_limited)),
+        "overran": of(|one| json!(one.overran)),
+        "loss": of(|one| json!(one.loss)),
+        "rtt_s": of(|one| json!(one.rtt_ns.map(|ns| ns as f64 / 1e9))),
+        "spread": of(|one| json!(one.spread)),
+        "sent": of(|one| json!(one.sent)),
+        "received": of(|one| json!(one.received)),
+        "overrun": of(|one| json!(one.overrun)),
+        "error": error,
+    })
+}
+
+fn placed_json(hosts: &[Host], placed: &Placed) -> Value {
+    let name = |host: &usize| hosts[*host].name.as_str();
+    let groups = |groups: &[Vec<usize>]| -> Vec<Vec<&str>> {
+        groups.iter().map(|group| group.iter().map(name).collect()).collect()
+    };
+    let misfits = placed.topology.misfits.iter().map(
+        |one| json!({ "from": name(&one.pair.0), "to": name(&one.pair.1), "hops": one.hops, "why": one.why }),
+    );
+    json!({
+        "hosts": hosts.iter().map(|host| &host.name).collect::<Vec<_>>(),
+        "hops": placed.hops,
+        "racks": groups(&placed.topology.racks),
+        "subtrees": groups(&placed.topology.subtrees),
+        "misfits": misfits.collect::<Vec<_>>(),
+    })
+}
+
+fn hosts_of(hosts: HostArguments) -> Vec<Host> {
+    hosts.into_iter().map(|(name, address)| Host { name, address }).collect()
+}
+
+fn place(text: &str) -> PyResult<Place> {
+    text.parse().map_err(raised)
+}
+
+fn time(argument: &str, text: &str) -> PyResult<u64> {
+    text.parse::<Nanos>().map(|time| time.0).map_err(|error| refused(argument, error.to_string()))
+}
+
+fn train_of((bursts, packets, bytes, gap): TrainArguments) -> PyResult<Train> {
+    let train = Train { bursts, packets, bytes, gap_ns: time("gap", &gap)? };
+    train.check(&Limits::default()).map_err(raised)?;
+    Ok(train)
+}
+
+fn transfer_of(duration: &str) -> PyResult<Transfer> {
+    let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1 };
+    transfer.check(&Limits::default()).map_err(raised)?;
+    Ok(transfer)
+}
+
+fn refused(argument: &str, message: String) -> PyErr {
+    Refused(InputError::new(argument, message)).into()
+}
+
+/// What was asked for wrongly is an error of input, by the names that Python has; all else is of the system.
+fn raised(error: ProbeError) -> PyErr {
+    match error {
+        ProbeError::Setting { field, message } => {
+            let named = if field == "bytes" { "payload" } else { field.trim_end_matches("_ns") };
+            refused(named, message)
+        }
+        other => PyOSError::new_err(other.to_string()),
+    }
+}

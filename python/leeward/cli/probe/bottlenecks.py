@@ -1,0 +1,94 @@
+"""`leeward probe bottlenecks`: which paths take from each other."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from leeward.cli.options import seed, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.options import (
+    HostsOption,
+    SecretOption,
+    hosts_of,
+    percent,
+    rate,
+    secret_of,
+    surveying,
+)
+
+EXAMPLES = """\b
+Examples:
+  leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4
+  leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.1.1,10.0.1.2 --hops --pairs 5 -o json
+
+Every experiment is a transfer alone and one beside another, one experiment at a time. With the defaults and
+four hosts it takes some five minutes.
+"""
+KINDS = {
+    "hose": "a hose: each source has a rate that its paths share",
+    "pipe": "pipes: each path has a rate of its own",
+    "inside": "limited inside: paths without a common end take from each other",
+    "mixed": "mixed: the experiments do not agree",
+}
+
+
+def bottlenecks(
+    hosts: HostsOption,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole(1, 10_000),
+            help="Pairs of paths between four hosts, and as many from one source.",
+        ),
+    ] = 20,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 1.5s to 59s.")
+    ] = "3s",
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Draws the pairs.")] = 1,
+    hops: Annotated[
+        bool, typer.Option("--hops", help="Count hops too, and try the link out of each rack.")
+    ] = False,
+    secret: SecretOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Look for paths that share a bottleneck, and recognise a hose."""
+    from leeward import probe
+
+    chosen, known = hosts_of(hosts), secret_of(secret)
+    with surveying("measuring") as tell:
+        made = probe.bottlenecks(
+            chosen, duration=duration, pairs=pairs, seed=seed, hops=hops, secret=known, progress=tell
+        )
+    if output is Format.json:
+        print_json(made)
+        return
+    uplinks = [one["experiment"] for one in made["uplinks"]]
+    print_table(
+        ("PATH", "BESIDE", "ALONE", "THEN", "FELL BY", "TOGETHER", "SHARE"),
+        "<<>>>><",
+        [_row(one) for one in (*made["between_four"], *made["from_one"], *uplinks)],
+    )
+    print()
+    for words, key in (("between four hosts", "between_four"), ("from one source", "from_one")):
+        print(f"{words}: {made[f'{key}_share']} of {len(made[key])} take from each other")
+    for one in made["uplinks"]:
+        print(f"link out of rack r{one['rack']}: {'a bottleneck' if one['bottleneck'] else 'no bottleneck'}")
+    if made["kind"]:
+        print(f"the network is {KINDS[made['kind']]}")
+    else:
+        print("hint: it takes four hosts to tell what kind of network it is", file=sys.stderr)
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    path, beside = one["path"], one["beside"]
+    return (
+        f"{path['from']} > {path['to']}",
+        f"{beside['from']} > {beside['to']}",
+        rate(one["alone_bps"]),
+        rate(one["beside_bps"]),
+        percent(one["fall"], 0),
+        percent(one["sum"], 0),
+        "yes" if one["shares"] else "no",
+    )

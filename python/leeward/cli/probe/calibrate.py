@@ -1,0 +1,89 @@
+"""`leeward probe calibrate`: which train to measure a network with."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward.cli.options import listed, whole
+from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table
+from leeward.cli.probe.options import (
+    MOST,
+    NONE,
+    GapOption,
+    HostsOption,
+    PayloadOption,
+    SecretOption,
+    hosts_of,
+    percent,
+    secret_of,
+    surveying,
+)
+from leeward.probe import Train
+
+EXAMPLES = """\b
+Examples:
+  leeward probe calibrate --hosts 10.0.0.1,10.0.0.2,10.0.0.3
+  leeward probe calibrate --hosts 10.0.0.1,10.0.0.2 --bursts 10 --packets 50,200,1000 --for 5s -o json
+"""
+
+
+def calibrate(
+    hosts: HostsOption,
+    paths: Annotated[
+        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="On how many paths between them.")
+    ] = 4,
+    bursts: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Values of K, separated by commas.")
+    ] = "10,20,50",
+    packets: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Values of B, separated by commas.")
+    ] = "50,100,200,500,1000,2000,4000",
+    payload: PayloadOption = 1472,
+    gap: GapOption = "1ms",
+    duration: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 100ms to 1min.")
+    ] = "10s",
+    secret: SecretOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Try trains against bulk transfers, and say which to use."""
+    from leeward import probe
+
+    chosen, known = hosts_of(hosts), secret_of(secret)
+    number = whole(1, MOST)
+    grid = [[number(part) for part in listed(text) or [] if part] for text in (bursts, packets)]
+    with surveying("trying trains") as tell:
+        made = probe.calibrate(
+            chosen,
+            paths=paths,
+            train=Train(payload=payload, gap=gap),
+            bursts=grid[0],
+            packets=grid[1],
+            duration=duration,
+            secret=known,
+            progress=tell,
+        )
+    for error in dict.fromkeys(made["errors"]):
+        print("error:", error, file=sys.stderr)
+    if output is Format.json:
+        print_json(made)
+        return
+    best = made["best"]
+    print_table(
+        ("BURSTS", "PACKETS", "SENDS", "ERROR", "DEVIATION", "PATHS", ""),
+        ">>>>>><",
+        [
+            (
+                str(one["train"]["bursts"]),
+                str(one["train"]["packets"]),
+                bytes_text(one["train_bytes"]),
+                percent(one["error"]),
+                NONE if one["deviation"] is None else percent(one["deviation"]),
+                str(one["paths"]),
+                "use this" if one["train"] == best else "",
+            )
+            for one in made["trains"]
+        ],
+    )
+    print(f"\nuse --bursts {best['bursts']} --packets {best['packets']}")

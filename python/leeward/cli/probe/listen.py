@@ -1,0 +1,48 @@
+"""`leeward probe listen`: takes part in measurements."""
+
+import ipaddress
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward import _native
+from leeward.cli.options import given_by
+from leeward.cli.probe.options import SecretOption, secret_of
+from leeward.cli.serve import resolved
+
+EXAMPLES = """\b
+Examples:
+  leeward probe listen                                             for this machine alone
+  leeward probe listen --listen 0.0.0.0:7601 --secret secret.txt
+
+It runs until it is interrupted (Ctrl-C) or terminated. One port is used, by TCP and by UDP.
+"""
+
+
+def listen(
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 finds a free one.")
+    ] = "127.0.0.1:7601",
+    secret: SecretOption = None,
+) -> None:
+    """Take part in measurements: receive packets, and send them on order.
+
+    At most 256 MiB a train and a minute a transfer, and only to hosts that listen too.
+    """
+    address, known = resolved(listen), secret_of(secret)
+    # It serves until it is told to stop; Python's own handler would wait for it to end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def tell(bound: str) -> None:
+        print(f"listening on {bound}", file=sys.stderr, flush=True)
+        if known is None and not ipaddress.ip_address(bound.rpartition(":")[0].strip("[]")).is_loopback:
+            print(
+                "note: whoever reaches this port may order measurements; --secret",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    with given_by(listen="--listen"):
+        _native.probe_listen(address, known, tell)

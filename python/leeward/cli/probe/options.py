@@ -1,0 +1,150 @@
+"""What the commands of `leeward probe` share: hosts, trains, the secret."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leeward._native import rate_text
+from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.progress import progress
+from leeward.errors import InputError
+from leeward.probe import Host, named
+
+MOST = 2**32 - 1
+NONE = "-"
+"""What stands where there is no value."""
+
+
+class Shape(StrEnum):
+    """What a measured mesh is written as."""
+
+    pipe = "pipe"
+    hose = "hose"
+
+
+HostsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="HOSTS",
+        help="Addresses, separated by commas; NAME=ADDRESS gives one a name.",
+        show_default=False,
+    ),
+]
+SecretOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        parser=place,
+        help="File with the secret that the hosts share; by default they have none.",
+        show_default=False,
+    ),
+]
+BurstsOption = Annotated[
+    int, typer.Option(metavar="K", parser=whole(1, MOST), help="Bursts of a train, 1 to 1,000.")
+]
+PacketsOption = Annotated[
+    int, typer.Option(metavar="B", parser=whole(1, MOST), help="Packets of a burst, 2 to 10,000.")
+]
+PayloadOption = Annotated[
+    int, typer.Option(metavar="P", parser=whole(1, MOST), help="Payload of a packet, 64 to 8,972 bytes.")
+]
+GapOption = Annotated[str, typer.Option(metavar="TIME", help="Pause between bursts, at most 1s.")]
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FROM", help="A host that listens, or `here` for this machine.", show_default=False
+    ),
+]
+DestinationArgument = Annotated[
+    str, typer.Argument(metavar="TO", help="A host that listens, as FROM knows it.", show_default=False)
+]
+
+FLAGS = {
+    "hosts": "--hosts",
+    "bursts": "--bursts",
+    "packets": "--packets",
+    "payload": "--payload",
+    "gap": "--gap",
+    "duration": "--for",
+    "rate": "--rate",
+    "path_bps": "--rate",
+    "every": "--every",
+    "lags": "--lags",
+    "name": "--name",
+    "own": "--own",
+}
+"""By the names of arguments."""
+
+
+def hosts_of(text: str) -> list[Host]:
+    """The hosts of a list with commas."""
+    with given_by(**FLAGS):
+        return named([part for part in listed(text) or [] if part])
+
+
+def secret_of(file: Path | None) -> str | None:
+    """The first line of a file.
+
+    Raises:
+        InputError: It is empty, or cannot be read.
+    """
+    if file is None:
+        return None
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "expected a text"
+        raise InputError(str(file), None, None, None, why) from None
+    if not lines or not lines[0].strip():
+        raise InputError(str(file), None, None, None, "expected a secret in the first line")
+    return lines[0].strip()
+
+
+@contextmanager
+def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Names flags in errors, and shows how far a survey is; gives what it tells."""
+    before = 0
+    advance: Callable[[int], None] | None = None
+    with given_by(**FLAGS), ExitStack() as shown:
+
+        def tell(done: int, total: int) -> None:
+            nonlocal before, advance
+            # How many steps there are is known with the first.
+            if advance is None:
+                advance = shown.enter_context(progress(what, max(total, 1)))
+            advance(done - before)
+            before = done
+
+        yield tell
+
+
+def rate(value: float | None) -> str:
+    """A rate, rounded to four digits."""
+    return NONE if value is None else rate_text(int(float(f"{value:.4g}")))
+
+
+def delay(value: float | None) -> str:
+    """A round trip."""
+    if value is None:
+        return NONE
+    return f"{1e6 * value:.0f} us" if value < 1e-3 else f"{1e3 * value:.2f} ms"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share in percent."""
+    return NONE if value is None else f"{100 * value:.{digits}f} %"
+
+
+def flags_of(path: dict[str, object]) -> str:
+    """What is to be said of a measurement beside its rate."""
+    said: Sequence[tuple[object, str]] = (
+        (path["error"], str(path["error"])),
+        (path["sender_limited"], "sender limits: at least this"),
+        (path["overran"], "overran a queue"),
+        (path["overrun"], f"{path['overrun']} packets were too many for the receiver"),
+    )
+    return "; ".join(words for there, words in said if there)
