@@ -38,3 +38,32 @@ for (const racks of [10, 500])
     )
     expect(each).toBeLessThan(100)
   })
+
+test('two thousand decisions in a second are taken in, and the page answers', async ({ page, open }) => {
+  const mock = await open('decisions')
+  await live(page)
+  const made = mock.world.decide(721, 0, 'replicas', 'leeward')
+  const browser = await page.context().newCDPSession(page)
+  await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const busy = async () => {
+    const { metrics } = await browser.send('Performance.getMetrics')
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1000
+  }
+  const before = await busy()
+  for (let at = 0; at < 2000; at++) {
+    mock.publish('decision', {
+      ...made,
+      id: `flood-${at}`,
+      time: new Date(Date.parse(made.time) + at).toISOString(),
+    })
+    if (at % 100 === 99) await page.waitForTimeout(50)
+  }
+  const list = page.getByRole('region', { name: 'List of decisions' })
+  await expect(list.getByRole('link').first()).toHaveAttribute('href', '#/decisions/flood-1999')
+  await expect(list.getByRole('link')).toHaveCount(100)
+  const spent = (await busy()) - before
+  console.log(`2000 decisions: ${spent.toFixed(0)} ms of the page's thread`)
+  expect(spent).toBeLessThan(1000)
+  await page.getByRole('navigation').getByRole('link', { name: 'Racks' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Racks')
+})

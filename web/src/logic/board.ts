@@ -52,10 +52,14 @@ export function withRacks(board: Board, racks: Rack[]): Board {
   return { ...board, racks, at, hotspots }
 }
 
-/** Decisions with newer ones, which may be known already and say something new. Newest first, at most `KEPT`. */
+/**
+ * Decisions with newer ones, which may be known already and say something new. Newest first, at most `KEPT`.
+ *
+ * @param newer In the order in which they were made.
+ */
 export function withDecisions(decisions: Decision[], newer: Decision[]): Decision[] {
   const byId = new Map(decisions.map((decision) => [decision.id, decision]))
-  for (const decision of newer) byId.set(decision.id, decision)
+  for (const decision of newer.slice(-KEPT)) byId.set(decision.id, decision)
   const at = new Map([...byId.values()].map((one) => [one.id, moment(one.time) ?? 0]))
   return [...byId.values()]
     .sort((a, b) => (at.get(b.id) as number) - (at.get(a.id) as number) || (a.id < b.id ? 1 : -1))

@@ -11,6 +11,8 @@ import { moment } from '../logic/format'
 const TOKEN = 'leeward-token'
 /** How often the status is asked for: what no event tells. */
 const STATUS_MS = 5000
+/** Decisions may come by the thousand a second; what comes within this long is shown together. */
+const TOGETHER_MS = 200
 
 /** What all pages share: the controller, what it streams, and how well it is heard. */
 class App implements Listener {
@@ -35,6 +37,8 @@ class App implements Listener {
   private token: string | null = sessionStorage.getItem(TOKEN)
   private running: AbortController | null = null
   private changes = 0
+  private heard: ServerEvent[] = []
+  private waiting: ReturnType<typeof setTimeout> | undefined
 
   readonly connection: Connection = $derived(
     connectionOf({
@@ -102,6 +106,17 @@ class App implements Listener {
   }
 
   events(events: ServerEvent[]): void {
+    this.heard.push(...events)
+    if (events.some((event) => event.name === 'racks')) this.take()
+    else this.waiting ??= setTimeout(() => this.take(), TOGETHER_MS)
+  }
+
+  /** Takes in what was heard. */
+  private take(): void {
+    clearTimeout(this.waiting)
+    this.waiting = undefined
+    const events = this.heard
+    this.heard = []
     const began = performance.now()
     this.board = reduce(this.board, events)
     if (this.board.changes !== this.changes) {
