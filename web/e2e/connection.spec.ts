@@ -95,3 +95,32 @@ test('a token is asked for, kept for this session, and forgotten on demand', asy
   await page.keyboard.press('Escape')
   await expect(page.getByRole('button', { name: 'Give a token' })).toBeVisible()
 })
+
+test('history is asked for once a connection, and not again with every status', async ({ page, open }) => {
+  const asked: string[] = []
+  page.on('request', (request) => {
+    if (request.url().includes('/v1/history')) asked.push(request.url())
+  })
+  const mock = await open('racks')
+  await live(page)
+  await expect.poll(() => asked.length).toBe(1)
+  await pass(mock, page, 3)
+  await page.waitForTimeout(6500)
+  expect(asked).toHaveLength(1)
+  await page.getByLabel('Time', { exact: true }).selectOption('15 min')
+  await expect.poll(() => asked.length).toBe(2)
+})
+
+test('what cannot be caught up on is not live, and is tried again', async ({ page, open }) => {
+  let broken = true
+  await page.route('**/v1/racks?*', (route) => {
+    const body = JSON.stringify({ type: 'urn:leeward:problem:busy', title: 'Too much is asked', status: 503 })
+    return broken
+      ? route.fulfill({ status: 503, contentType: 'application/problem+json', body })
+      : route.continue()
+  })
+  await open('racks')
+  await expect(page.getByText(/Too much is asked\. Trying again/)).toBeVisible()
+  broken = false
+  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/, { timeout: 10_000 })
+})

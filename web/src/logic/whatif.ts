@@ -3,9 +3,19 @@ import type { Candidate, Decision, DecisionKind } from '../api/types'
 /** Policies that can be asked what they would have done. The first is the plain one to compare with. */
 export const POLICIES: Record<DecisionKind, string[]> = {
   replicas: ['uniform', 'leeward', 'sinbad', 'sinbad-file', 'ccp', 'rehdfs'],
-  tasks: ['borg', 'utp-reactive', 'utp-proactive', 'choreo', 'leeward', 'random', 'round-robin'],
-  volumes: ['compactor', 'random'],
-  workload: ['leeward'],
+  tasks: [
+    'borg',
+    'utp-reactive',
+    'utp-proactive',
+    'utp',
+    'choreo',
+    'leeward',
+    'random',
+    'round-robin',
+    'minimum-machines',
+  ],
+  volumes: ['compactor', 'average', 'knee', 'effective-bandwidth'],
+  workload: ['dnc', 'snc', 'best', 'none'],
   move: ['utp-reactive', 'utp-proactive'],
 }
 

@@ -38,6 +38,8 @@ class App implements Listener {
   private running: AbortController | null = null
   private changes = 0
   private heard: ServerEvent[] = []
+  /** Which connection this is; each loss counts too. */
+  private stream = 0
   private waiting: ReturnType<typeof setTimeout> | undefined
 
   readonly connection: Connection = $derived(
@@ -72,6 +74,7 @@ class App implements Listener {
   /** Begins to follow the controller, anew if it does already. */
   start(): void {
     this.running?.abort()
+    this.stream++
     this.running = new AbortController()
     this.phase = 'connecting'
     this.problem = null
@@ -94,10 +97,15 @@ class App implements Listener {
   }
 
   opened(): void {
-    void this.catchUp()
+    void this.catchUp(++this.stream)
   }
 
   lost(problem: Problem, wait_ms: number | null): void {
+    this.stream++
+    this.fail(problem, wait_ms)
+  }
+
+  private fail(problem: Problem, wait_ms: number | null): void {
     this.now = Date.now()
     this.problem = problem
     this.phase = wait_ms === null ? 'denied' : 'lost'
@@ -128,8 +136,8 @@ class App implements Listener {
     void measured(began)
   }
 
-  /** Reads what was before the stream, or while there was none. */
-  private async catchUp(): Promise<void> {
+  /** Reads what was before the stream, or while there was none. Nothing is live before. */
+  private async catchUp(stream: number): Promise<void> {
     const signal = this.running?.signal
     try {
       const [racks, decisions, hotspots, migrations] = await Promise.all([
@@ -139,16 +147,22 @@ class App implements Listener {
         this.client.migrations(signal),
         this.ask(),
       ])
-      const board = { ...this.board, hotspots, migrations }
-      this.board = withRacks({ ...board, decisions: withDecisions(decisions, this.board.decisions) }, racks)
+      if (stream !== this.stream) return
+      const told = withDecisions(decisions, this.board.decisions)
+      const board = { ...this.board, hotspots, migrations, decisions: told }
+      const read = withRacks(board, racks)
+      // A tick of this connection may have been faster than the answer.
+      const newer = this.board.at !== null && read.at !== null && read.at < this.board.at
+      this.board = newer ? board : read
       this.phase = 'open'
       this.problem = null
       this.now = this.ticked = Date.now()
       this.connections++
     } catch (problem) {
-      if (signal?.aborted) return
-      this.lost(problem as Problem, STATUS_MS)
-      setTimeout(() => !signal?.aborted && this.phase === 'lost' && this.opened(), STATUS_MS)
+      if (stream !== this.stream || signal?.aborted) return
+      const { denied } = problem as Problem
+      this.fail(problem as Problem, denied ? null : STATUS_MS)
+      if (!denied) setTimeout(() => stream === this.stream && void this.catchUp(stream), STATUS_MS)
     }
   }
 
