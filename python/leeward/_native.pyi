@@ -389,7 +389,7 @@ def probe_steady(
     """Measures a path again and again."""
 
 def serve(
-    cluster: Cluster,
+    cluster: str,
     policy: str,
     task_policy: str,
     listen: str,

@@ -3,16 +3,15 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use leeward_controller::{Durability, Labels, RunError, Service, Sqlite, Store, StoreError};
+use leeward_controller::{Durability, Labels, NewCluster, RunError, Service, Sqlite, Store, StoreError};
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{InputError, read_text};
 use leeward_ledger::LedgerSettings;
 use leeward_placement::{PolicyError, replicas, tasks};
 use leeward_simulator::stage::scenario::PolicySpec;
 use pyo3::prelude::*;
 
-use crate::cluster::Cluster;
 use crate::errors::Refused;
 
 /// Decisions that a store keeps besides those that hold something of the network.
@@ -22,14 +21,14 @@ fn wrong(option: &str, message: String) -> Refused {
     Refused(InputError::new(option, message))
 }
 
-/// Serves a cluster over HTTP until SIGINT or SIGTERM. `store` is a file, or None for one that ends with the process;
+/// Serves the cluster of a file over HTTP until SIGINT or SIGTERM. `store` is a file, or None for one that ends with the process;
 /// `durable` is what acknowledged decisions outlive, `process` or `power`. `listening` is called with the address once
 /// there is one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "one for each option of the command")]
 pub fn serve(
     py: Python<'_>,
-    cluster: &Bound<'_, Cluster>,
+    cluster: &str,
     policy: &str,
     task_policy: &str,
     listen: &str,
@@ -39,7 +38,7 @@ pub fn serve(
     durable: &str,
     listening: Py<PyAny>,
 ) -> PyResult<()> {
-    let cluster = cluster.get().inner.clone();
+    let file = NewCluster::read(cluster, &read_text(cluster).map_err(Refused)?).map_err(Refused)?;
     let spec = |option: &str, text: &str| -> Result<PolicySpec, Refused> {
         text.parse().map_err(|message| wrong(option, message))
     };
@@ -59,7 +58,7 @@ pub fn serve(
         tasks: tasks::make(&apps.name, &apps.settings).ok(),
         ..Policies::default()
     };
-    let service = Service::new(cluster, policies, labels, settings, seed, store);
+    let service = Service::new(file, policies, labels, settings, seed, store);
     let service = service.map_err(|e| wrong("--interval", e.to_string()))?;
     // Other threads of Python go on; this one comes back to say where the service listens.
     let served = py.detach(|| {

@@ -66,7 +66,7 @@ def serve(
     # The service stops by itself when it is told to. Python's own handler would end it with an exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        _native.serve(network, policy, task_policy, address, interval, seed, kept, durable, tell)
+        _native.serve(cluster, policy, task_policy, address, interval, seed, kept, durable, tell)
     except InputError as error:
         # What the ledger says of its interval names it; and an address is told as it was given.
         message = error.message.removeprefix("interval: ").replace(f"`{address}`", f"`{listen}`")
