@@ -98,6 +98,7 @@ impl PacketRun {
             "sent_bytes": records.sent.bytes,
             "packet_packets": packet.packets,
             "packet_bytes": packet.bytes,
+            "uplink_bytes": records.raised_bytes,
             "circuit_packets": circuit.packets,
             "circuit_bytes": circuit.bytes,
             "local_packets": records.local.packets,

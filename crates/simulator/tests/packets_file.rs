@@ -47,6 +47,46 @@ fn retcp_is_told_of_circuits_when_the_file_says() {
 }
 
 #[test]
+fn marks_of_queues_and_of_circuits_do_not_meet() {
+    // Queues mark no segments of reTCP's, so its echo is of circuits alone; circuits mark nothing of DCTCP's.
+    let of = |network: &str, tcp: &str| {
+        run(&format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{{network}}}\ntcp: {{{tcp}}}\n"))
+    };
+    assert_eq!(of("mark_at: 1", "control: retcp, ecn: true"), of("", "control: retcp"));
+    assert_ne!(of("mark_at: 1", "control: dctcp"), of("", "control: dctcp"));
+    let text = format!("{LONG}scheduler: {{name: strobe}}\ntcp: {{control: dctcp}}\n");
+    let dctcp = Scenario::from_text("rdcn.yaml", &text).expect("a right file");
+    assert_eq!(dctcp.settings().switch.circuit_marks, None);
+}
+
+#[test]
+fn a_flow_that_takes_too_long_is_given_up_and_the_run_does_not_wait_for_it() {
+    let outcome = run("workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}, {from: [2, 0], to: [3, 0], bytes: 90kB}]}\n\
+                       give_up: 5ms\nhorizon: 1s\n");
+    let [long, short] = &outcome.records.flows[..] else { panic!("two flows") };
+    assert!(long.finished.is_none() && short.finished.is_some());
+    // No more than its host could send until then.
+    assert!(long.delivered > 0 && long.delivered <= 6_250_000, "{}", long.delivered);
+    assert!(outcome.ended < Nanos(50_000_000), "{:?}", outcome.ended);
+}
+
+#[test]
+fn a_flow_does_not_wait_for_the_window_of_another_in_its_hosts_nic() {
+    let took = |limit: &str| {
+        let outcome = run(&format!(
+            "network: {{packet_rate: 80Gbps, voq_capacity: 4096{limit}}}\nhorizon: 100ms\n\
+             workload: {{flows: [{{from: [0, 0], to: [1, 0], bytes: 1GB}},\
+             {{from: [0, 0], to: [2, 0], bytes: 90kB, start: 20ms}}]}}\n"
+        ));
+        let flow = &outcome.records.flows[1];
+        flow.finished.expect("it ends").since(flow.began.expect("it began"))
+    };
+    let (limited, unlimited) = (took(""), took(", nic_limit: null"));
+    // 90 kB among 128 KiB at a time of another at 10 Gb/s.
+    assert!(limited < Nanos(1_000_000) && unlimited.0 > 4 * limited.0, "{limited:?} {unlimited:?}");
+}
+
+#[test]
 fn every_workload_and_every_demand_runs_to_its_end() {
     let small = "network: {racks: 4, hosts_per_rack: 4}\nhorizon: 1s\n";
     let rings =

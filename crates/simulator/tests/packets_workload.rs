@@ -221,6 +221,22 @@ fn transfers(workload: &Workload) -> Vec<Transfer> {
 }
 
 #[test]
+fn answers_of_rings_follow_their_flows_and_change_no_draws() {
+    let plain = Rings { end: Nanos(50_000_000), ..Rings::paper(1, 7) };
+    let asked = plain.workload().unwrap();
+    let both = Rings { answer: 60, ..plain }.workload().unwrap();
+    assert_eq!(both.flows().len(), 2 * asked.flows().len());
+    for (at, (flow, piece)) in asked.flows().iter().zip(asked.pieces()).enumerate() {
+        let [request, answer] = [2 * at, 2 * at + 1];
+        assert_eq!((both.flows()[request], both.pieces()[request].bytes), (*flow, piece.bytes));
+        let back = both.flows()[answer];
+        assert_eq!((back.source, back.destination), (flow.destination, flow.source));
+        assert_eq!(back.class, flow.class + leeward_simulator::packets::workload::rings::ANSWER);
+        assert_eq!((both.pieces()[answer].bytes, both.after(answer as u32)), (60, &[request as u32][..]));
+    }
+}
+
+#[test]
 fn rings_offer_a_third_of_each_switch() {
     for (rings, own_rack, small_pairs, small_share) in
         [(1, true, 7, 8.0), (2, true, 6, 8.0), (1, false, 6, 6.0), (2, false, 5, 5.0)]

@@ -67,6 +67,42 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
 }
 
 #[test]
+fn holes_before_what_has_arrived_count_as_linux_4_4_counts_them() {
+    // FACK: the last of five segments has arrived, so the first two have three others behind them.
+    for (rack, lost) in [(RackUse::Repairs, 2), (RackUse::Never, 0)] {
+        let mut sender = Sender::new(Settings { rack, ..Settings::default() }).unwrap();
+        sender.write(10 * MSS);
+        assert_eq!(send_all(&mut sender, Nanos(0)).len(), 10);
+        sender.on_ack(Nanos(MS), &ack(0, &[block(4, 5)]));
+        let again = send_all(&mut sender, Nanos(MS));
+        let numbers: Vec<u64> = again.iter().filter(|of| of.again).map(|of| of.start / MSS).collect();
+        assert_eq!(numbers.first().copied(), (lost > 0).then_some(0), "{rack:?}");
+        assert_eq!(sender.state() == State::Recovery, lost > 0, "{rack:?}");
+    }
+}
+
+#[test]
+fn a_repair_is_lost_when_what_was_sent_long_enough_after_it_has_arrived() {
+    // The window of 1 ms is by times of sending; an acknowledgement that says more of it comes later.
+    let repaired = |after: u64| {
+        let settings = Settings { rack: RackUse::Repairs, ..Settings::default() };
+        let mut sender = Sender::new(settings).unwrap();
+        sender.write(1 << 40);
+        assert_eq!(send_all(&mut sender, Nanos(0)).len(), 10);
+        sender.on_ack(Nanos(20 * MS), &ack(0, &[block(1, 4)]));
+        let first = sender.next_segment(Nanos(20 * MS)).expect("a repair");
+        assert!(first.again && first.start == 0);
+        let at = Nanos(20 * MS + after);
+        sender.on_ack(at, &ack(0, &[block(1, 9)]));
+        let new: Vec<Segment> = send_all(&mut sender, at).into_iter().filter(|of| !of.again).collect();
+        let last = new.last().expect("new segments").start / MSS;
+        sender.on_ack(Nanos(60 * MS), &ack(0, &[block(1, 9), block(last, last + 1)]));
+        send_all(&mut sender, Nanos(60 * MS)).iter().any(|of| of.again && of.start == 0)
+    };
+    assert!(repaired(2 * MS) && !repaired(MS / 2));
+}
+
+#[test]
 fn two_duplicates_send_new_segments_and_the_third_repairs() {
     // Limited transmit (RFC 3042) and fast retransmit (RFC 6675, section 5).
     for rack in [RackUse::Never, RackUse::Repairs, RackUse::Always] {

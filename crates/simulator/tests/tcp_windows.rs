@@ -211,6 +211,25 @@ fn retcp_doubles_when_the_echo_begins_and_halves_when_it_ends() {
 }
 
 #[test]
+fn retcp_multiplies_nothing_while_losses_are_repaired_and_makes_up_for_it_at_the_end() {
+    // Its authors' module is asked where a window may grow.
+    let mut sender = Sender::new(with(Control::RETCP)).unwrap();
+    sender.write(1 << 40);
+    let end = MSS * send_all(&mut sender, Nanos(0)).len() as u64;
+    let held = Ack { ece: true, ..ack(0, Nanos(0)) };
+    let mut blocks = held.blocks;
+    (blocks[0].start, blocks[0].end) = (MSS, 4 * MSS);
+    sender.on_ack(Nanos(MS), &Ack { blocks, ..held });
+    assert_eq!(sender.state(), State::Recovery);
+    let threshold = sender.threshold();
+    blocks[0].end = 6 * MSS;
+    sender.on_ack(Nanos(MS + 1), &Ack { blocks, ..held });
+    assert_eq!((sender.state(), sender.threshold()), (State::Recovery, threshold));
+    sender.on_ack(Nanos(2 * MS), &Ack { ece: true, ..ack(end, Nanos(0)) });
+    assert_eq!((sender.state(), sender.window()), (State::Open, 2 * threshold));
+}
+
+#[test]
 fn a_window_that_was_idle_for_a_timeout_starts_anew() {
     // RFC 5681, section 4.1.
     for (restart_after_idle, expected) in [(true, 10), (false, 27)] {

@@ -77,6 +77,7 @@ impl<P: Copy> Switch<P> {
         rack.up_turn = if destination + 1 == racks { 0 } else { destination as u32 + 1 };
         rack.up = rack.up.after(now, bytes);
         let free = rack.up.free_at();
+        self.raised += u64::from(bytes);
         let out = free.saturating_add(self.settings.uplink_delay.0);
         self.launch((source, destination), part, On::Uplink, bytes, out);
         let more = self.waiting.next(source, 0, Some(&self.off)).is_some();

@@ -151,6 +151,8 @@ pub struct Switch<P> {
     balance: Balance,
     /// Bytes that began on a downlink, on a circuit; by source, then destination.
     carried: Vec<[u64; 2]>,
+    /// Bytes that began on an uplink.
+    raised: u64,
 }
 
 /// Kinds of alarms, in the order of what is due at the same time: the calendar, which has one, and for each rack what its links
@@ -209,6 +211,7 @@ impl<P: Copy> Switch<P> {
             detours: None,
             balance: Balance::default(),
             carried: vec![[0; 2]; racks * racks],
+            raised: 0,
             settings,
         })
     }
@@ -253,6 +256,11 @@ impl<P: Copy> Switch<P> {
     /// If there is no such rack.
     pub fn capacity(&self, source: usize, destination: usize) -> u32 {
         self.voqs[self.pair(source, destination)].capacity
+    }
+
+    /// Bytes that have begun on uplinks to the packet switch. What it sent back counts each time.
+    pub fn raised(&self) -> u64 {
+        self.raised
     }
 
     /// The bytes of a pair that began on the last link of the packet switch, or on circuits.

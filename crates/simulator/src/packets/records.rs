@@ -139,6 +139,8 @@ pub struct Records {
     pub hops: [Traffic; MOST_HOPS as usize],
     /// What came to hosts of the same rack, without it.
     pub local: Traffic,
+    /// Bytes that racks sent up to the packet switch, those that it sent back each time.
+    pub raised_bytes: u64,
     /// What the switch lost.
     pub dropped: Traffic,
     /// Packets with data that came to their host.

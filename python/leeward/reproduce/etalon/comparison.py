@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from leeward.reproduce.etalon import paper
+from leeward.reproduce.etalon import experiments, paper
 from leeward.reproduce.etalon.experiments import AT, EARLY, Check, Improvement, Measured, Rings
 from leeward.reproduce.rows import Row, measured, missing, reference
 
@@ -64,6 +64,24 @@ def checks(outcomes: Sequence[Check]) -> list[Row]:
         ("rate of a circuit", "Gb/s", paper.CIRCUIT_GBPS, lambda one: one.circuit),
     )
     return [row("1", name, unit, [get(one) for one in outcomes], at, "") for name, unit, at, get in of]
+
+
+def sequences(figure: str, points: Sequence[int], what: str) -> Callable[[Series], list[Row]]:
+    """Figures 5a and 5b, which have no numbers: the bytes of a flow that arrive in three weeks."""
+
+    def rows(outcomes: Series) -> list[Row]:
+        best = experiments.optimum()[-1]
+        return [
+            measured(
+                figure,
+                f"share of the optimum in three weeks: {what.format(point)}",
+                "%",
+                [100 * one[at].sequence[-1] / best for one in outcomes if one[at].sequence],
+            )
+            for at, point in enumerate(points)
+        ]
+
+    return rows
 
 
 def used(
@@ -222,15 +240,15 @@ def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
         for at, system in enumerate(paper.SYSTEMS)
     ]
     sent: tuple[tuple[str, str, Sequence[float]], ...] = (
-        ("packets", "packet_gb", paper.BY_PACKETS),
-        ("circuits", "circuit_gb", paper.BY_CIRCUITS),
+        ("packets", "packet_gib", paper.BY_PACKETS),
+        ("circuits", "circuit_gib", paper.BY_CIRCUITS),
     )
     for name, field, papers in sent:
         rows += [
             row(
                 "16",
                 f"sent by {name}: {system}",
-                "GB",
+                "GiB",
                 [getattr(one[system], field) for one in outcomes],
                 papers[at],
                 _VOQ if "VOQ" in system else _BYTES,

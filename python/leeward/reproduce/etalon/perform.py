@@ -32,6 +32,11 @@ def _static(seed: int, horizon: str) -> list[experiments.Measured]:
     return [experiments.long(seed, horizon, voq) for voq in paper.VOQ]
 
 
+def _sequences(seed: int, horizon: str) -> list[experiments.Measured]:
+    """Queues that stay, as figure 5b has them beside those that grow."""
+    return [experiments.long(seed, horizon, 16), *_resized(seed, horizon)[1:]]
+
+
 def _resized(seed: int, horizon: str) -> list[experiments.Measured]:
     return [experiments.long(seed, horizon, 16, tau) for tau in paper.TAU]
 
@@ -66,6 +71,18 @@ _VOQ, _EARLY = "queues of {} packets", "queues grow {} us early"
 _X_VOQ, _X_EARLY = "packets of a queue", "queues grow this early, us"
 FIGURES = {
     "1": Figure("the network keeps its times and rates", experiments.check, comparison.checks),
+    "5a": Figure(
+        "sequence plots by queues that stay",
+        _static,
+        comparison.sequences("5a", paper.VOQ, _VOQ),
+        pictures.sequences(paper.VOQ, "{} packets"),
+    ),
+    "5b": Figure(
+        "sequence plots by queues that grow",
+        _sequences,
+        comparison.sequences("5b", paper.TAU, _EARLY),
+        pictures.sequences(paper.TAU, "{} us early"),
+    ),
     "6a": Figure(
         "circuit utilization by queues that stay",
         _static,

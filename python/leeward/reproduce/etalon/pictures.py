@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from leeward.reproduce.etalon import paper
+from leeward.reproduce.etalon import experiments, paper
 from leeward.reproduce.etalon.experiments import AT, EARLY, Improvement, Measured, Rings
 
 if TYPE_CHECKING:
@@ -39,6 +39,33 @@ def _mean(outcomes: Sequence[Sequence[Measured]], get: Callable[[Measured], floa
         float(numpy.mean([numpy.nan if (found := get(one[at])) is None else found for one in outcomes]))
         for at in points
     ]
+
+
+def sequences(points: Sequence[int], what: str) -> Callable[[Any], "Figure"]:
+    """Figures 5a and 5b: what has arrived of a flow since a day ended, and the best that links allow."""
+
+    def draw(outcomes: Any) -> "Figure":
+        from matplotlib import colormaps, pyplot
+
+        figure, axes = pyplot.subplots(figsize=(6.0, 3.8), layout="constrained")
+        for week in range(3):
+            began = 1400 * (week + 1) - 180
+            axes.axvspan(began, began + 180, color="#1f5fa8", alpha=0.1, linewidth=0)
+        for at, point in enumerate(points):
+            known = [one[at].sequence for one in outcomes if one[at].sequence]
+            if known:
+                colour = colormaps["viridis"](0.9 * at / (len(points) - 1))
+                line = numpy.mean(known, axis=0)
+                axes.plot(experiments.SINCE_US, line, color=colour, label=what.format(point))
+        axes.plot(experiments.SINCE_US, experiments.optimum(), "--", color="#111111", label="optimum")
+        axes.set_xlabel("time, us; circuits are up where it is shaded")
+        axes.set_ylabel("next expected byte, thousands")
+        axes.set_xlim(0, experiments.WEEKS_US)
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8)
+        return figure
+
+    return draw
 
 
 def used(points: Sequence[int], x: str, papers: Sequence[float]) -> Callable[[Any], "Figure"]:
@@ -142,14 +169,15 @@ def by_switch(outcomes: Sequence[dict[str, Rings]]) -> "Figure":
     figure, axes = pyplot.subplots(figsize=(8.6, 3.8), layout="constrained")
     at = numpy.arange(len(paper.SYSTEMS))
     of = [[one[system] for one in outcomes] for system in paper.SYSTEMS]
-    packet = numpy.array([numpy.mean([one.packet_gb for one in seeds]) for seeds in of])
-    circuit = numpy.array([numpy.mean([one.circuit_gb for one in seeds]) for seeds in of])
+    packet = numpy.array([numpy.mean([one.packet_gib for one in seeds]) for seeds in of])
+    circuit = numpy.array([numpy.mean([one.circuit_gib for one in seeds]) for seeds in of])
     axes.bar(at, packet, 0.6, color=_COLOURS[0], label="packets")
     axes.bar(at, circuit, 0.6, bottom=packet, color=_COLOURS[1], label="circuits")
     axes.plot(at, paper.BY_PACKETS, "o", color="#111111", markerfacecolor="none", label="packets, paper")
     both = numpy.add(paper.BY_PACKETS, paper.BY_CIRCUITS)
     axes.plot(at, both, "s", color="#111111", markerfacecolor="none", label="both, paper")
     axes.set_xticks(at, paper.SYSTEMS, rotation=45, ha="right")
-    axes.set_ylabel("sent, GB")
-    axes.legend(fontsize=8)
+    axes.set_ylabel("sent, GiB")
+    axes.set_ylim(top=1.25 * max(float((packet + circuit).max()), float(both.max())))
+    axes.legend(fontsize=8, ncol=4, loc="upper center")
     return figure

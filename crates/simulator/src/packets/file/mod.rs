@@ -270,7 +270,7 @@ pub struct TcpFile {
     pub restart_after_idle: bool,
     /// The retransmission timeout before any round trip. Default 50ms.
     pub initial_timeout: Nanos,
-    /// The least retransmission timeout. Default 10ms.
+    /// By how much the retransmission timeout is above the round trip at least. Default 10ms.
     pub min_timeout: Nanos,
     /// The largest. Default 6s.
     pub max_timeout: Nanos,

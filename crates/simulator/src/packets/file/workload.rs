@@ -88,6 +88,8 @@ pub struct RingsFile {
     pub small_bytes: [Bytes; 2],
     /// Whether small flows go inside racks too, as from the authors' generator. Default true.
     pub own_rack: bool,
+    /// Bytes with which each flow is answered, as a flow of class 2 (of small ones) or 3. Default 0B: none is.
+    pub answer: Bytes,
     /// No flow starts at this time or later. Default: the horizon.
     pub until: Option<Nanos>,
 }
@@ -103,6 +105,7 @@ impl Default for RingsFile {
             big_bytes: ends(&of.big_bytes),
             small_bytes: ends(&of.small_bytes),
             own_rack: of.own_rack,
+            answer: Bytes(of.answer),
             until: None,
         }
     }
@@ -265,6 +268,7 @@ impl RingsFile {
             big_bytes: range(self.big_bytes),
             small_bytes: range(self.small_bytes),
             own_rack: self.own_rack,
+            answer: self.answer.0,
             end,
             seed,
         };

@@ -212,6 +212,7 @@ impl<'a> Plant<'a> {
         for flow in 0..self.flows.len() {
             self.record_flow(flow);
         }
+        self.records.raised_bytes = self.switch.raised();
         &self.records
     }
 

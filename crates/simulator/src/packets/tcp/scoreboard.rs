@@ -242,6 +242,8 @@ impl Scoreboard {
                 Fate::Flying if single && division.rack.is_after(sent.at) => break,
                 Fate::Flying | Fate::Again => {}
             }
+            // Those of other paths say nothing of this one (TDTCP, section 3).
+            let enough = enough && (single || division.held >= u64::from(LATER) * division.window.mss);
             let sure = enough || division.state != State::Open;
             let window = division.rack.window(&division.trips, sure);
             let Some(waits) = division.rack.waits(sent.at, window) else { continue };

@@ -225,7 +225,7 @@ impl Sender {
     fn timeout(&self) -> Nanos {
         let trips = self.divisions.iter().filter_map(|division| {
             let trips = &division.trips;
-            trips.smoothed().map(|smoothed| smoothed.plus(trips.margin()))
+            trips.smoothed().map(|smoothed| smoothed.plus(trips.margin().max(self.settings.min_timeout)))
         });
         let timeout = trips.max().unwrap_or(self.settings.initial_timeout);
         timeout.clamp(self.settings.min_timeout, self.settings.max_timeout)

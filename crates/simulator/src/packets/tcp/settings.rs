@@ -35,8 +35,8 @@ pub struct Settings {
     pub restart_after_idle: bool,
     /// The retransmission timeout before any round trip (RFC 6298, section 2.1).
     pub initial_timeout: Nanos,
-    /// The least retransmission timeout. RFC 6298 asks for 1 s, Linux has 200 ms; a network under time dilation has that over
-    /// the factor.
+    /// By how much the retransmission timeout is above the round trip at least. RFC 6298 asks for 1 s in all; Linux has 200 ms above
+    /// the smoothed round trip. A network under time dilation has that over the factor.
     pub min_timeout: Nanos,
     /// The largest, whatever the backoff.
     pub max_timeout: Nanos,

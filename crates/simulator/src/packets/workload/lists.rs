@@ -51,8 +51,8 @@ pub fn long(
     Ok(workload)
 }
 
-pub(super) fn add(workload: &mut Workload, transfer: &Transfer) -> Result<(), WorkloadError> {
+/// Adds a transfer; returns the number of its piece.
+pub(super) fn add(workload: &mut Workload, transfer: &Transfer) -> Result<u32, WorkloadError> {
     let flow = workload.add_flow(transfer.flow)?;
-    workload.add_piece(Piece { flow, bytes: transfer.bytes, wait: transfer.start }, &[])?;
-    Ok(())
+    workload.add_piece(Piece { flow, bytes: transfer.bytes, wait: transfer.start }, &[])
 }

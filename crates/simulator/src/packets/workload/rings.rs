@@ -10,7 +10,7 @@ use leeward_fabric::{Bandwidth, Nanos};
 use rand::RngExt;
 
 use super::lists::{Transfer, add};
-use super::{Flow, Place, Workload, WorkloadError};
+use super::{Flow, Piece, Place, Workload, WorkloadError};
 use crate::stage::random::{Kind, stream};
 
 const PAIR: Kind = Kind::named("ring-pair");
@@ -20,6 +20,9 @@ pub const SMALL: u32 = 0;
 
 /// The class of big flows.
 pub const BIG: u32 = 1;
+
+/// What the class of an answer is above that of its flow.
+pub const ANSWER: u32 = 2;
 
 /// The workload's settings.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,6 +44,9 @@ pub struct Rings {
     /// As the authors' generator: small flows inside of a rack too, and each of all pairs, those of the rings as well, counts for
     /// one share of the small rate. Otherwise what a rack offers is all of it, and goes to other racks.
     pub own_rack: bool,
+    /// Bytes with which each flow is answered when all of it has arrived; 0 for no answer. An answer is the flow numbered after the
+    /// one that it answers, of that one's class and [`ANSWER`].
+    pub answer: u64,
     /// No flow starts at this time or later.
     pub end: Nanos,
     /// Of the draws.
@@ -60,6 +66,7 @@ impl Rings {
             big_bytes: 9_000_000..=90_000_000,
             small_bytes: 90_000..=900_000,
             own_rack: true,
+            answer: 0,
             end: Nanos(2_000_000_000),
             seed,
         }
@@ -129,7 +136,12 @@ impl Rings {
             let [source, destination] =
                 [(from, source), (to, destination)].map(|(rack, host)| Place { rack, host });
             let flow = Flow { source, destination, class };
-            add(workload, &Transfer { flow, start: Nanos(start as u64), bytes })?;
+            let piece = add(workload, &Transfer { flow, start: Nanos(start as u64), bytes })?;
+            if self.answer > 0 {
+                let back = Flow { source: destination, destination: source, class: class + ANSWER };
+                let flow = workload.add_flow(back)?;
+                workload.add_piece(Piece { flow, bytes: self.answer, wait: Nanos(0) }, &[piece])?;
+            }
             start += bytes as f64 * ns_per_byte;
         }
         Ok(())
