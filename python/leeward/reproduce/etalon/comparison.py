@@ -216,7 +216,7 @@ def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
             f"ADU faster than VOQ: {name}",
             "x",
             [
-                _at(getattr(one["ToR VOQ"], kind), share) / _at(getattr(one["ADU"], kind), share)
+                _ratio(_at(getattr(one["ToR VOQ"], kind), share), _at(getattr(one["ADU"], kind), share))
                 for one in outcomes
             ],
             at,
@@ -227,12 +227,18 @@ def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
     for system in outcomes[0]:
         for kind in ("small", "big"):
             values = [_at(getattr(one[system], f"{kind}_gbps"), 50) for one in outcomes]
-            rows.append(measured("12", f"throughput of {kind} flows, median: {system}", "Gb/s", values))
+            label = f"throughput of {kind} flows, median: {system}"
+            rows.append(row("12", label, "Gb/s", values, None, ""))
     return rows
 
 
-def _at(values: Any, share: float) -> float:
-    return float(numpy.percentile(values, share))
+def _at(values: Any, share: float) -> float | None:
+    """A percentile; None if nothing was over in time."""
+    return float(numpy.percentile(values, share)) if len(values) else None
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one / other
 
 
 def _why(kind: str, system: str) -> str:
