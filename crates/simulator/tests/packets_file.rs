@@ -61,8 +61,10 @@ fn marks_of_queues_and_of_circuits_do_not_meet() {
 
 #[test]
 fn a_flow_that_takes_too_long_is_given_up_and_the_run_does_not_wait_for_it() {
-    let outcome = run("workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}, {from: [2, 0], to: [3, 0], bytes: 90kB}]}\n\
-                       give_up: 5ms\nhorizon: 1s\n");
+    let outcome = run(
+        "workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}, {from: [2, 0], to: [3, 0], bytes: 90kB}]}\n\
+                       give_up: 5ms\nhorizon: 1s\n",
+    );
     let [long, short] = &outcome.records.flows[..] else { panic!("two flows") };
     assert!(long.finished.is_none() && short.finished.is_some());
     // No more than its host could send until then.

@@ -219,7 +219,7 @@ fn retcp_multiplies_nothing_while_losses_are_repaired_and_makes_up_for_it_at_the
     let held = Ack { ece: true, ..ack(0, Nanos(0)) };
     let mut blocks = held.blocks;
     (blocks[0].start, blocks[0].end) = (MSS, 4 * MSS);
-    sender.on_ack(Nanos(MS), &Ack { blocks, ..held });
+    sender.on_ack(Nanos(MS), &Ack { ece: false, blocks, ..held });
     assert_eq!(sender.state(), State::Recovery);
     let threshold = sender.threshold();
     blocks[0].end = 6 * MSS;
