@@ -9,7 +9,15 @@ from typing import Any
 from leeward import _native
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
-from leeward.reproduce.etalon import comparison, experiments, files, files_rows, paper, pictures
+from leeward.reproduce.etalon import (
+    beyond,
+    comparison,
+    experiments,
+    files,
+    files_rows,
+    paper,
+    pictures,
+)
 from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row
 
@@ -26,6 +34,12 @@ class Figure:
     rows: Callable[[Sequence[Any]], list[Row]]
     """Of what was run under all seeds."""
     draw: Callable[[Sequence[Any]], Any] | None = None
+    most_seeds: int | None = None
+    """It is run under no more seeds than these."""
+
+    def seeds(self, seeds: int) -> int:
+        """Under how many seeds it is run."""
+        return seeds if self.most_seeds is None else min(seeds, self.most_seeds)
 
 
 def _static(seed: int, horizon: str) -> list[experiments.Measured]:
@@ -128,14 +142,40 @@ FIGURES = {
     "leeward": Figure(
         "reHDFS and leeward with circuits", files.beside, files_rows.beside, files_rows.picture_beside
     ),
+    "scale": Figure(
+        "beyond the paper, under three seeds: schedulers at up to 128 racks",
+        beyond.scale,
+        beyond.scale_rows,
+        beyond.scale_picture,
+        beyond.SEEDS,
+    ),
+    "rotor": Figure(
+        "beyond the paper, under three seeds: rotors and their routing",
+        beyond.rotors,
+        beyond.rotor_rows,
+        beyond.rotor_picture,
+        beyond.SEEDS,
+    ),
+    "transport": Figure(
+        "beyond the paper, under three seeds: transports on section 4's flows",
+        beyond.transports,
+        beyond.transport_rows,
+        beyond.transport_picture,
+        beyond.SEEDS,
+    ),
 }
 """By the names that `--figure` takes. Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22."""
-WITHIN = {"13": ["12"], "14": ["12"], "15": ["12"], "2": ["16"], "20": ["19"], "21": ["19"], "22": ["19"]}
+WITHIN = {
+    **dict.fromkeys(("13", "14", "15"), ["12"]),
+    "2": ["16"],
+    **dict.fromkeys(("20", "21", "22"), ["19"]),
+    "beyond": ["scale", "rotor", "transport"],
+}
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
     """How many runs the figures take."""
-    return len(chosen) * seeds
+    return sum(figure.seeds(seeds) for figure in chosen.values())
 
 
 def check_horizon(horizon: str) -> None:
@@ -162,7 +202,12 @@ def make(
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward.reproduce.perform.reproduce`."""
     horizon = by.horizon or experiments.HORIZON
-    tasks = [(name, seed) for seed in range(1, by.seeds + 1) for name in chosen]
+    tasks = [
+        (name, seed)
+        for seed in range(1, by.seeds + 1)
+        for name, figure in chosen.items()
+        if seed <= figure.seeds(by.seeds)
+    ]
     made = outcomes(tasks, lambda name, seed: chosen[name].experiment(seed, horizon), jobs, progress)
     for name, figure in chosen.items():
         if keep and figure.draw:

@@ -181,3 +181,41 @@ def by_switch(outcomes: Sequence[dict[str, Rings]]) -> "Figure":
     axes.set_ylim(top=1.25 * max(float((packet + circuit).max()), float(both.max())))
     axes.legend(fontsize=8, ncol=4, loc="upper center")
     return figure
+
+
+def lines(
+    panels: Mapping[str, Sequence[tuple[str, Sequence[float], Sequence[float]]]], x: str, log: set[str]
+) -> "Figure":
+    """A panel for each quantity, by its y axis, with named lines over x in powers of two.
+
+    The y axes in `log` are logarithmic.
+    """
+    from matplotlib import pyplot
+
+    figure, found = pyplot.subplots(1, len(panels), figsize=(8.6, 3.6), layout="constrained")
+    for axes, (y, named) in zip(found, panels.items(), strict=True):
+        for colour, (name, at, values) in zip(_COLOURS, named, strict=False):
+            axes.plot(at, values, "o-", color=colour, label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        if y in log:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+    found[0].legend(fontsize=8)
+    return figure
+
+
+def grouped(names: Sequence[str], values: Mapping[str, Sequence[float]], y: str) -> "Figure":
+    """Bars side by side of each name, one a kind."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8.6, 3.8), layout="constrained")
+    at, width = numpy.arange(len(names)), 0.8 / len(values)
+    for number, (colour, (kind, of)) in enumerate(zip(_COLOURS, values.items(), strict=False)):
+        axes.bar(at + (number - (len(values) - 1) / 2) * width, of, width, color=colour, label=kind)
+    axes.set_xticks(at, names, rotation=30, ha="right")
+    axes.set_ylabel(y)
+    axes.legend(fontsize=8)
+    return figure

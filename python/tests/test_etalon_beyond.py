@@ -1,0 +1,46 @@
+"""What Etalon could not do: demand is as it says, and runs are few."""
+
+import numpy
+import pytest
+
+from leeward.reproduce.etalon import beyond
+from leeward.reproduce.etalon.perform import FIGURES, WITHIN, runs
+
+
+@pytest.mark.parametrize("racks", beyond.RACKS)
+def test_each_rack_sends_and_gets_what_a_circuit_carries_in_a_week(racks: int) -> None:
+    wanted = beyond.demand(racks, seed=1)
+    for axis in (0, 1):
+        sums = wanted.sum(axis=axis)
+        assert (sums <= beyond.WEEK_BYTES).all()
+        assert (sums > beyond.WEEK_BYTES - racks).all()
+    assert not numpy.diag(wanted).any()
+    assert (wanted == beyond.demand(racks, seed=1)).all()
+    assert (wanted != beyond.demand(racks, seed=2)).any()
+
+
+def test_a_small_ring_is_sent_whole() -> None:
+    found = beyond.sent(
+        {
+            "network": {"racks": 4, "hosts_per_rack": 2, "packet_switch": False, "voq_capacity": 256},
+            "scheduler": {"name": "rotor"},
+            "routing": {"name": "rotorlb"},
+            "workload": {"collective": {"kind": "all_to_all", "bytes": "1MB"}},
+            "horizon": "1s",
+        }
+    )
+    assert (len(found.small), len(found.big)) == (12, 0)
+    assert found.ended_ms < 1000
+    assert found.gbps > 0
+    assert 0 < found.passed < 100
+
+
+def test_three_seeds_are_enough() -> None:
+    chosen = {name: FIGURES[name] for name in ("12", *WITHIN["beyond"])}
+    assert runs(chosen, 10) == 10 + 3 * beyond.SEEDS
+    assert runs(chosen, 2) == 8
+
+
+def test_runs_are_no_longer_than_asked() -> None:
+    assert beyond.shorter("20ms", "1s") == "20ms"
+    assert beyond.shorter("2s", "1s") == "1s"
