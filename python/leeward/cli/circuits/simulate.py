@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   leeward circuits simulate examples/circuits/strobe.yaml
+  leeward circuits simulate examples/circuits/rotorlb.yaml
   leeward circuits simulate examples/circuits/strobe.yaml --out results
   leeward circuits simulate examples/circuits/strobe.yaml -o json
 """
@@ -45,7 +46,7 @@ def simulate(
     """Simulate hosts, TCP and the hybrid switch.
 
     A scenario is run packet by packet: how far circuits were used, how long packets were in the switch, and
-    when flows were over.
+    when flows were over. Packets take circuits of their own pair of racks, or by `routing` those of others.
     """
     from leeward.files import check_replaced, whole_folder
     from leeward.packets import read, tables
