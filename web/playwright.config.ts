@@ -7,7 +7,9 @@ export default defineConfig({
   testDir: 'e2e',
   forbidOnly: true,
   workers: 1,
-  timeout: 30_000,
+  // As on a machine that does much else meanwhile.
+  timeout: 60_000,
+  expect: { timeout: 15_000 },
   reporter: 'line',
   use: {
     viewport: { width: 1280, height: 720 },

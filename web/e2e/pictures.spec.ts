@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { live, pass, test } from './fixture.ts'
+import { expect, live, pass, test } from './fixture.ts'
 
 // The pictures of the book. They are made anew by `npm run pictures`, and are no test.
 test.skip(!process.env['PICTURES'], 'pictures are made by `npm run pictures`')
@@ -10,7 +10,7 @@ const PICTURES: [string, string, 'light' | 'dark'][] = [
   ['racks', 'racks', 'light'],
   ['racks-dark', 'racks', 'dark'],
   ['rack', 'racks/r12', 'light'],
-  ['decisions', 'decisions/d-715-0', 'light'],
+  ['decisions', 'decisions', 'light'],
   ['hotspots', 'hotspots', 'dark'],
   ['workloads', 'workloads', 'light'],
 ]
@@ -21,7 +21,11 @@ for (const [name, path, colorScheme] of PICTURES)
     const mock = await open(path, { demo: true, seed: 1 })
     await live(page)
     await pass(mock, page, 3)
-    if (name === 'decisions') await page.getByLabel(/What if/).selectOption('uniform')
+    if (name === 'decisions') {
+      await page.locator('.list a', { hasText: 'replicas' }).nth(2).click()
+      await page.getByLabel(/What if/).selectOption('uniform')
+      await expect(page.getByText(/^uniform would/)).toBeVisible()
+    }
     await page.waitForTimeout(1800)
     await page.screenshot({ path: `${process.env['PICTURES_TO'] ?? FOLDER}dashboard-${name}.png` })
   })
