@@ -283,7 +283,10 @@ export class World {
       limit: blind || !narrow ? null : { at: narrow.link, value_bps: narrow.residual_bps },
       epoch: step * 4 + n,
       telemetry_age_s: blind ? null : 0.4 + (n % 3),
-      note: n === 2 ? 'smaller than the policy’s threshold: placed as uniform does' : null,
+      note:
+        policy === 'sinbad' && n % 3 === 0
+          ? 'smaller than the policy’s threshold: placed as uniform does'
+          : null,
       why,
       released: null,
       expires: this.time(step + 30),

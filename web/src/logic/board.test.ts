@@ -97,7 +97,12 @@ describe('the board after events', () => {
 
   test('notes that the cluster or the leader changed, and passes over what it does not know', () => {
     const leader = event('leader', { role: 'leader', leader: null })
-    const board = reduce(EMPTY, [leader, event('weather', 'fair'), { name: 'racks', data: '{', id: null }])
+    const board = reduce(EMPTY, [
+      leader,
+      event('weather', 'fair'),
+      { name: 'racks', data: '{', id: null },
+      event('racks', {}),
+    ])
     expect(board).toEqual({ ...EMPTY, changes: 1 })
   })
 })

@@ -27,8 +27,10 @@ export function reduce(board: Board, events: ServerEvent[]): Board {
     const value = parse(data)
     if (value === null) continue
     if (name === 'decision') decisions.push(value as Events['decision'])
-    else if (name === 'racks') board = withRacks(board, (value as Events['racks']).items)
-    else if (name === 'hotspot') {
+    else if (name === 'racks') {
+      const { items } = value as Partial<Events['racks']>
+      if (Array.isArray(items)) board = withRacks(board, items)
+    } else if (name === 'hotspot') {
       const hotspot = value as Events['hotspot']
       board = { ...board, hotspots: put(board.hotspots, hotspot, (one) => one.link) }
     } else if (name === 'migration') {
