@@ -315,6 +315,7 @@ def simulate_apps(
     seed: int = 1,
     believed: Cluster | None = None,
 ) -> list[dict[str, Any]]: ...
+
 _Train = tuple[int, int, int, str]
 _Hosts = list[tuple[str, str]]
 _Progress = Callable[[int, int], object] | None
@@ -326,6 +327,11 @@ def probe_path(
     source: str, to: str, train: _Train, times: int, secret: str | None, progress: _Progress
 ) -> list[dict[str, Any]]:
     """Measures a path by trains, one after the other."""
+
+def probe_modelled(
+    train: _Train, line_bps: float, rate_bps: float, bucket_bytes: float, queue_bytes: int
+) -> dict[str, Any]:
+    """What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line."""
 
 def probe_mesh(
     hosts: _Hosts,

@@ -60,8 +60,8 @@ mod _native {
     use crate::place::{place_replicas, policies};
     #[pymodule_export]
     use crate::probe::{
-        probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh, probe_path,
-        probe_steady,
+        probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh,
+        probe_modelled, probe_path, probe_steady,
     };
     #[pymodule_export]
     use crate::schema::{schema, schemas};

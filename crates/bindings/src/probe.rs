@@ -6,9 +6,10 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_probe::calibrate::grid;
 use leeward_probe::control::{Listener, Place, Secret};
+use leeward_probe::link::{Link, send};
 use leeward_probe::mesh::{Shape, rounds};
 use leeward_probe::survey::{self, Experiment, Host, Placed, Progress, Schedule};
-use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer};
+use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, estimate};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -309,6 +310,27 @@ pub fn probe_steady(
     });
     let (samples, lags) = (samples.collect::<Vec<_>>(), lags.collect::<Vec<_>>());
     as_python(py, &json!({ "from": source, "to": to, "samples": samples, "lags": lags }))
+}
+
+/// What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line.
+#[pyfunction]
+pub fn probe_modelled(
+    py: Python<'_>,
+    train: TrainArguments,
+    line_bps: f64,
+    rate_bps: f64,
+    bucket_bytes: f64,
+    queue_bytes: u64,
+) -> PyResult<Py<PyAny>> {
+    let train = train_of(train)?;
+    for (name, value) in [("line_bps", line_bps), ("rate_bps", rate_bps), ("bucket_bytes", bucket_bytes)] {
+        if !(1.0..1e15).contains(&value) {
+            return Err(refused(name, format!("{value}: expected 1 to 1e15")));
+        }
+    }
+    let (sent, received) = send(&train, line_bps, Link { rate_bps, bucket_bytes, queue_bytes }, |_, _| true);
+    let made = estimate(&train, &sent, &received, None).map_err(raised)?;
+    as_python(py, &path_json("line", "link", Some(&made), None))
 }
 
 /// Runs a survey while other threads of Python go on; tells `progress` each step, and hears interruptions.

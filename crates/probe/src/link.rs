@@ -4,6 +4,14 @@
 
 use std::collections::VecDeque;
 
+use crate::collect::{Collector, Received};
+use crate::estimate::Sent;
+use crate::train::Train;
+use crate::wire::Head;
+
+/// Bytes of Ethernet, IP and UDP around the payload of a packet.
+pub const AROUND: u64 = 42;
+
 /// What a link is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
@@ -55,6 +63,34 @@ impl Shaper {
         self.waiting_bytes += bytes;
         Some(leaves.round() as u64)
     }
+}
+
+/// Sends a train at a rate over a link, and says what arrives; `arrives` tells of each packet behind the link, by its burst and
+/// its number, whether it does.
+pub fn send(
+    train: &Train,
+    line_bps: f64,
+    link: Link,
+    mut arrives: impl FnMut(u32, u32) -> bool,
+) -> (Sent, Received) {
+    const SESSION: u64 = 1;
+    let bytes = u64::from(train.bytes) + AROUND;
+    let apart = bytes as f64 * 8e9 / line_bps;
+    let mut shaper = Shaper::new(link);
+    let mut collector = Collector::new(SESSION, *train);
+    let mut now = 0.0;
+    for burst in 0..train.bursts {
+        for number in 0..train.packets {
+            let leaves = shaper.packet(now as u64, bytes);
+            if let Some(at) = leaves.filter(|_| arrives(burst, number)) {
+                collector.packet(Some(Head { session: SESSION, burst, number }), train.bytes as usize, at);
+            }
+            now += apart;
+        }
+        now += train.gap_ns as f64;
+    }
+    let busy_ns = (train.total_packets() as f64 * apart) as u64;
+    (Sent { packets: train.total_packets(), busy_ns, waited_ns: 0 }, collector.finish(0))
 }
 
 #[cfg(test)]

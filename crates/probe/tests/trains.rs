@@ -1,37 +1,8 @@
 //! Trains over a link that is known give its rate back.
 
-use leeward_probe::link::{Link, Shaper};
+use leeward_probe::link::{AROUND, Link, send};
 use leeward_probe::{Collector, Estimate, Head, MATHIS_C, ProbeError, Received, Sent, Train, estimate};
 use proptest::prelude::*;
-
-/// Bytes of Ethernet, IP and UDP around the payload. Rates here are of payload, so the link's is scaled.
-const AROUND: u64 = 42;
-
-/// Sends a train at a rate over a link; `arrives` says of each packet behind the link whether it does.
-fn send(
-    train: &Train,
-    line_bps: f64,
-    link: Link,
-    mut arrives: impl FnMut(u32, u32) -> bool,
-) -> (Sent, Received) {
-    let bytes = u64::from(train.bytes) + AROUND;
-    let apart = bytes as f64 * 8e9 / line_bps;
-    let mut shaper = Shaper::new(link);
-    let mut collector = Collector::new(9, *train);
-    let mut now = 0.0;
-    for burst in 0..train.bursts {
-        for number in 0..train.packets {
-            let leaves = shaper.packet(now as u64, bytes);
-            if let Some(at) = leaves.filter(|_| arrives(burst, number)) {
-                collector.packet(Some(Head { session: 9, burst, number }), train.bytes as usize, at);
-            }
-            now += apart;
-        }
-        now += train.gap_ns as f64;
-    }
-    let busy_ns = (train.total_packets() as f64 * apart) as u64;
-    (Sent { packets: train.total_packets(), busy_ns, waited_ns: 0 }, collector.finish(0))
-}
 
 /// The rate of payload on a link.
 fn payload(link: Link, train: &Train) -> f64 {

@@ -21,3 +21,12 @@ LOSERS_IN_SEQUENCE = 10.0
 GREEDY_OVER_EXACT = 13.0
 """Percent by which greedy is slower than the best placement, median of 111 apps (section 5)."""
 EXACT_APPS = 111
+
+EC2_ERROR = 9.0
+"""Percent by which trains of 10 x 200 were wrong on EC2 (section 4.1, figure 6)."""
+RACKSPACE_ERROR = 4.0
+"""The same of 10 x 2,000 on Rackspace."""
+STABILITY_MEDIAN = 0.45
+"""Percent by which an earlier rate was wrong on EC2, median: 0.4 to 0.5 (section 4.1, figure 7)."""
+STABILITY_95 = 6.0
+"""95 % of EC2's paths were wrong by this or less."""

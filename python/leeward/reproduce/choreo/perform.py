@@ -8,7 +8,7 @@ from typing import Any
 
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
-from leeward.reproduce.choreo import comparison, experiments, pictures, predictor
+from leeward.reproduce.choreo import between, comparison, crossing, experiments, pictures, predictor, trains
 from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row
 
@@ -28,6 +28,12 @@ class Figure:
 
 
 FIGURES = {
+    "2": Figure("rates of paths, by trains", trains.rates, trains.rows_rates, trains.draw_rates),
+    "4": Figure("competing connections over time", crossing.counted, crossing.rows, crossing.draw),
+    "6": Figure("which trains are exact", trains.calibrated, trains.rows_calibrated, trains.draw_calibrated),
+    "7": Figure("how long a rate holds", between.stability, between.rows_stability),
+    "8": Figure("hops and rates", between.lengths, between.rows_lengths),
+    "4.3": Figure("is it a hose?", between.protocol, between.rows_protocol),
     "10a": Figure("apps placed at once", experiments.at_once, comparison.rows_at_once, pictures.speed_ups),
     "10b": Figure(
         "apps placed in sequence", experiments.in_sequence, comparison.rows_in_sequence, pictures.speed_ups

@@ -1,0 +1,181 @@
+"""Active measurement: hosts on the loopback that listen, and what commands make of them."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from shlex import split
+from typing import Any
+
+import pytest
+import typer
+
+import leeward
+from leeward import cli, probe
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+LEEWARD = Path(sys.executable).with_name("leeward")
+SHORT = ("--bursts", "2", "--packets", "40")
+
+
+@contextmanager
+def listening(*arguments: str) -> Iterator[str]:
+    """A host that listens; its address."""
+    command = [LEEWARD, "probe", "listen", "--listen", "127.0.0.1:0", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            said = process.stderr.readline()
+            assert said.startswith("listening on "), said
+            yield said.split()[-1]
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[list[str]]:
+    with ExitStack() as all_of_them:
+        yield [all_of_them.enter_context(listening()) for _ in range(4)]
+
+
+def listed(hosts: list[str]) -> str:
+    return ",".join(f"{name}={host}" for name, host in zip("abcd", hosts, strict=False))
+
+
+def test_a_path_is_measured_from_here_and_between_others(run: Run, hosts: list[str]) -> None:
+    for source in ("here", hosts[0]):
+        shown = run("probe", "path", source, hosts[1], *SHORT, "--times", "3", "-o", "json")
+        assert shown.returncode == 0, shown.stderr
+        made = json.loads(shown.stdout)
+        assert [one["sent"] for one in made] == [80] * 3
+        assert all(one["rate_bps"] > 1e6 and one["rtt_s"] > 0 for one in made)
+    table = run("probe", "path", "here", hosts[1], *SHORT, "--times", "3").stdout
+    assert table.startswith("RATE") or "RATE" in table.splitlines()[0]
+    assert table.splitlines()[-1].startswith("median ")
+
+
+def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, hosts: list[str]) -> None:
+    shown = run("probe", "mesh", "--hosts", listed(hosts), *SHORT, "--out", "m.yaml", "--hops")
+    assert (shown.returncode, "wrote m.yaml" in shown.stderr) == (0, True), shown.stderr
+    network = leeward.Cluster(tmp_path / "m.yaml")
+    assert (network.shape, network.host_names(), network.racks) == ("pipe", list("abcd"), 1)
+    (tmp_path / "app.csv").write_text("0,5e8,0\n0,0,1e8\n0,0,0\n")
+    placed = run("place", "tasks", "--cluster", "m.yaml", "--matrix", "app.csv", "--policy", "choreo")
+    assert placed.returncode == 0, placed.stderr
+    hose = probe.mesh(probe.named(hosts[:2]), train=probe.Train(2, 40), shape="hose")
+    assert leeward.Cluster(hose["cluster"]).shape == "hose"
+
+
+def test_a_host_that_is_gone_is_named_and_no_file_is_written(
+    run: Run, tmp_path: Path, hosts: list[str]
+) -> None:
+    with listening() as gone:
+        pass
+    given = listed([*hosts[:2], gone])
+    shown = run("probe", "mesh", "--hosts", given, *SHORT, "--out", "m.yaml")
+    assert shown.returncode == 1
+    assert "error: 4 of 6 paths could not be measured" in shown.stderr
+    assert "nobody listens there; start `leeward probe listen`" in shown.stdout
+    assert not (tmp_path / "m.yaml").exists()
+    shown = run("probe", "path", "here", gone)
+    assert (shown.returncode, shown.stderr.startswith(f"error: {gone}: nobody listens")) == (1, True)
+
+
+def test_one_machine_is_one_rack(run: Run, hosts: list[str]) -> None:
+    shown = run("probe", "hops", "--hosts", listed(hosts[:3]))
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"^r0 +a, b, c$", shown.stdout, re.MULTILINE)
+    assert probe.hops(probe.named(hosts[:2]))["hops"] == [[None, 1], [1, None]]
+
+
+def test_who_else_is_there_how_steady_it_is_and_which_train_to_use(run: Run, hosts: list[str]) -> None:
+    shown = run("probe", "cross", "here", hosts[0], "--rate", "1000Gbps", "--for", "300ms")
+    assert shown.returncode == 0, shown.stderr
+    assert "competing connections on a path of 1Tbps" in shown.stdout or "1000Gbps" in shown.stdout
+    every = ("--every", "50ms", "--times", "4", "--lags", "50ms,1h")
+    made = json.loads(run("probe", "steady", "here", hosts[0], *SHORT, *every, "-o", "json").stdout)
+    assert len(made["samples"]) == 4
+    assert all(lag["lag_s"] == 0.05 for lag in made["lags"])
+    grid = ("--bursts", "2", "--packets", "20,40", "--for", "200ms", "--paths", "1")
+    shown = run("probe", "calibrate", "--hosts", listed(hosts[:2]), *grid)
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"^use --bursts 2 --packets (20|40)$", shown.stdout, re.MULTILINE)
+
+
+def test_bottlenecks_are_looked_for(run: Run, hosts: list[str]) -> None:
+    ask = ("--hosts", listed(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
+    shown = run("probe", "bottlenecks", *ask)
+    assert shown.returncode == 0, shown.stderr
+    made = json.loads(shown.stdout)
+    assert (len(made["between_four"]), len(made["from_one"])) == (1, 1)
+    assert made["kind"] in {"hose", "pipe", "inside", "mixed"}
+    names = {made["between_four"][0][of][end] for of in ("path", "beside") for end in ("from", "to")}
+    assert names == set("abcd")
+
+
+def test_the_secret_is_kept(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("wind\n")
+    (tmp_path / "empty").write_text("")
+    with listening("--secret", str(tmp_path / "secret")) as host:
+        assert run("probe", "path", "here", host, *SHORT, "--secret", "secret").returncode == 0
+        shown = run("probe", "path", "here", host, *SHORT)
+        assert (shown.returncode, "the secret is another one" in shown.stderr) == (1, True)
+        shown = run("probe", "path", "here", host, "--secret", "empty")
+        assert (shown.returncode, "expected a secret" in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("path", "here", "h", "--bursts", "1001"), "--bursts: 1001: expected a whole number from 1 to 1000"),
+        (("path", "here", "h", "--payload", "9000"), "--payload: 9000: expected"),
+        (("path", "here", "h", "--gap", "5"), "--gap: `5`"),
+        (("path", "here", "h", "--packets", "9000", "--bursts", "900"), "expected at most 268435456"),
+        (("mesh", "--hosts", "a"), "--hosts: 1 given: expected at least 2"),
+        (("mesh", "--hosts", "a=x,a=y"), "--hosts: two are called `a`"),
+        (("mesh", "--hosts", "a=x,b=x"), "--hosts: `a` and `b` are both x"),
+        (("mesh", "--hosts", "a b=x,c"), "--hosts: `a b=x`: expected ADDRESS or NAME=ADDRESS"),
+        (("cross", "here", "h", "--for", "2h"), "--for: 7200 s: expected 0.1 to 60 s"),
+        (("bottlenecks", "--hosts", "a,b,c,d", "--for", "1s"), "--for: 1 s: expected at least 1.5 s"),
+        (("calibrate", "--hosts", "a,b", "--bursts", "x"), "`x`: expected a whole number"),
+        (("listen", "--listen", "nowhere"), "--listen: `nowhere`: expected an address and a port"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(run: Run, given: tuple[str, ...], said: str) -> None:
+    shown = run("probe", *given)
+    assert shown.returncode == 2, shown.stderr
+    assert shown.stdout == ""
+    assert said in shown.stderr.splitlines()[0]
+
+
+def test_hosts_are_named_by_their_addresses() -> None:
+    given = ["10.0.0.1", "10.0.0.2:7", "10.0.0.3:1", "10.0.0.3:2", "[fe80::1]:9", "x=1.2.3.4:5"]
+    names = [name for name, _ in probe.named(given)]
+    assert names == ["10.0.0.1", "10.0.0.2", "10.0.0.3-1", "10.0.0.3-2", "fe80--1", "x"]
+
+
+def examples() -> Iterator[str]:
+    group: Any = typer.main.get_command(cli.app)
+    group = group.commands["probe"]
+    for command in (group, *group.commands.values()):
+        for line in re.sub(r"\s*\\\n\s*", " ", command.epilog).splitlines():
+            example = re.split(r" {3,}", line.strip())[0]
+            if example.startswith("leeward"):
+                yield example
+
+
+@pytest.mark.parametrize("example", sorted(set(examples())))
+def test_examples_in_help_are_understood(run: Run, example: str) -> None:
+    name, *arguments = split(example)
+    assert name == "leeward"
+    # Where the hosts would be, nobody is: that is all that may be wrong.
+    arguments = [re.sub(r"(10\.0\.\d\.\d|127\.0\.0\.1)", r"\1:1", one) for one in arguments]
+    arguments = [re.sub(r"10\.0\.(\d)\.(\d)", r"127.1.\1.\2", one) for one in arguments]
+    if "listen" in arguments:
+        return
+    shown = run(*arguments)
+    assert shown.returncode == 1, shown.stderr
+    assert "nobody listens there" in shown.stdout + shown.stderr
