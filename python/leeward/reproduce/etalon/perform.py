@@ -166,9 +166,9 @@ FIGURES = {
 }
 """By the names that `--figure` takes. Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22."""
 WITHIN = {
-    **dict.fromkeys(("13", "14", "15"), ["12"]),
+    **{name: ["12"] for name in ("13", "14", "15")},
     "2": ["16"],
-    **dict.fromkeys(("20", "21", "22"), ["19"]),
+    **{name: ["19"] for name in ("20", "21", "22")},
     "beyond": ["scale", "rotor", "transport"],
 }
 
