@@ -8,7 +8,7 @@ export default defineConfig({
   forbidOnly: true,
   workers: 1,
   // As on a machine that does much else meanwhile.
-  timeout: 60_000,
+  timeout: 120_000,
   expect: { timeout: 15_000 },
   reporter: 'line',
   use: {
