@@ -1,8 +1,23 @@
 //! Active measurement: what a network gives those who are told nothing about it (Choreo, section 3).
 //!
 //! ```text
-//! Train, Transfer --control--> a peer that listens --packets--> Received --estimate--> Estimate: the rate of a path
+//!                 survey: meshes, bottlenecks, calibration; one path for longer
+//!                    | Order                              ^ Estimate, Transferred, hops
+//!                    v                                    |
+//!                 control: hosts that listen, and agree on Train and Transfer
+//!                    |                                    ^ Received
+//!                    v                                    |
+//!                 sockets: sendmmsg, recvmmsg, kernel timestamps, error queues
+//!
+//! Received --estimate--> rate        Transferred --cross, bottleneck--> competing connections, shared links
+//! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> how far to trust them
 //! ```
+//!
+//! The lower half is arithmetic: no input or output, no clock, any report gives a number or an error. [`link`] is a token
+//! bucket to try it on. What a peer says is checked before it is used, and what it asks for is held against [`Limits`].
+//!
+//! Ours, where the paper is silent or a real network differs: trains that overrun a queue, and senders that are too slow
+//! ([`estimate`](estimate())); what "significant" means ([`bottleneck`]); which error is good enough ([`calibrate`]).
 
 pub mod bottleneck;
 pub mod calibrate;

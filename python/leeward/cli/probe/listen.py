@@ -27,15 +27,16 @@ def listen(
     ] = "127.0.0.1:7601",
     secret: SecretOption = None,
 ) -> None:
-    """Take part in measurements: receive packets, and send them on order.
+    """Take part in measurements.
 
-    At most 256 MiB a train and a minute a transfer, and only to hosts that listen too.
+    Packets are received, and sent on order to hosts that listen too: at most 256 MiB a train and a minute a
+    transfer.
     """
     address, known = resolved(listen), secret_of(secret)
-    # It serves until it is told to stop; Python's own handler would wait for it to end.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def tell(bound: str) -> None:
+        # It goes on until it is told to stop; Python's own handler would wait for it to end.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         print(f"listening on {bound}", file=sys.stderr, flush=True)
         if known is None and not ipaddress.ip_address(bound.rpartition(":")[0].strip("[]")).is_loopback:
             print(

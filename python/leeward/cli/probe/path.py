@@ -58,7 +58,7 @@ def path(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Measure the rate that one TCP connection would get, by a packet train."""
+    """Measure what one TCP connection would get, by packet trains."""
     from leeward import probe
 
     known = secret_of(secret)
@@ -105,7 +105,10 @@ def cross(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Count competing connections, in equivalents of ones that always have something to send."""
+    """Count competing connections.
+
+    They are equivalents of connections that always have something to send.
+    """
     from leeward import probe
 
     known = secret_of(secret)
@@ -151,7 +154,7 @@ def steady(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say how well an earlier measurement of a path stands for a later one."""
+    """Say how long a measurement of a path holds."""
     from leeward import probe
 
     known = secret_of(secret)

@@ -118,7 +118,7 @@ def rows_lengths(outcomes: Sequence[Measured]) -> list[Row]:
     if found.made is None:
         return [missing("8", "correlation of hops and rates", "", None, found.why or "")]
     paths, racks = found.made
-    hops, rates = numpy.array(paths).T
+    hops, rates = numpy.array([one for one in paths if one[0] is not None]).T
     note = f"a hose of 60 to 110 Mbit/s in {len(racks)} racks; {ONCE}"
     made = [
         reference(

@@ -80,7 +80,7 @@ def _count(kind: Kind, random: numpy.random.Generator) -> Counted:
                 "nic": f"{int(NIC)}bps",
                 "packet_rate": f"{int(kind.link)}bps",
             },
-            # A host has so much under way at most; without a bound a connection alone fills its own interface.
+            # Without a bound a connection alone fills the queue of its own interface.
             "tcp": {"receive_window": 262_144},
             "workload": {"flows": flows},
             "horizon": f"{int(SECONDS)}s",

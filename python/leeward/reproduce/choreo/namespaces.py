@@ -51,10 +51,15 @@ class Network:
             UnableError: It fails.
         """
         command = ("ip", "netns", "exec", f"{self.prefix}-core", *COMMAND, "probe", *arguments, "-o", "json")
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        made = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
         if made.returncode:
             raise UnableError(made.stderr.strip().splitlines()[-1] if made.stderr.strip() else "it ended")
         return json.loads(made.stdout)
+
+
+def _environment() -> dict[str, str]:
+    """Another Python finds what this one has."""
+    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def _run(*command: str) -> None:
@@ -119,8 +124,7 @@ def _cable(*ends: tuple[str, str, str]) -> None:
 @contextmanager
 def _listening(namespace: str) -> Iterator[None]:
     command = ("ip", "netns", "exec", namespace, *COMMAND, "probe", "listen", "--listen", "0.0.0.0:7601")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment()) as process:
         try:
             said = process.stderr.readline() if process.stderr else ""
             if not said.startswith("listening"):
