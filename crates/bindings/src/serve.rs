@@ -52,7 +52,8 @@ pub fn serve(
     })?;
     let settings = LedgerSettings { interval, ..LedgerSettings::default() };
     let store = opened(store, durable)?;
-    let labels = Labels { replicas: blocks.label.as_str().into(), tasks: apps.label.as_str().into() };
+    let labels =
+        Labels { replicas: blocks.label.as_str().into(), tasks: apps.label.as_str().into(), moves: None };
     let policies = move || Policies {
         replicas: replicas::make(&blocks.name, &blocks.settings).ok(),
         tasks: tasks::make(&apps.name, &apps.settings).ok(),

@@ -56,7 +56,12 @@ fn report(cluster: &Cluster) -> Report {
         let capacity = cluster.capacities.get(link).0;
         (link, Load((i64::from(link.0.wrapping_mul(2_654_435_761) >> 8) * capacity) >> 24))
     };
-    Report { window: (Nanos(9 * Nanos::SECOND.0), NOW), loads: links.map(load).collect(), hosts: Vec::new() }
+    Report {
+        window: (Nanos(9 * Nanos::SECOND.0), NOW),
+        loads: links.map(load).collect(),
+        hosts: Vec::new(),
+        tasks: Vec::new(),
+    }
 }
 
 fn informed<R>(cluster: &Cluster, asker: R) -> Desk<R> {

@@ -21,9 +21,10 @@ mod store;
 
 pub use clock::Clock;
 pub use desk::{
-    Caller, Classes, Counts, Desk, HostReport, HostState, Labels, Limit, Limits, LinkState, Message, Part,
-    Placement, RackContent, Rate, Record, Refused, Replies, Reply, Report, Request, Seen, Shown, Skipped,
-    TaskState, TaskWish, TasksWish, TransferWish, Wish, World, Wrong,
+    Caller, Classes, Counts, Desk, HostReport, HostState, Labels, Limit, Limits, LinkState, Message,
+    Migration, MigrationAnswer, MigrationState, Part, Placement, RackContent, Rate, Record, Refused, Replies,
+    Reply, Report, Request, Seen, Shown, Skipped, TaskState, TaskWish, TasksWish, TransferWish, Wish, World,
+    Wrong,
 };
 pub use office::{Closed, Maker, NewCluster, Office, OpenError, Slots};
 pub use service::{RunError, Service};

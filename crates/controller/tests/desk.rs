@@ -50,6 +50,7 @@ fn idle(until: Nanos) -> Report {
         window: (Nanos(until.0 - SECOND.0), until),
         loads: (0..links as u32).map(|link| (ResourceId(link), Load(0))).collect(),
         hosts: Vec::new(),
+        tasks: Vec::new(),
     }
 }
 
@@ -367,7 +368,7 @@ fn of(host: u32) -> HostReport {
 
 /// What hosts say over a window of half a second.
 fn said(until: Nanos, hosts: Vec<HostReport>) -> Report {
-    Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, loads: Vec::new() }
+    Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, loads: Vec::new(), tasks: Vec::new() }
 }
 
 /// How many links of a report were taken in, and what was not.
@@ -511,6 +512,7 @@ fn reports() -> impl Strategy<Value = Vec<(Nanos, Report)>> {
         window: (at(from * 500), at(until * 500)),
         loads,
         hosts,
+        tasks: Vec::new(),
     });
     prop::collection::vec(((0u64..3_000).prop_map(at), report), 0..12).prop_map(|mut reports| {
         reports.sort_by_key(|(now, _)| *now);

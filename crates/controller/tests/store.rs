@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use leeward_controller::{
-    Caller, Change, Desk, Limits, Message, Placement, Record, Refused, Replies, Reply, Report, Request,
-    Sqlite, State, Store, StoreError, TasksWish, Wish,
+    Caller, Change, Desk, Limits, Message, Migration, MigrationAnswer, MigrationState, Placement, Record,
+    Refused, Replies, Reply, Report, Request, Sqlite, State, Store, StoreError, TasksWish, Wish,
 };
-use leeward_engine::Engine;
+use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::replicas::Form;
-use leeward_placement::tasks::App;
+use leeward_placement::tasks::{App, TaskId};
 use proptest::prelude::*;
 use serde_json::json;
 use support::{Server, cluster, frozen, labels, policies, service_on};
@@ -60,7 +60,12 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
                 (ResourceId(link), Load(i64::from(seed.wrapping_mul(link + 1) % 900) * 1_000_000))
             };
             let window = (Nanos(now.0 - SECOND.0), now);
-            Message::Report(Report { window, loads: (0..links).map(load).collect(), hosts: Vec::new() })
+            Message::Report(Report {
+                window,
+                loads: (0..links).map(load).collect(),
+                hosts: Vec::new(),
+                tasks: Vec::new(),
+            })
         }
         Act::Block { size, key } => {
             let form = Form::of(Bytes(size));
@@ -144,6 +149,96 @@ proptest! {
         };
         prop_assert_eq!(counts(&after), counts(&before));
     }
+}
+
+/// Tasks that make the uplinks of their racks hot, until moves are advised; what changed is in the store.
+fn hot(of: &Cluster, desk: &mut Desk<()>, store: &mut Sqlite) -> (Nanos, Vec<Migration>) {
+    let (fabric, mut out) = (&of.fabric, Replies::new());
+    let mut now = Nanos(10 * SECOND.0);
+    let text = r#"{"tasks": [{"name": "t", "tolerant": true, "egress": {"mean": "1Mbps"}}]}"#;
+    let app = App::from_text("app", text, &Files::default()).expect("a right app");
+    let idle = message(of, Act::Report(0), now, 0).expect("a report");
+    desk.handle(now, idle, (), &mut out);
+    for _ in 0..8 {
+        let wish = Wish::Tasks(TasksWish::of(&app, None, Vec::new()));
+        let request = Request::Tasks(app.request.clone());
+        desk.handle(
+            now,
+            Message::Place(Placement { request, wish, caller: None, lasts: None }),
+            (),
+            &mut out,
+        );
+    }
+    for _ in 0..30 {
+        now = now.plus(SECOND);
+        let busy: Vec<u64> = (0..8).filter(|&id| host_of(desk, now, id).starts_with("r0")).collect();
+        let rate = Rates { egress_bps: 500_000_000, ingress_bps: 0 };
+        let tasks = busy.iter().map(|&app| (TaskId { app, index: 0 }, rate)).collect();
+        let Some(Message::Report(mut report)) = message(of, Act::Report(0), now, 0) else {
+            panic!("a report")
+        };
+        let uplink = fabric.resource("r0:uplink").expect("a link");
+        for (link, load) in &mut report.loads {
+            *load = Load(if *link == uplink { 1_400_000_000 } else { 0 });
+        }
+        desk.handle(now, Message::Report(Report { tasks, ..report }), (), &mut out);
+        let changes: Vec<Change> = desk.changes().collect();
+        store.apply(&changes).expect("there is room");
+        let advised = migrations(desk, now);
+        if !advised.is_empty() {
+            return (now, advised);
+        }
+    }
+    panic!("nothing was advised");
+}
+
+fn host_of(desk: &mut Desk<()>, now: Nanos, id: u64) -> String {
+    kept(desk, now, id).map(|record| record.shown.hosts[0].clone()).unwrap_or_default()
+}
+
+fn migrations(desk: &mut Desk<()>, now: Nanos) -> Vec<Migration> {
+    let mut out = Replies::new();
+    desk.handle(now, Message::Migrations { state: None, before: None, limit: 100 }, (), &mut out);
+    match out.remove(0).1 {
+        Ok(Reply::Migrations(migrations)) => migrations,
+        other => panic!("no list: {other:?}"),
+    }
+}
+
+#[test]
+fn moves_that_are_advised_are_kept_answered_and_taken_back() {
+    let (of, limits) = (cluster(CLUSTER), Limits::default());
+    let (mut before, mut store) = (desk(&of, limits), Sqlite::in_memory().expect("there is memory"));
+    let (now, advised) = hot(&of, &mut before, &mut store);
+    let first = advised[0].clone();
+    assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
+    assert_eq!(host_of(&mut before, now, first.decision), first.to);
+    // Another desk knows them, and where the task is to go.
+    let mut after = desk(&of, limits);
+    after.resume(store.load(100, 100).expect("what was written is read")).expect("it fits");
+    assert_eq!(migrations(&mut after, now), advised);
+    assert_eq!(host_of(&mut after, now, first.decision), first.to);
+    // One that is refused goes back; one that is done stays; an answer stays as it is.
+    let answer = |desk: &mut Desk<()>, answer| {
+        let mut out = Replies::new();
+        desk.handle(now, Message::Migration(first.id, answer), (), &mut out);
+        out.remove(0).1
+    };
+    let refused = MigrationAnswer::Refused(Some("it is busy".to_owned()));
+    assert!(answer(&mut after, refused.clone()).is_ok());
+    assert_eq!(host_of(&mut after, now, first.decision), first.from);
+    assert!(answer(&mut after, refused).is_ok());
+    assert_eq!(answer(&mut after, MigrationAnswer::Done), Err(Refused::Answered(MigrationState::Refused)));
+    assert!(answer(&mut before, MigrationAnswer::Done).is_ok());
+    assert_eq!(host_of(&mut before, now, first.decision), first.to);
+    // Nobody answers the others.
+    let later = now.plus(Nanos(301 * SECOND.0));
+    let mut out = Replies::new();
+    after.wake(later, &mut out);
+    assert!(migrations(&mut after, later).iter().all(|one| one.state != MigrationState::Advised));
+    let mut out = Replies::new();
+    after.handle(later, Message::Migration(99, MigrationAnswer::Done), (), &mut out);
+    assert_eq!(out.remove(0).1, Err(Refused::NoMigration(99)));
 }
 
 /// A store that can be told to fail.

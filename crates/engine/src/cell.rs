@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
-use leeward_ledger::EntryId;
+use leeward_ledger::{Entry, EntryId};
 use leeward_placement::moves::{Budget, MoveRequest, Running};
 use leeward_placement::tasks::{AppRequest, Task, TaskId};
 
@@ -27,6 +27,8 @@ pub(crate) struct Placed {
     /// bind it to where it is.
     movable: bool,
     moved: Option<Nanos>,
+    /// What it held where it was before that.
+    before: Vec<Entry>,
     /// What it sends and receives, where that was told.
     rates: Option<Rates>,
     /// When that last counted towards the history of its job.
@@ -45,7 +47,24 @@ impl Placed {
         let AppRequest { id: app, job, transfers, constraints, .. } = request;
         let (id, job, tags) = (TaskId { app: *app, index }, *job, constraints.tags);
         let movable = demand.tolerant && transfers.is_empty() && constraints.only_tags();
-        Placed { id, host, job, demand, entries, tags, movable, moved: None, rates: None, counted: None }
+        Placed {
+            id,
+            host,
+            job,
+            demand,
+            entries,
+            tags,
+            movable,
+            moved: None,
+            before: Vec::new(),
+            rates: None,
+            counted: None,
+        }
+    }
+
+    /// What it held where it was before its last move, to be held again from `now` on.
+    pub fn before(&self, now: Nanos) -> Vec<Entry> {
+        self.before.iter().map(|entry| Entry { starts: Some(now), ..entry.clone() }).collect()
     }
 
     /// What a policy for moves is told of it; `job` is the position of its job's budget.
@@ -151,6 +170,11 @@ impl Cell {
         self.on.get(host.index()).copied().unwrap_or(0)
     }
 
+    /// What a task holds in the ledger.
+    pub fn entries(&self, id: TaskId) -> &[EntryId] {
+        self.get(id).map_or(&[], |placed| &placed.entries)
+    }
+
     /// The tasks in a rack, with the budgets of their jobs left out.
     pub fn in_rack(&self, rack: DomainId) -> impl Iterator<Item = Running> {
         self.racks.get(rack.index()).into_iter().flatten().map(|placed| placed.running(0))
@@ -188,20 +212,43 @@ impl Cell {
         });
     }
 
-    /// Moves a task; its entries are `entries` from now on. Returns those it had.
+    /// Moves a task; its entries are `entries` from now on. Returns those it had, of which `before` tells what they were.
     pub fn move_to(
         &mut self,
         fabric: &Fabric,
         id: TaskId,
         to: HostId,
-        entries: Vec<EntryId>,
+        (entries, before): (Vec<EntryId>, Vec<Entry>),
         now: Nanos,
     ) -> Vec<EntryId> {
         let mut placed = self.take(id).expect("only tasks that run are moved");
-        (placed.host, placed.moved) = (to, Some(now));
+        (placed.host, placed.moved, placed.before) = (to, Some(now), before);
         let job = self.jobs.entry(placed.job).or_default();
         job.down.insert(id);
         job.evictions.push_back(now);
+        let left = std::mem::replace(&mut placed.entries, entries);
+        self.put(fabric, placed);
+        left
+    }
+
+    /// Takes the last move of a task back: it is on `host`, with these entries, and was not evicted. Returns the entries it
+    /// had where it was to go.
+    pub fn take_back(
+        &mut self,
+        fabric: &Fabric,
+        id: TaskId,
+        host: HostId,
+        entries: Vec<EntryId>,
+    ) -> Vec<EntryId> {
+        let mut placed = self.take(id).expect("only tasks that run are moved");
+        placed.host = host;
+        if let Some(job) = self.jobs.get_mut(&placed.job) {
+            job.down.remove(&id);
+            let moved = placed.moved;
+            if let Some(at) = job.evictions.iter().rposition(|&at| Some(at) == moved) {
+                job.evictions.remove(at);
+            }
+        }
         let left = std::mem::replace(&mut placed.entries, entries);
         self.put(fabric, placed);
         left

@@ -2,11 +2,12 @@
 
 mod again;
 mod resume;
+mod stays;
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
-use leeward_ledger::{Ledger, Scratch};
+use leeward_ledger::{EntryId, Ledger, Scratch};
 use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
@@ -103,6 +104,7 @@ impl Engine {
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.note(rates),
             Input::Up(task) => self.cell.is_up(task),
+            Input::Stays(task, host) => self.stays(task, host),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
             Input::Believe(resource, capacity) => self.ledger.believe(resource, capacity, now),
@@ -258,7 +260,9 @@ impl Engine {
             let (from, demand) = (running.host, running.demand);
             let job = request.budgets[running.job as usize].job;
             let own = entries.by_ref().take(running.bears().entries()).collect();
-            let left = self.cell.move_to(&fabric, running.task, one.to, own, self.now);
+            let had = self.cell.entries(running.task).iter();
+            let before = had.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
+            let left = self.cell.move_to(&fabric, running.task, one.to, (own, before), self.now);
             self.ledger.release(&left, self.now);
             self.pool.vacate(from, job, demand.cpus, demand.memory);
             self.pool.occupy(one.to, job, demand.cpus, demand.memory);
@@ -267,6 +271,11 @@ impl Engine {
         if !advice.is_empty() {
             out.push(Output::Advise(advice));
         }
+    }
+
+    /// What an app holds in the ledger, task by task.
+    pub fn entries_of(&self, app: u64) -> impl Iterator<Item = EntryId> {
+        self.cell.of_app(app).into_iter().flat_map(|task| self.cell.entries(task).to_vec())
     }
 
     /// How many tasks run on a host.

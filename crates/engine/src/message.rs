@@ -38,6 +38,8 @@ pub enum Input<'a> {
     Rates(&'a [(TaskId, Rates)]),
     /// A task that was moved runs again.
     Up(TaskId),
+    /// A task that was to be moved was not: it runs on this host, where it was.
+    Stays(TaskId, HostId),
     /// The time that was asked for has come.
     Wake,
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use leeward_engine::{
     Advice, Answer, Ask, Availability, Engine, HistorySettings, Input, Output, Policies, Rates,
 };
-use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_fabric::{
+    BITS_PER_BYTE, Bytes, Cluster, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId,
+};
+use leeward_ledger::{Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
 use leeward_placement::{Explain, Refusal, moves, tasks};
 use proptest::prelude::*;
@@ -201,6 +203,58 @@ fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_wi
         let expected = expected_above(&engine, host, at(round));
         assert!((least - 1.0..=most + 1.0).contains(&expected), "{stated} stated: {expected}");
     }
+}
+
+#[test]
+fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
+    let mut asked = engine(3, "utp", Nanos(INTERVAL.0 * 10));
+    let mut alone = engine_with(3, "borg", Nanos(0), None);
+    let loaded = |engine: &Engine, now: Nanos| -> Vec<i64> {
+        let (mut scratch, fabric) = (Scratch::default(), engine.ledger().fabric().clone());
+        let view = engine.ledger().view(now, &mut scratch);
+        let links = fabric.all_racks().filter_map(|rack| fabric.out_of_domain(rack));
+        let shares = links.filter_map(|link| view.utilization_with(link, Load(0)));
+        shares.map(|share| (share * 1e6).round() as i64).collect()
+    };
+    let room = |engine: &Engine| -> Vec<Option<Cpus>> {
+        let fabric = engine.ledger().fabric();
+        fabric.all_hosts().map(|host| engine.pool().cpus_left(host)).collect()
+    };
+    for engine in [&mut asked, &mut alone] {
+        interval(engine, &BTreeMap::new(), at(1));
+        for id in 0..6 {
+            // On hosts of the first rack alone, whatever the policy would do.
+            let (request, host) = (task(id, id, 100), HostId(id as u32 % 4));
+            let fabric = engine.ledger().fabric().clone();
+            let out = [fabric.egress(host), fabric.out_of_domain(fabric.rack_of(host))];
+            let entry = Entry {
+                owner: Owner { kind: OwnerKind::App, id },
+                hops: out
+                    .into_iter()
+                    .flatten()
+                    .map(|resource| Hop { resource, work: BITS_PER_BYTE })
+                    .collect(),
+                demand: Demand::Stream { mean_bps: 100 * MBPS, peak_bps: 100 * MBPS },
+                sign: Sign::Adds,
+                fade: Fade::WithEstimator,
+                starts: Some(at(1)),
+            };
+            engine.resume_app(at(1), &request, &[host], vec![entry]).expect("it is a host of the fabric");
+        }
+    }
+    let sent: BTreeMap<u64, u64> = (0..6).map(|id| (id, 150)).collect();
+    let mut refused = 0;
+    for round in 2..30 {
+        assert_eq!(interval(&mut alone, &sent, at(round)), Vec::new());
+        for Advice { task, from, .. } in interval(&mut asked, &sent, at(round)) {
+            asked.handle(at(round), Input::Stays(task, from), &mut Vec::new());
+            assert_eq!(asked.host_of(task), Some(from));
+            refused += 1;
+        }
+        assert_eq!(room(&asked), room(&alone), "round {round}");
+        assert_eq!(loaded(&asked, at(round)), loaded(&alone, at(round)), "round {round}");
+    }
+    assert!(refused > 0, "nothing was to be moved");
 }
 
 #[test]

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use leeward_engine::{Availability, Rates};
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId};
 use leeward_placement::Refusal;
 use leeward_placement::replicas::ReplicaRequest;
-use leeward_placement::tasks::AppRequest;
+use leeward_placement::tasks::{AppRequest, TaskId};
 
+use super::migrations::{Migration, MigrationAnswer, MigrationState};
 use super::record::{Record, Wish};
 
 /// What somebody asks.
@@ -34,6 +36,19 @@ pub enum Message {
     },
     /// What is in a rack?
     Rack(DomainId),
+    /// Which moves were advised? The last ones first.
+    Migrations {
+        /// In this state only.
+        state: Option<MigrationState>,
+        /// With lower numbers only.
+        before: Option<u64>,
+        /// So many at most.
+        limit: usize,
+    },
+    /// A move is answered.
+    Migration(u64, MigrationAnswer),
+    /// What a job can bear from now on.
+    Job(String, Availability),
 }
 
 /// What was seen over a window of time.
@@ -45,6 +60,8 @@ pub struct Report {
     pub loads: Vec<(ResourceId, Load)>,
     /// What hosts say of themselves.
     pub hosts: Vec<HostReport>,
+    /// What tasks carry across the links of their racks now.
+    pub tasks: Vec<(TaskId, Rates)>,
 }
 
 /// What is to be known of a host; `None` leaves things as they are.
@@ -121,6 +138,10 @@ pub enum Reply {
     Decisions(Vec<Arc<Record>>),
     /// What is in a rack.
     Rack(RackContent),
+    /// Moves that were advised.
+    Migrations(Vec<Migration>),
+    /// It was noted.
+    Noted,
 }
 
 /// What is in a rack.
@@ -177,6 +198,10 @@ pub enum Refused {
     Forgotten(u64),
     /// No decision of this number is kept.
     NoDecision(u64),
+    /// No move of this number is kept.
+    NoMigration(u64),
+    /// The move was answered otherwise.
+    Answered(MigrationState),
     /// As many requests as the desk takes wait to be decided, or as many as it takes ask for this one.
     Busy,
     /// The cluster is another one now, and names may mean something else: ask again.

@@ -7,6 +7,7 @@
 mod clients;
 mod hosts;
 mod message;
+mod migrations;
 mod place;
 mod record;
 mod records;
@@ -29,6 +30,8 @@ pub use self::message::{
     Caller, HostReport, Message, Part, Placement, RackContent, Refused, Reply, Report, Request, Skipped,
     TaskState, Wrong,
 };
+use self::migrations::Migrations;
+pub use self::migrations::{Migration, MigrationAnswer, MigrationState};
 pub use self::record::{Classes, Limit, Rate, Record, Shown, TaskWish, TasksWish, TransferWish, Wish};
 use self::records::Records;
 pub use self::seen::Seen;
@@ -65,6 +68,8 @@ pub struct Labels {
     pub replicas: Arc<str>,
     /// That for tasks.
     pub tasks: Arc<str>,
+    /// That for moves, where there is one.
+    pub moves: Option<Arc<str>>,
 }
 
 /// Who asked, and what they are told.
@@ -75,6 +80,7 @@ pub struct Desk<R> {
     engine: Engine,
     labels: Labels,
     records: Records,
+    migrations: Migrations,
     unkept: Unkept,
     hosts: Hosts,
     clients: Clients,
@@ -118,6 +124,7 @@ impl<R> Desk<R> {
             engine,
             labels,
             records: Records::new(limits.decisions),
+            migrations: Migrations::default(),
             hosts: Hosts::default(),
             listens: |_| true,
             clients: Clients::new(limits.clients, limits.keys),
@@ -168,7 +175,7 @@ impl<R> Desk<R> {
     /// When to call [`Desk::wake`], if nothing is asked before.
     pub fn wakes_at(&self) -> Option<Nanos> {
         let expires = self.expiries.first().map(|&(at, _)| at);
-        [self.wake, expires].into_iter().flatten().min()
+        [self.wake, expires, self.migrations.due()].into_iter().flatten().min()
     }
 
     /// What changed for good since it was last asked, in order. Whoever is told of a reply is told after they are kept.
@@ -183,6 +190,7 @@ impl<R> Desk<R> {
             self.expiries.pop_first();
             self.end(id, out);
         }
+        self.expire_migrations(out);
         let over = self.unkept.over(self.now);
         self.leave(over, out);
         self.tell(Input::Wake, out);
@@ -209,6 +217,20 @@ impl<R> Desk<R> {
                 Ok(Reply::Decisions(self.records.all().rev().filter(wanted).take(limit).cloned().collect()))
             }
             Message::Rack(rack) => Ok(Reply::Rack(self.content(rack))),
+            Message::Migrations { state, before, limit } => {
+                let wanted = |migration: &&Migration| {
+                    state.is_none_or(|state| state == migration.state)
+                        && before.is_none_or(|before| migration.id < before)
+                };
+                Ok(Reply::Migrations(self.migrations.last().filter(wanted).take(limit).cloned().collect()))
+            }
+            Message::Migration(id, answer) => self.answer(id, answer, out),
+            Message::Job(name, availability) => {
+                let job = self.job_named(&name);
+                self.changes.push(Change::Job(name, availability));
+                self.tell(Input::Job(job, availability), out);
+                Ok(Reply::Noted)
+            }
         };
         out.push((asker, reply));
     }
@@ -231,8 +253,9 @@ impl<R> Desk<R> {
                 }
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => discarded = samples,
-                // The desk has no policy for moves, and asks for none.
-                Output::Answer(_, Answer::Again(_)) | Output::Advise(_) => {}
+                Output::Advise(advice) => self.advised(advice),
+                // The desk asks for none.
+                Output::Answer(_, Answer::Again(_)) => {}
             }
         }
         self.outputs = outputs;

@@ -69,8 +69,16 @@ impl<R> Desk<R> {
     pub(super) fn job_of(&mut self, wish: &Wish, id: u64) -> u64 {
         let Wish::Tasks(tasks) = wish else { return UNNAMED | id };
         let Some(job) = &tasks.job else { return UNNAMED | id };
+        self.job_named(job)
+    }
+
+    /// The number of a job.
+    pub(super) fn job_named(&mut self, name: &str) -> u64 {
         let next = self.jobs.len() as u64;
-        *self.jobs.entry(job.clone()).or_insert(next)
+        match self.jobs.get(name) {
+            Some(&job) => job,
+            None => *self.jobs.entry(name.to_owned()).or_insert(next),
+        }
     }
 
     /// What waited is decided. Returns what does not count any more for it.

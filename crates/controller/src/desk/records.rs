@@ -58,6 +58,16 @@ impl Records {
         Some(first)
     }
 
+    /// Changes the decision of a number.
+    pub fn change(&mut self, id: u64, change: impl FnOnce(&mut Record)) -> Option<&Arc<Record>> {
+        let kept = match self.kept.get_mut(&id) {
+            Some(kept) => kept,
+            None => self.running.get_mut(&id)?,
+        };
+        change(Arc::make_mut(kept));
+        Some(kept)
+    }
+
     /// Notes that the work of a decision ended. Returns the entries to release, and `None` for them if it had ended
     /// before.
     pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<Record>, Option<Vec<EntryId>>)> {

@@ -22,6 +22,9 @@ impl<R> Desk<R> {
                 self.tell(input, out);
             }
         }
+        if !report.tasks.is_empty() {
+            self.tell(Input::Rates(&report.tasks), out);
+        }
         let sample = |&(resource, load)| Sample { resource, window, load, guaranteed: None };
         let samples: Vec<Sample> = report.loads.iter().map(sample).collect();
         let discarded = self.tell(Input::Report(&samples), out);

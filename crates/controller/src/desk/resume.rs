@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use leeward_engine::Input;
 use leeward_fabric::HostId;
 use leeward_ledger::{CommitError, Entry};
 
@@ -23,6 +24,10 @@ impl<R> Desk<R> {
             self.clients.note(caller, Fate::Decided(*id));
         }
         let mut nobody = Replies::new();
+        for (name, availability) in state.jobs {
+            let job = self.job_named(&name);
+            self.tell(Input::Job(job, availability), &mut nobody);
+        }
         for (record, held) in state.decisions {
             self.next = self.next.max(record.id + 1);
             self.now = self.now.max(record.at);
@@ -44,6 +49,7 @@ impl<R> Desk<R> {
             let over = self.keep(Arc::new(record));
             self.leave(over, &mut nobody);
         }
+        state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
         Ok(())
     }
 

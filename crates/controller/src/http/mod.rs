@@ -3,6 +3,7 @@
 mod body;
 mod cluster;
 mod decisions;
+mod migrations;
 mod network;
 mod openapi;
 mod place;
@@ -29,7 +30,7 @@ use serde_json::Value;
 use self::problem::Problem;
 use self::shapes::Page;
 pub use self::status::About;
-use self::table::Content::{Json, Text};
+use self::table::Content::{Json, Nothing, Text};
 use self::table::{Operation, Parameter, of, path, query};
 use crate::clock::Clock;
 use crate::desk::{Message, Refused, Reply};
@@ -302,6 +303,37 @@ const OPERATIONS: &[Operation] = &[
         body: None,
         answers: &[(200, "Hot links.", Json(of::<Page<network::Hotspot>>))],
         handler: || get(network::hotspots),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/migrations",
+        summary: "List the moves that were advised, the last ones first.",
+        parameters: &[
+            query("state", "string", "`advised`, `done`, `refused` or `expired` only."),
+            LIMIT,
+            AFTER,
+        ],
+        body: None,
+        answers: &[(200, "Moves.", Json(of::<Page<migrations::Migration>>))],
+        handler: || get(migrations::list),
+    },
+    Operation {
+        method: Method::POST,
+        path: "/v1/migrations/{id}",
+        summary: "Say that a task was moved, or that it stays where it is.",
+        parameters: &[path("id", "What the move is called.")],
+        body: Some(of::<migrations::AnswerBody>),
+        answers: &[(200, "The move.", Json(of::<migrations::Migration>))],
+        handler: || post(migrations::answer),
+    },
+    Operation {
+        method: Method::PUT,
+        path: "/v1/jobs/{job}",
+        summary: "Say how many moves a job can bear.",
+        parameters: &[path("job", "Its name.")],
+        body: Some(of::<migrations::JobBody>),
+        answers: &[(204, "It was noted.", Nothing)],
+        handler: || put(migrations::job),
     },
     Operation {
         method: Method::GET,

@@ -20,6 +20,7 @@ pub fn document(operations: &[Operation]) -> Value {
         for &(status, text, content) in one.answers {
             let content = match content {
                 Content::Json(schema) => json!({ "application/json": { "schema": schema(&mut generator) } }),
+                Content::Nothing => json!({}),
                 Content::Text(media) => json!({ media: { "schema": { "type": "string" } } }),
             };
             answers.insert(status.to_string(), json!({ "description": text, "content": content }));

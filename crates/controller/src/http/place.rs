@@ -16,7 +16,7 @@ use super::problem::Problem;
 use crate::desk::{Caller, Message, Placement, Request, TasksWish, Wish};
 
 /// Bytes of the longest name of a client, and of the longest key.
-const LONGEST_NAME: usize = 128;
+pub const LONGEST_NAME: usize = 128;
 /// The largest whole number that every reader of JSON takes as it is.
 const EXACT: u64 = (1 << 53) - 1;
 /// The header with a key that nobody else uses.

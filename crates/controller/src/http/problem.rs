@@ -45,14 +45,15 @@ const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such t
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
 const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "It is not placed");
 const VERSION: Kind = ("version", StatusCode::PRECONDITION_FAILED, "It is of another version");
+const ANSWERED: Kind = ("answered", StatusCode::CONFLICT, "It was answered otherwise");
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
 const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
-const ALL: [Kind; 13] = [
-    NOT_JSON, INVALID, MEDIA_TYPE, TOO_LARGE, SLOW, NOT_FOUND, METHOD, REFUSED, VERSION, SEQUENCE, BUSY,
-    STORE, BROKEN,
+const ALL: [Kind; 14] = [
+    NOT_JSON, INVALID, MEDIA_TYPE, TOO_LARGE, SLOW, NOT_FOUND, METHOD, REFUSED, VERSION, ANSWERED, SEQUENCE,
+    BUSY, STORE, BROKEN,
 ];
 
 /// The statuses that problems come with, and what they may mean.
@@ -130,6 +131,11 @@ impl Problem {
         )
     }
 
+    /// Nothing of this id is kept.
+    pub fn none_kept(what: &str, id: &str) -> Problem {
+        Problem::new(NOT_FOUND, format!("no {what} `{}` is kept", leeward_fabric::input::excerpt(id)))
+    }
+
     /// No decision of this id is kept.
     pub fn no_decision(id: &str) -> Problem {
         let detail = format!("no decision {id}: the last ones are kept, and it is none of them");
@@ -167,6 +173,11 @@ impl Problem {
                     "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
                 ),
             ),
+            Refused::NoMigration(id) => Problem::none_kept("move", &id.to_string()),
+            Refused::Answered(state) => {
+                let detail = format!("the move is {} already, and stays so", state.word());
+                Problem::new(ANSWERED, detail)
+            }
             Refused::Moved => Problem::new(BUSY, "the cluster has just changed; ask again"),
             Refused::Version { found } => Problem::version(found),
             Refused::Busy => Problem::new(

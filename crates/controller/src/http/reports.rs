@@ -3,9 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
+use leeward_engine::Rates;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{load_of, named_link};
+use leeward_placement::tasks::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,24 @@ pub struct ReportBody {
     /// What hosts say of themselves.
     #[serde(default)]
     hosts: Vec<HostBody>,
+    /// What tasks carry across the links of their racks.
+    #[serde(default)]
+    tasks: Vec<TaskBody>,
+}
+
+/// What a task carries across the links of its rack.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskBody {
+    /// The decision that placed it.
+    decision: String,
+    /// Its position in the request, from 0.
+    #[serde(default)]
+    task: u32,
+    /// Out of the rack.
+    egress_bps: u64,
+    /// From outside the rack.
+    ingress_bps: u64,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -71,7 +91,15 @@ impl ReportBody {
             let host = host.ok_or_else(|| Problem::field(format!("hosts[{at}].host"), unknown()))?;
             Ok(HostReport { host, up, draining, stored })
         };
+        let task = |(at, body): (usize, &TaskBody)| {
+            let app = body.decision.parse();
+            let wrong =
+                || Problem::field(format!("tasks[{at}].decision"), "expected what a decision is called");
+            let rates = Rates { egress_bps: body.egress_bps, ingress_bps: body.ingress_bps };
+            Ok((TaskId { app: app.map_err(|_| wrong())?, index: body.task }, rates))
+        };
         Ok(Message::Report(Report {
+            tasks: self.tasks.iter().enumerate().map(task).collect::<Result<_, Problem>>()?,
             window,
             loads: self.links.iter().enumerate().map(load).collect::<Result<_, Problem>>()?,
             hosts: self.hosts.iter().enumerate().map(host).collect::<Result<_, Problem>>()?,

@@ -46,6 +46,8 @@ pub enum Content {
     Json(fn(&mut SchemaGenerator) -> Schema),
     /// Plain text of this media type.
     Text(&'static str),
+    /// None.
+    Nothing,
 }
 
 /// The schema of a type.

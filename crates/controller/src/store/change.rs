@@ -4,17 +4,24 @@
 use std::sync::Arc;
 
 use leeward_calculus::TokenBucket;
+use leeward_engine::Availability;
 use leeward_fabric::{Bytes, Fabric, Hop, Nanos};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign};
 use serde::{Deserialize, Serialize};
 
-use crate::desk::{Caller, Record};
+use crate::desk::{Caller, Migration, Record};
 
 /// Something that is not to be lost once it was acknowledged.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Change {
     /// A decision was made, and holds this much of the network.
     Decided(Arc<Record>, Vec<Held>),
+    /// A decision's tasks are elsewhere now, and hold something else.
+    Moved(Arc<Record>, Vec<Held>),
+    /// A move was advised, or answered.
+    Migration(Migration),
+    /// What a job can bear.
+    Job(String, Availability),
     /// The cluster is another one from now on.
     Cluster(Version),
     /// What a decision holds ends: its work ended, or telemetry shows all of it.
@@ -59,6 +66,10 @@ pub struct State {
     pub next: u64,
     /// Decisions that are kept or hold something, in the order in which they were made.
     pub decisions: Vec<(Record, Vec<Held>)>,
+    /// Moves that wait for an answer, and the last that were answered, in order.
+    pub migrations: Vec<Migration>,
+    /// What jobs can bear.
+    pub jobs: Vec<(String, Availability)>,
     /// Who asked, and the decision that was made for their last request, or for this key; the last decided last.
     pub callers: Vec<(Caller, u64)>,
 }

@@ -25,7 +25,8 @@ pub fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn unsigned(value: i64) -> u64 {
+/// A number of a database's.
+pub fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 

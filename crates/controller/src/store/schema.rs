@@ -19,6 +19,24 @@ CREATE TABLE commitments (
     decision BIGINT PRIMARY KEY,
     held TEXT NOT NULL
 );
+CREATE TABLE migrations (
+    id BIGINT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    decision BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    task TEXT NOT NULL,
+    job TEXT,
+    host_from TEXT NOT NULL,
+    host_to TEXT NOT NULL,
+    link TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT
+);
+CREATE TABLE jobs (
+    name TEXT PRIMARY KEY,
+    down BIGINT,
+    evictions_per_hour BIGINT
+);
 CREATE TABLE clusters (
     version BIGINT PRIMARY KEY,
     at BIGINT NOT NULL,

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use leeward_engine::Availability;
+use leeward_fabric::Nanos;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params};
 
-use super::row::{self, Row, signed};
+use super::row::{self, Row, signed, unsigned};
 use super::{Change, State, Store, StoreError, schema};
-use crate::desk::Record;
+use crate::desk::{Migration, MigrationState, Record};
 
 /// How long another process that writes to the file is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -86,6 +88,33 @@ impl Store for Sqlite {
         let last: Option<i64> =
             transaction.query_row("SELECT max(id) FROM decisions", [], |row| row.get(0))?;
         state.next = last.map_or(0, |last| u64::try_from(last).unwrap_or(0) + 1);
+        let mut rows =
+            transaction.prepare("SELECT name, down, evictions_per_hour FROM jobs ORDER BY name")?;
+        let jobs = rows.query_map([], |row| {
+            let (down, evictions_per_hour) = (row.get(1)?, row.get(2)?);
+            Ok((row.get(0)?, Availability { down, evictions_per_hour }))
+        })?;
+        state.jobs = jobs.collect::<Result<_, _>>()?;
+        let mut rows = transaction.prepare(
+            "SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
+             WHERE state = 'advised' OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id",
+        )?;
+        let migrations = rows.query_map([], |row| {
+            Ok(Migration {
+                id: unsigned(row.get(0)?),
+                at: Nanos(unsigned(row.get(1)?)),
+                decision: unsigned(row.get(2)?),
+                index: row.get(3)?,
+                task: row.get(4)?,
+                job: row.get(5)?,
+                from: row.get(6)?,
+                to: row.get(7)?,
+                link: row.get(8)?,
+                state: MigrationState::of(&row.get::<_, String>(9)?).unwrap_or_default(),
+                reason: row.get(10)?,
+            })
+        })?;
+        state.migrations = migrations.collect::<Result<_, _>>()?;
         let version = |of: &str| {
             let query = format!(
                 "SELECT version, at, origin, cluster FROM clusters {of} ORDER BY version DESC LIMIT 1"
@@ -188,6 +217,44 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
             let mut insert =
                 transaction.prepare_cached("INSERT INTO commitments (decision, held) VALUES (?, ?)")?;
             insert.execute(params![id, row::held_text(record.id, held)?])?;
+        }
+        Change::Moved(record, held) => {
+            let row = Row::of(record)?;
+            let mut update = transaction.prepare_cached("UPDATE decisions SET shown = ? WHERE id = ?")?;
+            update.execute(params![row.shown, row.id])?;
+            let mut update =
+                transaction.prepare_cached("UPDATE commitments SET held = ? WHERE decision = ?")?;
+            update.execute(params![row::held_text(record.id, held)?, row.id])?;
+        }
+        Change::Migration(migration) => {
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, reason)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                 ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason",
+            )?;
+            let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
+            let (id, at, decision) = (signed(*id), signed(at.0), signed(*decision));
+            insert.execute(params![
+                id,
+                at,
+                decision,
+                index,
+                task,
+                job,
+                from,
+                to,
+                link,
+                state.word(),
+                reason
+            ])?;
+        }
+        Change::Job(name, Availability { down, evictions_per_hour }) => {
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO jobs (name, down, evictions_per_hour) VALUES (?, ?, ?)
+                 ON CONFLICT (name) DO UPDATE SET down = excluded.down,
+                 evictions_per_hour = excluded.evictions_per_hour",
+            )?;
+            insert.execute(params![name, down, evictions_per_hour])?;
         }
         Change::Cluster(version) => {
             let (number, at, origin, text) = row::of_version(version);

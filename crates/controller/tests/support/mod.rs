@@ -10,7 +10,7 @@ use leeward_controller::{Clock, Labels, NewCluster, Service, Sqlite, Store};
 use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::{replicas, tasks};
+use leeward_placement::{moves, replicas, tasks};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -26,14 +26,15 @@ pub fn cluster(text: &str) -> Cluster {
 
 /// What the policies of these tests are called.
 pub fn labels() -> Labels {
-    Labels { replicas: "sinbad".into(), tasks: "borg".into() }
+    Labels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
 }
 
 /// The policies of these tests.
 pub fn policies(settings: &str) -> Policies {
     let replicas = replicas::make("sinbad", settings).expect("a policy of the registry");
     let tasks = tasks::make("borg", "").expect("a policy of the registry");
-    Policies { replicas: Some(replicas), tasks: Some(tasks), ..Policies::default() }
+    let moves = moves::make("utp", "").ok();
+    Policies { replicas: Some(replicas), tasks: Some(tasks), moves, ..Policies::default() }
 }
 
 pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {

@@ -1,0 +1,213 @@
+//! Moves that the policy advises, and what became of them. The ledger takes a move as made; one that is refused, or that
+//! nobody answers in time, is taken back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leeward_engine::{Advice, Input};
+use leeward_fabric::Nanos;
+use leeward_placement::tasks::TaskId;
+
+use super::message::{Refused, Reply};
+use super::record::{Record, Wish};
+use super::{Desk, Replies};
+use crate::store::{Change, Held};
+
+/// How long an answer is waited for.
+const PATIENCE: Nanos = Nanos(300 * Nanos::SECOND.0);
+/// Answered ones that are kept.
+const KEPT: usize = 1_000;
+
+/// A move that was advised.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Migration {
+    /// Its number.
+    pub id: u64,
+    /// When it was advised.
+    pub at: Nanos,
+    /// The decision that placed the task.
+    pub decision: u64,
+    /// The task's position in it.
+    pub index: u32,
+    /// What the task is called.
+    pub task: String,
+    /// Its job, where it has one with a name.
+    pub job: Option<String>,
+    /// Where it was.
+    pub from: String,
+    /// Where it is to go.
+    pub to: String,
+    /// The hot link that it leaves.
+    pub link: String,
+    /// What became of it.
+    pub state: MigrationState,
+    /// Why it was refused, as who refused it said.
+    pub reason: Option<String>,
+}
+
+/// What became of a move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MigrationState {
+    /// It waits to be made.
+    #[default]
+    Advised,
+    /// It was made, and the task runs again.
+    Done,
+    /// It is not made.
+    Refused,
+    /// Nobody answered in time, so it counts as not made; or the task ended before.
+    Expired,
+}
+
+impl MigrationState {
+    /// As a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            MigrationState::Advised => "advised",
+            MigrationState::Done => "done",
+            MigrationState::Refused => "refused",
+            MigrationState::Expired => "expired",
+        }
+    }
+
+    /// Of a word.
+    pub fn of(word: &str) -> Option<MigrationState> {
+        let all = [Self::Advised, Self::Done, Self::Refused, Self::Expired];
+        all.into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// What is answered to an advised move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MigrationAnswer {
+    /// The task runs where it was to go.
+    Done,
+    /// It stays, for this reason.
+    Refused(Option<String>),
+}
+
+/// Moves that were advised: all that wait, and the last that were answered.
+#[derive(Debug, Default)]
+pub(super) struct Migrations {
+    all: BTreeMap<u64, Migration>,
+    next: u64,
+}
+
+impl Migrations {
+    /// The last ones first.
+    pub fn last(&self) -> impl Iterator<Item = &Migration> {
+        self.all.values().rev()
+    }
+
+    /// When the first that waits has waited long enough.
+    pub fn due(&self) -> Option<Nanos> {
+        let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
+        self.all.values().find(waits).map(|migration| migration.at.plus(PATIENCE))
+    }
+
+    /// Takes one up that was known before.
+    pub fn note(&mut self, migration: Migration) {
+        self.next = self.next.max(migration.id + 1);
+        self.all.insert(migration.id, migration);
+        if self.all.len() > KEPT {
+            let answered = |migration: &&Migration| migration.state != MigrationState::Advised;
+            if let Some(oldest) = self.all.values().find(answered).map(|migration| migration.id) {
+                self.all.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl<R> Desk<R> {
+    /// The engine has moved tasks.
+    pub(super) fn advised(&mut self, advice: Vec<Advice>) {
+        let fabric = self.engine.ledger().fabric().clone();
+        for Advice { task, from, to, link } in advice {
+            let Some(record) = self.records.get(task.app).cloned() else { continue };
+            let Wish::Tasks(wish) = &record.shown.wish else { continue };
+            let name = wish.tasks.get(task.index as usize).map(|task| task.name.clone());
+            let migration = Migration {
+                id: self.migrations.next,
+                at: self.now,
+                decision: task.app,
+                index: task.index,
+                task: name.unwrap_or_default(),
+                job: wish.job.clone(),
+                from: fabric.host_name(from).to_owned(),
+                to: fabric.host_name(to).to_owned(),
+                link: fabric.resource_name(link),
+                state: MigrationState::Advised,
+                reason: None,
+            };
+            self.put_task(task, &migration.to.clone());
+            self.note_migration(migration);
+        }
+    }
+
+    fn note_migration(&mut self, migration: Migration) {
+        self.changes.push(Change::Migration(migration.clone()));
+        self.migrations.note(migration);
+    }
+
+    /// A task is on another host, and its app holds something else.
+    fn put_task(&mut self, task: TaskId, host: &str) {
+        let ledger = self.engine.ledger();
+        let entries: Vec<_> = self.engine.entries_of(task.app).collect();
+        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
+        let held: Vec<Held> = held.map(|entry| Held::of(ledger.fabric(), entry)).collect();
+        let changed = self.records.change(task.app, |record: &mut Record| {
+            record.entries = entries;
+            if let Some(at) = record.shown.hosts.get_mut(task.index as usize) {
+                host.clone_into(at);
+            }
+        });
+        if let Some(record) = changed {
+            self.changes.push(Change::Moved(Arc::clone(record), held));
+        }
+    }
+
+    /// Somebody answers to an advised move.
+    pub(super) fn answer(
+        &mut self,
+        id: u64,
+        answer: MigrationAnswer,
+        out: &mut Replies<R>,
+    ) -> Result<Reply, Refused> {
+        let Some(migration) = self.migrations.all.get(&id).cloned() else {
+            return Err(Refused::NoMigration(id));
+        };
+        let (state, reason) = match answer {
+            MigrationAnswer::Done => (MigrationState::Done, None),
+            MigrationAnswer::Refused(reason) => (MigrationState::Refused, reason),
+        };
+        if migration.state == MigrationState::Advised {
+            self.close(Migration { state, reason, ..migration }, out);
+        } else if migration.state != state {
+            return Err(Refused::Answered(migration.state));
+        }
+        Ok(Reply::Migrations(self.migrations.all.get(&id).cloned().into_iter().collect()))
+    }
+
+    /// An advised move is over.
+    fn close(&mut self, migration: Migration, out: &mut Replies<R>) {
+        let task = TaskId { app: migration.decision, index: migration.index };
+        if migration.state == MigrationState::Done {
+            self.tell(Input::Up(task), out);
+        } else if let Some(host) = self.engine.ledger().fabric().host(&migration.from)
+            && self.engine.host_of(task).is_some()
+        {
+            self.tell(Input::Stays(task, host), out);
+            self.put_task(task, &migration.from.clone());
+        }
+        self.note_migration(migration);
+    }
+
+    /// Moves that nobody answered in time are taken back.
+    pub(super) fn expire_migrations(&mut self, out: &mut Replies<R>) {
+        while self.migrations.due().is_some_and(|due| due <= self.now) {
+            let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
+            let Some(migration) = self.migrations.all.values().find(waits).cloned() else { return };
+            self.close(Migration { state: MigrationState::Expired, ..migration }, out);
+        }
+    }
+}

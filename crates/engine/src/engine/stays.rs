@@ -1,0 +1,22 @@
+//! Moves that were not made.
+
+use leeward_fabric::HostId;
+use leeward_ledger::Transaction;
+use leeward_placement::tasks::TaskId;
+
+use super::{BEST_EFFORT, Engine};
+
+impl Engine {
+    /// A task that was to be moved stays on `host`. What it held there comes back at the rate at which it was taken to
+    /// fade, so where no report came in between the two are nothing together.
+    pub(super) fn stays(&mut self, task: TaskId, host: HostId) {
+        let fabric = self.pool.fabric().clone();
+        let Some(placed) = self.cell.get(task).filter(|placed| placed.host != host) else { return };
+        let (to, job, demand, add) = (placed.host, placed.job, placed.demand, placed.before(self.now));
+        let entries = self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now);
+        let left = self.cell.take_back(&fabric, task, host, entries.expect(BEST_EFFORT));
+        self.ledger.release(&left, self.now);
+        self.pool.vacate(to, job, demand.cpus, demand.memory);
+        self.pool.occupy(host, job, demand.cpus, demand.memory);
+    }
+}
