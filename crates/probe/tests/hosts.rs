@@ -118,6 +118,26 @@ fn what_is_not_of_the_protocol_is_told_so_and_hurts_nobody() {
 }
 
 #[test]
+fn connections_have_seats_that_are_free_again_when_they_end() {
+    let limits = Limits { peers: 2, ..Limits::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), limits, Secret::default()).unwrap();
+    let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
+    let runs = thread::spawn(move || listener.run());
+    let greet = || Peer::greet(&at, &Secret::default());
+    let seated = [greet().unwrap(), greet().unwrap()];
+    assert!(greet().is_err());
+    drop(seated);
+    // The host sees soon that they are gone.
+    let again = (0..100).any(|_| {
+        thread::sleep(std::time::Duration::from_millis(20));
+        greet().is_ok()
+    });
+    assert!(again);
+    stop.stop();
+    runs.join().unwrap().unwrap();
+}
+
+#[test]
 fn nobody_there_is_said_with_the_address() {
     let gone = Host::start(None).at.clone();
     let error = order(&Place::Here, &gone, &TRAIN, &Secret::default()).unwrap_err();

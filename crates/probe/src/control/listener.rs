@@ -113,22 +113,33 @@ impl Listener {
                 }
             };
             // Connections of a transfer come one by one while its own connection waits, so there is room for both.
-            if self.shared.peers.fetch_add(1, Ordering::AcqRel) >= self.shared.limits.peers {
-                self.shared.peers.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let shared = self.shared.clone();
+            let Some(seat) = Seat::take(&self.shared) else { continue };
             let named = thread::Builder::new().name("leeward-probe".to_owned());
-            let started = named.spawn(move || {
-                // What goes wrong with a connection ends it, and its peer sees that.
-                let _ = serve(&shared, stream);
-                shared.peers.fetch_sub(1, Ordering::AcqRel);
+            // What goes wrong with a connection ends it, and its peer sees that; so does a thread that cannot be started.
+            let _ = named.spawn(move || {
+                let seat = seat;
+                serve(&seat.0, stream)
             });
-            if started.is_err() {
-                self.shared.peers.fetch_sub(1, Ordering::AcqRel);
-            }
         }
         Ok(())
+    }
+}
+
+/// A connection's place among those that may be there at a time; free again when it is dropped.
+struct Seat(Arc<Shared>);
+
+impl Seat {
+    fn take(shared: &Arc<Shared>) -> Option<Seat> {
+        let seat = Seat(shared.clone());
+        let there = shared.peers.fetch_add(1, Ordering::AcqRel);
+        // Dropped, it gives back what it took.
+        (there < shared.limits.peers).then_some(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.peers.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
