@@ -133,7 +133,7 @@ def test_the_secret_is_kept(run: Run, tmp_path: Path) -> None:
         (("path", "here", "h", "--bursts", "1001"), "--bursts: 1001: expected a whole number from 1 to 1000"),
         (("path", "here", "h", "--payload", "9000"), "--payload: 9000: expected"),
         (("path", "here", "h", "--gap", "5"), "--gap: `5`"),
-        (("path", "here", "h", "--packets", "9000", "--bursts", "900"), "expected at most 268435456"),
+        (("path", "here", "h", "--packets", "9000", "--bursts", "900"), "expected at most 536870912"),
         (("mesh", "--hosts", "a"), "--hosts: 1 given: expected at least 2"),
         (("mesh", "--hosts", "a=x,a=y"), "--hosts: two are called `a`"),
         (("mesh", "--hosts", "a=x,b=x"), "--hosts: `a` and `b` are both x"),

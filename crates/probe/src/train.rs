@@ -45,7 +45,7 @@ pub struct Limits {
 impl Default for Limits {
     /// 256 MiB a train (ten times Choreo's largest), a minute a transfer over at most 16 connections, 64 peers.
     fn default() -> Limits {
-        Limits { train_bytes: 256 << 20, transfer_ns: 60 * SECOND_NS, connections: 16, peers: 64 }
+        Limits { train_bytes: 512 << 20, transfer_ns: 60 * SECOND_NS, connections: 16, peers: 64 }
     }
 }
 

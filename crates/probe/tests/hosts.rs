@@ -95,7 +95,7 @@ fn absurd_trains_are_refused_by_who_would_receive_them() {
     let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
     let train = Train { bursts: 1000, packets: 10_000, ..Train::default() };
     let error = peer.ask(&Ask::ReceiveTrain { train }, std::time::Duration::ZERO).unwrap_err();
-    assert!(error.to_string().contains("expected at most 268435456"), "{error}");
+    assert!(error.to_string().contains("expected at most 536870912"), "{error}");
     let transfer = Transfer { duration_ns: u64::MAX, connections: 1 };
     let error = peer.ask(&Ask::ReceiveTransfer { transfer }, std::time::Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected 0.1 to 60 s"), "{error}");

@@ -24,7 +24,7 @@ _ENOUGH = "20s"
 """All files are written by then, where no horizon is asked for."""
 IN_JOB = "leeward:circuit_turn=400ms"
 """The second turn begins 300 ms after the files do: policies hear of an idle network for 100 ms before."""
-LONG, LONG_TURN = "2GiB", "leeward:circuit_turn=1s"
+LONG, LONG_TURN = "4GiB", "leeward:circuit_turn=2s"
 """A job that lasts for several turns."""
 BESIDE_SEEDS, LONG_SEEDS = 3, 1
 """Under how many seeds `leeward` is run beside reHDFS, and the long job: a run of it takes half a minute."""

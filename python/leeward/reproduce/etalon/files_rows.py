@@ -81,8 +81,8 @@ def beside(outcomes: Beside) -> list[Row]:
             f"seeds 1 to {BESIDE_SEEDS}, beside reHDFS without a turn; for a while racks send to two others",
         ),
         "several": (
-            "files of 2 GiB, a turn a second",
-            f"seed {LONG_SEEDS} alone; turns as above, and reHDFS's slowest flows stay slow for a block",
+            "files of 4 GiB, turns of 2 s",
+            f"seed {LONG_SEEDS} alone; more than one block in a hundred is under way at a turn",
         ),
     }
     quantities: tuple[tuple[str, str, Callable[[Written], float]], ...] = (

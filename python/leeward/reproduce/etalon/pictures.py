@@ -217,5 +217,6 @@ def grouped(names: Sequence[str], values: Mapping[str, Sequence[float]], y: str)
         axes.bar(at + (number - (len(values) - 1) / 2) * width, of, width, color=colour, label=kind)
     axes.set_xticks(at, names, rotation=30, ha="right")
     axes.set_ylabel(y)
-    axes.legend(fontsize=8)
+    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
+    axes.legend(fontsize=8, ncols=len(values), loc="upper center")
     return figure
