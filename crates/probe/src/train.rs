@@ -43,7 +43,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 256 MiB a train (ten times Choreo's largest), a minute a transfer over at most 16 connections, 64 peers.
+    /// 512 MiB a train (nearly twice the largest of a calibration), a minute a transfer over at most 16 connections, 64 peers.
     fn default() -> Limits {
         Limits { train_bytes: 512 << 20, transfer_ns: 60 * SECOND_NS, connections: 16, peers: 64 }
     }
