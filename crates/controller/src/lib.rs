@@ -12,13 +12,20 @@
 //!
 //! What must not be lost is handed on as changes, and is kept by a store before whoever asked is told.
 
+mod access;
 mod clock;
 mod desk;
 mod http;
+mod log;
 mod office;
+mod reload;
 mod service;
+mod settings;
+mod start;
 mod store;
+mod watch;
 
+pub use access::{Access, Client, Denied, NewToken, Rates, Role, Token, Tokens, certified};
 pub use clock::Clock;
 pub use desk::{
     Caller, Classes, Counts, Desk, HostReport, HostState, Labels, Limit, Limits, LinkState, Message,
@@ -27,5 +34,8 @@ pub use desk::{
     Wrong,
 };
 pub use office::{Closed, Maker, NewCluster, Office, OpenError, Slots};
+pub use reload::{Reload, Reloaded};
 pub use service::{RunError, Service};
+pub use settings::{Flags, Format, Level, LimitSettings, LogSettings, PolicySettings, Settings, TlsSettings};
+pub use start::{Ready, StartError};
 pub use store::{Change, Durability, Held, Origin, Sqlite, State, Store, StoreError, Version};

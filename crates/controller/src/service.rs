@@ -6,24 +6,34 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
 use leeward_placement::Explain;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 
+use crate::access::{Access, Patient};
 use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits};
-use crate::http::{About, Edge, description, routes};
+use crate::http::{About, Edge, Peer, description, routes};
 use crate::office::{NewCluster, Office};
+use crate::reload::Reload;
 use crate::store::Store;
+use crate::watch::{Events, Metrics, Watched, watch};
 
 /// How much of its reasons a decision keeps.
 const EXPLAIN: Explain = Explain::Top(8);
@@ -39,6 +49,16 @@ pub struct Service {
     /// How long a request may take to arrive: its head from when the last one of its connection was answered, and then
     /// its body. Default 90 s.
     pub patience: Duration,
+    /// Bytes of the largest body that is read. Default 16 MiB, a report of 100,000 hosts in one piece.
+    pub body: usize,
+    /// Streams of events that may be open. Default 64.
+    pub streams: usize,
+    /// Who may ask, and how often. By default everyone, as often as they like.
+    pub access: Arc<Access>,
+    /// What TLS is spoken with; HTTP without. It may be another one for each connection.
+    pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    /// What reads settings again.
+    pub reload: Option<Arc<Reload>>,
     /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
     /// process have 1,024 files open.
     pub connections: usize,
@@ -86,6 +106,11 @@ impl Service {
             clock,
             patience,
             connections: 512,
+            body: 16 << 20,
+            streams: 64,
+            access: Arc::new(Access::new(None, None)),
+            tls: None,
+            reload: None,
             cluster,
             make: Box::new(make),
             labels,
@@ -105,6 +130,8 @@ impl Service {
         runtime.map_err(RunError::Broken)?.block_on(async {
             let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Broken)?;
             let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Broken)?;
+            let again = signal(SignalKind::hangup()).map_err(RunError::Broken)?;
+            let reloading = tokio::spawn(reload_on(again, self.reload.clone()));
             let listener = TcpListener::bind(address).await.map_err(RunError::Listen)?;
             listening(listener.local_addr().map_err(RunError::Listen)?).map_err(RunError::Told)?;
             let stop = async move {
@@ -113,66 +140,133 @@ impl Service {
                     _ = terminate.recv() => {}
                 }
             };
-            self.serve(listener, stop).await.map_err(RunError::Broken)
+            let served = self.serve(listener, stop).await;
+            reloading.abort();
+            tracing::info!("stopped");
+            served.map_err(RunError::Broken)
         })
     }
 
     /// Serves until `stop`, then finishes the requests under way.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
-        let Service { limits, clock, patience, connections, cluster, make, labels, interval, store } = self;
+        let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
+            self;
+        let Service { body, streams, access, tls, reload, .. } = self;
         let about = About {
             labels: labels.clone(),
             since: clock.text(clock.now()),
             interval_s: interval.as_secs_f64(),
         };
         let desk = Box::new(move |cluster: &Cluster| Desk::new(make(cluster), labels.clone(), limits));
+        // Events are numbered by the microsecond of the start, so that numbers of an earlier run are lower.
+        let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
+        let metrics = Arc::new(Metrics::new());
+        let store =
+            Box::new(Watched { store, metrics: metrics.clone(), events: events.clone(), failed: false });
         let opened = Office::open(desk, cluster, store, clock.clone()).await;
         let (office, work) = opened.map_err(io::Error::other)?;
         let mut desk = tokio::spawn(work);
         let open = GracefulShutdown::new();
-        let routes = routes(Edge { office, clock, about, patience, description: description().into() });
-        let accepting = accept(listener, routes, patience, connections, &open);
+        let watching = watch(office.clone(), events.clone());
+        let (description, counted) = (description().into(), metrics.clone());
+        let edge = Edge {
+            office,
+            clock,
+            about,
+            metrics,
+            events: events.clone(),
+            access,
+            reload,
+            largest: body,
+            patience,
+            description,
+        };
+        let door = Door { routes: routes(edge), metrics: counted, patience, tls };
+        let accepting = door.accept(listener, connections, &open);
         tokio::select! {
             never = accepting => match never {},
             () = stop => {}
+            () = watching => return Err(io::Error::other("the engine has stopped")),
             // It holds while there is an office, so it can only have failed.
             ended = &mut desk => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
         }
+        tracing::info!("stopping: requests under way are finished");
+        events.close();
         // Without an end of the wait, a client that reads nothing would keep the service up for ever.
         let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
         Ok(())
     }
 }
 
-/// Takes connections in, each served by a task of its own.
-async fn accept(
-    listener: TcpListener,
+/// Reads settings again whenever a signal says so.
+async fn reload_on(mut again: Signal, reload: Option<Arc<Reload>>) {
+    while again.recv().await.is_some() {
+        if let Some(reload) = reload.clone() {
+            // What came of it is in the log.
+            let _ = tokio::task::spawn_blocking(move || reload.logged()).await;
+        }
+    }
+}
+
+/// What connections come in by.
+#[derive(Clone)]
+struct Door {
     routes: Router,
+    metrics: Arc<Metrics>,
     patience: Duration,
-    connections: usize,
-    open: &GracefulShutdown,
-) -> Infallible {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(patience);
-    let places = Arc::new(Semaphore::new(connections));
-    loop {
-        let place = places.clone().acquire_owned().await;
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            // Most often the process has too many files open; some may be closed soon.
-            Err(_) => {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        // Answers are small and wanted at once: nothing is gained by waiting for more to send.
-        let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(routes.clone());
-        let connection = open.watch(http.serve_connection(TokioIo::new(stream), service));
-        tokio::spawn(async move {
-            // How a client ends its connection is its own affair.
-            let _ = connection.await;
-            drop(place);
+    tls: Option<Arc<ArcSwap<ServerConfig>>>,
+}
+
+impl Door {
+    /// Takes connections in, each served by a task of its own.
+    async fn accept(self, listener: TcpListener, connections: usize, open: &GracefulShutdown) -> Infallible {
+        let places = Arc::new(Semaphore::new(connections));
+        loop {
+            let place = places.clone().acquire_owned().await;
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                // Most often the process has too many files open; some may be closed soon.
+                Err(_) => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            // Answers are small and wanted at once: nothing is gained by waiting for more to send.
+            let _ = stream.set_nodelay(true);
+            let (door, watcher) = (self.clone(), open.watcher());
+            tokio::spawn(async move {
+                door.metrics.connections.inc();
+                door.serve(Patient::new(stream, door.patience), peer, watcher).await;
+                door.metrics.connections.dec();
+                drop(place);
+            });
+        }
+    }
+
+    /// Serves a connection, behind TLS if that is spoken here.
+    async fn serve(&self, stream: Patient<TcpStream>, peer: SocketAddr, watcher: Watcher) {
+        let Some(tls) = &self.tls else { return self.speak(stream, peer, watcher).await };
+        let greeting = TlsAcceptor::from(tls.load_full()).accept(stream);
+        match tokio::time::timeout(self.patience, greeting).await {
+            Ok(Ok(stream)) => self.speak(stream, peer, watcher).await,
+            Ok(Err(error)) => tracing::debug!(peer = %peer.ip(), %error, "no TLS came about"),
+            Err(_) => tracing::debug!(peer = %peer.ip(), "no TLS came about in time"),
+        }
+    }
+
+    /// Speaks HTTP until either side ends it.
+    async fn speak<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let routes = TowerToHyperService::new(self.routes.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
+            routes.call(request)
         });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.patience);
+        // How a client ends its connection is its own affair.
+        let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
     }
 }

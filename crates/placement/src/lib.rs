@@ -18,6 +18,7 @@ mod policy;
 mod pool;
 mod reason;
 pub mod replicas;
+mod spec;
 pub mod tasks;
 mod ties;
 pub mod volumes;
@@ -29,3 +30,4 @@ pub use decision::{
 pub use policy::{Context, Explain, Made, Policy, PolicyError, Registration, Request};
 pub use pool::Pool;
 pub use reason::Reason;
+pub use spec::PolicySpec;

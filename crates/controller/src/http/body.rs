@@ -12,9 +12,6 @@ use serde_json::error::Category;
 use super::Edge;
 use super::problem::Problem;
 
-/// Bytes of the largest body that is read: a report of 100,000 hosts in one piece.
-pub const LARGEST: usize = 16 << 20;
-
 /// A body read as JSON.
 pub struct Body<T>(pub T);
 
@@ -28,13 +25,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
             return Err(Problem::media_type());
         }
         // Said at once where the length is known; what comes in chunks is read up to the limit.
-        if request.body().size_hint().lower() > LARGEST as u64 {
-            return Err(Problem::too_large(LARGEST));
+        if request.body().size_hint().lower() > edge.largest as u64 {
+            return Err(Problem::too_large(edge.largest));
         }
         let body = tokio::time::timeout(edge.patience, Raw::from_request(request, edge));
         let body = body.await.map_err(|_| Problem::slow(edge.patience))?.map_err(|rejection| {
             if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                Problem::too_large(LARGEST)
+                Problem::too_large(edge.largest)
             } else {
                 Problem::not_json(rejection.body_text())
             }

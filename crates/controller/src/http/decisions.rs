@@ -85,8 +85,19 @@ impl Decision {
     }
 }
 
-async fn place(edge: &Edge, message: impl Fn(&Fabric) -> Result<Message, Problem>) -> Answer {
-    match edge.reply(message).await? {
+async fn place(
+    edge: &Edge,
+    kind: &'static str,
+    message: impl Fn(&Fabric) -> Result<Message, Problem>,
+) -> Answer {
+    let reply = edge.reply(message).await;
+    let outcome = match &reply {
+        Ok(Reply::Placed { repeated: true, .. }) => "repeated",
+        Ok(_) => "placed",
+        Err(problem) => problem.word(),
+    };
+    edge.metrics.placement(kind, outcome);
+    match reply? {
         Reply::Placed { record, repeated } => {
             let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
             let location = format!("/v1/decisions/{}", record.id);
@@ -102,11 +113,11 @@ pub async fn place_replicas(
     headers: HeaderMap,
     Body(body): Body<ReplicasBody>,
 ) -> Answer {
-    place(&edge, |fabric| body.message(fabric, &headers)).await
+    place(&edge, "replicas", |fabric| body.message(fabric, &headers)).await
 }
 
 pub async fn place_tasks(State(edge): Shared, headers: HeaderMap, Body(body): Body<TasksBody>) -> Answer {
-    place(&edge, |fabric| body.message(fabric, &headers)).await
+    place(&edge, "tasks", |fabric| body.message(fabric, &headers)).await
 }
 
 /// The number of a decision.

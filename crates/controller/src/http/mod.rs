@@ -3,11 +3,16 @@
 mod body;
 mod cluster;
 mod decisions;
+mod events;
+mod gate;
+mod metrics;
 mod migrations;
 mod network;
 mod openapi;
+mod page;
 mod place;
 mod problem;
+mod reload;
 mod reports;
 mod shapes;
 mod status;
@@ -21,20 +26,25 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{Method, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{delete, get, patch, post, put};
 use leeward_fabric::Fabric;
 use leeward_fabric::cluster::ClusterFile;
 use serde_json::Value;
 
+pub use self::gate::Peer;
 use self::problem::Problem;
 use self::shapes::Page;
 pub use self::status::About;
-use self::table::Content::{Json, Nothing, Text};
+use self::table::Content::{Json, Nothing, Stream, Text};
 use self::table::{Operation, Parameter, of, path, query};
+use crate::access::{Access, Role};
 use crate::clock::Clock;
 use crate::desk::{Message, Refused, Reply};
 use crate::office::Office;
+use crate::reload::{Reload, Reloaded};
+use crate::watch::{Events, Metrics};
 
 /// What every request needs.
 pub struct Edge {
@@ -44,6 +54,16 @@ pub struct Edge {
     pub clock: Clock,
     /// What is told of the service itself.
     pub about: About,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// What happens.
+    pub events: Arc<Events>,
+    /// Who may ask, and how often.
+    pub access: Arc<Access>,
+    /// What reads settings again; `None` where there are none.
+    pub reload: Option<Arc<Reload>>,
+    /// Bytes of the largest body that is read.
+    pub largest: usize,
     /// How long a body may take to come.
     pub patience: Duration,
     /// The OpenAPI document.
@@ -125,6 +145,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::POST,
         path: "/v1/reports",
+        role: Some(Role::Place),
         summary: "Take telemetry in.",
         parameters: &[],
         body: Some(of::<reports::ReportBody>),
@@ -134,6 +155,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::POST,
         path: "/v1/place/replicas",
+        role: Some(Role::Place),
         summary: "Decide where the copies of a block go.",
         parameters: &[KEY],
         body: Some(of::<place::ReplicasBody>),
@@ -146,6 +168,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::POST,
         path: "/v1/place/tasks",
+        role: Some(Role::Place),
         summary: "Decide where tasks go.",
         parameters: &[KEY],
         body: Some(of::<place::TasksBody>),
@@ -158,6 +181,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/decisions",
+        role: Some(Role::Read),
         summary: "List the decisions that are kept, the last ones first.",
         parameters: &[KIND, LIMIT, AFTER],
         body: None,
@@ -167,6 +191,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/decisions/{id}",
+        role: Some(Role::Read),
         summary: "Show a decision as it is kept.",
         parameters: &[path("id", "What it is called.")],
         body: None,
@@ -176,6 +201,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/commitments",
+        role: Some(Role::Read),
         summary: "List the decisions that hold something of the network, the last ones first.",
         parameters: &[KIND, LIMIT, AFTER],
         body: None,
@@ -185,6 +211,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::DELETE,
         path: "/v1/commitments/{id}",
+        role: Some(Role::Place),
         summary: "Say that the work of a decision ended; it stops counting.",
         parameters: &[path("id", "What the decision is called.")],
         body: None,
@@ -194,6 +221,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/cluster",
+        role: Some(Role::Read),
         summary: "Show the cluster, as its file; the header `etag` is its version.",
         parameters: &[],
         body: None,
@@ -203,6 +231,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::PUT,
         path: "/v1/cluster",
+        role: Some(Role::Admin),
         summary: "Make another cluster the one that counts.",
         parameters: &[IF_MATCH],
         body: Some(of::<ClusterFile>),
@@ -212,6 +241,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::PATCH,
         path: "/v1/cluster",
+        role: Some(Role::Admin),
         summary: "Change fields of the cluster, by a merge patch (RFC 7396).",
         parameters: &[IF_MATCH],
         body: Some(of::<Value>),
@@ -221,6 +251,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/racks",
+        role: Some(Role::Read),
         summary: "List the racks, with their links.",
         parameters: &[LIMIT, AFTER],
         body: None,
@@ -230,6 +261,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/racks/{rack}",
+        role: Some(Role::Read),
         summary: "Show a rack, and all that is in it.",
         parameters: &[path("rack", "Its name.")],
         body: None,
@@ -239,6 +271,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/links",
+        role: Some(Role::Read),
         summary: "List the links.",
         parameters: &[
             query("hot", "boolean", "Only those that are hot, or that are not."),
@@ -253,6 +286,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/links/{link}",
+        role: Some(Role::Read),
         summary: "Show a link.",
         parameters: &[path("link", "Its name.")],
         body: None,
@@ -262,6 +296,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/links/{link}/history",
+        role: Some(Role::Read),
         summary: "Show what a link carried in the last hour.",
         parameters: &[path("link", "Its name."), SINCE, STEP],
         body: None,
@@ -271,6 +306,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/history",
+        role: Some(Role::Read),
         summary: "Show what the links of racks or hosts carried in the last hour.",
         parameters: &[query("kind", "string", "`rack` or `host`."), SINCE, STEP],
         body: None,
@@ -280,6 +316,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/hosts",
+        role: Some(Role::Read),
         summary: "List the hosts.",
         parameters: &[LIMIT, AFTER],
         body: None,
@@ -289,6 +326,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/hosts/{host}",
+        role: Some(Role::Read),
         summary: "Show a host.",
         parameters: &[path("host", "Its name.")],
         body: None,
@@ -298,6 +336,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/hotspots",
+        role: Some(Role::Read),
         summary: "List the links that are hot, the longest first.",
         parameters: &[LIMIT, AFTER],
         body: None,
@@ -338,6 +377,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/snapshot",
+        role: Some(Role::Read),
         summary: "Show every link, small, and which placements are counted in.",
         parameters: &[
             query("after", "integer", "Wait for a state of the ledger after this one."),
@@ -349,7 +389,37 @@ const OPERATIONS: &[Operation] = &[
     },
     Operation {
         method: Method::GET,
+        path: "/v1/events",
+        role: Some(Role::Read),
+        summary: "Listen to what happens: `decision`, `racks`, `hotspot`, `cluster`, as server-sent events.",
+        parameters: &[Parameter {
+            place: "header",
+            name: "last-event-id",
+            text: "Go on after this event. If what came since is not kept any more, an event `missed` says so.",
+            kind: "string",
+        }],
+        body: None,
+        answers: &[(
+            200,
+            "Events; `data` of each is the field of its name.",
+            Stream(of::<events::Described>),
+        )],
+        handler: || get(events::events),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/metrics",
+        role: Some(Role::Read),
+        summary: "Show numbers for Prometheus.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "Numbers.", Text(metrics::MEDIA))],
+        handler: || get(metrics::metrics),
+    },
+    Operation {
+        method: Method::GET,
         path: "/v1/status",
+        role: Some(Role::Read),
         summary: "Show what the service is, and how much it has.",
         parameters: &[],
         body: None,
@@ -357,8 +427,19 @@ const OPERATIONS: &[Operation] = &[
         handler: || get(status::status),
     },
     Operation {
+        method: Method::POST,
+        path: "/v1/reload",
+        role: Some(Role::Admin),
+        summary: "Read tokens, certificate, limits of rates and the level of the log again.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "What counts now, and what takes a restart.", Json(of::<Reloaded>))],
+        handler: || post(reload::reload),
+    },
+    Operation {
         method: Method::GET,
         path: "/healthz",
+        role: None,
         summary: "Say whether the process answers.",
         parameters: &[],
         body: None,
@@ -368,6 +449,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/readyz",
+        role: None,
         summary: "Say whether placements are answered here.",
         parameters: &[],
         body: None,
@@ -377,6 +459,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/openapi.json",
+        role: Some(Role::Read),
         summary: "Describe all of this, as OpenAPI 3.1.",
         parameters: &[],
         body: None,
@@ -387,11 +470,42 @@ const OPERATIONS: &[Operation] = &[
 
 /// Everything that is answered.
 pub fn routes(edge: Edge) -> Router {
+    let edge = Arc::new(edge);
     table::router(OPERATIONS)
-        .fallback(|uri: Uri| async move { Problem::no_path(uri.path()) })
+        .fallback(page::page)
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::method(method.as_str(), uri.path())
         })
-        .layer(DefaultBodyLimit::max(body::LARGEST))
-        .with_state(Arc::new(edge))
+        .layer(DefaultBodyLimit::max(edge.largest))
+        .layer(from_fn_with_state(edge.clone(), gate::gate))
+        .with_state(edge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_in_the_reference_with_its_role() {
+        let page = include_str!("../../../../docs/reference/http-api.md");
+        for one in OPERATIONS {
+            let role = one.role.map_or("none", Role::name);
+            let row = format!("| `{} {}` | {role} |", one.method, one.path);
+            assert!(page.contains(&row), "{row}");
+        }
+        let is_row = |line: &&str| {
+            let method = line.strip_prefix("| `").and_then(|line| line.split_once(" /"));
+            method.is_some_and(|(method, _)| method.bytes().all(|byte| byte.is_ascii_uppercase()))
+        };
+        let rows = page.lines().filter(is_row).count();
+        assert_eq!(rows, OPERATIONS.len(), "the page has an operation that there is not");
+    }
+
+    #[test]
+    fn every_problem_is_in_the_reference() {
+        let page = include_str!("../../../../docs/reference/http-api.md");
+        for (word, status) in problem::words() {
+            assert!(page.contains(&format!("| `{word}` | {status} |")), "{word} {status}");
+        }
+    }
 }

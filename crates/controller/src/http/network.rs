@@ -7,13 +7,14 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
-use leeward_fabric::{DomainId, Nanos};
+use leeward_fabric::{DomainId, Nanos, ResourceId};
 use leeward_ledger::named_link;
 use serde::Deserialize;
 
 use super::problem::Problem;
 use super::shapes::{Host, Link, Page, Rack, RackPage, Replica, Snapshot, Task};
 use super::{Answer, Asked, Edge, Named, Shared};
+use crate::clock::Clock;
 use crate::desk::{LinkState, Message, Reply, World};
 use crate::office::Slots;
 
@@ -272,13 +273,20 @@ pub async fn hotspots(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> A
     let mut hot: Vec<(Nanos, &LinkState)> =
         world.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
     hot.sort_by_key(|&(since, state)| (since, state.link));
-    let show = |&(since, state): &(Nanos, &LinkState)| Hotspot {
-        link: world.fabric.resource_name(state.link),
-        since: edge.clock.text(since),
-        age_s: world.at.since(since).as_secs_f64(),
-        utilization: state.utilization(),
-    };
+    let show = |&(since, state): &(Nanos, &LinkState)| Hotspot::of(&world, &edge.clock, state.link, since);
     Ok(Json(page(&hot, &part, show)?).into_response())
+}
+
+impl Hotspot {
+    /// A link of a world that is hot since then, or was.
+    pub fn of(world: &World, clock: &Clock, link: ResourceId, since: Nanos) -> Hotspot {
+        Hotspot {
+            link: world.fabric.resource_name(link),
+            since: clock.text(since),
+            age_s: world.at.since(since).as_secs_f64(),
+            utilization: world.link(link).and_then(LinkState::utilization),
+        }
+    }
 }
 
 /// A world for those who ask.

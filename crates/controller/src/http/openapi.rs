@@ -21,6 +21,9 @@ pub fn document(operations: &[Operation]) -> Value {
             let content = match content {
                 Content::Json(schema) => json!({ "application/json": { "schema": schema(&mut generator) } }),
                 Content::Nothing => json!({}),
+                Content::Stream(schema) => {
+                    json!({ "text/event-stream": { "schema": schema(&mut generator) } })
+                }
                 Content::Text(media) => json!({ media: { "schema": { "type": "string" } } }),
             };
             answers.insert(status.to_string(), json!({ "description": text, "content": content }));
@@ -47,6 +50,10 @@ pub fn document(operations: &[Operation]) -> Value {
             "summary": one.summary,
             "parameters": parameters,
             "responses": answers,
+            "security": match one.role {
+                Some(role) => json!([{ "bearer": [role.name()] }]),
+                None => json!([]),
+            },
         });
         if let Some(body) = one.body {
             let content = json!({ "application/json": { "schema": body(&mut generator) } });
@@ -64,7 +71,17 @@ pub fn document(operations: &[Operation]) -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "paths": paths,
-        "components": { "schemas": generator.take_definitions(true) },
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token with a role: read, place or admin, each of which may what those before it \
+                                    may. A service without tokens, which only its own machine reaches, asks for none.",
+                },
+            },
+        },
     })
 }
 

@@ -10,12 +10,18 @@ use leeward_placement::Refusal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::access::{Denied, Role};
 use crate::clock::Clock;
 use crate::desk::{Part, Refused, Wrong};
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Problem {
+    /// Seconds after which to ask again, where that is known.
+    #[serde(skip)]
+    retry: Option<u32>,
+    #[serde(skip)]
+    word: &'static str,
     /// Tells kinds of problems apart: `urn:leeward:problem:` and a word.
     #[serde(rename = "type")]
     kind: String,
@@ -33,6 +39,10 @@ fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S:
     serializer.serialize_u16(status.as_u16())
 }
 
+/// The word of a problem's type, beside the answer that tells of it.
+#[derive(Clone, Copy)]
+pub struct Word(pub &'static str);
+
 /// A kind of problem: the word of its type, its status, its title.
 type Kind = (&'static str, StatusCode, &'static str);
 
@@ -41,6 +51,9 @@ const INVALID: Kind = ("invalid", StatusCode::UNPROCESSABLE_ENTITY, "A field is 
 const MEDIA_TYPE: Kind = ("media-type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is of another type");
 const TOO_LARGE: Kind = ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "The body is too large");
 const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not come");
+const UNAUTHORIZED: Kind = ("unauthorized", StatusCode::UNAUTHORIZED, "A token is needed");
+const FORBIDDEN: Kind = ("forbidden", StatusCode::FORBIDDEN, "The token does not allow this");
+const TOO_MANY: Kind = ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests");
 const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
 const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "It is not placed");
@@ -51,10 +64,31 @@ const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
-const ALL: [Kind; 14] = [
-    NOT_JSON, INVALID, MEDIA_TYPE, TOO_LARGE, SLOW, NOT_FOUND, METHOD, REFUSED, VERSION, ANSWERED, SEQUENCE,
-    BUSY, STORE, BROKEN,
+const ALL: [Kind; 17] = [
+    UNAUTHORIZED,
+    FORBIDDEN,
+    TOO_MANY,
+    NOT_JSON,
+    INVALID,
+    MEDIA_TYPE,
+    TOO_LARGE,
+    SLOW,
+    NOT_FOUND,
+    METHOD,
+    REFUSED,
+    VERSION,
+    ANSWERED,
+    SEQUENCE,
+    BUSY,
+    STORE,
+    BROKEN,
 ];
+
+/// The words of all problems, with their statuses.
+#[cfg(test)]
+pub fn words() -> impl Iterator<Item = (&'static str, u16)> {
+    ALL.into_iter().map(|(word, status, _)| (word, status.as_u16()))
+}
 
 /// The statuses that problems come with, and what they may mean.
 pub fn statuses() -> BTreeMap<u16, String> {
@@ -70,7 +104,7 @@ pub fn statuses() -> BTreeMap<u16, String> {
 impl Problem {
     fn new((word, status, title): Kind, detail: impl Into<String>) -> Problem {
         let kind = format!("urn:leeward:problem:{word}");
-        Problem { kind, title, status, detail: detail.into(), field: None }
+        Problem { retry: None, word, kind, title, status, detail: detail.into(), field: None }
     }
 
     /// A field of the body is wrong.
@@ -140,6 +174,45 @@ impl Problem {
     pub fn no_decision(id: &str) -> Problem {
         let detail = format!("no decision {id}: the last ones are kept, and it is none of them");
         Problem::new(NOT_FOUND, detail)
+    }
+
+    /// A request was not let in that needs this role.
+    pub fn denied(denied: &Denied, needed: Role) -> Problem {
+        let needed = needed.name();
+        match denied {
+            Denied::NoToken => Problem::new(
+                UNAUTHORIZED,
+                format!("send a token of role {needed}, with the header `authorization: Bearer TOKEN`"),
+            ),
+            Denied::Unknown => Problem::new(
+                UNAUTHORIZED,
+                "the token is none of those that this service knows; ask who runs it for one",
+            ),
+            Denied::Role { name, role } => {
+                let role = role.name();
+                let detail = format!("the token `{name}` is of role {role}, and this needs {needed}");
+                Problem::new(FORBIDDEN, detail)
+            }
+            Denied::TooMany(seconds) => {
+                let detail = format!("you ask more often than you may; ask again in {seconds} s");
+                Problem { retry: Some(seconds.get()), ..Problem::new(TOO_MANY, detail) }
+            }
+        }
+    }
+
+    /// The service was started without settings that could be read again.
+    pub fn no_settings() -> Problem {
+        Problem::new(NOT_FOUND, "the service was started without settings that could be read again")
+    }
+
+    /// The word of its type.
+    pub fn word(&self) -> &'static str {
+        self.word
+    }
+
+    /// As many listen to events as may.
+    pub fn too_many_streams() -> Problem {
+        Problem::new(BUSY, "as many streams of events are open as may be; ask again when one is closed")
     }
 
     /// The engine's task is gone.
@@ -237,8 +310,14 @@ impl IntoResponse for Problem {
         let mut response = (self.status, axum::Json(&self)).into_response();
         let media_type = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, media_type);
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        response.extensions_mut().insert(Word(self.word));
+        let busy = (self.status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        if let Some(seconds) = self.retry.or(busy) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            let how = HeaderValue::from_static("Bearer realm=\"leeward\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
         }
         response
     }

@@ -130,6 +130,7 @@ pub struct SkippedBody {
 pub async fn report(State(edge): Shared, Body(body): Body<ReportBody>) -> Answer {
     match edge.reply(|fabric| body.message(fabric, &edge.clock)).await? {
         Reply::Reported { links, skipped: Skipped { stale, down }, epoch } => {
+            edge.metrics.report();
             Ok(Json(Reported { links, skipped: SkippedBody { stale, down }, epoch }).into_response())
         }
         _ => Err(Problem::broken()),

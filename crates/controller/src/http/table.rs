@@ -8,6 +8,7 @@ use axum::routing::MethodRouter;
 use schemars::{Schema, SchemaGenerator};
 
 use super::Edge;
+use crate::access::Role;
 
 /// Something that can be asked of the service.
 pub struct Operation {
@@ -15,6 +16,8 @@ pub struct Operation {
     pub method: Method,
     /// Where, with parameters in braces.
     pub path: &'static str,
+    /// What who asks must be allowed to; `None` if anyone may.
+    pub role: Option<Role>,
     /// What it does, in a line.
     pub summary: &'static str,
     /// What its path and its query take.
@@ -44,6 +47,8 @@ pub struct Parameter {
 pub enum Content {
     /// JSON of this schema.
     Json(fn(&mut SchemaGenerator) -> Schema),
+    /// Server-sent events; each has the field of its name.
+    Stream(fn(&mut SchemaGenerator) -> Schema),
     /// Plain text of this media type.
     Text(&'static str),
     /// None.

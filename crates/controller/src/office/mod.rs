@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::history::Slots;
 use self::keeper::{Extent, Keeper, Turn};
@@ -166,6 +166,11 @@ impl Office {
     /// The network as it was at most a second ago; nobody is waited for.
     pub fn last_world(&self) -> Arc<World> {
         self.published.world.load_full()
+    }
+
+    /// Changes whenever a world was made.
+    pub fn made(&self) -> watch::Receiver<u64> {
+        self.published.epochs.subscribe()
     }
 
     /// Waits for a state of the ledger after `epoch`.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::row::{self, Row, signed, unsigned};
 use super::{Change, State, Store, StoreError, schema};
@@ -17,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SWEEP: u64 = 1_000;
 
 /// What acknowledged changes outlive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// The process: it may be killed at any moment. When the machine loses power, the last ones may be lost.
     #[default]

@@ -1,0 +1,39 @@
+//! Takes the dashboard in, if `web/dist` was built; the service says so where it was not.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files(&path, found)?;
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn main() -> io::Result<()> {
+    let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let dist = crates.join("../../web/dist");
+    // Cargo can only watch what is there; of what is not it would think that it changed each time.
+    let _ = fs::create_dir_all(&dist);
+    println!("cargo:rerun-if-changed={}", dist.display());
+    println!("cargo:rerun-if-changed=build.rs");
+    let mut found = Vec::new();
+    if dist.join("index.html").is_file() {
+        files(&dist, &mut found)?;
+    }
+    let name = |path: PathBuf| {
+        let name = path.strip_prefix(&dist).unwrap_or(&path).to_string_lossy().into_owned();
+        (name, path.display().to_string())
+    };
+    let mut rows: Vec<(String, String)> = found.into_iter().map(name).collect();
+    rows.sort();
+    let row = |(name, path): &(String, String)| format!("    ({name:?}, include_bytes!({path:?})),\n");
+    let table: String = rows.iter().map(row).collect();
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("dashboard.rs");
+    fs::write(out, format!("&[\n{table}]\n"))
+}

@@ -1,0 +1,182 @@
+//! Who may ask, how much, and how: tokens with roles, limits, TLS.
+
+mod patient;
+mod rates;
+mod tls;
+mod tokens;
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::patient::Patient;
+pub use self::rates::Rates;
+pub use self::tls::certified;
+pub use self::tokens::{NewToken, Token, Tokens};
+
+/// What somebody may do; each may what those before it may.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Look at everything.
+    Read,
+    /// Report, place and release.
+    Place,
+    /// Change the cluster, and the service.
+    Admin,
+}
+
+impl Role {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Read => "read",
+            Role::Place => "place",
+            Role::Admin => "admin",
+        }
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Role, String> {
+        let all = [Role::Read, Role::Place, Role::Admin];
+        all.into_iter().find(|role| role.name() == text).ok_or_else(|| {
+            format!("`{}`: expected read, place or admin", leeward_fabric::input::excerpt(text))
+        })
+    }
+}
+
+/// Who counts as one client: a token by its name, or an address.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Client {
+    /// Who has this token.
+    Token(std::sync::Arc<str>),
+    /// Who comes from there, without a token.
+    Address(IpAddr),
+}
+
+/// Why a request is not let in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Denied {
+    /// It has no token, and needs one.
+    NoToken,
+    /// Its token is none of those that there are.
+    Unknown,
+    /// Its token's role is not enough.
+    Role {
+        /// The token's name.
+        name: std::sync::Arc<str>,
+        /// Its role.
+        role: Role,
+    },
+    /// The client asks too often; it may again after so many seconds.
+    TooMany(NonZeroU32),
+}
+
+/// Who may ask, and how often. All of it can be changed while the service runs.
+pub struct Access {
+    /// `None` lets in everyone who reaches the port.
+    tokens: ArcSwapOption<Tokens>,
+    rates: ArcSwap<Rates>,
+}
+
+impl Access {
+    /// Who has one of these tokens; so many requests a second each.
+    pub fn new(tokens: Option<Tokens>, requests_per_s: Option<u32>) -> Access {
+        Access {
+            tokens: ArcSwapOption::from_pointee(tokens),
+            rates: ArcSwap::from_pointee(Rates::new(requests_per_s)),
+        }
+    }
+
+    /// Whether a token is needed.
+    pub fn is_closed(&self) -> bool {
+        self.tokens.load().is_some()
+    }
+
+    /// Other tokens count from now on.
+    pub fn set_tokens(&self, tokens: Tokens) {
+        self.tokens.store(Some(std::sync::Arc::new(tokens)));
+    }
+
+    /// So many requests a second from now on.
+    pub fn set_rate(&self, requests_per_s: Option<u32>) {
+        if self.rates.load().limit() != requests_per_s {
+            self.rates.store(std::sync::Arc::new(Rates::new(requests_per_s)));
+        }
+    }
+
+    /// Lets a request in that needs a role, or none. `bearer` is the token that it carries; `now` in seconds, from any
+    /// beginning.
+    ///
+    /// # Errors
+    /// Why it is not let in.
+    pub fn admit(
+        &self,
+        needed: Option<Role>,
+        bearer: Option<&str>,
+        from: IpAddr,
+        now: f64,
+    ) -> Result<Client, Denied> {
+        let tokens = self.tokens.load();
+        let token = match (&*tokens, bearer) {
+            (Some(tokens), Some(bearer)) => Some(tokens.find(bearer)),
+            _ => None,
+        };
+        // Who guesses at tokens is held back by the address.
+        let client = match &token {
+            Some(Some(token)) => Client::Token(token.name.clone()),
+            _ => Client::Address(from),
+        };
+        self.rates.load().take(&client, now).map_err(Denied::TooMany)?;
+        let (Some(needed), true) = (needed, tokens.is_some()) else { return Ok(client) };
+        match token {
+            None => Err(Denied::NoToken),
+            Some(None) => Err(Denied::Unknown),
+            Some(Some(token)) if token.role < needed => {
+                Err(Denied::Role { name: token.name.clone(), role: token.role })
+            }
+            Some(Some(_)) => Ok(client),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn a_role_may_what_those_before_it_may_and_no_more() {
+        let roles = [Role::Read, Role::Place, Role::Admin];
+        let made = roles.map(|role| NewToken::make(role.name(), role).expect("randomness"));
+        let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
+        let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+        let access = Access::new(Some(tokens), None);
+        for (has, made) in roles.into_iter().zip(&made) {
+            for needs in roles {
+                let let_in = access.admit(Some(needs), Some(&made.token), HERE, 0.0).is_ok();
+                assert_eq!(let_in, has >= needs, "{has:?} {needs:?}");
+            }
+        }
+        assert_eq!(access.admit(Some(Role::Read), None, HERE, 0.0), Err(Denied::NoToken));
+        assert_eq!(access.admit(Some(Role::Read), Some("guess"), HERE, 0.0), Err(Denied::Unknown));
+        assert_eq!(access.admit(None, None, HERE, 0.0), Ok(Client::Address(HERE)));
+    }
+
+    #[test]
+    fn without_tokens_everyone_is_let_in_until_there_are_some() {
+        let access = Access::new(None, None);
+        assert!(access.admit(Some(Role::Admin), None, HERE, 0.0).is_ok());
+        access.set_tokens(Tokens::from_text("tokens", "").expect("no lines"));
+        assert_eq!(access.admit(Some(Role::Read), None, HERE, 0.0), Err(Denied::NoToken));
+    }
+}

@@ -1,0 +1,148 @@
+//! `leewardd`: the service as one program, without Python.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use leeward_controller::{Flags, NewToken, Ready, Role, StartError};
+
+const EXAMPLES: &str = "\
+Examples:
+  leewardd --cluster c.yaml
+  leewardd --config /etc/leeward/leeward.yaml
+  leewardd --config leeward.toml --listen 0.0.0.0:7600 --tokens tokens
+  leewardd --config leeward.toml --check-config
+  leewardd token --name namenode --role place --tokens tokens
+
+It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way. SIGHUP
+makes it read tokens, certificate, limits of rates and the level of its log again.
+
+Exit codes: 0 it was told to stop; 1 something failed while it ran; 2 what it was given is wrong.";
+
+/// Take in telemetry and place replicas and tasks over HTTP.
+#[derive(Parser)]
+#[command(name = "leewardd", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+struct Command {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    other: Option<Other>,
+}
+
+#[derive(Args)]
+struct Options {
+    /// File of settings, YAML or TOML; what is said here wins over it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
+    /// Cluster file.
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<String>,
+    /// Where to listen; port 0 finds a free one [default: 127.0.0.1:7600].
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// A policy for copies of blocks, with settings after colons [default: sinbad].
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// The same for tasks [default: leeward].
+    #[arg(long, value_name = "POLICY")]
+    task_policy: Option<String>,
+    /// Time between reports of a link [default: 1s].
+    #[arg(long, value_name = "TIME")]
+    interval: Option<String>,
+    /// Seed of ties, from 0 [default: 1].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Where decisions are kept, or `memory` [default: by the cluster's name].
+    #[arg(long, value_name = "FILE")]
+    store: Option<String>,
+    /// What kept decisions outlive, `process` or `power` [default: process].
+    #[arg(long, value_name = "WHAT")]
+    durable: Option<String>,
+    /// File of tokens; who has none of them is not let in.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<String>,
+    /// Read everything, say whether it is right, and end.
+    #[arg(long)]
+    check_config: bool,
+}
+
+#[derive(Subcommand)]
+enum Other {
+    /// Make a token and print it, once.
+    Token {
+        /// Who it is for.
+        #[arg(long)]
+        name: String,
+        /// What it may do: read, place or admin.
+        #[arg(long)]
+        role: Role,
+        /// File that its line is added to; without, the line is printed to stderr.
+        #[arg(long, value_name = "FILE")]
+        tokens: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let command = Command::parse();
+    match command.other {
+        Some(Other::Token { name, role, tokens }) => token(&name, role, tokens.as_deref()),
+        None => serve(command.options),
+    }
+}
+
+fn failed(code: u8, what: impl std::fmt::Display) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "error: {what}");
+    ExitCode::from(code)
+}
+
+fn serve(options: Options) -> ExitCode {
+    let flags = Flags {
+        config: options.config,
+        cluster: options.cluster,
+        listen: options.listen,
+        policy: options.policy,
+        task_policy: options.task_policy,
+        interval: options.interval,
+        seed: options.seed,
+        store: options.store,
+        durable: options.durable,
+        tokens: options.tokens,
+    };
+    let ready = match Ready::new(flags) {
+        Ok(ready) => ready,
+        Err(error) => return failed(2, error),
+    };
+    if options.check_config {
+        let _ = writeln!(std::io::stderr(), "the settings are right");
+        return ExitCode::SUCCESS;
+    }
+    let tell = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
+        let mut out = std::io::stderr().lock();
+        writeln!(out, "listening on {url}")?;
+        writeln!(out, "decisions are kept in {}", store.unwrap_or(Path::new("memory")).display())
+    };
+    match ready.run(tell) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(StartError::Input(error)) => failed(2, error),
+        Err(StartError::Told(error) | StartError::Broken(error)) => failed(1, error),
+    }
+}
+
+fn token(name: &str, role: Role, file: Option<&str>) -> ExitCode {
+    let made = match NewToken::make(name, role) {
+        Ok(made) => made,
+        Err(message) => return failed(2, message),
+    };
+    let NewToken { token, line } = match file.map_or(Ok(()), |file| made.add(file)) {
+        Ok(()) => made,
+        Err(error) => return failed(2, error),
+    };
+    if file.is_none() {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+    match writeln!(std::io::stdout(), "{token}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(1, error),
+    }
+}

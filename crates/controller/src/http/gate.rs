@@ -1,0 +1,67 @@
+//! What every request goes through, whatever it asks for: who asks is looked at, and what came of it is counted.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::problem::{Problem, Word};
+use super::table::Operation;
+use super::{Edge, OPERATIONS, Shared};
+use crate::access::{Client, Denied, Role};
+use crate::watch;
+
+/// Where a request comes from.
+#[derive(Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// The operation that a request is for; `None` if there is none at its path, or it does not take its method.
+fn operation(request: &Request) -> Option<&'static Operation> {
+    let path = request.extensions().get::<MatchedPath>()?.as_str();
+    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    OPERATIONS.iter().find(|one| one.path == path && one.method == method)
+}
+
+/// The token that a request carries.
+fn bearer(request: &Request) -> Option<&str> {
+    let said = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = said.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Lets a request in, or says why not.
+fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Client, Problem> {
+    let peer = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |&Peer(peer)| peer);
+    let now = edge.clock.now().as_secs_f64();
+    edge.access.admit(needed, bearer(request), peer, now).map_err(|denied| {
+        match &denied {
+            Denied::Unknown => tracing::warn!(%peer, "refused: a token that is not known"),
+            Denied::Role { name, role } => {
+                tracing::warn!(%peer, %name, role = role.name(), "refused: the role")
+            }
+            Denied::NoToken | Denied::TooMany(_) => tracing::debug!(%peer, ?denied, "refused"),
+        }
+        Problem::denied(&denied, needed.unwrap_or(Role::Read))
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long an answer takes, and nothing that is decided")]
+pub async fn gate(State(edge): Shared, request: Request, next: Next) -> Response {
+    let began = std::time::Instant::now();
+    let operation = operation(&request);
+    let (method, path) = operation.map_or(("other", "other"), |one| (one.method.as_str(), one.path));
+    let client = admit(&edge, &request, operation.and_then(|one| one.role));
+    let (client, response) = match client {
+        Ok(client) => (Some(client), next.run(request).await),
+        Err(problem) => (None, problem.into_response()),
+    };
+    if let Some(&Word(word)) = response.extensions().get() {
+        edge.metrics.refusal(word);
+    }
+    let (status, took) = (response.status().as_u16(), began.elapsed());
+    edge.metrics.request(watch::Request { method, path }, status, took);
+    tracing::debug!(method, path, status, seconds = took.as_secs_f64(), ?client, "request");
+    response
+}

@@ -1,0 +1,17 @@
+//! Numbers for Prometheus.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+
+use super::problem::Problem;
+use super::{Answer, Shared};
+
+/// The media type of OpenMetrics text.
+pub const MEDIA: &str = "application/openmetrics-text";
+
+pub async fn metrics(State(edge): Shared) -> Answer {
+    let text = edge.metrics.text(&*edge.world().await?).ok_or_else(Problem::broken)?;
+    let media = format!("{MEDIA}; version=1.0.0; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}

@@ -1,0 +1,15 @@
+//! Settings that are read again.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+
+use super::problem::Problem;
+use super::{Answer, Shared};
+
+pub async fn reload(State(edge): Shared) -> Answer {
+    let Some(reload) = edge.reload.clone() else { return Err(Problem::no_settings()) };
+    // Files are read, which may take a while.
+    let reloaded = tokio::task::spawn_blocking(move || reload.logged()).await;
+    Ok(Json(reloaded.map_err(|_| Problem::broken())??).into_response())
+}

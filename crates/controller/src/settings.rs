@@ -1,0 +1,358 @@
+//! What a service is to be: one file, in YAML, JSON or TOML, and what the command line says, which wins. Every field has
+//! a default but the cluster.
+
+use std::path::Path;
+
+use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml};
+use leeward_fabric::{Bytes, Nanos};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::store::Durability;
+
+/// What a service is to be.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The cluster file. Paths are taken from where the service is started.
+    pub cluster: Option<String>,
+    /// Address and port to listen at; port 0 finds a free one. What others reach needs `tokens`.
+    pub listen: String,
+    /// Who decides.
+    pub policies: PolicySettings,
+    /// Time between two reports of a link.
+    pub interval: Nanos,
+    /// Seed of ties.
+    pub seed: u64,
+    /// Where decisions are kept: a file, or `memory`. By default a file that is called like the cluster.
+    pub store: Option<String>,
+    /// What acknowledged decisions outlive.
+    pub durability: Durability,
+    /// Decisions that the store keeps besides those that hold something of the network.
+    pub keep: u64,
+    /// What clients may ask for at most. Rates can be changed while the service runs.
+    pub limits: LimitSettings,
+    /// Certificate and key for HTTPS; HTTP if they are not given. They are read again when the service is told to reload.
+    pub tls: Option<TlsSettings>,
+    /// A file of tokens, as `leeward token new` makes them; it is read again when the service is told to reload.
+    pub tokens: Option<String>,
+    /// What is written to stderr.
+    pub log: LogSettings,
+}
+
+/// Who decides: policies, with settings after colons.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicySettings {
+    /// Where copies of blocks go.
+    pub replicas: String,
+    /// Where tasks go.
+    pub tasks: String,
+}
+
+/// What clients may ask for at most.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Connections that may be open; who opens one more waits.
+    pub connections: u32,
+    /// Streams of events that may be open.
+    pub streams: u32,
+    /// The largest body.
+    pub body: Bytes,
+    /// How long a request may take to arrive, head and body each, and how long an answer may stand without being read.
+    pub patience: Nanos,
+    /// Requests a second of one client, which is a token, or an address where there are none; null for no limit.
+    pub requests_per_s: Option<u32>,
+}
+
+/// Certificate and key for HTTPS.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSettings {
+    /// A PEM file of the certificate, with those that lead to its authority.
+    pub cert: String,
+    /// A PEM file of its key.
+    pub key: String,
+}
+
+/// What is written to stderr. Can be changed while the service runs, but for the format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogSettings {
+    /// How much.
+    pub level: Level,
+    /// In which form.
+    pub format: Format,
+}
+
+/// How much is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// What did not work.
+    Error,
+    /// And what somebody should look at.
+    Warn,
+    /// And what the service does.
+    #[default]
+    Info,
+    /// And a line for each request.
+    Debug,
+}
+
+/// In which form it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// An object a line.
+    Json,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            cluster: None,
+            listen: "127.0.0.1:7600".to_owned(),
+            policies: PolicySettings::default(),
+            interval: Nanos::SECOND,
+            seed: 1,
+            store: None,
+            durability: Durability::default(),
+            keep: 1_000_000,
+            limits: LimitSettings::default(),
+            tls: None,
+            tokens: None,
+            log: LogSettings::default(),
+        }
+    }
+}
+
+impl Default for PolicySettings {
+    fn default() -> Self {
+        PolicySettings { replicas: "sinbad".to_owned(), tasks: "leeward".to_owned() }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        LimitSettings {
+            connections: 512,
+            streams: 64,
+            body: Bytes(16 << 20),
+            patience: Nanos(90 * Nanos::SECOND.0),
+            requests_per_s: None,
+        }
+    }
+}
+
+/// What the command line says; `None` leaves things to the file. Texts are as they were typed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Flags {
+    /// `--config`: the file.
+    pub config: Option<String>,
+    /// `--cluster`.
+    pub cluster: Option<String>,
+    /// `--listen`.
+    pub listen: Option<String>,
+    /// `--policy`.
+    pub policy: Option<String>,
+    /// `--task-policy`.
+    pub task_policy: Option<String>,
+    /// `--interval`.
+    pub interval: Option<String>,
+    /// `--seed`.
+    pub seed: Option<u64>,
+    /// `--store`.
+    pub store: Option<String>,
+    /// `--durable`.
+    pub durable: Option<String>,
+    /// `--tokens`.
+    pub tokens: Option<String>,
+}
+
+impl Flags {
+    /// The settings: what the file says, or else the defaults, and then what the flags say.
+    ///
+    /// # Errors
+    /// An [`InputError`] with the file, the line and the field, or the flag.
+    pub fn settings(&self) -> Result<Settings, InputError> {
+        let mut settings = match &self.config {
+            Some(file) => Settings::from_text(file, &read_text(file)?)?,
+            None => Settings::default(),
+        };
+        let flag = |flag: &Option<String>, field: &mut String| {
+            if let Some(given) = flag {
+                given.clone_into(field);
+            }
+        };
+        flag(&self.listen, &mut settings.listen);
+        flag(&self.policy, &mut settings.policies.replicas);
+        flag(&self.task_policy, &mut settings.policies.tasks);
+        settings.cluster = self.cluster.clone().or(settings.cluster);
+        settings.store = self.store.clone().or(settings.store);
+        settings.tokens = self.tokens.clone().or(settings.tokens);
+        settings.seed = self.seed.unwrap_or(settings.seed);
+        if let Some(interval) = &self.interval {
+            let wrong = |error| InputError::new("--interval", error);
+            settings.interval = interval.parse().map_err(|error| wrong(format!("{error}")))?;
+        }
+        if let Some(durable) = &self.durable {
+            settings.durability = match durable.as_str() {
+                "process" => Durability::Process,
+                "power" => Durability::Power,
+                other => {
+                    let message = format!("`{}`: expected process or power", excerpt(other));
+                    return Err(InputError::new("--durable", message));
+                }
+            };
+        }
+        self.check(&settings)?;
+        Ok(settings)
+    }
+
+    /// What is wrong with a field, under the name that it was given by.
+    pub fn wrong(&self, field: &str, message: impl Into<String>) -> InputError {
+        let (flag, given) = match field {
+            "cluster" => ("--cluster", self.cluster.is_some()),
+            "listen" => ("--listen", self.listen.is_some()),
+            "policies.replicas" => ("--policy", self.policy.is_some()),
+            "policies.tasks" => ("--task-policy", self.task_policy.is_some()),
+            "interval" => ("--interval", self.interval.is_some()),
+            "store" => ("--store", self.store.is_some()),
+            "tokens" => ("--tokens", self.tokens.is_some()),
+            _ => ("--config", false),
+        };
+        match &self.config {
+            Some(file) if !given => InputError::new(file.as_str(), message.into()).in_field(field),
+            _ => InputError::new(flag, message.into()),
+        }
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), InputError> {
+        let LimitSettings { connections, streams, body, patience, requests_per_s } = settings.limits;
+        let positive = [
+            ("limits.connections", u64::from(connections)),
+            ("limits.streams", u64::from(streams)),
+            ("limits.body", body.0),
+            ("limits.patience", patience.0),
+            ("limits.requests_per_s", requests_per_s.map_or(1, u64::from)),
+        ];
+        match positive.into_iter().find(|&(_, value)| value == 0) {
+            Some((field, _)) => Err(self.wrong(field, "0: expected more than nothing")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file of settings; it is TOML if its name ends in `.toml`, else YAML, which JSON is too.
+    ///
+    /// # Errors
+    /// An [`InputError`] with line and field.
+    pub fn from_text(file: &str, text: &str) -> Result<Settings, InputError> {
+        let is_toml = Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+        if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
+    }
+
+    /// The fields of others that differ, and take a restart to change.
+    pub fn fixed(&self, other: &Settings) -> Vec<&'static str> {
+        let (one, two) = (&self.limits, &other.limits);
+        let differs = [
+            ("cluster", self.cluster != other.cluster),
+            ("listen", self.listen != other.listen),
+            ("policies", self.policies != other.policies),
+            ("interval", self.interval != other.interval),
+            ("seed", self.seed != other.seed),
+            ("store", self.store != other.store),
+            ("durability", self.durability != other.durability),
+            ("keep", self.keep != other.keep),
+            ("limits.connections", one.connections != two.connections),
+            ("limits.streams", one.streams != two.streams),
+            ("limits.body", one.body != two.body),
+            ("limits.patience", one.patience != two.patience),
+            // Who speaks HTTP does not understand HTTPS, and who needed a token is not to be let in without.
+            ("tls", self.tls.is_some() != other.tls.is_some()),
+            ("tokens", self.tokens.is_some() != other.tokens.is_some()),
+            ("log.format", self.log.format != other.log.format),
+        ];
+        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
+    }
+}
+
+/// Reads a TOML text; errors say the same as those of YAML.
+fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
+    let wrong = |error: &toml::de::Error, field: Option<String>| {
+        let mut wrong = InputError::new(file, error.message().replace('\n', "; "));
+        wrong.field = field.filter(|field| field != ".").map(|field| excerpt(&field));
+        match error.span().and_then(|span| text.get(..span.start)) {
+            Some(before) => wrong.at_line(before.matches('\n').count() as u64 + 1),
+            None => wrong,
+        }
+    };
+    let read = toml::de::Deserializer::parse(text).map_err(|error| wrong(&error, None))?;
+    serde_path_to_error::deserialize(read).map_err(|error| {
+        let field = error.path().to_string();
+        wrong(error.inner(), Some(field))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YAML: &str = "cluster: c.yaml\nlimits:\n  requests_per_s: 100\n  body: 1MiB\nlog: {level: debug}\n";
+    const TOML: &str =
+        "cluster = 'c.yaml'\n[limits]\nrequests_per_s = 100\nbody = '1MiB'\n[log]\nlevel = 'debug'\n";
+
+    #[test]
+    fn a_file_says_the_same_in_yaml_and_in_toml() {
+        let (one, two) = (Settings::from_text("a.yaml", YAML), Settings::from_text("a.toml", TOML));
+        assert_eq!(one, two);
+        let settings = one.expect("a right file");
+        assert_eq!((settings.limits.body, settings.log.level), (Bytes(1 << 20), Level::Debug));
+        assert_eq!(settings.listen, Settings::default().listen, "what is not said is the default");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_line_and_field() {
+        let cases = [
+            ("a.yaml", "listen: a\nlimit: {}\n", (Some(2), Some("limit"))),
+            ("a.toml", "listen = 'a'\nlimit = 1\n", (Some(2), Some("limit"))),
+            ("a.yaml", "limits:\n  body: large\n", (Some(2), Some("limits.body"))),
+            ("a.toml", "[limits]\nbody = 'large'\n", (Some(2), Some("limits.body"))),
+            ("a.toml", "listen = \n", (Some(1), None)),
+            ("a.toml", "[log]\n\nlevel = 'loud'\n", (Some(3), Some("log.level"))),
+        ];
+        for (file, text, (line, field)) in cases {
+            let error = Settings::from_text(file, text).expect_err("it is wrong");
+            assert_eq!((error.line, error.field.as_deref()), (line, field), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins_and_wrong_flags_are_named() {
+        let flags = Flags { listen: Some("[::1]:1".to_owned()), ..Flags::default() };
+        assert_eq!(flags.settings().expect("right flags").listen, "[::1]:1");
+        let flags = Flags { durable: Some("always".to_owned()), ..Flags::default() };
+        assert_eq!(flags.settings().expect_err("it is wrong").file, "--durable");
+        let flags = Flags { interval: Some("soon".to_owned()), ..Flags::default() };
+        assert_eq!(flags.settings().expect_err("it is wrong").file, "--interval");
+    }
+
+    #[test]
+    fn what_takes_a_restart_is_named() {
+        let before = Settings::default();
+        let mut after = before.clone();
+        after.log.level = Level::Debug;
+        after.limits.requests_per_s = Some(5);
+        assert!(before.fixed(&after).is_empty());
+        after.limits.streams = 1;
+        after.seed = 2;
+        assert_eq!(before.fixed(&after), ["seed", "limits.streams"]);
+    }
+}

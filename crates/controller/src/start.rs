@@ -1,0 +1,276 @@
+//! A service from its settings: what both `leewardd` and `leeward serve` begin with.
+
+use std::env;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use leeward_engine::Policies;
+use leeward_fabric::input::{InputError, read_text};
+use leeward_ledger::LedgerSettings;
+use leeward_placement::{PolicyError, PolicySpec, replicas, tasks};
+use rustls::ServerConfig;
+
+use crate::access::{Access, Tokens, certified};
+use crate::desk::Labels;
+use crate::log;
+use crate::office::NewCluster;
+use crate::reload::Reload;
+use crate::service::{RunError, Service};
+use crate::settings::{Flags, Settings};
+use crate::store::{Sqlite, Store};
+
+/// Everything that a service needs, read and found right; nothing was begun yet.
+pub struct Ready {
+    flags: Flags,
+    settings: Settings,
+    address: SocketAddr,
+    cluster: NewCluster,
+    policies: [PolicySpec; 2],
+    access: Arc<Access>,
+    tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    /// The file that decisions are kept in; `None` for memory.
+    store: Option<PathBuf>,
+}
+
+/// Why a service ended that nobody told to.
+#[derive(Debug)]
+pub enum StartError<E> {
+    /// Something that was given is wrong.
+    Input(InputError),
+    /// Who was to be told where it listens did not take it.
+    Told(E),
+    /// The process or the system is in the way, or the engine has stopped.
+    Broken(std::io::Error),
+}
+
+impl<E> From<InputError> for StartError<E> {
+    fn from(error: InputError) -> Self {
+        StartError::Input(error)
+    }
+}
+
+impl Ready {
+    /// Reads all that the settings name.
+    ///
+    /// # Errors
+    /// An [`InputError`] with file, line and field, or the flag.
+    pub fn new(flags: Flags) -> Result<Ready, InputError> {
+        let settings = flags.settings()?;
+        let file = settings.cluster.as_deref();
+        let file = file.ok_or_else(|| flags.wrong("cluster", "missing; expected a cluster file"))?;
+        let cluster = NewCluster::read(file, &read_text(file)?)?;
+        let policies = [
+            policy(&flags, "policies.replicas", &settings.policies.replicas, |name, settings| {
+                replicas::make(name, settings).map(drop)
+            })?,
+            policy(&flags, "policies.tasks", &settings.policies.tasks, |name, settings| {
+                tasks::make(name, settings).map(drop)
+            })?,
+        ];
+        let checked = LedgerSettings { interval: settings.interval, ..LedgerSettings::default() }.check();
+        checked.map_err(|error| {
+            let message = error.to_string();
+            flags.wrong("interval", message.trim_start_matches("interval: "))
+        })?;
+        let address = resolved(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
+        let tokens = settings.tokens.as_ref();
+        let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
+        if tokens.is_none() && !address.ip().is_loopback() {
+            return Err(flags.wrong("listen", open_to_all(&settings.listen)));
+        }
+        let tls = settings.tls.as_ref().map(certified).transpose()?;
+        let store = kept_in(settings.store.as_deref(), cluster.cluster.fabric.name())
+            .map_err(|message| flags.wrong("store", message))?;
+        let access = Arc::new(Access::new(tokens, settings.limits.requests_per_s));
+        let tls = tls.map(|tls| Arc::new(ArcSwap::new(tls)));
+        Ok(Ready { flags, settings, address, cluster, policies, access, tls, store })
+    }
+
+    /// Where decisions are kept; `None` for memory.
+    pub fn store(&self) -> Option<&Path> {
+        self.store.as_deref()
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Serves until the process is told to stop. `listening` is told the URL and where decisions are kept.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn run<E>(
+        self,
+        listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
+    ) -> Result<(), StartError<E>> {
+        let Ready { flags, settings, address, cluster, policies, access, tls, store: file } = self;
+        let store = opened(file.as_deref(), &settings).map_err(|message| flags.wrong("store", message))?;
+        let [blocks, apps] = policies;
+        let labels = Labels { replicas: blocks.label.as_str().into(), tasks: apps.label.as_str().into() };
+        let make = move || Policies {
+            replicas: replicas::make(&blocks.name, &blocks.settings).ok(),
+            tasks: tasks::make(&apps.name, &apps.settings).ok(),
+            ..Policies::default()
+        };
+        let ledger = LedgerSettings { interval: settings.interval, ..LedgerSettings::default() };
+        let service = Service::new(cluster, make, labels, ledger, settings.seed, store);
+        let mut service = service.map_err(|error| flags.wrong("interval", error.to_string()))?;
+        let limits = &settings.limits;
+        service.patience = std::time::Duration::from_nanos(limits.patience.0);
+        service.connections = limits.connections as usize;
+        service.streams = limits.streams as usize;
+        service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
+        (service.access, service.tls) = (access.clone(), tls.clone());
+        let reload = Reload { flags: flags.clone(), started: settings.clone(), access: access.clone(), tls };
+        service.reload = Some(Arc::new(reload));
+        log::begin(settings.log);
+        let scheme = if settings.tls.is_some() { "https" } else { "http" };
+        let served = service.run(address, |address| {
+            let url = format!("{scheme}://{address}");
+            listening(&url, file.as_deref())?;
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), url, "started");
+            match (access.is_closed(), settings.tls.is_some()) {
+                (false, _) => tracing::warn!(
+                    "anyone on this machine may ask, and change everything; see tokens in the guide `Operate it`"
+                ),
+                (true, false) if !address.ip().is_loopback() => {
+                    tracing::warn!("tokens cross the network readable; see tls in the guide `Operate it`");
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        served.map_err(|error| match error {
+            RunError::Listen(error) => {
+                flags.wrong("listen", format!("`{}`: {}", settings.listen, plain(&error))).into()
+            }
+            RunError::Told(error) => StartError::Told(error),
+            RunError::Broken(error) => StartError::Broken(error),
+        })
+    }
+}
+
+fn policy(
+    flags: &Flags,
+    field: &str,
+    text: &str,
+    make: impl Fn(&str, &str) -> Result<(), PolicyError>,
+) -> Result<PolicySpec, InputError> {
+    let spec: PolicySpec = text.parse().map_err(|message: String| flags.wrong(field, message))?;
+    make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, error.to_string()))?;
+    Ok(spec)
+}
+
+/// An address with a port, where a name was given too; one of IPv4, if it has any.
+fn resolved(listen: &str) -> Result<SocketAddr, String> {
+    let port = listen.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map(|(_, port)| port);
+    if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
+        return Err(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7600"));
+    }
+    let found = listen.to_socket_addrs().map_err(|error| format!("`{listen}`: {}", plain(&error)))?;
+    found.min_by_key(|address| !address.is_ipv4()).ok_or_else(|| format!("`{listen}`: it has no address"))
+}
+
+/// What the system says of an error, without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Why an address that others reach is refused without tokens, and how to go on.
+fn open_to_all(listen: &str) -> String {
+    format!(
+        "`{listen}`: without tokens everyone who reaches it could place and change everything; make one \
+         (`leeward token new --role admin --name NAME --tokens FILE`) and give the file with --tokens, \
+         or listen at 127.0.0.1"
+    )
+}
+
+/// The file of a store, whose folder is there; `None` for memory. By default it is in the folder that systemd gives, or
+/// that of the user's state.
+fn kept_in(store: Option<&str>, name: &str) -> Result<Option<PathBuf>, String> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    match store {
+        Some("memory") => Ok(None),
+        Some(file) => Ok(Some(PathBuf::from(file))),
+        None => {
+            let user = || set("HOME").map(|home| home.join(".local").join("state"));
+            let folder = set("STATE_DIRECTORY")
+                .or_else(|| set("XDG_STATE_HOME").or_else(user).map(|state| state.join("leeward")))
+                .ok_or("there is no home folder; give a file, or `memory`")?;
+            Ok(Some(folder.join(format!("{name}.db"))))
+        }
+    }
+}
+
+fn opened(file: Option<&Path>, settings: &Settings) -> Result<Box<dyn Store>, String> {
+    let store = match file {
+        None => Sqlite::in_memory(),
+        Some(file) => {
+            if settings.store.is_none()
+                && let Some(folder) = file.parent()
+            {
+                std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            }
+            Sqlite::open(file, settings.durability, settings.keep)
+        }
+    };
+    let told = |error| format!("{}: {error}", file.map_or(Path::new("memory"), |file| file).display());
+    Ok(Box::new(store.map_err(told)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(listen: &str) -> (tempfile::TempDir, Flags) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("c.yaml");
+        std::fs::write(&file, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps}").expect("a file");
+        let cluster = Some(file.display().to_string());
+        let flags = Flags { cluster, listen: Some(listen.to_owned()), ..Flags::default() };
+        (folder, flags)
+    }
+
+    fn wrong(flags: Flags) -> InputError {
+        Ready::new(flags).err().expect("it is wrong")
+    }
+
+    #[test]
+    fn without_tokens_only_this_machine_is_listened_to() {
+        let (folder, mut flags) = flags("0.0.0.0:7600");
+        let error = wrong(flags.clone());
+        assert_eq!(error.file, "--listen");
+        assert!(error.message.contains("leeward token new"), "{error}");
+        let tokens = folder.path().join("tokens");
+        std::fs::write(&tokens, "").expect("a file");
+        flags.tokens = Some(tokens.display().to_string());
+        assert!(Ready::new(flags.clone()).is_ok());
+        flags.tokens = None;
+        for listen in ["127.0.0.1:0", "[::1]:0", "127.8.8.8:1"] {
+            let flags = Flags { listen: Some(listen.to_owned()), ..flags.clone() };
+            assert!(Ready::new(flags).is_ok(), "{listen}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_where_it_was_given() {
+        let (folder, flags) = flags("127.0.0.1:0");
+        for (listen, part) in
+            [("7600", "an address and a port"), ("127.0.0.1:70000", "an address and a port")]
+        {
+            let error = wrong(Flags { listen: Some(listen.to_owned()), ..flags.clone() });
+            assert!(error.file == "--listen" && error.message.contains(part), "{error}");
+        }
+        assert_eq!(wrong(Flags { policy: Some("best".to_owned()), ..flags.clone() }).file, "--policy");
+        assert_eq!(wrong(Flags { cluster: None, ..flags.clone() }).file, "--cluster");
+        let config = folder.path().join("leeward.toml");
+        std::fs::write(&config, "[policies]\ntasks = 'best'\n").expect("a file");
+        let config = config.display().to_string();
+        let error = wrong(Flags { config: Some(config.clone()), ..flags });
+        assert_eq!((error.file, error.field.as_deref()), (config, Some("policies.tasks")));
+    }
+}

@@ -1,0 +1,200 @@
+//! The last events, for those who listen now and those who were away for a moment. Events are kept as they came, and put
+//! into words once, by the first who wants them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use axum::body::Bytes;
+use leeward_fabric::{Nanos, ResourceId};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::desk::{Record, World};
+
+/// Events that are kept for those who come back.
+const KEPT: usize = 4_096;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// A decision was made, and is kept.
+    Decision(Arc<Record>),
+    /// What links carry. Of these only the newest is kept.
+    Racks(Arc<World>),
+    /// A link became hot, or cooled.
+    Hotspot(Hot),
+    /// The cluster is of this version now.
+    Cluster(u64),
+}
+
+/// A link that became hot, or cooled.
+#[derive(Clone, Debug)]
+pub struct Hot {
+    /// The network when that was seen.
+    pub world: Arc<World>,
+    /// Which link.
+    pub link: ResourceId,
+    /// Since when it is hot, or was.
+    pub since: Nanos,
+    /// When it cooled.
+    pub until: Option<Nanos>,
+}
+
+/// An event with its number.
+#[derive(Debug)]
+pub struct Told {
+    /// Rises from one to the next, in later runs too.
+    pub id: u64,
+    /// What happened.
+    pub what: Happening,
+    text: OnceLock<Bytes>,
+}
+
+impl Told {
+    /// The event in words, which are made when they are first asked for.
+    pub fn text(&self, render: impl FnOnce(&Told) -> Bytes) -> &Bytes {
+        self.text.get_or_init(|| render(self))
+    }
+}
+
+/// Events after the one that was asked for are not kept any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missed;
+
+struct Ring {
+    /// The number of the last event.
+    last: u64,
+    /// That of the last one that is not kept any more.
+    gone: u64,
+    kept: VecDeque<Arc<Told>>,
+}
+
+/// The last events, and a bell for those who wait for the next.
+pub struct Events {
+    ring: Mutex<Ring>,
+    /// The number of the last event; `None` once there will be no more.
+    bell: watch::Sender<Option<u64>>,
+    places: Arc<Semaphore>,
+}
+
+impl Events {
+    /// No events yet. The first has the number after `before`, which is to be higher in later runs; so many may listen.
+    pub fn new(before: u64, listeners: usize) -> Events {
+        Events {
+            ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new() }),
+            bell: watch::Sender::new(Some(before)),
+            places: Arc::new(Semaphore::new(listeners)),
+        }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of something that happened.
+    pub fn tell(&self, what: Happening) {
+        let mut ring = self.ring();
+        ring.last += 1;
+        let id = ring.last;
+        if matches!(what, Happening::Racks(_))
+            && let Some(at) = ring.kept.iter().rposition(|told| matches!(told.what, Happening::Racks(_)))
+        {
+            ring.kept.remove(at);
+        }
+        ring.kept.push_back(Arc::new(Told { id, what, text: OnceLock::new() }));
+        if ring.kept.len() > KEPT
+            && let Some(oldest) = ring.kept.pop_front()
+        {
+            ring.gone = oldest.id;
+        }
+        drop(ring);
+        self.bell.send_if_modified(|last| match last {
+            Some(last) => {
+                *last = id;
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// There will be no more; all who listen are told.
+    pub fn close(&self) {
+        self.bell.send_replace(None);
+    }
+
+    /// A place for one who listens; `None` if all are taken.
+    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
+    }
+
+    /// A bell that rings with each event.
+    pub fn bell(&self) -> watch::Receiver<Option<u64>> {
+        self.bell.subscribe()
+    }
+
+    /// The number of the last event.
+    pub fn last(&self) -> u64 {
+        self.ring().last
+    }
+
+    /// The number before that of the first event that is kept.
+    pub fn gone(&self) -> u64 {
+        self.ring().gone
+    }
+
+    /// The events after `id`, so many at most, in order.
+    ///
+    /// # Errors
+    /// Some of them are not kept any more.
+    pub fn after(&self, id: u64, most: usize) -> Result<Vec<Arc<Told>>, Missed> {
+        let ring = self.ring();
+        if id < ring.gone {
+            return Err(Missed);
+        }
+        let from = ring.kept.partition_point(|told| told.id <= id);
+        Ok(ring.kept.iter().skip(from).take(most).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
+        events.after(after, usize::MAX).map(|told| told.iter().map(|one| one.id).collect())
+    }
+
+    #[test]
+    fn who_comes_back_hears_what_came_since_unless_it_is_gone() {
+        let events = Events::new(100, 1);
+        assert_eq!(numbers(&events, 100), Ok(vec![]));
+        for version in 1..=KEPT as u64 {
+            events.tell(Happening::Cluster(version));
+        }
+        assert_eq!(numbers(&events, 100).map(|told| told.len()), Ok(KEPT));
+        assert_eq!(numbers(&events, 100 + KEPT as u64 - 2), Ok(vec![99 + KEPT as u64, 100 + KEPT as u64]));
+        events.tell(Happening::Cluster(0));
+        assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
+        assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
+        assert_eq!(numbers(&events, 99), Err(Missed), "it is of an earlier run");
+    }
+
+    #[test]
+    fn the_bell_says_what_came_last_and_stays_silent_after_the_end() {
+        let events = Events::new(7, 1);
+        let bell = events.bell();
+        events.tell(Happening::Cluster(1));
+        assert_eq!(*bell.borrow(), Some(8));
+        events.close();
+        events.tell(Happening::Cluster(2));
+        assert_eq!(*bell.borrow(), None);
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_listener_leaves() {
+        let events = Events::new(0, 1);
+        let place = events.place();
+        assert!(place.is_some() && events.place().is_none());
+        drop(place);
+        assert!(events.place().is_some());
+    }
+}

@@ -1,0 +1,181 @@
+//! Numbers for Prometheus. What happens is counted when it does; what there is, is read from the last world when
+//! somebody asks.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
+
+use crate::desk::World;
+
+/// An operation that was asked for, as its method and the path of the table.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct Request {
+    /// How.
+    pub method: &'static str,
+    /// Where.
+    pub path: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Answered {
+    method: &'static str,
+    path: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Placed {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Kind {
+    r#type: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct In {
+    state: &'static str,
+}
+
+/// From a quarter of a millisecond to 8 s, each twice the one before.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
+}
+
+/// All that is counted.
+pub struct Metrics {
+    registry: Registry,
+    placements: Family<Placed, Counter>,
+    refusals: Family<Kind, Counter>,
+    requests: Family<Answered, Counter>,
+    request_seconds: Family<Request, Histogram, fn() -> Histogram>,
+    transactions: Family<Outcome, Counter>,
+    changes: Counter,
+    transaction_seconds: Histogram,
+    reports: Counter,
+    samples: Counter,
+    released_early: Counter,
+    decisions: Gauge,
+    waiting: Gauge,
+    epoch: Gauge,
+    links: Family<In, Gauge>,
+    /// Connections that are open.
+    pub connections: Gauge,
+    /// Streams of events that are open.
+    pub streams: Gauge,
+}
+
+impl Metrics {
+    /// Nothing counted yet.
+    pub fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("leeward");
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The program", build);
+        let of = &mut registry;
+        Metrics {
+            placements: family(of, "placements", "Placements that were asked for, by what became of them"),
+            refusals: family(of, "refusals", "Requests that were answered with a problem document, by type"),
+            requests: family(of, "requests", "Requests that were answered"),
+            request_seconds: registered(
+                of,
+                "request_seconds",
+                "From the head of a request to that of its answer",
+                Family::new_with_constructor(seconds as fn() -> Histogram),
+            ),
+            transactions: family(of, "store_transactions", "Transactions of the store"),
+            changes: family(of, "store_changes", "Changes that the store was given"),
+            transaction_seconds: registered(
+                of,
+                "store_transaction_seconds",
+                "How long transactions took",
+                seconds(),
+            ),
+            reports: family(of, "reports", "Reports that were taken in"),
+            samples: family(of, "samples", "Samples of links that were taken in"),
+            released_early: family(
+                of,
+                "released_early",
+                "Decisions that stopped counting before telemetry showed them, because there were too many",
+            ),
+            decisions: family(of, "decisions", "Decisions that are kept in memory"),
+            waiting: family(of, "waiting", "Requests that wait to be decided"),
+            epoch: family(of, "epoch", "State of the ledger"),
+            links: family(of, "links", "Links by what is known of them; hot ones are seen too"),
+            connections: family(of, "connections", "Connections that are open"),
+            streams: family(of, "streams", "Streams of events that are open"),
+            registry,
+        }
+    }
+
+    /// A request was answered.
+    pub fn request(&self, request: Request, status: u16, took: Duration) {
+        let Request { method, path } = request;
+        self.requests.get_or_create(&Answered { method, path, status }).inc();
+        self.request_seconds.get_or_create(&request).observe(took.as_secs_f64());
+    }
+
+    /// A request was answered with a problem of this type.
+    pub fn refusal(&self, r#type: &'static str) {
+        self.refusals.get_or_create(&Kind { r#type }).inc();
+    }
+
+    /// A placement was asked for, and this became of it.
+    pub fn placement(&self, kind: &'static str, outcome: &'static str) {
+        self.placements.get_or_create(&Placed { kind, outcome }).inc();
+    }
+
+    /// A report was taken in.
+    pub fn report(&self) {
+        self.reports.inc();
+    }
+
+    /// The store was given changes to keep.
+    pub fn transaction(&self, kept: bool, changes: usize, took: Duration) {
+        let outcome = if kept { "kept" } else { "failed" };
+        self.transactions.get_or_create(&Outcome { outcome }).inc();
+        self.changes.inc_by(changes as u64);
+        self.transaction_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Everything, as OpenMetrics text; `None` if it cannot be written.
+    pub fn text(&self, world: &World) -> Option<String> {
+        let counts = world.counts;
+        self.samples.inner().store(counts.samples, Ordering::Relaxed);
+        self.released_early.inner().store(counts.released_early, Ordering::Relaxed);
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.decisions.set(number(counts.decisions));
+        self.waiting.set(number(counts.waiting));
+        self.epoch.set(i64::try_from(world.epoch).unwrap_or(i64::MAX));
+        let seen = world.links.iter().filter(|link| link.measured.is_some()).count();
+        let hot = world.links.iter().filter(|link| link.hot_since.is_some()).count();
+        for (state, count) in [("seen", seen), ("unseen", world.links.len() - seen), ("hot", hot)] {
+            self.links.get_or_create(&In { state }).set(number(count));
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.registry).ok().map(|()| text)
+    }
+}
+
+fn family<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    registered(registry, name, help, M::default())
+}
+
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}

@@ -1,0 +1,48 @@
+//! What is told of the service while it runs: numbers to those who scrape them, and events to those who listen. Both are
+//! kept beside the work and never in its way: nothing is rendered when nobody asks.
+
+mod events;
+mod kept;
+mod metrics;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::events::{Events, Happening, Hot, Told};
+pub use self::kept::Watched;
+pub use self::metrics::{Metrics, Request};
+use crate::desk::{LinkState, World};
+use crate::office::Office;
+
+/// The least time between two tellings of what links carry.
+const TICK: Duration = Duration::from_millis(900);
+
+/// Tells what links carry, and which of them become hot or cool, whenever a new world was made; at most once a tick. It
+/// goes on until it is dropped, or the office is gone.
+pub async fn watch(office: Office, events: Arc<Events>) {
+    let (mut last, mut made) = (office.last_world(), office.made());
+    while made.changed().await.is_ok() {
+        let world = office.last_world();
+        for hot in changes(&last, &world) {
+            events.tell(Happening::Hotspot(hot));
+        }
+        events.tell(Happening::Racks(world.clone()));
+        last = world;
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// The links that became hot between two worlds, or cooled, in order of ids. Those of another cluster are not compared:
+/// that it is another one is told by itself.
+fn changes(last: &World, world: &Arc<World>) -> Vec<Hot> {
+    if !Arc::ptr_eq(&last.fabric, &world.fabric) {
+        return Vec::new();
+    }
+    let change = |(before, now): (&LinkState, &LinkState)| match (before.hot_since, now.hot_since) {
+        (before, Some(since)) if before != Some(since) => Some((now.link, since, None)),
+        (Some(since), None) => Some((now.link, since, Some(world.at))),
+        _ => None,
+    };
+    let changed = last.links.iter().zip(&world.links).filter_map(change);
+    changed.map(|(link, since, until)| Hot { world: world.clone(), link, since, until }).collect()
+}

@@ -1,0 +1,244 @@
+//! Who is let in: tokens, roles, rates, TLS, and clients that do not read.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use leeward_controller::{
+    Access, Clock, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens,
+    certified,
+};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::{Value, json};
+use support::{Server, agent, frozen, service};
+
+const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
+
+/// A token of each role, and a service that knows them.
+fn guarded(settings: impl FnOnce(&mut Service)) -> (Server, [String; 3]) {
+    let roles = [Role::Read, Role::Place, Role::Admin];
+    let made = roles.map(|role| NewToken::make(role.name(), role).expect("randomness"));
+    let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
+    let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+    let mut service = service(CLUSTER, "", frozen());
+    service.access = Arc::new(Access::new(Some(tokens), None));
+    settings(&mut service);
+    (Server::start(service), made.map(|one| one.token))
+}
+
+/// Asks with a token; the status, a header of the answer, and its body.
+fn ask(
+    server: &Server,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    header: &str,
+) -> (u16, String, String) {
+    let request = ureq::http::Request::builder().method(method).uri(server.url(path));
+    let request = token
+        .into_iter()
+        .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
+    let mut response = agent().run(request.body("").expect("a request")).expect("it answers");
+    let value = response.headers().get(header).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (value, status) = (value.to_owned(), response.status().as_u16());
+    (status, value, response.body_mut().read_to_string().expect("text"))
+}
+
+#[test]
+fn each_operation_is_open_to_its_role_and_those_above() {
+    let (server, tokens) = guarded(|_| {});
+    let (_, _, description) = ask(&server, "GET", "/v1/openapi.json", Some(&tokens[0]), "");
+    let description: Value = serde_json::from_str(&description).expect("JSON");
+    assert_eq!(description["components"]["securitySchemes"]["bearer"]["scheme"], json!("bearer"));
+    let mut checked = 0;
+    for (path, operations) in description["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let needed = operation["security"][0]["bearer"][0].as_str();
+            let place = path.replace(['{', '}'], "");
+            let method = method.to_uppercase();
+            let roles = ["read", "place", "admin"];
+            let needs = needed.map(|needed| roles.iter().position(|role| *role == needed).expect("a role"));
+            if place == "/v1/events" {
+                continue;
+            }
+            for (has, token) in tokens.iter().enumerate() {
+                let (status, _, _) = ask(&server, &method, &place, Some(token), "");
+                let refused = status == 403;
+                assert_eq!(
+                    refused,
+                    needs.is_some_and(|needs| has < needs),
+                    "{method} {place} {has}: {status}"
+                );
+            }
+            let (status, challenge, problem) = ask(&server, &method, &place, None, "www-authenticate");
+            assert_eq!(status == 401, needs.is_some(), "{method} {place}: {status}");
+            if status == 401 {
+                assert!(
+                    challenge.starts_with("Bearer") && problem.contains("urn:leeward:problem:unauthorized")
+                );
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 20);
+    assert_eq!(ask(&server, "GET", "/healthz", None, "").0, 200);
+    assert_eq!(ask(&server, "GET", "/", None, "content-security-policy").0, 200);
+}
+
+#[test]
+fn a_token_is_in_no_answer() {
+    let (server, _) = guarded(|_| {});
+    for token in ["leeward_secret", "x", ""] {
+        let (status, _, text) = ask(&server, "GET", "/v1/status", Some(token), "");
+        assert_eq!(status, 401);
+        assert!(token.len() < 2 || !text.contains(token), "{text}");
+    }
+}
+
+#[test]
+fn who_asks_too_often_is_told_when_to_come_again() {
+    let (server, tokens) = guarded(|service| {
+        service.access.set_rate(Some(3));
+        // Time stands still, so nothing is given back.
+        service.clock = frozen();
+    });
+    for _ in 0..3 {
+        assert_eq!(ask(&server, "GET", "/v1/status", Some(&tokens[0]), "").0, 200);
+    }
+    let (status, after, problem) = ask(&server, "GET", "/v1/status", Some(&tokens[0]), "retry-after");
+    assert_eq!((status, after.as_str()), (429, "1"));
+    assert!(problem.contains("urn:leeward:problem:too-many"), "{problem}");
+    assert_eq!(ask(&server, "GET", "/v1/status", Some(&tokens[1]), "").0, 200, "another client has its own");
+}
+
+#[test]
+fn a_body_may_be_as_large_as_was_set() {
+    let mut service = service(CLUSTER, "", frozen());
+    service.body = 100;
+    let server = Server::start(service);
+    let mut block = json!({ "size": "256MiB", "tags": [] });
+    assert_eq!(
+        server.post("/v1/place/replicas", &block).0,
+        409,
+        "it is read, and nothing is known of the network"
+    );
+    block["tags"] = json!(["a".repeat(100)]);
+    let (status, _, problem) = server.post("/v1/place/replicas", &block);
+    assert_eq!((status, &problem["type"]), (413, &json!("urn:leeward:problem:too-large")));
+}
+
+#[test]
+fn who_does_not_read_its_answers_is_cut_off() {
+    let mut service = service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps}", "", Clock::system());
+    (service.patience, service.connections) = (Duration::from_millis(500), 1);
+    let server = Server::start(service);
+    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
+    // Requests until neither side takes more.
+    while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: leeward\r\n\r\n").is_ok() {}
+    assert_eq!(server.get("/v1/status").0, 200, "the one connection there may be is free again");
+    drop(stream);
+}
+
+/// A certificate for `localhost` that vouches for itself, in a folder.
+fn certificate(folder: &std::path::Path, name: &str) -> (TlsSettings, Vec<u8>) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let (cert, key) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
+    std::fs::write(&cert, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.key_pair.serialize_pem()).expect("a file");
+    let settings = TlsSettings { cert: cert.display().to_string(), key: key.display().to_string() };
+    (settings, made.cert.der().to_vec())
+}
+
+/// The head of an answer over TLS, trusting one certificate.
+fn over_tls(server: &Server, trusted: &[u8]) -> std::io::Result<String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.to_vec().into()).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("a connection");
+    let mut stream = StreamOwned::new(connection, TcpStream::connect(server.address)?);
+    stream.write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
+    let mut head = [0; 15];
+    stream.read_exact(&mut head)?;
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+#[test]
+fn certificate_and_tokens_are_read_again_without_a_restart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tls, first) = certificate(folder.path(), "service");
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, "").expect("a file");
+    let config = folder.path().join("leeward.yaml");
+    let write = |extra: &str| {
+        let (cert, key, tokens) = (&tls.cert, &tls.key, tokens.display());
+        let text = format!("tls: {{cert: {cert}, key: {key}}}\ntokens: {tokens}\n{extra}");
+        std::fs::write(&config, text).expect("a file");
+    };
+    write("");
+    let flags = Flags { config: Some(config.display().to_string()), ..Flags::default() };
+    let started: Settings = flags.settings().expect("right settings");
+    assert_eq!(started.log, LogSettings::default());
+    let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
+    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key")));
+    let reload = Arc::new(Reload { flags, started, access: access.clone(), tls: Some(kept.clone()) });
+    let mut service = service(CLUSTER, "", frozen());
+    (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
+    let server = Server::start(service);
+    assert_eq!(over_tls(&server, &first).expect("it speaks TLS"), "HTTP/1.1 401 Un");
+
+    let made = NewToken::make("a", Role::Admin).expect("randomness");
+    std::fs::write(&tokens, &made.line).expect("a file");
+    let (_, second) = certificate(folder.path(), "service");
+    write("seed: 7\nlimits: {requests_per_s: 2}\n");
+    let reloaded = reload.again().expect("all of it is right");
+    assert_eq!(reloaded.restart, ["seed"]);
+    assert!(reloaded.reloaded.contains(&"tokens") && reloaded.reloaded.contains(&"tls"));
+    assert!(over_tls(&server, &first).is_err(), "the certificate is another one");
+    assert!(over_tls(&server, &second).is_ok());
+    let local = "127.0.0.1".parse().expect("an address");
+    assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
+
+    // What is wrong changes nothing.
+    std::fs::write(&tokens, "wrong").expect("a file");
+    assert_eq!(reload.again().expect_err("it is wrong").line, Some(1));
+    assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
+}
+
+#[test]
+fn who_does_not_speak_tls_or_stays_silent_is_let_go() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tls, trusted) = certificate(folder.path(), "service");
+    let mut service = service(CLUSTER, "", frozen());
+    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key"))));
+    (service.patience, service.connections) = (Duration::from_millis(300), 1);
+    let server = Server::start(service);
+    for said in ["", "GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        stream.write_all(said.as_bytes()).expect("it is sent");
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        assert!(!heard.starts_with(b"HTTP"));
+    }
+    assert!(over_tls(&server, &trusted).is_ok());
+}
+
+#[test]
+fn a_key_that_is_another_one_s_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ((one, _), (other, _)) = (certificate(folder.path(), "one"), certificate(folder.path(), "other"));
+    let mixed = TlsSettings { cert: one.cert.clone(), key: other.key };
+    let error = certified(&mixed).expect_err("they do not go together");
+    assert!(error.message.contains("does not go with"), "{error}");
+    let swapped = TlsSettings { cert: one.key, key: one.cert };
+    assert!(certified(&swapped).expect_err("no certificate").message.contains("PEM"));
+}
