@@ -28,15 +28,27 @@ export PYO3_CONFIG_FILE := $(CURDIR)/crates/bindings/pyo3.txt
 
 # The bindings have no tests in Rust; that they are part of the workspace here gives their dependencies the features
 # that the wheel was built with, so that those are not built again.
+STATIC_TARGET := $(shell uname -m)-unknown-linux-gnu
 CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs')
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
 .PHONY: help
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# What the dashboard is made of. It is built where there is Node, and left out elsewhere.
+WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell find web/src web/public -type f 2>/dev/null)
+
 .PHONY: build
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
+
+.PHONY: binaries
+binaries: prerequisites .venv/.python target/.dashboard ## Build static programs into dist/: leewardd
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $(STATIC_TARGET) \
+		-p leeward-controller --bin leewardd
+	@mkdir -p dist
+	install -m 755 target/$(STATIC_TARGET)/release/leewardd dist/
+	@scripts/static dist/leewardd
 
 .PHONY: demo
 demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts
@@ -86,7 +98,7 @@ lint: build ## Check the style and types of Rust and Python
 
 .PHONY: clean
 clean: ## Remove what was built and installed here
-	rm -rf target fuzz/target .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf target dist fuzz/target web/dist web/node_modules .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
 	find python -name __pycache__ -exec rm -rf {} +
 
@@ -114,6 +126,11 @@ test-python: build servers
 	ln -sfn "$$($(BIN)/python -c 'import clang.native; print(*clang.native.__path__)')" .venv/libclang
 	touch $@
 
-.venv/.native: .venv/.python pyproject.toml $(RUST_SOURCES)
+target/.dashboard: $(WEB_SOURCES)
+	@mkdir -p target
+	@scripts/dashboard
+	@touch $@
+
+.venv/.native: .venv/.python pyproject.toml $(RUST_SOURCES) target/.dashboard
 	$(BIN)/maturin develop --release --group dev
 	touch $@

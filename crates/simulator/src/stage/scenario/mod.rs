@@ -6,11 +6,12 @@ mod kind;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use file::{EventFile, HostState, MigrationFile, PolicySpec, ScenarioFile};
+pub use file::{EventFile, HostState, MigrationFile, ScenarioFile};
 pub use kind::Kind;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
+pub use leeward_placement::PolicySpec;
 
 use super::telemetry::Telemetry;
 use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
