@@ -49,6 +49,8 @@ pub struct PolicySettings {
     pub replicas: String,
     /// Where tasks go.
     pub tasks: String,
+    /// Which tasks leave hot racks; none if not given.
+    pub moves: Option<String>,
 }
 
 /// What clients may ask for at most.
@@ -134,7 +136,7 @@ impl Default for Settings {
 
 impl Default for PolicySettings {
     fn default() -> Self {
-        PolicySettings { replicas: "sinbad".to_owned(), tasks: "leeward".to_owned() }
+        PolicySettings { replicas: "sinbad".to_owned(), tasks: "leeward".to_owned(), moves: None }
     }
 }
 

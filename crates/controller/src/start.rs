@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use leeward_engine::Policies;
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::{PolicyError, PolicySpec, replicas, tasks};
+use leeward_placement::{PolicyError, PolicySpec, moves, replicas, tasks};
 use rustls::ServerConfig;
 
 use crate::access::{Access, Tokens, certified};
@@ -28,6 +29,7 @@ pub struct Ready {
     address: SocketAddr,
     cluster: NewCluster,
     policies: [PolicySpec; 2],
+    moves: Option<PolicySpec>,
     access: Arc<Access>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
     /// The file that decisions are kept in; `None` for memory.
@@ -69,6 +71,11 @@ impl Ready {
                 tasks::make(name, settings).map(drop)
             })?,
         ];
+        let moves = settings.policies.moves.as_ref().map(|given| {
+            let make = |name: &str, settings: &str| moves::make(name, settings).map(drop);
+            policy(&flags, "policies.moves", given, make)
+        });
+        let moves = moves.transpose()?;
         let checked = LedgerSettings { interval: settings.interval, ..LedgerSettings::default() }.check();
         checked.map_err(|error| {
             let message = error.to_string();
@@ -85,7 +92,7 @@ impl Ready {
             .map_err(|message| flags.wrong("store", message))?;
         let access = Arc::new(Access::new(tokens, settings.limits.requests_per_s));
         let tls = tls.map(|tls| Arc::new(ArcSwap::new(tls)));
-        Ok(Ready { flags, settings, address, cluster, policies, access, tls, store })
+        Ok(Ready { flags, settings, address, cluster, policies, moves, access, tls, store })
     }
 
     /// Where decisions are kept; `None` for memory.
@@ -106,13 +113,21 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, address, cluster, policies, access, tls, store: file } = self;
+        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: file } = self;
         let store = opened(file.as_deref(), &settings).map_err(|message| flags.wrong("store", message))?;
         let [blocks, apps] = policies;
-        let labels = Labels { replicas: blocks.label.as_str().into(), tasks: apps.label.as_str().into() };
+        let labels = Labels {
+            replicas: blocks.label.as_str().into(),
+            tasks: apps.label.as_str().into(),
+            moves: moves.as_ref().map(|moves| moves.label.as_str().into()),
+        };
+        // A task that was moved stays for ten intervals (Hotspots section 5.2).
+        let cooldown = Nanos(settings.interval.0.saturating_mul(10));
         let make = move || Policies {
             replicas: replicas::make(&blocks.name, &blocks.settings).ok(),
             tasks: tasks::make(&apps.name, &apps.settings).ok(),
+            moves: moves.as_ref().and_then(|moves| moves::make(&moves.name, &moves.settings).ok()),
+            cooldown,
             ..Policies::default()
         };
         let ledger = LedgerSettings { interval: settings.interval, ..LedgerSettings::default() };

@@ -346,6 +346,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::GET,
         path: "/v1/migrations",
+        role: Some(Role::Read),
         summary: "List the moves that were advised, the last ones first.",
         parameters: &[
             query("state", "string", "`advised`, `done`, `refused` or `expired` only."),
@@ -359,6 +360,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::POST,
         path: "/v1/migrations/{id}",
+        role: Some(Role::Place),
         summary: "Say that a task was moved, or that it stays where it is.",
         parameters: &[path("id", "What the move is called.")],
         body: Some(of::<migrations::AnswerBody>),
@@ -368,6 +370,7 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         method: Method::PUT,
         path: "/v1/jobs/{job}",
+        role: Some(Role::Place),
         summary: "Say how many moves a job can bear.",
         parameters: &[path("job", "Its name.")],
         body: Some(of::<migrations::JobBody>),

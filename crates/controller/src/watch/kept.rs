@@ -52,7 +52,7 @@ impl Store for Watched {
                     tracing::info!(version = version.number, origin = ?version.origin, "the cluster is another one");
                     self.events.tell(Happening::Cluster(version.number));
                 }
-                Change::Ended { .. } => {}
+                Change::Ended { .. } | Change::Moved(..) | Change::Migration(_) | Change::Job(..) => {}
             }
         }
         Ok(())
