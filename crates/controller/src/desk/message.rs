@@ -14,6 +14,7 @@ use super::record::{Record, Wish};
 
 /// What somebody asks.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most messages are placements")]
 pub enum Message {
     /// Take telemetry in: all that is news of it, or nothing if anything in it is wrong.
     Report(Report),

@@ -31,6 +31,7 @@ type Answer = Result<Reply, Refused>;
 type Asker = oneshot::Sender<Answer>;
 
 /// What is handed in.
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages")]
 enum Envelope {
     /// A message for the desk, and the fabric that its numbers are of.
     Message(Message, Arc<Fabric>, Asker),

@@ -13,9 +13,10 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
-COMMAND = (sys.executable, "-c", "from leeward.cli import main; main()")
+COMMAND = (str(Path(sys.executable).with_name("leeward")),)
 """The `leeward` of this Python."""
 _ALONE = threading.Lock()
 """Two networks at once would measure this machine."""
