@@ -244,7 +244,8 @@ mod tests {
     fn flags(listen: &str) -> (tempfile::TempDir, Flags) {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("c.yaml");
-        std::fs::write(&file, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps}").expect("a file");
+        std::fs::write(&file, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}")
+            .expect("a file");
         let cluster = Some(file.display().to_string());
         let flags = Flags { cluster, listen: Some(listen.to_owned()), ..Flags::default() };
         (folder, flags)

@@ -87,7 +87,17 @@ fn each_operation_is_open_to_its_role_and_those_above() {
     }
     assert!(checked > 20);
     assert_eq!(ask(&server, "GET", "/healthz", None, "").0, 200);
-    assert_eq!(ask(&server, "GET", "/", None, "content-security-policy").0, 200);
+    let (status, policy, page) = ask(&server, "GET", "/", None, "content-security-policy");
+    assert!(
+        status == 200 && policy.starts_with("default-src 'none'; ") && page.contains("Leeward"),
+        "{policy}"
+    );
+    assert_eq!(ask(&server, "POST", "/", None, "").0, 404);
+    // What the page loads is here, and is never asked for again.
+    for part in page.split(['"', '\'']).filter_map(|part| part.strip_prefix("./assets/")) {
+        let (status, cached, _) = ask(&server, "GET", &format!("/assets/{part}"), None, "cache-control");
+        assert!(status == 200 && cached.contains("immutable"), "{part}");
+    }
 }
 
 #[test]
@@ -134,7 +144,8 @@ fn a_body_may_be_as_large_as_was_set() {
 
 #[test]
 fn who_does_not_read_its_answers_is_cut_off() {
-    let mut service = service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps}", "", Clock::system());
+    let mut service =
+        service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps, oversubscription: 4}", "", Clock::system());
     (service.patience, service.connections) = (Duration::from_millis(500), 1);
     let server = Server::start(service);
     let mut stream = TcpStream::connect(server.address).expect("it listens");
