@@ -18,9 +18,9 @@ Beside = Sequence[dict[str, dict[str, Written]]]
 
 _COLOURS = {"HDFS": "#1f5fa8", "reHDFS": "#c25a00", "leeward": "#2f7d32"}
 _EVEN = (
-    "eight Reno flows share a circuit and a queue unevenly here; 107 ms a block with even shares, which the"
-    " paper's nearly are. It is neither timeouts (2 ms at least and not 10: 617 ms with seed 2, not 711) nor"
-    " Solstice (a ring that stays: 514 ms) nor sockets (1 MiB: 520 ms)"
+    "eight Reno flows share a circuit and a queue unevenly here: a block takes 107 ms with even shares, which"
+    " the paper's nearly are; as far as we know, since shorter timeouts, a ring that stays and smaller sockets"
+    " each changed little"
 )
 _TAIL = "the slowest of 192 writes; they differ much from seed to seed, and the paper's are of a run"
 _RATE = (
