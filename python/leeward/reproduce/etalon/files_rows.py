@@ -19,7 +19,7 @@ Beside = Sequence[dict[str, dict[str, Written]]]
 _COLOURS = {"HDFS": "#1f5fa8", "reHDFS": "#c25a00", "leeward": "#2f7d32"}
 _EVEN = (
     "eight Reno flows share a circuit and a queue unevenly here: a block takes 107 ms with even shares, which"
-    " the paper's nearly are; as far as we know, since shorter timeouts, a ring that stays and smaller sockets"
+    " the paper's nearly are; as far as we know, since shorter timeouts, a lasting ring and smaller sockets"
     " each changed little"
 )
 _TAIL = "the slowest of 192 writes; they differ much from seed to seed, and the paper's are of a run"
