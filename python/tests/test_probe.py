@@ -24,7 +24,7 @@ SHORT = ("--bursts", "2", "--packets", "40")
 @contextmanager
 def listening(*arguments: str) -> Iterator[str]:
     """A host that listens; its address."""
-    command = [LEEWARD, "probe", "listen", "--listen", "127.0.0.1:0", *arguments]
+    command = [str(LEEWARD), "probe", "listen", "--listen", "127.0.0.1:0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
