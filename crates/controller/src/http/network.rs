@@ -22,6 +22,8 @@ use crate::office::Slots;
 const PAGE: usize = 100;
 /// Items of a page at most.
 const LARGEST_PAGE: usize = 1_000;
+/// Seconds of a step of the history at most: what is kept of it.
+const LONGEST_STEP: u64 = 3_600;
 /// How long a change is waited for at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -180,9 +182,12 @@ impl Since {
         let step = edge.office.step();
         let join = match self.step_s {
             None => 1,
-            Some(asked) if asked > 0 && asked.is_multiple_of(step) => asked / step,
+            Some(asked) if (1..=LONGEST_STEP).contains(&asked) && asked.is_multiple_of(step) => asked / step,
             Some(asked) => {
-                return Err(Problem::field("step_s", format!("{asked}: expected a multiple of {step}")));
+                return Err(Problem::field(
+                    "step_s",
+                    format!("{asked}: expected a multiple of {step} up to {LONGEST_STEP}"),
+                ));
             }
         };
         Ok(edge.office.history(since.unwrap_or(Nanos(0)), join))
