@@ -125,7 +125,8 @@ impl From<QueryRejection> for Problem {
 const LIMIT: Parameter = query("limit", "integer", "So many items at most; 100 by default, 1,000 at most.");
 const AFTER: Parameter = query("after", "string", "What `next` of the part before said.");
 const SINCE: Parameter = query("since", "string", "Steps that end after this time; an hour is kept.");
-const STEP: Parameter = query("step_s", "integer", "Seconds of a step, a multiple of 10 up to 3,600; 10 by default.");
+const STEP: Parameter =
+    query("step_s", "integer", "Seconds of a step, a multiple of 10 up to 3,600; 10 by default.");
 const KIND: Parameter = query("kind", "string", "Of this kind only.");
 const IF_MATCH: Parameter = Parameter {
     place: "header",
