@@ -2,7 +2,7 @@
 
 A `Cluster` is what a cluster file describes: hosts, racks, pods, links and devices. `simulate` tries policies
 on a scenario, `place_replicas` decides for one block, `place_tasks` for an app, `migrate` which tasks leave
-hot racks; `leeward.fluid` simulates flows. Tables are Arrow
+hot racks; `leeward.fluid` simulates flows; a `Client` asks a controller. Tables are Arrow
 tables. Input that is refused raises `InputError`, which says where it is wrong and what was expected.
 
     >>> import leeward
@@ -13,15 +13,20 @@ tables. Input that is refused raises `InputError`, which says where it is wrong 
 
 from leeward import fluid
 from leeward._native import Cluster, Run, Scenario, __version__
+from leeward.client import Client, ProblemError, RefusedError, UnreachableError
 from leeward.errors import InputError
 from leeward.placement import migrate, place_replicas, place_tasks, policies
 from leeward.simulation import read_scenario, simulate
 
 __all__ = [
+    "Client",
     "Cluster",
     "InputError",
+    "ProblemError",
+    "RefusedError",
     "Run",
     "Scenario",
+    "UnreachableError",
     "__version__",
     "fluid",
     "migrate",

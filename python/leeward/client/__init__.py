@@ -1,0 +1,16 @@
+"""A client of the controller: its operations as methods, its problems as exceptions.
+
+    >>> from leeward import Client
+    >>> client = Client("http://127.0.0.1:7600", token=None)
+    >>> client.url
+    'http://127.0.0.1:7600'
+
+Whatever is sent may be sent again without being done twice, and is, as long as `patience_s` says: where an
+answer was lost, where the service is busy or is started anew.
+"""
+
+from leeward.client.client import Client
+from leeward.client.events import Event
+from leeward.client.problems import ProblemError, RefusedError, UnreachableError
+
+__all__ = ["Client", "Event", "ProblemError", "RefusedError", "UnreachableError"]

@@ -1,0 +1,98 @@
+"""What happens, as it happens: server-sent events, gone on with where they broke off.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.client.http import FIRST_WAIT_S, LONGEST_WAIT_S, Http
+from leeward.client.problems import ProblemError, UnreachableError
+
+PATH = "/v1/events"
+SILENCE_S = 45.0
+"""Without a word for so long, the other side is gone: it says something every 15 seconds."""
+LONGEST_LINE = 64 * 2**20
+"""Of a stream, in bytes."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened.
+
+    Attributes:
+        name: What: `decision`, `racks`, `hotspot`, `cluster`, or `missed` where what came in between is not
+            kept any more.
+        data: As the reference of the HTTP interface has it.
+        id: What to go on after, later; None of `missed`.
+    """
+
+    name: str
+    data: Any
+    id: str | None
+
+
+def follow(http: Http, after: str | None) -> Iterator[Event]:
+    """Events, from now on or after one. A stream that ends is opened again, where it ended.
+
+    Raises:
+        ProblemError: The service refuses.
+        UnreachableError: Nobody has answered for as long as patience is.
+    """
+    last, start, wait = after, http.clock(), FIRST_WAIT_S
+    while True:
+        headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
+        pause = wait
+        try:
+            with http.opened("GET", PATH, headers=headers, timeout_s=SILENCE_S) as response:
+                start, wait = http.clock(), FIRST_WAIT_S
+                for event in events(response.stream(2**16)):
+                    start, last = http.clock(), event.id or last
+                    yield event
+            failed: ProblemError | UnreachableError = UnreachableError(http.url, "the stream ended")
+        except UnreachableError as error:
+            failed = error
+        except ProblemError as error:
+            if not error.passes:
+                raise
+            failed, pause = error, max(wait, error.after_s)
+        if http.clock() - start + pause > http.patience_s:
+            raise failed
+        http.sleep(pause)
+        wait = min(2 * wait, LONGEST_WAIT_S)
+
+
+def events(pieces: Iterable[bytes]) -> Iterator[Event]:
+    """The events of a stream that comes in pieces, cut anywhere. What is not whole at its end is none."""
+    name, data, told = "", [], None
+    for line in _lines(pieces):
+        if line:
+            field, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if field == "event":
+                name = value
+            elif field == "data":
+                data.append(value)
+            elif field == "id":
+                told = value
+            continue
+        if data:
+            yield Event(name or "message", json.loads("\n".join(data)), told)
+        name, data, told = "", [], None
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Whole lines; the service ends them with a line feed."""
+    rest: list[bytes] = []
+    kept = 0
+    for piece in pieces:
+        *whole, end = piece.split(b"\n")
+        for line in whole:
+            yield b"".join([*rest, line]).decode(errors="replace").removesuffix("\r")
+            rest, kept = [], 0
+        kept += len(end)
+        if kept > LONGEST_LINE:
+            raise UnreachableError(PATH, "a line of the stream has no end")
+        rest.append(end)

@@ -1,0 +1,226 @@
+"""Requests to the service: sent, and sent again where that helps."""
+
+import json
+import math
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from leeward.client.problems import ProblemError, UnreachableError, problem
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, PoolManager
+
+FIRST_WAIT_S = 0.1
+"""Before a request is sent again; doubled each time."""
+LONGEST_WAIT_S = 10.0
+MOST_BYTES = 512 * 2**20
+"""Of an answer."""
+CONNECTIONS = 16
+"""Kept open for as many threads."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A success.
+
+    Attributes:
+        body: Its JSON; None if it has none.
+        headers: By their names in lower case.
+    """
+
+    body: Any
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Http:
+    """A way to the service.
+
+    Attributes:
+        url: Its address, without a slash at the end.
+        token: Sent with every request, if there is one.
+        ca: A PEM file of who signed its certificate; by default the authorities that the system knows.
+        timeout_s: How long an answer may take to begin, and to go on.
+        patience_s: How long a request is sent again after the first time; 0 is not at all.
+        sleep: Waits so many seconds.
+        clock: Seconds from any origin.
+    """
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    ca: str | PathLike[str] | None = None
+    timeout_s: float = 60.0
+    patience_s: float = 30.0
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            good = False
+        if not good or any(letter in self.url for letter in " \t\r\n?#"):
+            message = f"`{self.url}`: expected an address: http://127.0.0.1:7600"
+            raise InputError("url", None, None, None, message)
+        if parts.username is not None:
+            error = InputError("url", None, None, None, "a password in an address is seen by everyone here")
+            error.add_note("who asks is told by a token")
+            raise error
+        if self.token is not None and (not self.token.isascii() or not self.token.isprintable()):
+            raise InputError("token", None, None, None, "it has a letter that no token has")
+        for name, value in (("timeout_s", self.timeout_s), ("patience_s", self.patience_s)):
+            if not (math.isfinite(value) and value >= 0):
+                raise InputError(name, None, None, None, f"{value}: expected seconds from 0 on")
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """An answer; the request must be one that may be sent again.
+
+        Args:
+            method: How.
+            path: Where, from `/v1` on.
+            query: Its parameters; those that are None are left out.
+            body: What is sent as JSON, if it is not None.
+            headers: What is sent besides.
+            timeout_s: If it is not that of all.
+
+        Raises:
+            ProblemError: The service did not do it.
+            UnreachableError: No answer came.
+        """
+        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        start, wait = self.clock(), FIRST_WAIT_S
+        while True:
+            try:
+                with self.opened(method, path, query, data, headers, timeout_s) as response:
+                    return self._answer(response)
+            except ProblemError as error:
+                failed: ProblemError | UnreachableError = error
+                if not error.passes:
+                    raise
+                pause = max(wait, error.after_s)
+            except UnreachableError as error:
+                failed, pause = error, wait
+                if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+                    raise
+            if self.clock() - start + pause > self.patience_s:
+                raise failed
+            self.sleep(pause)
+            wait = min(2 * wait, LONGEST_WAIT_S)
+
+    @contextmanager
+    def opened(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Iterator["BaseHTTPResponse"]:
+        """A success whose body is still to be read, from a request that is sent once.
+
+        Raises:
+            ProblemError: The service did not do it.
+            UnreachableError: No answer came, or it broke off.
+        """
+        from urllib3 import Timeout
+        from urllib3.exceptions import HTTPError
+
+        sent = {"accept": "application/json", **(headers or {})}
+        if self.token is not None:
+            sent["authorization"] = f"Bearer {self.token}"
+        if data is not None:
+            sent["content-type"] = "application/json"
+        given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+        url = f"{self.url}{path}" + (f"?{urlencode(given)}" if given else "")
+        longest = self.timeout_s if timeout_s is None else timeout_s
+        patience = Timeout(connect=min(longest, 10.0) or None, read=longest or None)
+        try:
+            # Where an answer points is nobody's affair whom the token was not made for.
+            response = self._pool.request(
+                method, url, body=data, headers=sent, timeout=patience, redirect=False, preload_content=False
+            )
+            try:
+                if not 200 <= response.status < 300:
+                    retry_after = response.headers.get("retry-after")
+                    raise problem(response.status, response.read(100_000), retry_after)
+                yield response
+            finally:
+                # One that was read to its end has gone back to the others, and is not closed by this.
+                response.close()
+        except (HTTPError, OSError) as error:
+            if isinstance(error, UnreachableError):
+                raise
+            cause = _cause(error)
+            raise UnreachableError(self.url, _reason(error, cause)) from cause
+
+    def _answer(self, response: "BaseHTTPResponse") -> Answer:
+        text = response.read(MOST_BYTES + 1)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if len(text) > MOST_BYTES:
+            raise UnreachableError(self.url, f"more than {MOST_BYTES // 2**20} MiB came")
+        if not text:
+            return Answer(None, headers)
+        try:
+            return Answer(json.loads(text), headers)
+        except (ValueError, RecursionError):
+            begins = " ".join(text[:60].decode(errors="replace").split())
+            raise UnreachableError(self.url, f"it is no controller: it says `{begins}`") from None
+
+    @cached_property
+    def _pool(self) -> "PoolManager":
+        from urllib3 import PoolManager
+
+        try:
+            context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
+        except OSError as error:
+            message = f"{self.ca}: {error.strerror or 'no certificate in PEM'}"
+            raise InputError("ca", None, None, None, message) from None
+        return PoolManager(maxsize=CONNECTIONS, block=False, retries=False, ssl_context=context)
+
+
+def part(name: str) -> str:
+    """A name as a part of a path."""
+    return quote(name, safe="")
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What was first in the way: libraries wrap it in errors of their own."""
+    while True:
+        inner = getattr(error, "reason", None) or error.__cause__ or error.__context__
+        if not isinstance(inner, BaseException):
+            return error
+        error = inner
+
+
+def _reason(error: BaseException, cause: BaseException) -> str:
+    """The same in words."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate cannot be trusted: {cause.verify_message}"
+    if isinstance(cause, ssl.SSLError) and "WRONG_VERSION" in str(cause):
+        return "it does not speak TLS; give its address with http://"
+    if isinstance(cause, TimeoutError):
+        return "it takes too long"
+    strerror = getattr(cause, "strerror", None)
+    return str(strerror or cause or type(error).__name__).split(": ")[-1]

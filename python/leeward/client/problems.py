@@ -1,0 +1,104 @@
+"""What the service did not do, as exceptions."""
+
+import json
+import math
+from typing import Any
+
+KIND = "urn:leeward:problem:"
+"""What the type of every problem begins with."""
+PASSING = (429, 502, 503, 504)
+"""Statuses of what passes."""
+
+
+class UnreachableError(ConnectionError):
+    """No answer came from the service, or none that it would give.
+
+    Attributes:
+        url: Its address.
+        why: What was in the way.
+    """
+
+    def __init__(self, url: str, why: str) -> None:
+        """Takes the attributes, in order."""
+        super().__init__(url, why)
+        self.url = url
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.url}: no answer: {self.why}"
+
+
+class ProblemError(Exception):
+    """The service did not do what it was asked for: a problem document (RFC 9457).
+
+    Attributes:
+        word: Which problem, as in the reference of the HTTP interface: `not-found`, `invalid`, `busy`.
+        title: The same as a sentence.
+        status: Of the answer.
+        detail: What was wrong, and what to do.
+        field: The field that was wrong, as a path; None where it is none.
+        after_s: After how many seconds to ask again, as the service says; 0 if it says nothing.
+    """
+
+    def __init__(
+        self,
+        word: str,
+        title: str,
+        status: int,
+        detail: str,
+        field: str | None = None,
+        after_s: float = 0.0,
+    ) -> None:
+        """Takes the attributes, in order."""
+        super().__init__(word, title, status, detail, field, after_s)
+        self.word = word
+        self.title = title
+        self.status = status
+        self.detail = detail
+        self.field = field
+        self.after_s = after_s
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same may be done a little later: the service is busy, or cannot be reached just now."""
+        return self.status in PASSING
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.field, self.detail or self.title) if part)
+
+
+class RefusedError(ProblemError):
+    """The policy places it nowhere, and nothing changed."""
+
+
+def problem(status: int, body: bytes, retry_after: str | None = None) -> ProblemError:
+    """What an answer that is no success says.
+
+    What stands between client and service answers otherwise; then its status and beginning are told.
+
+    Args:
+        status: Of the answer.
+        body: Its beginning.
+        retry_after: The header of this name.
+    """
+    after_s = _seconds(retry_after)
+    try:
+        document: Any = json.loads(body)
+        kind, title = str(document["type"]), str(document.get("title", ""))
+        detail, field = str(document.get("detail", "")), document.get("field")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        text = " ".join(body[:200].decode(errors="replace").split())
+        title = f"the answer is {status}"
+        return ProblemError("", title, status, f"{title}: {text}".rstrip(": "), None, after_s)
+    word = kind.removeprefix(KIND)
+    made = RefusedError if word == "refused" else ProblemError
+    return made(word, title, status, detail, None if field is None else str(field), after_s)
+
+
+def _seconds(text: str | None) -> float:
+    """Seconds that are asked for; a date counts as nothing said."""
+    try:
+        seconds = float(text or 0)
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

@@ -1,0 +1,357 @@
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from served import served
+
+from leeward import Client, InputError, ProblemError, RefusedError, UnreachableError
+from leeward.client.events import Event, events
+from leeward.client.http import Answer, Http
+
+CLUSTER = {
+    "racks": 4,
+    "hosts_per_rack": 3,
+    "nic": "1Gbps",
+    "oversubscription": 3,
+    "cpus": 8,
+    "devices": [{"read": "200MB/s", "write": "120MB/s"}],
+}
+LOADS = {f"r{rack}:{way}": 1e8 * (rack + 1) for rack in range(4) for way in ("uplink", "downlink")}
+HOSTS = {f"r{rack}h{host}:ingress": 5e7 for rack in range(4) for host in range(3)}
+TASKS = {"tasks": [{"name": "web", "count": 2, "cpus": 1, "egress": {"mean": "100Mbps"}}]}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "5s") as url:
+        yield url
+
+
+def report(client: Client) -> None:
+    until = datetime.now(UTC)
+    assert client.report(until - timedelta(seconds=1), until, links=LOADS | HOSTS)["links"] == 20
+
+
+# ---- every operation --------------------------------------------------------------------------------
+
+WHEN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+CALLS: list[Callable[[Client], Any]] = [
+    lambda client: client.report(WHEN, WHEN + timedelta(seconds=1), links={"r0:uplink": 1e8}),
+    lambda client: client.place_replicas("256MiB"),
+    lambda client: client.place_tasks(TASKS),
+    lambda client: next(client.decisions(), None),
+    lambda client: client.decision("0"),
+    lambda client: next(client.commitments(), None),
+    lambda client: client.release("0"),
+    lambda client: client.cluster(),
+    lambda client: client.set_cluster(CLUSTER),
+    lambda client: client.change_cluster({"name": "other"}),
+    lambda client: next(client.racks(), None),
+    lambda client: client.rack("r0"),
+    lambda client: next(client.links(hot=True, sort="utilization"), None),
+    lambda client: client.link("r0:uplink"),
+    lambda client: client.link_history("r0:uplink", since=WHEN),
+    lambda client: client.history("host"),
+    lambda client: next(client.hosts(), None),
+    lambda client: client.host("r0h0"),
+    lambda client: next(client.hotspots(), None),
+    lambda client: next(client.migrations("advised"), None),
+    lambda client: client.answer_migration("0", "refused", "no"),
+    lambda client: client.set_job("web", down=1),
+    lambda client: client.snapshot(0, 1.0),
+    lambda client: client.status(),
+    lambda client: client.reload(),
+]
+"""Each method once."""
+WITHOUT = {
+    ("GET", "/metrics"): "Prometheus reads it",
+    ("GET", "/healthz"): "for who starts services, and not for who uses them",
+    ("GET", "/readyz"): "likewise",
+    ("GET", "/v1/openapi.json"): "for clients that are generated",
+    ("GET", "/v1/events"): "it is a stream, and is tested below",
+}
+"""Operations that have no method, or are not asked as the others are; and why."""
+
+
+def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = Http(service).ask("GET", "/v1/openapi.json").body["paths"]
+    operations = {
+        (method.upper(), path): operation
+        for path, methods in described.items()
+        for method, operation in methods.items()
+        if method in ("get", "put", "post", "delete", "patch")
+    }
+    asked: list[tuple[str, str, dict[str, Any], Any]] = []
+
+    def ask(
+        _: Http, method: str, path: str, query: Any = None, body: Any = None, *__: Any, **___: Any
+    ) -> Answer:
+        asked.append((method, path, query or {}, body))
+        return Answer({"items": [], "next": None}, {})
+
+    monkeypatch.setattr(Http, "ask", ask)
+    client = Client()
+    for call in CALLS:
+        call(client)
+    met = set()
+    for method, path, query, body in asked:
+        found = [one for one in operations if one[0] == method and _template(one[1]).fullmatch(path)]
+        assert found, f"{method} {path}: no such operation"
+        operation = operations[min(found, key=lambda one: one[1].count("{"))]
+        met.add(min(found, key=lambda one: one[1].count("{")))
+        known = {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
+        assert {name for name, value in query.items() if value is not None} <= known, path
+        assert (body is not None) == ("requestBody" in operation), path
+    missing = operations.keys() - met - WITHOUT.keys()
+    assert not missing, f"no method of Client: {sorted(missing)}"
+    assert not WITHOUT.keys() - operations.keys(), "there is a reason for what does not exist"
+
+
+def _template(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
+
+
+# ---- a real service ---------------------------------------------------------------------------------
+
+
+def test_what_is_placed_is_seen_and_released(service: str) -> None:
+    client = Client(service, patience_s=0)
+    report(client)
+    decision = client.place_replicas("256MiB", writer="r0h1")
+    assert decision["hosts"][0] == "r0h1"
+    assert client.decision(decision["id"]) == decision
+    assert decision["id"] in [one["id"] for one in client.decisions("replicas")]
+    tasks = client.place_tasks(TASKS, job="web")
+    assert len(tasks["hosts"]) == 2
+    assert [one["kind"] for one in client.commitments()][:1] == ["tasks"]
+    assert client.release(tasks["id"])["released"] is not None
+    assert client.release(tasks["id"])["released"] is not None
+    assert client.link("r3:uplink")["measured_bps"] == 4e8
+    assert next(client.links(sort="utilization"))["link"].startswith("r3:")
+    assert [rack["rack"] for rack in client.racks()] == ["r0", "r1", "r2", "r3"]
+    assert len(list(client.hosts())) == 12
+    assert client.rack("r0")["hosts"][0]["host"] == "r0h0"
+    cluster, version = client.cluster()
+    assert cluster["racks"] == 4
+    with pytest.raises(ProblemError) as wrong:
+        client.change_cluster({"name": "other"}, version='"99"')
+    assert (wrong.value.word, wrong.value.status) == ("version", 412)
+    assert version == client.cluster()[1]
+
+
+def test_a_key_that_comes_again_places_nothing_again(service: str) -> None:
+    client = Client(service, new_key=lambda: "the same", patience_s=0)
+    report(client)
+    first, again = client.place_replicas("64MiB"), client.place_replicas("64MiB")
+    assert (first["id"], first["key"]) == (again["id"], "the same")
+    assert Client(service).place_replicas("64MiB")["id"] != first["id"]
+    numbered = client.place_replicas("64MiB", client="test", sequence=1)
+    assert (numbered["client"], numbered["key"]) == ("test", None)
+
+
+def test_problems_are_exceptions_with_the_fields_of_their_documents(service: str) -> None:
+    client = Client(service, patience_s=0)
+    with pytest.raises(RefusedError, match=r"fits|hosts"):
+        client.place_tasks({"tasks": [{"name": "huge", "cpus": 1000}]})
+    with pytest.raises(ProblemError) as wrong:
+        client.report(datetime.now(UTC), datetime.now(UTC) + timedelta(seconds=1), links={"r9:uplink": 1.0})
+    assert (wrong.value.word, wrong.value.status, wrong.value.field) == ("invalid", 422, "links[0].link")
+    assert str(wrong.value).startswith("links[0].link: `r9:uplink`: the cluster has no such link")
+    with pytest.raises(ProblemError) as none:
+        client.decision("../status")
+    assert none.value.word == "not-found"
+
+
+def test_a_snapshot_waits_for_what_is_newer(service: str) -> None:
+    client = Client(service, patience_s=0)
+    epoch = client.snapshot()["epoch"]
+    assert client.snapshot(epoch, 0.05)["epoch"] == epoch, "nothing came meanwhile"
+    later = threading.Timer(0.1, report, [client])
+    later.start()
+    assert client.snapshot(epoch, 30)["epoch"] > epoch
+    later.join()
+
+
+def test_events_go_on_after_the_one_that_was_heard(service: str) -> None:
+    client = Client(service, patience_s=0)
+    report(client)
+    first = next(event for event in client.events() if event.name == "racks")
+    assert len(first.data["items"]) == 4
+    placed = [client.place_replicas("64MiB")["id"] for _ in range(3)]
+    since = (event for event in client.events(first.id) if event.name == "decision")
+    assert [next(since).data["id"] for _ in placed] == placed
+    since.close()
+
+
+# ---- what goes wrong on the way ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[dict[str, str]]]]:
+    """A server that answers as it is told, one answer a request; `None` in a body's place breaks off."""
+    answers: list[tuple[int, dict[str, str], Any]] = []
+    heard: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            heard.append({name.lower(): value for name, value in self.headers.items()})
+            status, headers, body = answers.pop(0)
+            if body is None:
+                self.close_connection = True
+                return
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in ({"content-length": str(len(data))} | headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", answers, heard
+        server.shutdown()
+        thread.join()
+
+
+class Waits:
+    """A clock that only goes on when somebody waits."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    def clock(self) -> float:
+        return sum(self.waits)
+
+
+BUSY = {"type": "urn:leeward:problem:busy", "title": "Too many wait", "status": 503, "detail": "later"}
+
+
+def test_an_answer_that_was_lost_is_asked_for_with_the_same_key(flaky: Any) -> None:
+    url, answers, heard = flaky
+    waits = Waits()
+    answers += [(0, {}, None), (503, {"retry-after": "3"}, BUSY), (429, {}, BUSY), (201, {}, {"id": "7"})]
+    client = Client(url + "/", token="leeward_1", sleep=waits.sleep, clock=waits.clock)
+    assert client.place_replicas("1MiB")["id"] == "7"
+    assert len({one["idempotency-key"] for one in heard}) == 1
+    assert {one["authorization"] for one in heard} == {"Bearer leeward_1"}
+    assert waits.waits == [0.1, 3.0, 0.4]
+
+
+def test_patience_ends(flaky: Any) -> None:
+    url, answers, _ = flaky
+    waits = Waits()
+    client = Client(url, patience_s=10, sleep=waits.sleep, clock=waits.clock)
+    answers += [(503, {"retry-after": "4"}, BUSY)] * 3
+    with pytest.raises(ProblemError) as busy:
+        client.status()
+    assert (busy.value.word, busy.value.after_s, waits.waits) == ("busy", 4.0, [4.0, 4.0])
+    answers += [(503, {"retry-after": "4"}, BUSY)]
+    with pytest.raises(ProblemError):
+        Client(url, patience_s=0).status()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (302, b"", "the answer is 302"),
+        (404, b"<html>nothing\n here</html>", "the answer is 404: <html>nothing here</html>"),
+        (500, {"type": ["no"], "title": 1}, "1"),
+        (422, {"type": "urn:leeward:problem:invalid", "detail": "wrong", "field": "size"}, "size: wrong"),
+    ],
+)
+def test_what_is_no_success_is_a_problem_whoever_answers(
+    flaky: Any, status: int, body: Any, told: str
+) -> None:
+    url, answers, heard = flaky
+    answers += [(status, {"location": "http://elsewhere.invalid/"}, body)]
+    with pytest.raises(ProblemError) as problem:
+        Client(url, patience_s=0, token="secret").status()
+    assert (str(problem.value), problem.value.status) == (told, status)
+    assert len(heard) == 1, "where an answer points, nothing is sent"
+
+
+def test_who_is_not_there_and_who_is_no_controller_is_told(flaky: Any) -> None:
+    url, answers, _ = flaky
+    answers += [(200, {}, b"hello there")]
+    with pytest.raises(UnreachableError, match="it is no controller: it says `hello there`"):
+        Client(url, patience_s=0).status()
+    with pytest.raises(UnreachableError, match=r"^http://127.0.0.1:1: no answer: Connection refused$"):
+        Client("http://127.0.0.1:1", patience_s=0).status()
+    with pytest.raises(UnreachableError, match="does not speak TLS"):
+        Client(url.replace("http", "https"), patience_s=0).status()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "localhost:7600", "ftp://a", "http://", "http://a:b", "http://a/?x", "http://a b", "http://u:p@a"],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(InputError):
+        Client(url)
+
+
+def test_a_stream_that_breaks_off_is_gone_on_with(flaky: Any) -> None:
+    url, answers, heard = flaky
+    waits = Waits()
+    stream = {"content-type": "text/event-stream"}
+    answers += [
+        (200, stream, b'retry: 1\n\nevent: racks\nid: 5\ndata: {"items": []}\n\n: nothing new\n\nevent: ra'),
+        (0, {}, None),
+        (200, stream, b'event: missed\ndata: {"after": "5"}\n\nevent: racks\nid: 9\ndata: {"items": []}\n\n'),
+        (403, {}, {"type": "urn:leeward:problem:forbidden"}),
+    ]
+    told = Client(url, sleep=waits.sleep, clock=waits.clock).events()
+    assert [next(told) for _ in range(3)] == [
+        Event("racks", {"items": []}, "5"),
+        Event("missed", {"after": "5"}, None),
+        Event("racks", {"items": []}, "9"),
+    ]
+    with pytest.raises(ProblemError):
+        next(told)
+    assert [one.get("last-event-id") for one in heard] == [None, "5", "5", "9"]
+
+
+STREAM = b'event: a\nid: 1\ndata: {"x":\ndata: 1}\n\n: comment\n\nid: 2\ndata: []\n\nevent: c\n\n'
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=8))
+def test_events_are_the_same_wherever_a_stream_is_cut(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+    pieces = [STREAM[one:other] for one, other in pairwise(places)]
+    assert list(events(pieces)) == [Event("a", {"x": 1}, "1"), Event("message", [], "2")]
+
+
+def test_a_name_with_a_slash_is_one_part_of_a_path(flaky: Any) -> None:
+    url, answers, _ = flaky
+    answers += [(200, {}, {})]
+    Client(url, patience_s=0).link("a/b:uplink")
+
+
+def test_tls_is_checked_by_who_signed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"ca: .*nothing.pem"):
+        Client("https://127.0.0.1:1", ca=tmp_path / "nothing.pem", patience_s=0).status()
