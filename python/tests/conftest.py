@@ -1,6 +1,7 @@
 """What the tests share: reference results, hypothesis profiles, the `leeward` command, Prometheus, Spark."""
 
 import gc
+import json
 import os
 import shutil
 import signal
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from threading import Thread
+from typing import IO, Any
 
 import pytest
 from hypothesis import settings
@@ -30,6 +33,7 @@ settings.load_profile("test")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Served = Callable[..., AbstractContextManager[str]]
 Promtool = Callable[..., subprocess.CompletedProcess[str]]
 Backfilled = Callable[[Path, Iterable[str]], AbstractContextManager[str]]
 
@@ -78,6 +82,47 @@ def _written(output: TextIOWrapper) -> str:
     output.flush()
     output.seek(0)
     return output.read()
+
+
+LEEWARD = Path(sys.executable).with_name("leeward")
+
+
+@pytest.fixture(scope="session")
+def served() -> Served:
+    """Serves a cluster from a folder with `leeward serve`; gives the address. It must end well."""
+
+    @contextmanager
+    def started(folder: Path, cluster: dict[str, Any], *arguments: str) -> Iterator[str]:
+        (folder / "c.json").write_text(json.dumps(cluster))
+        command = [str(LEEWARD), "serve", "--cluster", "c.json", "--listen", "127.0.0.1:0", *arguments]
+        if "--store" not in arguments:
+            command += ["--store", "memory"]
+        with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                yield _address(process)
+                process.terminate()
+                assert process.wait(60) == 0
+            finally:
+                process.kill()
+
+    return started
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    """Where a service says that it listens; what it says afterwards is read and dropped."""
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if line.startswith("listening on "):
+            Thread(target=_drain, args=(process.stderr,), daemon=True).start()
+            return line.split()[2]
+    raise AssertionError("".join(said))
+
+
+def _drain(stream: IO[str]) -> None:
+    for _ in stream:
+        pass
 
 
 @pytest.fixture(scope="session")

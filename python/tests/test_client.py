@@ -2,6 +2,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from served import served
 
 from leeward import Client, InputError, ProblemError, RefusedError, UnreachableError
 from leeward.client.events import Event, events
 from leeward.client.http import Answer, Http
+
+Served = Callable[..., AbstractContextManager[str]]
 
 CLUSTER = {
     "racks": 4,
@@ -31,7 +33,7 @@ TASKS = {"tasks": [{"name": "web", "count": 2, "cpus": 1, "egress": {"mean": "10
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "5s") as url:
         yield url
 

@@ -19,6 +19,7 @@ from leeward.cli import (
     data,
     demo,
     device,
+    explain,
     export,
     hotspots,
     impact,
@@ -33,6 +34,7 @@ from leeward.cli import (
     serve,
     simulate,
     slo,
+    top,
 )
 from leeward.errors import InputError
 
@@ -59,6 +61,7 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(device.app, name="device")
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.add_typer(export.app, name="export")
 app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Say which links are hot, and why.")(
     hotspots.hotspots
@@ -77,6 +80,7 @@ app.command("schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
 app.add_typer(slo.app, name="slo")
+app.command("top", epilog=top.EXAMPLES)(top.top)
 
 
 def _print_version(wanted: bool) -> None:

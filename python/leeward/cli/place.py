@@ -147,7 +147,11 @@ def print_reasons(decision: dict[str, Any], size: str) -> None:
     """Prints why the policy left the choice to another, if so; and the candidates, best first by level."""
     if note := decision["note"]:
         print(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
-    why = decision["why"]
+    print_candidates(decision["why"])
+
+
+def print_candidates(why: list[dict[str, Any]]) -> None:
+    """Prints candidates as they are listed: the best first, level by level."""
     # A policy that looks at no load has only names and verdicts to show.
     looked = any(reason["value_bps"] is not None for reason in why)
     print()

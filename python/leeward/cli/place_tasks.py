@@ -128,7 +128,7 @@ def tasks(
             _print_completion(decision)
         if explain:
             _print_transfers(decision)
-            _print_reasons(decision)
+            print_reasons(decision["why"])
     for refusal in _refusals(decision):
         print("error:", refusal, file=sys.stderr)
     if decision["refused"]:
@@ -202,14 +202,15 @@ def _print_transfers(decision: dict[str, Any]) -> None:
     )
 
 
-def _print_reasons(decision: dict[str, Any]) -> None:
-    if not decision["why"]:
+def print_reasons(why: list[dict[str, Any]]) -> None:
+    """Prints candidates of tasks: each with its `task`, and the `reason`."""
+    if not why:
         return
     print()
     print_table(
         ("TASK", "CANDIDATE", "OF ITS JOB IN RACK", "LOAD WITH IT", "LIMITED BY", "VERDICT"),
         "<<>><<",
-        [(one["task"], *_reason(one["reason"])) for one in decision["why"]],
+        [(one["task"], *_reason(one["reason"])) for one in why],
     )
 
 

@@ -195,9 +195,9 @@ class Client:
         """A decision as it is kept."""
         return cast(Decision, self._get(f"/v1/decisions/{part(decision)}"))
 
-    def decisions(self, kind: str | None = None) -> Iterator[Decision]:
-        """The decisions that are kept, of one kind or all, the last ones first."""
-        return self._all("/v1/decisions", kind=kind)
+    def decisions(self, kind: str | None = None, most: int | None = None) -> Iterator[Decision]:
+        """The decisions that are kept, of one kind or all, the last ones first; at most so many."""
+        return self._all("/v1/decisions", most, kind=kind)
 
     def commitments(self, kind: str | None = None) -> Iterator[Decision]:
         """Those that hold something of the network."""
@@ -235,10 +235,14 @@ class Client:
     # ---- the network ----------------------------------------------------------------------------------
 
     def links(
-        self, *, hot: bool | None = None, sort: Literal["name", "utilization"] = "name"
+        self,
+        *,
+        hot: bool | None = None,
+        sort: Literal["name", "utilization"] = "name",
+        most: int | None = None,
     ) -> Iterator[Link]:
-        """The links: those that are hot, or are not, or all; by name, or the most loaded first."""
-        return self._all("/v1/links", hot=hot, sort=sort)
+        """The links, at most so many: those that are hot, or are not; the most loaded first, or by name."""
+        return self._all("/v1/links", most, hot=hot, sort=sort)
 
     def link(self, link: str) -> Link:
         """A link by its name, `r3:uplink`."""
@@ -354,13 +358,15 @@ class Client:
     def _get(self, path: str, **query: Any) -> Any:
         return self._http.ask("GET", path, query).body
 
-    def _all(self, path: str, **query: Any) -> Iterator[Any]:
-        """The items of a list, part by part as they are wanted."""
-        after = None
-        while True:
-            page = self._get(path, limit=PAGE, after=after, **query)
+    def _all(self, path: str, most: int | None = None, **query: Any) -> Iterator[Any]:
+        """The items of a list, part by part as they are wanted; at most so many of them."""
+        after, left = None, most
+        while left is None or left > 0:
+            limit = PAGE if left is None else min(left, PAGE)
+            page = self._get(path, limit=limit, after=after, **query)
             yield from page["items"]
             after = page["next"]
+            left = None if left is None else left - len(page["items"])
             if after is None:
                 return
 

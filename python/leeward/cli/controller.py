@@ -1,0 +1,84 @@
+"""What commands that ask a controller share: where it is, who asks, what is told when none answers."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leeward.cli.options import given_by, place
+from leeward.client import Client, ProblemError, UnreachableError
+from leeward.client.client import URL
+from leeward.errors import InputError
+
+ControllerOption = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        envvar="LEEWARD_CONTROLLER",
+        show_envvar=True,
+        help="The controller to ask.",
+    ),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        parser=place,
+        help="A file with the token to show; by default that of the variable LEEWARD_TOKEN.",
+        show_default=False,
+    ),
+]
+CaOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        parser=place,
+        help="Certificates in PEM of who signed the controller's.",
+        show_default=False,
+    ),
+]
+CONTROLLER = URL
+"""Where one is asked unless it is said otherwise."""
+
+
+def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float) -> Client:
+    """A client of the controller that options name.
+
+    Raises:
+        InputError: The address is none; or a file cannot be read.
+    """
+    token = os.environ.get("LEEWARD_TOKEN") or None
+    if token_file is not None:
+        try:
+            token = token_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "not text"
+            raise InputError("--token-file", None, None, None, f"`{token_file}`: {why}") from None
+        if not token:
+            raise InputError("--token-file", None, None, None, f"`{token_file}`: there is no token in it")
+    with given_by(url="--controller", token="--token-file" if token_file else "LEEWARD_TOKEN", ca="--ca"):
+        return Client(url, token=token, ca=ca, timeout_s=30.0, patience_s=patience_s)
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Tells what a controller does not do, or that none answers, in one line.
+
+    Raises:
+        InputError: Either of them.
+    """
+    try:
+        with given_by(ca="--ca"):
+            yield
+    except UnreachableError as error:
+        raised = InputError("--controller", None, None, None, str(error))
+        raised.add_note("leeward serve starts one; --controller URL says where it is")
+        raise raised from None
+    except ProblemError as error:
+        raised = InputError("--controller", None, None, None, str(error))
+        if error.word in ("unauthorized", "forbidden"):
+            raised.add_note("--token-file FILE, or the variable LEEWARD_TOKEN, says who asks")
+        raise raised from None

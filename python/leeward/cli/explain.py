@@ -1,0 +1,190 @@
+"""`leeward explain`: a decision, and why."""
+
+import json
+import sys
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any
+
+import typer
+
+from leeward._native import rate_text
+from leeward.cli import place, place_tasks
+from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
+from leeward.cli.output import Format, FormatOption, print_json
+from leeward.errors import InputError
+
+EXAMPLES = """\b
+Examples:
+  leeward explain 42
+  leeward explain 42 --controller https://leeward:7600 --token-file ~/.leeward-token -o json
+  leeward explain decision.json
+  leeward place replicas --cluster c.yaml --size 1GiB --policy uniform -o json | leeward explain -
+
+A decision is explained as it was made: nothing is decided anew.
+"""
+REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
+"""What a candidate has."""
+PATIENCE_S = 1.0
+"""How long a controller that does not answer is asked again."""
+
+
+def explain(
+    decision: Annotated[
+        str,
+        typer.Argument(
+            metavar="DECISION",
+            help="What the decision is called; or a file with one as JSON, or - for stdin.",
+            show_default=False,
+        ),
+    ],
+    controller: ControllerOption = CONTROLLER,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Say why a decision was made as it was.
+
+    Its candidates level by level with what came of each, where it is narrowest, how old the telemetry was
+    that it rests on, and the policy; of a decision that a controller keeps, or one in a file.
+    """
+    if decision.isascii() and decision.isdigit():
+        with asking():
+            made: dict[str, Any] = dict(client(controller, token_file, ca, PATIENCE_S).decision(decision))
+    else:
+        made = _read(decision)
+    if output is Format.json:
+        print_json(made)
+    else:
+        _print(made)
+
+
+def _read(file: str) -> dict[str, Any]:
+    """A decision in a file, as `-o json` of this command or of `leeward place` prints it."""
+    name = "<stdin>" if file == "-" else file
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        message = f"`{file}`: neither what a decision is called (a number) nor a file"
+        raise InputError("DECISION", None, None, None, message) from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not text"
+        raise InputError(name, None, None, None, why) from None
+    try:
+        read = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(name, error.lineno, error.colno, None, f"not JSON: {error.msg}") from None
+    except RecursionError:
+        raise InputError(name, None, None, None, "not JSON: it is too deep") from None
+    wrong = _wrong(read)
+    if wrong is not None:
+        told = InputError(name, None, None, wrong or None, "expected a decision as JSON")
+        told.add_note("leeward explain NUMBER -o json prints one")
+        raise told
+    return dict(read)
+
+
+def _wrong(read: Any) -> str | None:
+    """Which field keeps JSON from being a decision; empty if it is none at all, None if it is one."""
+    if not isinstance(read, dict):
+        return ""
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "policy": str,
+        "why": list,
+        "hosts": (list, NoneType),
+        "tasks": (list, NoneType),
+        "request": (dict, NoneType),
+        "limit": (dict, NoneType),
+        "telemetry_age_s": (int, float, NoneType),
+    }
+    for field, kind in kinds.items():
+        if field in ("policy", "why") and field not in read:
+            return field
+        if not isinstance(read.get(field), kind) and field in read:
+            return field
+    for at, one in enumerate(read["why"]):
+        reason = one.get("reason") if isinstance(one, dict) and "reason" in one else one
+        if not isinstance(reason, dict) or REASON - reason.keys():
+            return f"why[{at}]"
+    return None
+
+
+def _print(made: dict[str, Any]) -> None:
+    for label, text in _said(made):
+        print(f"{label:<10} {text}")
+    if made.get("note"):
+        print(f"\n{made['note']}")
+    if not made["why"]:
+        print("\nno candidates were kept")
+    elif _is_of_tasks(made):
+        place_tasks.print_reasons(_of_tasks(made))
+    else:
+        place.print_candidates(made["why"])
+
+
+def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is known of it besides its candidates, in words."""
+    asked = made.get("request") or {}
+    hosts = made.get("hosts") or [task["host"] for task in made.get("tasks", []) if task.get("host")]
+    lines = []
+    if "id" in made:
+        lines.append(("decision", f"{made['id']}, made {made['time']}"))
+    if asked:
+        lines.append(("asked", f"{made['kind']}: {_words(asked)}"))
+    lines.append(("hosts", " ".join(hosts) or "none"))
+    if made.get("refused"):
+        lines.append(("refused", str(made["refused"])))
+    lines.append(("policy", made["policy"]))
+    lines.append(("narrowest", _narrowest(made)))
+    if "telemetry_age_s" in made:
+        age = made["telemetry_age_s"]
+        old = "none played a part" if age is None else f"{age:.1f} s old when it was made"
+        lines.append(("telemetry", old))
+    if made.get("released"):
+        lines.append(("released", made["released"]))
+    elif made.get("expires"):
+        lines.append(("expires", made["expires"]))
+    return lines
+
+
+def _narrowest(made: dict[str, Any]) -> str:
+    """Where it is narrowest, as the policy saw it."""
+    if limit := made.get("limit"):
+        return f"{limit.get('at') or 'a copy'}, {rate_text(limit['value_bps'])} left"
+    reasons = [one.get("reason", one) for one in made["why"]]
+    chosen = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
+    loaded = [one for one in chosen if one.get("objectives")]
+    if loaded:
+        most = max(loaded, key=lambda one: one["objectives"]["balance"])
+        return f"{most['limit']}, {100 * most['objectives']['balance']:.0f} % with it"
+    rated = [one for one in chosen if one["value_bps"] is not None]
+    if rated:
+        least = min(rated, key=lambda one: one["value_bps"])
+        return f"{least['limit']}, {rate_text(least['value_bps'])} left"
+    return "no load was looked at"
+
+
+def _words(asked: dict[str, Any]) -> str:
+    """What was asked, its fields in a line; lists by how long they are."""
+    parts = []
+    for name, value in asked.items():
+        if value is None or value == []:
+            continue
+        parts.append(f"{name} {len(value) if isinstance(value, list) else value}")
+    return ", ".join(parts)
+
+
+def _is_of_tasks(made: dict[str, Any]) -> bool:
+    return made.get("kind") == "tasks" or "tasks" in made
+
+
+def _of_tasks(made: dict[str, Any]) -> list[dict[str, Any]]:
+    """Candidates of tasks, each with the task's name."""
+    if made["why"] and "reason" in made["why"][0]:
+        return list(made["why"])
+    asked = (made.get("request") or {}).get("tasks") or []
+    named = []
+    for reason in made["why"]:
+        at = (reason.get("objectives") or {}).get("task", 0)
+        named.append({"task": asked[at]["name"] if at < len(asked) else str(at), "reason": reason})
+    return named

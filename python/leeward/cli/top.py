@@ -1,0 +1,180 @@
+"""`leeward top`: the hottest links, live."""
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward._native import rate_text
+from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
+from leeward.cli.options import given_by, milliseconds, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.client.board import Board, Row, View
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+EXAMPLES = """\b
+Examples:
+  leeward top
+  leeward top --once --links 5
+  leeward top --controller https://leeward:7600 --every 5s -o json | jq '.rows[0]'
+
+On a terminal it draws anew every second, until q or Ctrl-C. Elsewhere it prints a table each time.
+"""
+BARS = " ▁▂▃▄▅▆▇█"
+"""Utilizations from nothing to all, for a trend."""
+WIDTH = 20
+"""Of a bar of utilization, in letters."""
+
+
+def top(
+    controller: ControllerOption = CONTROLLER,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
+    links: Annotated[
+        int, typer.Option(metavar="N", parser=whole(1, 1000), help="How many links to show.")
+    ] = 20,
+    every: Annotated[str, typer.Option(metavar="TIME", help="How often to look again.")] = "1s",
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    output: FormatOption = Format.table,
+) -> None:
+    """Show the hottest links as they are now.
+
+    Each with its utilization, how that went in the last ten minutes, since when it is hot, and what was
+    placed on it that telemetry does not show yet. What is shown says so when it is old. With -o json every
+    look is a line.
+    """
+    with given_by(every="--every"):
+        pause = milliseconds("every", every) / 1000
+    board = Board(client(controller, token_file, ca, 0.0), links, time.monotonic)
+    with asking():
+        if once:
+            _show(board.view(), output, indented=True)
+        elif output is Format.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
+            while True:
+                _show(board.view(), output)
+                time.sleep(pause)
+        else:
+            _draw(board, pause)
+
+
+def _show(view: View, output: Format, indented: bool = False) -> None:
+    if output is Format.json:
+        print_json(view.described()) if indented else print(json.dumps(view.described(), allow_nan=False))
+    else:
+        print(_head(view))
+        print_table(HEADERS, SIDES, [_cells(row) for row in view.rows])
+        if view.old:
+            print("old:", view.old, file=sys.stderr, flush=True)
+        if not indented:
+            print()
+    sys.stdout.flush()
+
+
+HEADERS = ("LINK", "UTILIZATION", "", "10 MIN", "HOT FOR", "LOAD", "OF", "PENDING")
+SIDES = "<<><>>>>"
+
+
+def _head(view: View) -> str:
+    at = view.time.partition(".")[0].rstrip("Z").replace("T", " ")
+    hot = f"{view.hot} {'link' if view.hot == 1 else 'links'} above {100 * view.hot_above:.0f} %"
+    return f"{view.cluster}, {at} UTC: {hot}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    used = "unseen" if row.utilization is None else f"{100 * row.utilization:.0f} %"
+    return (
+        row.link,
+        _bar(row.utilization),
+        used,
+        _trend(row.trend),
+        "" if row.hot_s is None else _time(row.hot_s),
+        "" if row.measured_bps is None else rate_text(row.measured_bps),
+        rate_text(row.capacity_bps),
+        rate_text(row.pending_bps) if row.pending_bps else "",
+    )
+
+
+def _bar(utilization: float | None) -> str:
+    full = 0 if utilization is None else round(WIDTH * min(max(utilization, 0.0), 1.0))
+    return "█" * full + "·" * (WIDTH - full)
+
+
+def _trend(trend: list[float | None]) -> str:
+    def letter(value: float | None) -> str:
+        return "·" if value is None else BARS[round(min(max(value, 0.0), 1.0) * (len(BARS) - 1))]
+
+    return "".join(letter(value) for value in trend)
+
+
+def _time(seconds: float) -> str:
+    """A time in the largest unit that it fills."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _draw(board: Board, pause: float) -> None:
+    """Draws on a terminal until somebody presses q."""
+    from rich.console import Console
+    from rich.live import Live
+
+    plain = bool(os.environ.get("NO_COLOR"))
+    console = Console(color_system=None if plain else "auto", markup=False, highlight=False, emoji=False)
+    view = board.view()
+    with _keys(), Live(_picture(view), console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(_picture(view), refresh=True)
+            if _pressed_q(pause):
+                return
+            view = board.view()
+
+
+def _picture(view: View) -> "RenderableType":
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header, side in zip(HEADERS, SIDES, strict=True):
+        table.add_column(header, justify="left" if side == "<" else "right", no_wrap=True)
+    for row in view.rows:
+        warm = row.utilization is not None and row.utilization > 0.8 * view.hot_above
+        style = "red" if row.hot_s is not None else "yellow" if warm else "green"
+        name, bar, *others = _cells(row)
+        table.add_row(Text(name), Text(bar, style=style), *map(Text, others))
+    foot = Text(view.old, style="bold red") if view.old else Text("q ends it", style="dim")
+    return Group(Text(_head(view), style="bold"), table, foot)
+
+
+@contextmanager
+def _keys() -> Iterator[None]:
+    """Keys are read as they are pressed, and not shown."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _pressed_q(pause: float) -> bool:
+    """Whether q was pressed in so many seconds, or the terminal is gone."""
+    until = time.monotonic() + pause
+    while (left := until - time.monotonic()) > 0:
+        if select.select([sys.stdin], [], [], left)[0]:
+            key = os.read(sys.stdin.fileno(), 1)
+            if key in (b"q", b"Q", b""):
+                return True
+    return False

@@ -1,0 +1,167 @@
+"""The links that matter most now, read from a controller again and again: what `leeward top` shows."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from leeward.client.client import Client
+from leeward.client.problems import UnreachableError
+from leeward.client.shapes import Link
+
+TREND_STEP_S = 60
+TREND_STEPS = 10
+"""What a trend shows: the last ten minutes."""
+TREND_S = 10.0
+"""After so many seconds a trend is read anew; a controller keeps steps of no less."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A link.
+
+    Attributes:
+        link: Its name.
+        capacity_bps: What it carries at most.
+        measured_bps: What telemetry shows; None if it is not seen.
+        utilization: The same as a share.
+        pending_bps: What was placed and telemetry does not show yet.
+        hot_s: For how long it has been hot; None if it is not.
+        age_s: How long ago the last window ended; None if there was none.
+        trend: Its utilization minute by minute, None where it was not seen.
+    """
+
+    link: str
+    capacity_bps: int
+    measured_bps: int | None
+    utilization: float | None
+    pending_bps: int
+    hot_s: float | None
+    age_s: float | None
+    trend: list[float | None]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a controller said.
+
+    Attributes:
+        cluster: The cluster's name.
+        time: When, by the controller's clock.
+        interval_s: How often links are reported.
+        hot_above: From which utilization on they are hot.
+        hot: How many are.
+        rows: The most loaded links.
+        silent_s: For how long the controller has not answered since then; 0 if it does.
+        why: What was in the way.
+    """
+
+    cluster: str
+    time: str
+    interval_s: float
+    hot_above: float
+    hot: int
+    rows: list[Row]
+    silent_s: float = 0.0
+    why: str | None = None
+
+    @property
+    def old(self) -> str | None:
+        """Why what is shown is not how things are now; None if nothing says so."""
+        if self.why is not None:
+            return f"the controller has not answered for {self.silent_s:.0f} s: {self.why}"
+        ages = [row.age_s for row in self.rows if row.utilization is not None and row.age_s is not None]
+        if self.rows and not ages:
+            return "no link is seen: nobody has reported what links carry for three intervals"
+        if ages and min(ages) > 2 * self.interval_s:
+            said = f"the last report ended {min(ages):.0f} s ago"
+            return f"{said}, and an interval is {self.interval_s:g} s"
+        return None
+
+    def described(self) -> dict[str, Any]:
+        """The same for programs; `old` is why it is, or None."""
+        return asdict(self) | {"old": self.old}
+
+
+class Board:
+    """What is shown, refreshed as often as it is asked for.
+
+    Attributes:
+        client: Who is asked.
+        most: How many links are shown.
+        clock: Seconds from any origin.
+    """
+
+    def __init__(self, client: Client, most: int, clock: Callable[[], float]) -> None:
+        """Nothing is asked yet."""
+        self.client = client
+        self.most = most
+        self.clock = clock
+        self._last: tuple[float, View] | None = None
+        self._trends: dict[str, tuple[float, list[float | None]]] = {}
+
+    def view(self) -> View:
+        """How things are; how they were, where the controller does not answer any more.
+
+        Raises:
+            UnreachableError: It has not answered yet.
+            ProblemError: It refuses.
+        """
+        try:
+            view = self._read()
+        except UnreachableError as error:
+            if self._last is None:
+                raise
+            since, view = self._last
+            shown = asdict(view) | {"rows": view.rows, "silent_s": self.clock() - since, "why": error.why}
+            return View(**shown)
+        self._last = (self.clock(), view)
+        return view
+
+    def _read(self) -> View:
+        status = self.client.status()
+        now = read_time(status["time"])
+        links = list(self.client.links(sort="utilization", most=self.most))
+        hot = sum(1 for _ in self.client.hotspots())
+        kept = {link["link"] for link in links}
+        self._trends = {link: trend for link, trend in self._trends.items() if link in kept}
+        return View(
+            cluster=status["cluster"],
+            time=status["time"],
+            interval_s=status["interval_s"],
+            hot_above=status["hot_above"],
+            hot=hot,
+            rows=[self._row(link, now) for link in links],
+        )
+
+    def _row(self, link: Link, now: datetime) -> Row:
+        def since(at: str | None) -> float | None:
+            return None if at is None else max((now - read_time(at)).total_seconds(), 0.0)
+
+        return Row(
+            link=link["link"],
+            capacity_bps=link["capacity_bps"],
+            measured_bps=link["measured_bps"],
+            utilization=link["utilization"],
+            pending_bps=link["pending_bps"],
+            hot_s=since(link["hot_since"]),
+            age_s=since(link["until"]),
+            trend=self._trend(link["link"], now),
+        )
+
+    def _trend(self, link: str, now: datetime) -> list[float | None]:
+        read, trend = self._trends.get(link, (None, []))
+        if read is None or self.clock() - read >= TREND_S:
+            since = now - timedelta(seconds=TREND_STEP_S * TREND_STEPS)
+            series = self.client.link_history(link, since=since, step_s=TREND_STEP_S)["series"]
+            trend = series[0]["utilization"][-TREND_STEPS:] if series else []
+            self._trends[link] = (self.clock(), trend)
+        return trend
+
+
+def read_time(text: str) -> datetime:
+    """A time as the service writes it, to the microsecond."""
+    # It has nanoseconds, and Python takes no more than six digits of them in every version.
+    head, dot, rest = text.partition(".")
+    digits = rest.rstrip("Z")
+    return datetime.fromisoformat(f"{head}{dot}{digits[:6]}".rstrip("Z")).replace(tzinfo=UTC)

@@ -1,0 +1,236 @@
+"""The commands that ask a controller: `leeward explain` and `leeward top`."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leeward import Client
+from leeward.client.board import Board, read_time
+from leeward.client.problems import UnreachableError
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Served = Callable[..., AbstractContextManager[str]]
+
+CLUSTER = {"racks": 4, "hosts_per_rack": 3, "nic": "1Gbps", "oversubscription": 3, "cpus": 8}
+LOADS = {f"r{rack}:{way}": 2e8 * (rack + 1) for rack in range(4) for way in ("uplink", "downlink")}
+HOSTS = {f"r{rack}h{host}:ingress": 5e7 for rack in range(4) for host in range(3)}
+TASKS = {"tasks": [{"name": "web", "count": 2, "cpus": 1, "egress": {"mean": "100Mbps"}}]}
+LEEWARD = Path(sys.executable).with_name("leeward")
+
+
+def report(client: Client) -> None:
+    until = datetime.now(UTC)
+    client.report(until - timedelta(seconds=1), until, links=LOADS | HOSTS)
+
+
+@pytest.fixture(scope="module")
+def client(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with served(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "20s") as url:
+        client = Client(url, patience_s=0)
+        report(client)
+        yield client
+
+
+# ---- leeward explain --------------------------------------------------------------------------------
+
+
+def test_a_decision_about_copies_is_explained(client: Client, run: Run, tmp_path: Path) -> None:
+    decision = client.place_replicas("256MiB", writer="r3h1")
+    told = run("explain", decision["id"], "--controller", client.url)
+    assert (told.returncode, told.stderr) == (0, "")
+    lines = told.stdout.splitlines()
+    assert lines[0] == f"decision   {decision['id']}, made {decision['time']}"
+    assert lines[1] == "asked      replicas: size 256MiB, writer r3h1, replicas 3"
+    assert lines[2] == f"hosts      {' '.join(decision['hosts'])}"
+    assert lines[3] == "policy     sinbad"
+    assert lines[4].startswith("narrowest  r0:downlink, 800Mbps left")
+    assert lines[5].startswith("telemetry  ")
+    assert "CANDIDATE" in told.stdout
+    assert [line.split()[0] for line in lines if line.endswith(" chosen")][:2] == ["r3h1", "r0"]
+    as_json = run("explain", decision["id"], "-o", "json", LEEWARD_CONTROLLER=client.url)
+    assert json.loads(as_json.stdout) == decision
+    (tmp_path / "decision.json").write_text(as_json.stdout)
+    assert run("explain", "decision.json").stdout == told.stdout
+
+
+def test_a_decision_about_tasks_is_explained_by_their_names(client: Client, run: Run) -> None:
+    decision = client.place_tasks(TASKS, job="web")
+    told = run("explain", decision["id"], "--controller", client.url)
+    assert told.returncode == 0
+    assert "asked      tasks: name app, job web, tasks 2\n" in told.stdout
+    assert "OF ITS JOB IN RACK" in told.stdout
+    rows = [line.split() for line in told.stdout.splitlines() if line.startswith("web")]
+    assert {row[0] for row in rows if row[-1] == "chosen"} == {"web0", "web1"}
+    busiest = next(line for line in told.stdout.splitlines() if line.startswith("narrowest"))
+    assert busiest.endswith("% with it")
+
+
+def test_what_leeward_place_prints_is_explained(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(CLUSTER))
+    (tmp_path / "app.json").write_text(json.dumps(TASKS))
+    asked = {
+        "replicas": ["--size", "1GiB", "--policy", "uniform"],
+        "tasks": ["--app", "app.json", "--policy", "borg"],
+    }
+    for kind, options in asked.items():
+        made = run("place", kind, "--cluster", "c.json", *options, "--explain", "-o", "json")
+        (tmp_path / "d.json").write_text(made.stdout)
+        told = run("explain", "d.json")
+        assert (told.returncode, told.stderr) == (0, "")
+        assert " chosen" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{", "d.json:1:2: not JSON: "),
+        ("[]", "d.json: expected a decision as JSON"),
+        ('{"policy": "sinbad"}', "d.json: why: expected a decision as JSON"),
+        ('{"policy": "sinbad", "why": [{"candidate": "r0"}]}', "d.json: why[0]: expected"),
+        ('{"policy": "sinbad", "why": [], "limit": 3}', "d.json: limit: expected a decision as JSON"),
+        ('{"policy": "sinbad", "why": [], "hosts": "a"}', "d.json: hosts: expected a decision as JSON"),
+        ("[" * 100_000, "d.json: not JSON"),
+    ],
+)
+def test_a_file_that_is_no_decision_is_told(run: Run, tmp_path: Path, text: str, error: str) -> None:
+    (tmp_path / "d.json").write_text(text)
+    told = run("explain", "d.json")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(f"error: {error}")
+
+
+def test_what_there_is_not_is_told(client: Client, run: Run, tmp_path: Path) -> None:
+    told = run("explain", "99", "--controller", client.url)
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+    assert told.stderr.startswith("error: --controller: no decision 99: ")
+    told = run("explain", "forty-two")
+    assert told.stderr == (
+        "error: DECISION: `forty-two`: neither what a decision is called (a number) nor a file\n"
+    )
+    for arguments in (["explain", "1"], ["top"]):
+        told = run(*arguments, LEEWARD_CONTROLLER="http://127.0.0.1:1")
+        assert told.returncode == 2
+        assert told.stderr == (
+            "error: --controller: http://127.0.0.1:1: no answer: Connection refused\n"
+            "hint: leeward serve starts one; --controller URL says where it is\n"
+        )
+    told = run("top", "--controller", "here")
+    assert told.stderr == "error: --controller: `here`: expected an address: http://127.0.0.1:7600\n"
+    told = run("top", "--token-file", "nothing")
+    assert told.stderr == "error: --token-file: `nothing`: No such file or directory\n"
+
+
+# ---- leeward top ------------------------------------------------------------------------------------
+
+
+def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
+    report(client)
+    told = run("top", "--once", "--links", "3", "--controller", client.url)
+    assert (told.returncode, told.stderr) == (0, "")
+    head, columns, *rows = told.stdout.splitlines()
+    assert head.startswith("cluster, 2")
+    assert columns.split() == ["LINK", "UTILIZATION", "10", "MIN", "HOT", "FOR", "LOAD", "OF", "PENDING"]
+    assert [row.split()[0] for row in rows][:2] == ["r3:uplink", "r3:downlink"]
+    assert rows[0].split()[1:4] == ["████████████████····", "80", "%"]
+    assert "800Mbps" in rows[0]
+    view = json.loads(run("top", "--once", "-o", "json", "--controller", client.url).stdout)
+    assert (view["cluster"], view["old"], len(view["rows"])) == ("cluster", None, 20)
+    assert view["rows"][0]["utilization"] == pytest.approx(0.8)
+
+
+def test_on_a_terminal_it_draws_until_q_is_pressed(client: Client) -> None:
+    master, slave = pty.openpty()
+    command = [str(LEEWARD), "top", "--controller", client.url, "--every", "100ms"]
+    environment = os.environ | {"TERM": "xterm", "LINES": "30", "COLUMNS": "120"}
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        shown = _until(master, b"q ends it")
+        shown += _until(master, b"q ends it")
+        os.write(master, b"q")
+        rest = b""
+        while piece := _piece(master):
+            rest += piece
+        assert process.wait(30) == 0, shown + rest
+    os.close(master)
+    assert b"r3:uplink" in shown
+    assert b"\x1b[?1049h" in shown
+    assert b"\x1b[?1049l" in rest, "the terminal is as it was"
+
+
+def _until(terminal: int, text: bytes) -> bytes:
+    shown, end = b"", time.monotonic() + 60
+    while text not in shown:
+        assert time.monotonic() < end, shown
+        if select.select([terminal], [], [], 1)[0]:
+            shown += _piece(terminal)
+    return shown
+
+
+def _piece(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 2**16)
+    except OSError:
+        return b""
+
+
+class Service:
+    """What a board asks, as it is told."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        self.time = "2026-01-31T12:00:30.123456789Z"
+        self.trends = 0
+
+    def status(self) -> dict[str, Any]:
+        if not self.answers:
+            raise UnreachableError("http://here", "it takes too long")
+        return {"cluster": "c", "time": self.time, "interval_s": 5.0, "hot_above": 0.75}
+
+    def links(self, **_: Any) -> list[dict[str, Any]]:
+        link = {"link": "r0:uplink", "capacity_bps": 10, "measured_bps": 8, "utilization": 0.8}
+        times = {"hot_since": "2026-01-31T12:00:10Z", "until": "2026-01-31T12:00:25Z"}
+        return [link | {"pending_bps": 0} | times]
+
+    def hotspots(self) -> list[object]:
+        return [object()]
+
+    def link_history(self, *_: Any, **__: Any) -> dict[str, Any]:
+        self.trends += 1
+        return {"series": [{"link": "r0:uplink", "utilization": [None, 0.5, 0.8]}]}
+
+
+def test_what_is_old_says_so() -> None:
+    service, now = Service(), [100.0]
+    board = Board(service, 5, lambda: now[0])  # type: ignore[arg-type]
+    view = board.view()
+    assert (view.hot, view.old) == (1, None)
+    row = view.rows[0]
+    assert (round(row.hot_s or 0), round(row.age_s or 0), row.trend) == (20, 5, [None, 0.5, 0.8])
+    service.time, now[0] = "2026-01-31T12:00:40Z", 105.0
+    assert board.view().old == "the last report ended 15 s ago, and an interval is 5 s"
+    assert service.trends == 1, "a trend does not change faster than its steps"
+    service.answers, now[0] = False, 112.0
+    silent = board.view()
+    assert silent.old == "the controller has not answered for 7 s: it takes too long"
+    assert silent.rows == [row] or silent.rows[0].link == row.link
+    service.answers = True
+    assert board.view().silent_s == 0
+    service.answers = False
+    with pytest.raises(UnreachableError):
+        Board(service, 5, lambda: now[0]).view()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000000001Z"])
+def test_times_are_read_whatever_their_digits(text: str) -> None:
+    assert read_time(text) == datetime(2026, 1, 31, 12, tzinfo=UTC)
