@@ -19,7 +19,8 @@ Examples:
   leeward explain 42
   leeward explain 42 --controller https://leeward:7600 --token-file ~/.leeward-token -o json
   leeward explain decision.json
-  leeward place replicas --cluster c.yaml --size 1GiB --policy uniform -o json | leeward explain -
+  leeward place replicas --cluster examples/clusters/reference.yaml --size 1GiB --policy uniform \\
+      --explain -o json | leeward explain -
 
 A decision is explained as it was made: nothing is decided anew.
 """
