@@ -326,3 +326,45 @@ fn shorten(days: &mut [Found], times: Times) {
         excess -= taken;
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/golden_support/mod.rs"]
+mod golden_support;
+
+#[cfg(test)]
+mod tests {
+    use super::golden_support::{files, square};
+    use super::*;
+
+    #[test]
+    fn demand_is_prepared_cut_aligned_and_stuffed_as_in_the_released_solver() {
+        for (file, content) in files("solstice_") {
+            let params = &content["params"];
+            let number = |name: &str| params[name].as_u64().unwrap();
+            let (unit_bytes, budget) =
+                (number("link_bytes_per_us"), number("link_bytes_per_us") * number("week_us"));
+            for instance in content["instances"].as_array().unwrap() {
+                let name = format!("{file}: {} {}", instance["name"], instance["mode"]);
+                let racks = instance["demand_bytes"].as_array().unwrap().len();
+                let demand = DemandMatrix::new(racks, square(&instance["demand_bytes"])).unwrap();
+                let prepare = match instance["mode"].as_str().unwrap() {
+                    "raw" => Prepare::Raw,
+                    "elem" => Prepare::Element,
+                    "adu" => Prepare::Adu,
+                    other => panic!("{name}: {other}"),
+                };
+                let steps = &instance["rng_invariant"];
+                let request =
+                    prepared(&EtalonSettings { prepare, ..EtalonSettings::default() }, &demand, budget);
+                assert_eq!(request, square(&steps["request"]), "{name}");
+                let cut = fill::water_fill(racks, &request, budget);
+                assert_eq!(cut, square(&steps["demand_norm_down"]), "{name}");
+                let mut units = fill::align(&cut, unit_bytes);
+                assert_eq!(units, square(&steps["target_units"]), "{name}");
+                let mut list = listed(racks, demand.bytes(), &request, budget);
+                fill::stuff(racks, &mut units, &mut list);
+                assert_eq!(units, square(&instance["rand_zero"]["stuffed_units"]), "{name}");
+            }
+        }
+    }
+}

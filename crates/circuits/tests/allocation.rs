@@ -1,0 +1,146 @@
+//! The switch allocates nothing once its queues have been as long as they get.
+
+#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's; it hands on to the system's")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use leeward_circuits::routing;
+use leeward_circuits::switch::{Ecn, Event, Output, Packet, Resize, Settings, Switch};
+use leeward_circuits::{Day, Matching, Network, Schedule};
+use leeward_fabric::Nanos;
+
+thread_local! {
+    /// How often this thread has asked for memory. Other threads are the test harness's.
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+impl Counting {
+    fn count() {
+        // It neither allocates nor has a destructor, so it is there for as long as its thread.
+        ASKED.with(|asked| asked.set(asked.get() + 1));
+    }
+}
+
+// SAFETY: all three hand on what they are given to `System` unchanged, and what it returns; that upholds what is asked of an allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Counting::count();
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promised; `block` is one of `System`'s.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        Counting::count();
+        // SAFETY: as the caller promised; `block` is one of `System`'s.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+}
+
+/// What `work` asks of the allocator.
+fn asked(work: impl FnOnce()) -> u64 {
+    let before = ASKED.with(Cell::get);
+    work();
+    ASKED.with(Cell::get) - before
+}
+
+const RACKS: usize = 8;
+const WEEK: u64 = 1_400_000;
+
+/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k (Etalon, figure 4).
+fn strobe() -> Schedule {
+    let days = (1..RACKS).map(|day| {
+        let sources = (0..RACKS).map(|to| Some(((to + RACKS - day) % RACKS) as u32)).collect();
+        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(180_000) }
+    });
+    Schedule::new(RACKS, Nanos(20_000), days.collect()).expect("a schedule")
+}
+
+/// Each rack sends a packet to the others in turn every so many ns, for so many weeks; how many came out or were dropped.
+fn drive(
+    switch: &mut Switch<u64>,
+    out: &mut Vec<Output<u64>>,
+    weeks: std::ops::Range<u64>,
+    every: u64,
+) -> usize {
+    let mut seen = 0;
+    for turn in weeks.start * WEEK / every..weeks.end * WEEK / every {
+        let step = 1 + (turn as usize) % (RACKS - 1);
+        for source in 0..RACKS {
+            let destination = ((source + step) % RACKS) as u32;
+            let bytes = if turn % 3 == 0 { 1500 } else { 9000 };
+            let packet = Packet {
+                payload: turn,
+                source: source as u32,
+                destination,
+                bytes,
+                ecn: Ecn::Capable,
+                entered: Nanos(0),
+            };
+            switch.step(Nanos(turn * every), Event::Arrive(packet), out).expect("a right packet");
+        }
+        switch.step(Nanos(turn * every), Event::Wake, out).expect("a right time");
+        seen += out.len();
+        out.clear();
+    }
+    seen
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(asked(|| drop(std::hint::black_box(Vec::<u64>::with_capacity(7)))), 1);
+    assert_eq!(asked(|| assert_eq!(std::hint::black_box(7), 7)), 0);
+}
+
+#[test]
+fn in_the_steady_state_a_step_allocates_nothing() {
+    let etalon = Settings::etalon(RACKS);
+    let resize = Resize::new(16, 128, Nanos(1_000_000)).expect("in order");
+    let grown = Settings {
+        resize: Some(resize),
+        circuit_marks: Some(Nanos(1_000_000)),
+        mark_at: Some(8),
+        ..etalon.clone()
+    };
+    let rotor = Settings { packet_switch: false, voq_capacity: 256, ..etalon.clone() };
+    let direct = None;
+    let loads = [
+        ("packets alone", etalon.clone(), false, direct),
+        ("circuits", etalon, true, direct),
+        ("queues that grow and mark", grown, true, direct),
+        ("vlb", rotor.clone(), true, Some("vlb")),
+        ("rotorlb", rotor.clone(), true, Some("rotorlb")),
+        ("hoho", rotor, true, Some("hoho")),
+    ];
+    for (name, settings, circuits, routing) in loads {
+        // Less and more than links carry.
+        for every in [8_000, 1_000] {
+            let mut switch = Switch::new(settings.clone()).expect("right settings");
+            let mut out = Vec::with_capacity(1 << 16);
+            if circuits {
+                switch.step(Nanos(0), Event::NewWeek(strobe()), &mut out).expect("a right schedule");
+            }
+            if let Some(routing) = routing {
+                let made = routing::make(routing, "").expect("a routing");
+                let routes = made.routes(&strobe(), &Network::default()).expect("every pair has its day");
+                switch.step(Nanos(0), Event::Routes(Arc::new(routes)), &mut out).expect("right routes");
+            }
+            drive(&mut switch, &mut out, 0..30, every);
+            let mut seen = 0;
+            let asked = asked(|| seen = drive(&mut switch, &mut out, 30..60, every));
+            assert!(seen > 10_000, "{name}: {seen} came out");
+            assert_eq!(asked, 0, "{name}, a packet every {every} ns: {seen} came out");
+        }
+    }
+}
