@@ -264,6 +264,7 @@ def evaluate_circuits(
     days: Sequence[tuple[int, Sequence[tuple[int, int]]]],
     name: str,
 ) -> dict[str, Any]: ...
+def read_days(path: str) -> list[tuple[int, list[tuple[int, int]]]]: ...
 def check_policy(policy: str, kind: str) -> None: ...
 def policies() -> list[dict[str, Any]]: ...
 def place_replicas(
@@ -419,7 +420,17 @@ class PacketScenario:
     @staticmethod
     def from_file(path: str) -> PacketScenario: ...
     @staticmethod
-    def from_text(text: str, name: str = "<text>") -> PacketScenario: ...
+    def from_text(
+        text: str,
+        name: str = "<text>",
+        scheduler: tuple[
+            str,
+            Callable[
+                [list[list[int]], tuple[str, str, str, str, str]], list[tuple[int, list[tuple[int, int]]]]
+            ],
+        ]
+        | None = None,
+    ) -> PacketScenario: ...
     @property
     def racks(self) -> int:
         """How many racks there are."""
@@ -431,6 +442,10 @@ class PacketScenario:
     @property
     def horizon_s(self) -> float:
         """How long a run is at most, in seconds."""
+
+    @property
+    def sampled(self) -> list[tuple[int, int]]:
+        """The pairs of racks that are looked at, as (source, destination)."""
 
     def run(self, progress: Callable[[float], object] | None = None) -> PacketRun:
         """Runs it; `progress` is told the share of the horizon that is over."""

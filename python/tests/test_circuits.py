@@ -121,9 +121,56 @@ def test_what_else_is_wrong_is_told_by_argument() -> None:
     assert says("eclipse:quick=1").startswith("scheduler: eclipse")
     twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
     assert says(lambda *_: twice) == "days: day 1: source 0 has circuits to 1 and 2: a port has one"
-    assert says(lambda *_: []) == "days: none: expected one day at least"
+    assert says(lambda *_: [("1ms", [(0, 1), (2, 2)])]).startswith(
+        "days: day 0: a circuit from rack 2 to itself"
+    )
+    assert says(lambda *_: [("0s", [(0, 1)])]) == "days: day 0: a length of 0: must be above"
+    assert says("fixed:days=[]") == "scheduler: fixed.days: none: expected one at least"
+    assert says("fixed:rings=[]") == "scheduler: fixed.rings: none: expected one at least"
     assert says(lambda *_: [("long", [])]).startswith("days: day 0: expected a length such as 180us")
     assert says(lambda *_: [(-1.0, [(0, 1)])]).startswith("days: day 0: expected a length from 0")
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (None, "days: `mine` returned NoneType: expected a list of days"),
+        (7, "days: `mine` returned int: expected a list of days"),
+        ("1ms", "days: `mine` returned str: expected a list of days"),
+        ([None], "days: day 0: expected a length such as 180us and circuits as (source, destination)"),
+        (["1ms"], "days: day 0: expected a length such as 180us"),
+        ([("1ms",)], "days: day 0: expected a length such as 180us"),
+        ([("1ms", [(0, 1)], 3)], "days: day 0: expected a length such as 180us"),
+        ([("1ms", [(0, 1)]), ("1ms", 5)], "days: day 1: expected a length such as 180us"),
+        ([("1ms", [(0, 1, 2)])], "days: day 0: expected a length such as 180us"),
+        ([("1ms", [(0, 1.5)])], "days: day 0: expected a length such as 180us"),
+        ([("1ms", ["01"])], "days: day 0: expected a length such as 180us"),
+        ([(float("nan"), [(0, 1)])], "days: day 0: expected a length such as 180us"),
+        ([(float("inf"), [(0, 1)])], "days: day 0: expected a length such as 180us"),
+        ([("1ms", [(0, -1)])], "days: day 0: expected a length from 0 and racks numbered from 0"),
+        ([("1ms", [(0, 9)])], "days: day 0: destination 9 of 3 racks, numbered from 0"),
+    ],
+)
+def test_days_of_ones_own_scheduler_that_are_none_are_told(days: Any, said: str) -> None:
+    def mine(demand: Any, network: circuits.Network) -> Any:
+        return days
+
+    with pytest.raises(InputError) as caught:
+        circuits.schedule(RING, mine)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_scheduler_may_make_no_days_and_a_function_has_no_settings() -> None:
+    idle = circuits.schedule(RING, lambda *_: [])
+    assert (idle.days, idle.served_bytes, idle.left_bytes) == ((), 0, idle.demand_bytes)
+    # As those by name do where there is nothing to serve.
+    assert circuits.schedule([[0, 0], [0, 0]], "solstice").days == ()
+    with pytest.raises(InputError, match="settings: beside the function"):
+        circuits.schedule(RING, lambda *_: [], settings="fair: true")
+    with pytest.raises(InputError, match="settings: beside those of `solstice:fair=true`"):
+        circuits.schedule(RING, "solstice:fair=true", settings="fair: false")
+    given = circuits.schedule(RING, "solstice", settings="fair: true").record()
+    assert given == circuits.schedule(RING, "solstice:fair=true").record() | {"scheduler": "solstice"}
 
 
 def test_names_and_settings_of_all_schedulers_are_listed() -> None:
@@ -174,6 +221,17 @@ def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Pa
     shown = run("circuits", "schedule", demand, "--days", "days.yaml")
     said = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
     assert (shown.returncode, shown.stderr) == (2, said)
+    # Nothing is measured that nobody asked for.
+    for text, said in (
+        ("days: []", "days.yaml: days: none: expected one at least"),
+        ("{}", "days.yaml:1:1: days: missing"),
+        ("rings: [1]", "days.yaml:1:1: rings: unknown field"),
+        ("", "days.yaml: the file is empty"),
+    ):
+        (tmp_path / "days.yaml").write_text(text)
+        shown = run("circuits", "schedule", demand, "--days", "days.yaml")
+        assert (shown.returncode, shown.stdout) == (2, "")
+        assert shown.stderr.startswith(f"error: {said}"), shown.stderr
 
 
 def test_the_command_names_what_is_wrong(run: Run, demand: str, tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import leeward
+from leeward.cli import reproduce as command
 from leeward.errors import InputError
-from leeward.reproduce import Row, kept, reproduce
+from leeward.reproduce import Row, kept, perform, reproduce
 from leeward.reproduce.rows import measured, missing
 from leeward.reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
 from leeward.reproduce.table import cells, markdown
@@ -236,6 +237,17 @@ def test_figures_that_need_traces_say_which_is_not_there(
     assert row.note == "not measured: there is no fb2010-coflow/FB2010-1Hr-150-0.txt in the folder of traces"
     with pytest.raises(InputError, match="unknown figure"):
         reproduce("sinbad", ["13"])
+
+
+@pytest.mark.parametrize("paper", perform.PAPERS)
+def test_help_and_errors_list_all_names_of_figures(paper: str) -> None:
+    known = perform.figure_names(paper)
+    assert command.FIGURES[paper].split() == known
+    for name in known:
+        perform.runs(paper, [name], 1)
+    with pytest.raises(InputError) as caught:
+        perform.runs(paper, ["0"], 1)
+    assert caught.value.message.split(": ")[1].split(", ") == known
 
 
 @given(

@@ -1,14 +1,17 @@
 //! `leeward.circuits`: schedules of circuits for a demand, and what they serve.
 
-use leeward_circuits::schedulers::{self, Fixed, FixedDay, FixedSettings, REGISTRY};
+use std::sync::{Arc, Mutex};
+
+use leeward_circuits::schedulers::{self, FixedDay, REGISTRY, known};
 use leeward_circuits::{
     CircuitsError, DemandError, DemandMatrix, Evaluation, MAX_RACKS, Network, NetworkError,
 };
-use leeward_circuits::{Schedule, Scheduler, check, evaluate};
-use leeward_fabric::input::{Files, InputError, read_square};
+use leeward_circuits::{Promises, Schedule, Scheduler, check, evaluate};
+use leeward_fabric::input::{Files, InputError, read_square, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_simulator::stage::scenario::PolicySpec;
 use pyo3::prelude::*;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::errors::Refused;
@@ -68,7 +71,7 @@ pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
 }
 
 /// The schedule that a scheduler, with its settings after colons, makes for a demand, and what it serves. `settings` are those
-/// settings as YAML instead. `network` is rates and times as texts: circuit, packet, night, week, min_day.
+/// settings as YAML, if there are none after colons. `network` is rates and times as texts: circuit, packet, night, week, min_day.
 #[pyfunction]
 #[pyo3(signature = (demand, network, scheduler, settings = None))]
 pub fn schedule_circuits(
@@ -80,44 +83,116 @@ pub fn schedule_circuits(
 ) -> PyResult<Py<PyAny>> {
     let spec: PolicySpec =
         scheduler.parse().map_err(|message: String| Refused(InputError::new("scheduler", message)))?;
+    if settings.is_some() && !spec.settings.is_empty() {
+        let message = format!("beside those of `{}`: expected one of both", spec.label);
+        return Err(Refused(InputError::new("settings", message)).into());
+    }
     let settings = settings.unwrap_or(&spec.settings);
     let made = schedulers::make(&spec.name, settings).map_err(refused)?;
     let label = if spec.settings.is_empty() { made.name().to_owned() } else { spec.label.clone() };
-    scheduled(py, &demand, &network, &*made, &label)
+    let make = |demand: &DemandMatrix, network: &Network| made.schedule(demand, network);
+    scheduled(py, &demand, &network, made.promises(), make, &label)
 }
 
-/// What days that a user made serve of a demand: each its length in nanoseconds, and its circuits as source and destination.
+/// What days that a user made serve of a demand.
 #[pyfunction]
 pub fn evaluate_circuits(
     py: Python<'_>,
     demand: Vec<Vec<f64>>,
     network: [String; 5],
-    days: Vec<(u64, Vec<[u32; 2]>)>,
+    days: OwnDays,
     name: &str,
 ) -> PyResult<Py<PyAny>> {
-    let day = |(length, circuits)| FixedDay { length: Nanos(length), circuits };
-    if days.is_empty() {
-        let error = InputError::new("days", "none: expected one day at least");
-        return Err(Refused(error).into());
+    let days = fixed(days);
+    let make = |demand: &DemandMatrix, network: &Network| known(demand.racks(), network.night(), &days);
+    scheduled(py, &demand, &network, Promises::default(), make, name)
+}
+
+/// Days of a file with `days`, as `evaluate_circuits` takes them.
+#[pyfunction]
+pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
+    let read = || -> Result<OwnDays, InputError> {
+        let file: DaysFile = read_yaml(path, &read_text(path)?)?;
+        if file.days.is_empty() {
+            return Err(InputError::new(path, "none: expected one at least").in_field("days"));
+        }
+        Ok(file.days.into_iter().map(|day| (day.length.0, day.circuits)).collect())
+    };
+    Ok(py.detach(read).map_err(Refused)?)
+}
+
+/// Days that a user made: each its length in nanoseconds, and its circuits as source and destination.
+type OwnDays = Vec<(u64, Vec<[u32; 2]>)>;
+
+/// A file of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DaysFile {
+    days: Vec<FixedDay>,
+}
+
+fn fixed(days: OwnDays) -> Vec<FixedDay> {
+    days.into_iter().map(|(length, circuits)| FixedDay { length: Nanos(length), circuits }).collect()
+}
+
+/// What a function in Python raised, until somebody asks.
+pub type Raised = Arc<Mutex<Option<PyErr>>>;
+
+/// A scheduler that is a function in Python: from rows of bytes and a network's texts to days.
+pub struct OwnScheduler {
+    pub name: String,
+    pub call: Py<PyAny>,
+    pub raised: Raised,
+}
+
+impl OwnScheduler {
+    fn days(&self, demand: &DemandMatrix, network: &Network) -> PyResult<OwnDays> {
+        let rows: Vec<&[u64]> = demand.bytes().chunks(demand.racks()).collect();
+        let texts = (
+            network.circuit().to_string(),
+            network.packet().to_string(),
+            network.night().to_string(),
+            network.week().to_string(),
+            network.min_day().to_string(),
+        );
+        Python::attach(|py| self.call.call1(py, (rows, texts))?.extract(py))
     }
-    let settings = FixedSettings { days: days.into_iter().map(day).collect(), ..FixedSettings::default() };
-    let made = Fixed::new(settings).map_err(refused)?;
-    scheduled(py, &demand, &network, &made, name)
+}
+
+impl Scheduler for OwnScheduler {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Days are the user's, as long as they are.
+    fn promises(&self) -> Promises {
+        Promises::default()
+    }
+
+    fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
+        let days = self.days(demand, network).map_err(|error| {
+            let problem = error.to_string();
+            *self.raised.lock().expect("no thread panics here") = Some(error);
+            CircuitsError::Unfit { name: self.name.clone(), problem }
+        })?;
+        known(demand.racks(), network.night(), &fixed(days))
+    }
 }
 
 fn scheduled(
     py: Python<'_>,
     demand: &[Vec<f64>],
     network: &[String; 5],
-    scheduler: &dyn Scheduler,
+    promises: Promises,
+    make: impl Fn(&DemandMatrix, &Network) -> Result<Schedule, CircuitsError> + Send + Sync,
     label: &str,
 ) -> PyResult<Py<PyAny>> {
     let value = py.detach(|| -> Result<Value, Refused> {
         let demand = DemandMatrix::from_rows(demand).map_err(|error| refused(error.into()))?;
         let network = read_network(network)?;
-        let schedule = scheduler.schedule(&demand, &network).map_err(refused)?;
+        let schedule = make(&demand, &network).map_err(refused)?;
         let broken = |error| Refused(InputError::new(label, error));
-        check(&schedule, demand.racks(), &network, scheduler.promises()).map_err(broken)?;
+        check(&schedule, demand.racks(), &network, promises).map_err(broken)?;
         let served = evaluate(&schedule, &demand, &network).map_err(broken)?;
         Ok(described(label, &schedule, &served, &network))
     })?;

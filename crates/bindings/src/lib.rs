@@ -46,7 +46,7 @@ mod _native {
     use crate::capture::read_capture;
     #[pymodule_export]
     use crate::circuits::{
-        check_demand, circuit_schedulers, evaluate_circuits, read_demand, schedule_circuits,
+        check_demand, circuit_schedulers, evaluate_circuits, read_days, read_demand, schedule_circuits,
     };
     #[pymodule_export]
     use crate::cluster::Cluster;

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::circuits::{OwnScheduler, Raised};
 use crate::cluster::table;
 use crate::errors::Refused;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
@@ -19,6 +20,8 @@ use crate::simulation::as_python;
 #[pyclass(frozen, module = "leeward")]
 pub struct PacketScenario {
     inner: leeward_simulator::packets::Scenario,
+    /// What its scheduler raised, where that is a function.
+    raised: Raised,
 }
 
 /// What a run of it came to.
@@ -33,14 +36,30 @@ impl PacketScenario {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: &str) -> Result<PacketScenario, Refused> {
         let inner = py.detach(|| leeward_simulator::packets::Scenario::from_file(path))?;
-        Ok(PacketScenario { inner })
+        Ok(PacketScenario { inner, raised: Raised::default() })
     }
 
+    /// `scheduler(rows, network)` makes the days of circuits, whatever scheduler the text names.
     #[staticmethod]
-    #[pyo3(signature = (text, name = "<text>"))]
-    fn from_text(py: Python<'_>, text: &str, name: &str) -> Result<PacketScenario, Refused> {
-        let inner = py.detach(|| leeward_simulator::packets::Scenario::from_text(name, text))?;
-        Ok(PacketScenario { inner })
+    #[pyo3(signature = (text, name = "<text>", scheduler = None))]
+    fn from_text(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        scheduler: Option<(String, Py<PyAny>)>,
+    ) -> PyResult<PacketScenario> {
+        use leeward_simulator::packets::Scenario;
+        let raised = Raised::default();
+        let of = |(name, call)| OwnScheduler { name, call, raised: raised.clone() };
+        let own = scheduler.map(of);
+        let made = py.detach(|| match own {
+            Some(own) => Scenario::from_text_by(name, text, Box::new(own)),
+            None => Scenario::from_text(name, text),
+        });
+        if let Some(error) = raised.lock().expect("no thread panics here").take() {
+            return Err(error);
+        }
+        Ok(PacketScenario { inner: made.map_err(Refused)?, raised })
     }
 
     #[getter]
@@ -58,6 +77,12 @@ impl PacketScenario {
         self.inner.horizon().as_secs_f64()
     }
 
+    /// The pairs of racks that are looked at, as source and destination.
+    #[getter]
+    fn sampled(&self) -> Vec<(usize, usize)> {
+        self.inner.settings().sampled.clone()
+    }
+
     /// Runs it. `progress(share)` is told how far it is.
     #[pyo3(signature = (progress = None))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
@@ -71,6 +96,9 @@ impl PacketScenario {
         };
         let result = py.detach(|| self.inner.run(&goes_on));
         if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
+            return Err(error);
+        }
+        if let Some(error) = self.raised.lock().expect("no thread panics here").take() {
             return Err(error);
         }
         let inner = result.map_err(|error| match error {
@@ -105,6 +133,7 @@ impl PacketRun {
             "local_bytes": records.local.bytes,
             "dropped_packets": records.dropped.packets,
             "dropped_bytes": records.dropped.bytes,
+            "held_bytes": self.inner.held,
             "hops_packets": records.hops.map(|of| of.packets),
             "data_packets": records.data_packets,
         });

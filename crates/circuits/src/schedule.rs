@@ -39,6 +39,12 @@ pub enum MatchingError {
         /// How many racks there are.
         racks: usize,
     },
+    /// A circuit that leads nowhere.
+    #[error("a circuit from rack {rack} to itself: expected another rack")]
+    Itself {
+        /// Which rack.
+        rack: usize,
+    },
     /// A destination with two circuits.
     #[error("destination {destination} has circuits from {first} and {second}: a port has one")]
     Shared {

@@ -171,6 +171,10 @@ fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
     );
     let rings = says("fixed", "rings: [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]");
     assert!(rings.contains("12 rings: days of 146.666us, after nights of 20us in a week of 2ms"), "{rings}");
+    let itself = "days: [{length: 1ms, circuits: [[0, 1], [2, 2]]}]";
+    assert_eq!(says("fixed", itself), "day 0: a circuit from rack 2 to itself: expected another rack");
+    assert!(says("fixed", "days: []").ends_with("days: none: expected one at least"));
+    assert!(says("fixed", "rings: []").ends_with("rings: none: expected one at least"));
     let both = says("fixed", "{rings: [1], days: [{length: 1ms, circuits: []}]}");
     assert!(both.ends_with("beside `rings`: expected one of them"), "{both}");
     assert!(says("eclipse", "unit: 0s").contains("unit: 0s: expected a time above 0"));

@@ -2,7 +2,7 @@
 
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
-use leeward_simulator::packets::{Outcome, Scenario, ScenarioError, Settings};
+use leeward_simulator::packets::{FlowRecord, Outcome, Scenario, ScenarioError, Settings};
 use proptest::prelude::*;
 
 const LONG: &str = "workload: {long: {from: 0, to: 1}}\nhorizon: 10ms\n";
@@ -41,7 +41,7 @@ fn retcp_is_told_of_circuits_when_the_file_says() {
     assert_eq!(of(""), Some(Nanos(0)));
     assert_eq!(of(", ece: at_circuit"), Some(Nanos(0)));
     assert_eq!(of(", ece: tau_early"), Some(Nanos(150_000)));
-    let fixed = format!("{LONG}tcp: {{control: retcp, ece: tau_early}}\n");
+    let fixed = format!("{LONG}scheduler: {{name: strobe}}\ntcp: {{control: retcp, ece: tau_early}}\n");
     let fixed = Scenario::from_text("rdcn.yaml", &fixed).expect("a right file");
     assert_eq!(fixed.settings().switch.circuit_marks, Some(Nanos(600_000)));
 }
@@ -53,8 +53,9 @@ fn marks_of_queues_and_of_circuits_do_not_meet() {
         run(&format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{{network}}}\ntcp: {{{tcp}}}\n"))
     };
     assert_eq!(of("mark_at: 1", "control: retcp, ecn: true"), of("", "control: retcp"));
-    assert_ne!(of("mark_at: 1", "control: dctcp"), of("", "control: dctcp"));
-    let text = format!("{LONG}scheduler: {{name: strobe}}\ntcp: {{control: dctcp}}\n");
+    assert_ne!(of("mark_at: 1", "control: dctcp"), of("mark_at: 100", "control: dctcp"));
+    let text =
+        format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{mark_at: 10}}\ntcp: {{control: dctcp}}\n");
     let dctcp = Scenario::from_text("rdcn.yaml", &text).expect("a right file");
     assert_eq!(dctcp.settings().switch.circuit_marks, None);
 }
@@ -166,6 +167,48 @@ fn blocks_of_a_host_with_several_mappers_are_written_whole_and_one_after_another
 }
 
 #[test]
+fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
+    let of = |horizon: &str| {
+        run(&format!(
+            "network: {{racks: 4, hosts_per_rack: 2}}\nscheduler: {{name: solstice, demand: adu}}\nhorizon: {horizon}\n\
+             workload: {{collective: {{kind: all_to_all, bytes: 5MB, ranks_per_rack: 2}}}}\n\
+             sample: {{every: 100us, pairs: [[0, 1]]}}\n"
+        ))
+    };
+    let outcome = of("1s");
+    let last = outcome.records.flows.iter().map(|flow| flow.finished).max().flatten();
+    assert_eq!(Some(outcome.ended), last, "that is when the last byte arrives");
+    for horizon in ["777ms", "20s", "10min"] {
+        assert_eq!(of(horizon), outcome, "{horizon}");
+    }
+    // What has arrived by then has been looked at.
+    let sample = outcome.records.samples.last().expect("samples");
+    let of_pair = |flow: &&FlowRecord| (flow.flow.source.rack, flow.flow.destination.rack) == (0, 1);
+    let written: u64 = outcome.records.flows.iter().filter(of_pair).map(|flow| flow.written).sum();
+    assert_eq!((sample.at, sample.delivered), (outcome.ended, written));
+    // A horizon before that cuts the run.
+    assert_eq!(of("1ms").ended, Nanos(1_000_000));
+}
+
+#[test]
+fn days_of_a_file_are_those_of_the_scheduler_that_makes_the_same() {
+    let of = |scheduler: &str| {
+        run(&format!(
+            "network: {{racks: 3, hosts_per_rack: 2}}\nscheduler: {{{scheduler}}}\nhorizon: 1s\n\
+             workload: {{collective: {{kind: all_to_all, bytes: 5MB, ranks_per_rack: 2}}}}\n"
+        ))
+    };
+    let round = "days: [{length: 180us, circuits: [[0, 1], [1, 2], [2, 0]]},\
+                 {length: 180us, circuits: [[0, 2], [1, 0], [2, 1]]}]";
+    assert_eq!(of(round), of("name: strobe"));
+    // They may be longer than a scheduler's week, after nights of their own.
+    let long = of("night: 3ms, days: [{length: 5ms, circuits: [[2, 0]]}]");
+    let first = long.records.days.first().expect("a day has ended");
+    assert_eq!((first.source, first.destination), (2, 0));
+    assert_eq!((first.began, first.ended), (Nanos(3_000_000), Nanos(8_000_000)));
+}
+
+#[test]
 fn a_run_can_be_stopped() {
     let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
     assert_eq!(scenario.run(&|share| share < 0.1), Err(ScenarioError::Stopped));
@@ -186,7 +229,7 @@ fn what_is_wrong_is_told_with_its_field() {
         ("network: {packet_rate: 10}\n", "such as 10Gbps"),
         ("network: {packet_rate: 0Gbps}\n", "network: packet_rate of 0 bit/s: must be above"),
         ("network: {racks: 4000}\n", "network: 4000 racks: must be 1 to 1024"),
-        ("network: {hosts_per_rack: 0}\n", "network: hosts_per_rack: 0: must be above 0"),
+        ("network: {hosts_per_rack: 0}\n", "network.hosts_per_rack: 0: must be above 0"),
         ("network: {racks: 1000, hosts_per_rack: 1000}\n", "network.hosts_per_rack: 1000000 hosts in all"),
         ("network: {racks: 1}\n", "workload.long: flow 0: destination r1h0"),
         ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
@@ -231,6 +274,52 @@ fn what_is_wrong_is_told_with_its_field() {
         ("network: {circuit_rate: 0bps}\n", "network: circuit_rate of 0 bit/s: must be above"),
         ("tcp: {control: vegas}\n", "tcp.control"),
         ("tcp: {mss: 0}\n", "tcp: mss: 0: must be above 0"),
+        (
+            "tcp: {control: dctcp}\n",
+            "tcp.control: `dctcp` goes by marks of queues, and without `network.mark_at`",
+        ),
+        ("tcp: {ecn: true}\n", "tcp.ecn: it goes by marks of queues, and without `network.mark_at`"),
+        ("tcp: {control: retcp}\n", "tcp.control: `retcp` is told of circuits, and without `scheduler`"),
+        (
+            "tcp: {divisions: 2}\n",
+            "tcp.divisions: windows are of packets and of circuits, and without `scheduler`",
+        ),
+        (
+            "resize: {small: 16, big: 128, tau: 1ms}\n",
+            "resize: queues grow ahead of circuits, and without `scheduler` there are none: expected it",
+        ),
+        ("give_up: 0s\n", "rdcn.yaml: give_up: 0s: must be above 0"),
+        ("scheduler: {}\n", "scheduler: expected `name` or `days`"),
+        ("scheduler: {days: []}\n", "scheduler.days: none: expected one at least"),
+        (
+            "scheduler: {name: strobe, days: [{length: 1ms, circuits: [[0, 1]]}]}\n",
+            "scheduler.days: beside `name`: expected one of them",
+        ),
+        (
+            "scheduler: {demand: adu, days: [{length: 1ms, circuits: [[0, 1]]}]}\n",
+            "scheduler.demand: days of a file are made of none",
+        ),
+        (
+            "scheduler: {days: [{length: 1ms, circuits: [[0, 1]]}, {length: 1ms, circuits: [[0, 1], [0, 2]]}]}\n",
+            "scheduler.days: day 1: source 0 has circuits to 1 and 2: a port has one",
+        ),
+        (
+            "scheduler: {days: [{length: 1ms, circuits: [[0, 1], [2, 1]]}]}\n",
+            "scheduler.days: day 0: destination 1 has circuits from 0 and 2: a port has one",
+        ),
+        (
+            "scheduler: {days: [{length: 1ms, circuits: [[0, 8]]}]}\n",
+            "scheduler.days: day 0: destination 8 of 8 racks",
+        ),
+        (
+            "scheduler: {days: [{length: 0s, circuits: [[0, 1]]}]}\n",
+            "scheduler.days: day 0: a length of 0: must be above",
+        ),
+        ("scheduler: {days: [{length: 1ms}]}\n", "scheduler.days[0].circuits: missing"),
+        (
+            "scheduler: {days: [{length: 1ms, circuits: [[0, 1]]}]}\nrouting: {name: rotorlb}\n",
+            "routing.name: rotorlb: no day has a circuit from rack 0 to rack 2",
+        ),
         ("tcp: {ece: at_circuit}\n", "tcp.ece: is of `control: retcp` alone"),
         ("tcp: {control: retcp, alpha: 0.5}\n", "tcp: alpha: 0.5: must be from 1 to 1000"),
         (
@@ -238,7 +327,7 @@ fn what_is_wrong_is_told_with_its_field() {
             "resize: small 16 packets, big 4: small must not be above big",
         ),
         ("sample: {every: 0s, pairs: [[0, 1]]}\n", "sample.every: 0s: must be above 0"),
-        ("sample: {every: 1us, pairs: [[0, 9]]}\n", "sampled: pair 0 to 9 of 8 racks"),
+        ("sample: {every: 1us, pairs: [[0, 9]]}\n", "rdcn.yaml: sample.pairs: pair 0 to 9 of 8 racks"),
         ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
     ];
     let told = |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
@@ -269,8 +358,16 @@ fn what_is_wrong_is_told_with_its_field() {
         ("{dfsio: {packet: 1B}}", "workload.dfsio: bytes: "),
         ("{collective: {kind: ring, bytes: 1MB, ranks_per_rack: 0}}", "ranks_per_rack: 0: must be above 0"),
         ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),
-        ("{collective: {kind: star, bytes: 1MB}}", "workload.kind: `star`: expected one of ring, tree"),
-        ("{rumours: {}}", "workload"),
+        (
+            "{collective: {kind: star, bytes: 1MB}}",
+            "workload.collective.kind: `star`: expected one of ring, tree",
+        ),
+        ("{rumours: {}}", "workload.rumours: unknown field; expected one of"),
+        ("{}", "workload: none: expected one of long, flows, rings, dfsio, collective"),
+        (
+            "{long: {from: 0, to: 1}, collective: {kind: ring, bytes: 1MB}}",
+            "workload: `long` and `collective`: expected one of them",
+        ),
     ];
     for (workload, expected) in workloads {
         let told = told(&format!("workload: {workload}\nhorizon: 2s\n"));
@@ -315,15 +412,29 @@ proptest! {
         bytes in 1_u64..1_000_000,
         scheduler in prop::sample::select(vec!["", "scheduler: {name: strobe}\n", "scheduler: {name: eclipse, demand: adu}\n"]),
         control in prop::sample::select(vec!["reno", "cubic", "dctcp", "retcp"]),
+        shorter in 1_u64..10,
         jitter in 0_u64..1000,
         seed: u64,
     ) {
         let text = format!(
-            "network: {{racks: {racks}, hosts_per_rack: 2, jitter: {jitter}ns}}\n{scheduler}tcp: {{control: {control}}}\n\
+            "network: {{racks: {racks}, hosts_per_rack: 2, jitter: {jitter}ns, mark_at: 10}}\n{scheduler}tcp: {{control: {control}}}\n\
              workload: {{long: {{from: 0, to: 1, flows: {flows}, bytes: {bytes}B}}}}\nhorizon: 10s\nseed: {seed}\n"
         );
+        // reTCP is told of circuits, so there must be some.
+        prop_assume!(control != "retcp" || !scheduler.is_empty());
         let outcome = run(&text);
-        prop_assert!(outcome.records.flows.iter().all(|flow| flow.delivered == bytes && flow.finished.is_some()));
-        prop_assert_eq!(outcome, run(&text));
+        let records = &outcome.records;
+        prop_assert!(records.flows.iter().all(|flow| flow.delivered == bytes && flow.finished.is_some()));
+        prop_assert_eq!(Some(outcome.ended), records.flows.iter().map(|flow| flow.finished).max().flatten());
+        prop_assert_eq!(&outcome, &run(&text));
+        // Nothing of a run hangs on how long it might have been; and wherever it is cut, no byte is missing.
+        prop_assert_eq!(&outcome, &run(&text.replace("horizon: 10s", "horizon: 9s")));
+        let cut = outcome.ended.0 * shorter / 10;
+        let cut = run(&text.replace("horizon: 10s", &format!("horizon: {}ns", cut.max(1))));
+        for of in [&outcome, &cut] {
+            let [packet, circuit] = of.records.delivered;
+            let arrived = packet.bytes + circuit.bytes + of.records.local.bytes;
+            prop_assert_eq!(of.records.sent.bytes, arrived + of.records.dropped.bytes + of.held);
+        }
     }
 }

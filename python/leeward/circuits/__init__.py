@@ -24,7 +24,8 @@ as any other:
 """
 
 from leeward.circuits.network import Network
+from leeward.circuits.own import read_days
 from leeward.circuits.picture import picture
 from leeward.circuits.scheduling import Circuit, Day, Schedule, read, schedule, schedulers
 
-__all__ = ["Circuit", "Day", "Network", "Schedule", "picture", "read", "schedule", "schedulers"]
+__all__ = ["Circuit", "Day", "Network", "Schedule", "picture", "read", "read_days", "schedule", "schedulers"]

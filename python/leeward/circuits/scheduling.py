@@ -1,6 +1,5 @@
 """From a demand matrix to a schedule, and what it serves."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -11,12 +10,8 @@ import numpy
 from leeward import _native
 from leeward.arrays import Ints
 from leeward.circuits.network import Network
+from leeward.circuits.own import Own, days_of, name_of
 from leeward.errors import InputError
-
-Days = Iterable[tuple[str | float, Iterable[tuple[int, int]]]]
-"""Days of a user: each its length (a text with its unit, or seconds), and circuits, (source, destination)."""
-Own = Callable[[Ints, Network], Days]
-"""A scheduler of a user, given the demand in bytes, rows are sources."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +151,9 @@ def schedule(
             file that `read` reads. Of a rack for itself there must be none.
         scheduler: One of `schedulers()`, with settings after colons: `eclipse:keep_min_day=true`; or a
             function that is given the demand and the network and returns days, each as its length (`"180us"`,
-            or seconds) and its circuits, (source, destination).
+            or seconds) and its circuits, (source, destination). Of no days all is left for packets.
         network: Rates and times; by default Etalon's.
-        settings: Settings of the scheduler as YAML, in the place of those after colons.
+        settings: Settings of the scheduler as YAML, if there are none after colons.
 
     Returns:
         The schedule. It keeps to the network's week and shortest day where its scheduler promises that.
@@ -171,17 +166,20 @@ def schedule(
     wanted = read(demand) if isinstance(demand, str | PathLike) else _checked(demand)
     rows = wanted.tolist()
     if callable(scheduler):
-        own = [_day(at, *day) for at, day in enumerate(scheduler(wanted, network or Network()))]
-        name = getattr(scheduler, "__name__", "a function")
-        made = _native.evaluate_circuits(rows, texts, own, name)
+        name = name_of(scheduler)
+        if settings is not None:
+            message = f"beside the function `{name}`, which takes none: expected the name of a scheduler"
+            raise InputError("settings", None, None, None, message)
+        days = days_of(scheduler, wanted, network or Network())
+        made = _native.evaluate_circuits(rows, texts, days, name)
     else:
         made = _native.schedule_circuits(rows, texts, scheduler, settings)
-    days = [
+    of_week = [
         Day(**{**day, "circuits": tuple(Circuit(**circuit) for circuit in day["circuits"])})
         for day in made["days"]
     ]
     left = numpy.array(made["left"], dtype=numpy.int64)
-    return Schedule(**{**made, "days": tuple(days), "left": left})
+    return Schedule(**{**made, "days": tuple(of_week), "left": left})
 
 
 def schedulers() -> list[dict[str, Any]]:
@@ -203,24 +201,3 @@ def _checked(demand: Any) -> Ints:
         message = f"row {len(rows)}: expected numbers of bytes, one for each rack"
         raise InputError("demand", None, None, None, message) from None
     return numpy.array(_native.check_demand(rows), dtype=numpy.int64)
-
-
-def _day(
-    at: int, length: str | float, circuits: Iterable[tuple[int, int]]
-) -> tuple[int, list[tuple[int, int]]]:
-    """A day of a user, its length in nanoseconds.
-
-    Raises:
-        InputError: It is none; of `days`.
-    """
-    try:
-        seconds = _native.seconds(length) if isinstance(length, str) else float(length)
-        ns = round(1e9 * seconds)
-        pairs = [(int(source), int(destination)) for source, destination in circuits]
-    except (InputError, TypeError, ValueError, OverflowError):
-        message = f"day {at}: expected a length such as 180us and circuits as (source, destination)"
-        raise InputError("days", None, None, None, message) from None
-    if not 0 <= ns < 2**63 or any(not 0 <= rack < 2**32 for pair in pairs for rack in pair):
-        message = f"day {at}: expected a length from 0 and racks numbered from 0"
-        raise InputError("days", None, None, None, message)
-    return ns, pairs

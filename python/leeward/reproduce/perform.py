@@ -113,6 +113,16 @@ def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
     return int(PAPERS[paper].runs(chosen, seeds))
 
 
+def figure_names(paper: str) -> list[str]:
+    """All names of figures of a paper."""
+    return [*PAPERS[paper].FIGURES, *_within(paper)]
+
+
+def _within(paper: str) -> Mapping[str, Sequence[str]]:
+    """Figures without runs of their own, each with those that show it."""
+    return getattr(PAPERS[paper], "WITHIN", {})
+
+
 def _chosen(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, Titled]:
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
@@ -121,12 +131,11 @@ def _chosen(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, Tit
     wanted = None if figures is None else names(figures)
     if wanted == []:
         raise InputError("figures", None, None, None, "expected at least one")
-    # A figure that has no runs of its own stands for those that show it.
-    within: Mapping[str, Sequence[str]] = getattr(PAPERS[paper], "WITHIN", {})
+    within = _within(paper)
     if wanted is not None:
+        for name in wanted:
+            if name not in known and name not in within:
+                message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper))}"
+                raise InputError("figures", None, None, None, message)
         wanted = [of for name in wanted for of in within.get(name, (name,))]
-    for name in wanted or []:
-        if name not in known:
-            message = f"unknown figure `{name}`; there are: {', '.join(known)}"
-            raise InputError("figures", None, None, None, message)
     return {name: known[name] for name in known if wanted is None or name in wanted}

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::rotor::ring;
 use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
-use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+use crate::{Day, DemandMatrix, Matching, MatchingError, Network, Schedule};
 
 /// Settings of `fixed`: either `rings` or `days`. Default one ring, from each rack to the next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FixedSettings {
     /// Rings by how many racks further each circuit leads, which share the week evenly: `[1, 2]` is two rings.
-    pub rings: Vec<u32>,
+    pub rings: Option<Vec<u32>>,
     /// The days themselves.
-    pub days: Vec<FixedDay>,
+    pub days: Option<Vec<FixedDay>>,
 }
 
 /// A day that is known.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedDay {
     /// How long its circuits are up.
@@ -29,8 +29,15 @@ pub struct FixedDay {
 }
 
 /// The scheduler.
-#[derive(Clone, Debug, Default)]
-pub struct Fixed(FixedSettings);
+#[derive(Clone, Debug)]
+pub struct Fixed(Known);
+
+/// What is known beforehand.
+#[derive(Clone, Debug)]
+enum Known {
+    Rings(Vec<u32>),
+    Days(Vec<FixedDay>),
+}
 
 const NAME: &str = "fixed";
 
@@ -51,33 +58,43 @@ impl Fixed {
     /// The scheduler with settings.
     ///
     /// # Errors
-    /// Both rings and days.
+    /// Both rings and days, or none of those there are to be.
     pub fn new(settings: FixedSettings) -> Result<Fixed, CircuitsError> {
-        if !settings.rings.is_empty() && !settings.days.is_empty() {
-            return Err(setting_error(NAME, "days", "beside `rings`: expected one of them").into());
+        let wrong = |field, message| Err(setting_error(NAME, field, message).into());
+        match settings {
+            FixedSettings { rings: Some(_), days: Some(_) } => {
+                wrong("days", "beside `rings`: expected one of them")
+            }
+            FixedSettings { rings: Some(of), .. } if of.is_empty() => {
+                wrong("rings", "none: expected one at least")
+            }
+            FixedSettings { days: Some(of), .. } if of.is_empty() => {
+                wrong("days", "none: expected one at least")
+            }
+            FixedSettings { days: Some(days), .. } => Ok(Fixed(Known::Days(days))),
+            FixedSettings { rings, .. } => Ok(Fixed(Known::Rings(rings.unwrap_or_else(|| vec![1])))),
         }
-        Ok(Fixed(settings))
     }
+}
 
-    fn rings(&self, racks: usize, network: &Network) -> Result<Vec<Day>, CircuitsError> {
-        let rings = if self.0.rings.is_empty() { &[1][..] } else { &self.0.rings };
-        if let Some(step) = rings.iter().find(|&&step| (step as usize).is_multiple_of(racks)) {
-            let message =
-                format!("{step}: expected no multiple of the {racks} racks, whose circuits lead nowhere");
-            return Err(setting_error(NAME, "rings", message).into());
-        }
-        let share = network.week().0 / rings.len() as u64;
-        let length = Nanos(share).since(network.night());
-        if length == Nanos(0) || length < network.min_day() {
-            let (count, week, night) = (rings.len(), network.week(), network.night());
-            let message = format!(
-                "{count} rings: days of {length}, after nights of {night} in a week of {week}: must be {} at least",
-                network.min_day().max(Nanos(1))
-            );
-            return Err(setting_error(NAME, "rings", message).into());
-        }
-        Ok(rings.iter().map(|&step| Day { matching: ring(racks, step as usize), length }).collect())
+/// Days of rings that share a week evenly.
+fn rings(rings: &[u32], racks: usize, network: &Network) -> Result<Vec<Day>, CircuitsError> {
+    if let Some(step) = rings.iter().find(|&&step| (step as usize).is_multiple_of(racks)) {
+        let message =
+            format!("{step}: expected no multiple of the {racks} racks, whose circuits lead nowhere");
+        return Err(setting_error(NAME, "rings", message).into());
     }
+    let share = network.week().0 / rings.len() as u64;
+    let length = Nanos(share).since(network.night());
+    if length == Nanos(0) || length < network.min_day() {
+        let (count, week, night) = (rings.len(), network.week(), network.night());
+        let message = format!(
+            "{count} rings: days of {length}, after nights of {night} in a week of {week}: must be {} at least",
+            network.min_day().max(Nanos(1))
+        );
+        return Err(setting_error(NAME, "rings", message).into());
+    }
+    Ok(rings.iter().map(|&step| Day { matching: ring(racks, step as usize), length }).collect())
 }
 
 impl Scheduler for Fixed {
@@ -87,36 +104,45 @@ impl Scheduler for Fixed {
 
     /// Days are the user's, as long as they are.
     fn promises(&self) -> Promises {
-        Promises { within_week: self.0.days.is_empty(), min_day: self.0.days.is_empty(), all_pairs: false }
+        let ours = matches!(self.0, Known::Rings(_));
+        Promises { within_week: ours, min_day: ours, all_pairs: false }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let racks = demand.racks();
-        let days = match self.0.days.is_empty() {
-            true => self.rings(racks, network)?,
-            false => {
-                let known = self.0.days.iter().enumerate();
-                let day = |(day, known): (usize, &FixedDay)| {
-                    let matching = matching(racks, &known.circuits);
-                    let matching = matching.map_err(|error| CircuitsError::Matching { day, error })?;
-                    Ok(Day { matching, length: known.length })
-                };
-                known.map(day).collect::<Result<_, CircuitsError>>()?
-            }
-        };
-        Ok(Schedule::new(racks, network.night(), days)?)
+        match &self.0 {
+            Known::Rings(of) => Ok(Schedule::new(racks, network.night(), rings(of, racks, network)?)?),
+            Known::Days(days) => known(racks, network.night(), days),
+        }
     }
 }
 
+/// The schedule of days that a user made for so many racks. Of none it is without days, which carries nothing.
+///
+/// # Errors
+/// The first day that is none: a rack that is not there or has a circuit to itself, two circuits at a port, no length.
+pub fn known(racks: usize, night: Nanos, days: &[FixedDay]) -> Result<Schedule, CircuitsError> {
+    let day = |(day, known): (usize, &FixedDay)| {
+        let matching = matching(racks, &known.circuits);
+        let matching = matching.map_err(|error| CircuitsError::Matching { day, error })?;
+        Ok(Day { matching, length: known.length })
+    };
+    let days = days.iter().enumerate().map(day).collect::<Result<_, CircuitsError>>()?;
+    Ok(Schedule::new(racks, night, days)?)
+}
+
 /// Circuits as a user lists them.
-fn matching(racks: usize, circuits: &[[u32; 2]]) -> Result<Matching, crate::MatchingError> {
+fn matching(racks: usize, circuits: &[[u32; 2]]) -> Result<Matching, MatchingError> {
     let mut sources = vec![None; racks];
     for &[source, destination] in circuits {
         let Some(entry) = sources.get_mut(destination as usize) else {
-            return Err(crate::MatchingError::NoDestination { destination: destination as usize, racks });
+            return Err(MatchingError::NoDestination { destination: destination as usize, racks });
         };
+        if source == destination {
+            return Err(MatchingError::Itself { rack: source as usize });
+        }
         if let Some(first) = entry.replace(source) {
-            return Err(crate::MatchingError::Shared {
+            return Err(MatchingError::Shared {
                 destination: destination as usize,
                 first: first as usize,
                 second: source as usize,

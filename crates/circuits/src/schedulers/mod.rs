@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 pub use bvn::{Bvn, BvnSettings};
 pub use eclipse::{Eclipse, EclipseSettings};
-pub use fixed::{Fixed, FixedDay, FixedSettings};
+pub use fixed::{Fixed, FixedDay, FixedSettings, known};
 pub use opera::{Opera, OperaSettings};
 pub use rotor::{Rotor, RotorSettings};
 pub use solstice::{Etalon, EtalonSettings, Paper, PaperSettings, Prepare, Solstice, SolsticeSettings};

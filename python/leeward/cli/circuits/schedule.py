@@ -72,7 +72,7 @@ def schedule(
 
     Which circuits are up when, what each day serves, and what is left for packets.
     """
-    from leeward.circuits import Network, read
+    from leeward.circuits import Network, read, read_days
     from leeward.circuits import picture as drawn
     from leeward.circuits import schedule as scheduled
     from leeward.files import check_file, whole_file
@@ -88,8 +88,13 @@ def schedule(
     with given_by(**flags):
         made = [scheduled(wanted, name, network) for name in listed(scheduler) or []]
     if days is not None:
-        with given_by(**flags | {"days": str(days), "scheduler": str(days)}):
-            made.append(scheduled(wanted, "fixed", network, settings=_text(days)))
+        known = read_days(days)
+
+        def fixed(*_: object) -> "list[tuple[float, list[tuple[int, int]]]]":
+            return known
+
+        with given_by(**flags | {"days": str(days)}):
+            made.append(scheduled(wanted, fixed, network))
     if output is Format.json:
         print_json([one.record() for one in made])
     else:
@@ -98,18 +103,6 @@ def schedule(
         with whole_file(picture) as temporary:
             temporary.write_text(drawn(made), encoding="utf-8")
         print(f"wrote {picture}", file=sys.stderr)
-
-
-def _text(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(str(path), None, None, None, "no such file") from None
-    except UnicodeDecodeError:
-        raise InputError(str(path), None, None, None, "not UTF-8 text") from None
-    if not text.strip():
-        raise InputError(str(path), None, None, None, "empty: expected `days:`")
-    return text
 
 
 def _print(made: "list[Schedule]") -> None:

@@ -3,27 +3,28 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from leeward.cli.options import place
 from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table, print_words
 from leeward.cli.progress import progress
-
-if TYPE_CHECKING:
-    from leeward.packets import PacketRun
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
   leeward circuits simulate examples/circuits/strobe.yaml
   leeward circuits simulate examples/circuits/rotorlb.yaml
-  leeward circuits simulate examples/circuits/strobe.yaml --out results
+  leeward circuits simulate examples/circuits/strobe.yaml --out results --picture sequence.svg
   leeward circuits simulate examples/circuits/strobe.yaml -o json
 """
 STEPS = 200
 SUMMARY = "summary.json"
+SHOWN = 20
+"""Circuits in a table."""
 _WORDS = (
+    ("completion", "from a flow's first byte written to its last arrived, of those that finished"),
     ("used", "the share of its days in which a circuit sent"),
     ("latency", "of packets with data, from entering the switch to leaving it"),
 )
@@ -41,19 +42,37 @@ def simulate(
             show_default=False,
         ),
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=place,
+            help="Draw sequence plots and queues of the pairs under `sample`, as SVG.",
+            show_default=False,
+        ),
+    ] = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Simulate hosts, TCP and the hybrid switch.
 
-    A scenario is run packet by packet: how far circuits were used, how long packets were in the switch, and
-    when flows were over. Packets take circuits of their own pair of racks, or by `routing` those of others.
+    A scenario is run packet by packet: when flows were over, what they had of the network, how far circuits
+    were used, and how long packets were in the switch. Packets take circuits of their own pair of racks, or
+    by `routing` those of others.
     """
-    from leeward.files import check_replaced, whole_folder
-    from leeward.packets import read, tables
+    from leeward.files import check_file, check_replaced, whole_file, whole_folder
+    from leeward.packets import picture as drawn
+    from leeward.packets import read, summary, tables
 
     if out is not None:
         check_replaced(out, "--out", "an earlier result of this command", _strange)
+    if picture is not None:
+        if picture.suffix != ".svg":
+            raise InputError("--picture", None, None, None, f"`{picture}`: expected a name that ends in .svg")
+        check_file(picture, "--picture")
     found = read(scenario)
+    if picture is not None and not found.sampled:
+        message = f"`{scenario}` looks at no queue: expected `sample` with `every` and `pairs`"
+        raise InputError("--picture", None, None, None, message)
     with progress(f"simulating {scenario}", STEPS) as advance:
         done = 0
 
@@ -64,19 +83,23 @@ def simulate(
             done = reached
 
         run = found.run(tell)
-    summary = summarized(run)
+    made = summary(run)
     if output is Format.json:
-        print_json(summary)
+        print_json(made)
     else:
-        _print(summary)
+        _print(made)
     if out is not None:
         from pyarrow import parquet
 
         with whole_folder(out) as folder:
             for name, table in tables(run).items():
                 parquet.write_table(table, folder / f"{name}.parquet")
-            (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+            (folder / SUMMARY).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
         print(f"wrote {out}", file=sys.stderr)
+    if picture is not None:
+        with whole_file(picture) as temporary:
+            temporary.write_text(drawn(found, run), encoding="utf-8")
+        print(f"wrote {picture}", file=sys.stderr)
 
 
 def _strange(out: Path) -> str | None:
@@ -91,35 +114,41 @@ def _strange(out: Path) -> str | None:
     return f"`{(strange or here)[0]}`"
 
 
-def summarized(run: "PacketRun") -> dict[str, Any]:
-    """What a run came to, as values of JSON."""
-    from leeward.packets import PATHS
-
-    days = run.days().to_pydict()
-    pairs: dict[tuple[int, int], list[int]] = {}
-    for source, destination, size in zip(days["source"], days["destination"], days["bytes"], strict=True):
-        pairs.setdefault((source, destination), []).append(size)
-    circuits = [
-        {
-            "source": source,
-            "destination": destination,
-            "days": len(sizes),
-            "bytes": sum(sizes),
-            "utilization": run.utilization(source, destination),
-        }
-        for (source, destination), sizes in sorted(pairs.items())
-        if any(sizes)
-    ]
-    latency = {path: {str(share): run.latency(path, share) for share in (0.5, 0.99)} for path in PATHS}
-    return {"totals": run.totals(), "circuits": circuits, "latency_s": latency}
-
-
 def _print(summary: dict[str, Any]) -> None:
     totals = summary["totals"]
     print(
-        f"{totals['finished']:,} of {totals['flows']:,} flows finished in {1e3 * totals['ended_s']:,.4g} ms;"
-        f" {bytes_text(totals['dropped_bytes'])} of {bytes_text(totals['sent_bytes'])} sent were dropped\n"
+        f"{totals['finished']:,} of {totals['flows']:,} flows finished in {1e3 * totals['ended_s']:,.4g} ms"
+        f" at {_rate(summary['throughput_bps'])}; {bytes_text(totals['dropped_bytes'])} of"
+        f" {bytes_text(totals['sent_bytes'])} sent were dropped\n"
     )
+    _print_flows(summary)
+    print()
+    _print_paths(summary)
+    if summary["circuits"]:
+        print()
+        _print_circuits(summary)
+    print_words(_WORDS)
+
+
+def _print_flows(summary: dict[str, Any]) -> None:
+    print_table(
+        ("FLOWS", "NUMBER", "FINISHED", "ARRIVED", "COMPLETION MEDIAN", "P99"),
+        "<>>>>>",
+        [
+            (
+                f"class {one['class']}",
+                f"{one['flows']:,}",
+                f"{one['finished']:,}",
+                bytes_text(one["delivered_bytes"]),
+                *(_ms(one[name]) for name in ("median_s", "p99_s")),
+            )
+            for one in summary["completion"]
+        ],
+    )
+
+
+def _print_paths(summary: dict[str, Any]) -> None:
+    totals = summary["totals"]
     print_table(
         ("PATH", "SENT", "PACKETS", "LATENCY MEDIAN", "P99"),
         "<>>>>",
@@ -137,22 +166,33 @@ def _print(summary: dict[str, Any]) -> None:
             )
         ],
     )
-    if summary["circuits"]:
-        print()
-        print_table(
-            ("CIRCUIT", "DAYS", "SENT", "USED"),
-            "<>>>",
-            [
-                (
-                    f"r{one['source']} to r{one['destination']}",
-                    f"{one['days']:,}",
-                    bytes_text(one["bytes"]),
-                    f"{100 * one['utilization']:.1f} %",
-                )
-                for one in summary["circuits"]
-            ],
-        )
-    print_words(_WORDS)
+
+
+def _print_circuits(summary: dict[str, Any]) -> None:
+    circuits = summary["circuits"]
+    print_table(
+        ("CIRCUIT", "DAYS", "SENT", "USED"),
+        "<>>>",
+        [
+            (
+                f"r{one['source']} to r{one['destination']}",
+                f"{one['days']:,}",
+                bytes_text(one["bytes"]),
+                f"{100 * one['utilization']:.1f} %",
+            )
+            for one in circuits[:SHOWN]
+        ],
+    )
+    if len(circuits) > SHOWN:
+        print(f"... and {len(circuits) - SHOWN:,} more: -o json has all, and --out each of their days")
+
+
+def _rate(bps: float) -> str:
+    return f"{bps / 1e9:,.4g} Gb/s"
+
+
+def _ms(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{1e3 * seconds:,.3f} ms"
 
 
 def _us(seconds: float | None) -> str:

@@ -78,15 +78,10 @@ def long(
 
 def _sequence(run: Any) -> tuple[float, ...]:
     """What arrives in three weeks from the end of a day on, as the paper's sequence plots have it."""
-    samples, days = columns(run.samples()), columns(run.days())
-    ours = (days["source"] == 0) & (days["destination"] == 1)
-    ended = 1e6 * days["ended_s"][ours]
-    at, delivered = 1e6 * samples["time_s"], samples["delivered_bytes"] / (1000 * FLOWS)
-    whole = [since for since in ended if since + WEEKS_US <= at[-1]]
-    if not whole:
+    found = packets.sequence(run, 0, 1, span_s=1e-6 * WEEKS_US, step_s=1e-6 * STEP_US)
+    if found is None or found.over == 0:
         return ()
-    chunks = [numpy.interp(since + SINCE_US, at, delivered) for since in whole]
-    return tuple(float(value) for value in numpy.mean([chunk - chunk[0] for chunk in chunks], axis=0))
+    return tuple(float(value) for value in found.arrived_bytes / (1000 * FLOWS))
 
 
 def optimum() -> list[float]:

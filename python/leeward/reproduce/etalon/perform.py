@@ -164,8 +164,12 @@ FIGURES = {
         beyond.SEEDS,
     ),
 }
-"""By the names that `--figure` takes. Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22."""
+"""By the names that `--figure` takes, beside those of `WITHIN`.
+
+Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22.
+"""
 WITHIN = {
+    **{name: [f"{name}a", f"{name}b"] for name in ("5", "6", "7")},
     **{name: ["12"] for name in ("13", "14", "15")},
     "2": ["16"],
     **{name: ["19"] for name in ("20", "21", "22")},

@@ -5,6 +5,7 @@
 
 mod workload;
 
+use leeward_circuits::schedulers::FixedDay;
 use leeward_circuits::switch;
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use schemars::JsonSchema;
@@ -144,8 +145,11 @@ impl NetworkFile {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerFile {
-    /// Its name, with settings after colons: `strobe`, `fixed`, `solstice`, `eclipse:keep_min_day=true`.
-    pub name: String,
+    /// Its name, with settings after colons: `strobe`, `fixed`, `solstice`, `eclipse:keep_min_day=true`. Or else there are `days`.
+    pub name: Option<String>,
+    /// Days that repeat: each its `length` and its `circuits`, `[[0, 1]]` for one from rack 0 to rack 1. They may be shorter than
+    /// `min_day`, and together longer than `week`.
+    pub days: Option<Vec<FixedDay>>,
     /// From what the demand of each week is known. Without it one schedule, made of no demand, repeats.
     pub demand: Option<DemandFile>,
     /// How long circuits take to change. Default 20us.
@@ -257,7 +261,7 @@ pub struct TcpFile {
     pub ecn: bool,
     /// Whether losses are found by time (RFC 8985): `never`, `always`, or `repairs`, as in Linux 4.4: those that are found while others
     /// are repaired. Default repairs.
-    pub rack: RackFile,
+    pub rack: tcp::RackUse,
     /// Of `rack: repairs`: by how much later what has arrived must have been sent. Default 50us.
     pub rack_window: Nanos,
     /// Whether a silent path is probed. Default true.
@@ -293,7 +297,7 @@ impl Default for TcpFile {
             initial_window: of.initial_window,
             receive_window: None,
             ecn: of.ecn,
-            rack: RackFile::Repairs,
+            rack: of.rack,
             rack_window: of.rack_window,
             tail_probe: of.tail_probe,
             min_probe: of.min_probe,
@@ -326,11 +330,7 @@ impl TcpFile {
             initial_window: self.initial_window,
             receive_window: self.receive_window.unwrap_or(u64::MAX),
             ecn: self.ecn,
-            rack: match self.rack {
-                RackFile::Never => tcp::RackUse::Never,
-                RackFile::Repairs => tcp::RackUse::Repairs,
-                RackFile::Always => tcp::RackUse::Always,
-            },
+            rack: self.rack,
             rack_window: self.rack_window,
             tail_probe: self.tail_probe,
             min_probe: self.min_probe,
@@ -357,18 +357,6 @@ pub enum ControlFile {
     Dctcp,
     /// Reno that is told of circuits (Etalon, section 4.4).
     Retcp,
-}
-
-/// Which losses are found by time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RackFile {
-    /// None.
-    Never,
-    /// Those that are found while others are repaired (Linux 4.4).
-    Repairs,
-    /// All.
-    Always,
 }
 
 /// When hosts are told of a circuit.

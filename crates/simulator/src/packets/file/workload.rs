@@ -16,7 +16,8 @@ const MOST: u64 = 20_000_000;
 
 /// What hosts have to send: one of these.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", try_from = "Listed")]
+#[schemars(!try_from)]
 pub enum WorkloadFile {
     /// Flows from a rack to another that do not end (Etalon, section 4).
     Long(LongFile),
@@ -28,6 +29,39 @@ pub enum WorkloadFile {
     Dfsio(DfsioFile),
     /// What training of models exchanges.
     Collective(CollectiveFile),
+}
+
+/// All of them, as a file may list them: so that what is wrong with two, or with none, can be told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    long: Option<LongFile>,
+    flows: Option<Vec<FlowFile>>,
+    rings: Option<RingsFile>,
+    dfsio: Option<DfsioFile>,
+    collective: Option<CollectiveFile>,
+}
+
+impl TryFrom<Listed> for WorkloadFile {
+    type Error = String;
+
+    fn try_from(of: Listed) -> Result<WorkloadFile, String> {
+        let listed = [
+            of.long.map(WorkloadFile::Long),
+            of.flows.map(WorkloadFile::Flows),
+            of.rings.map(WorkloadFile::Rings),
+            of.dfsio.map(WorkloadFile::Dfsio),
+            of.collective.map(WorkloadFile::Collective),
+        ];
+        let mut listed = listed.into_iter().flatten();
+        match (listed.next(), listed.next()) {
+            (Some(one), None) => Ok(one),
+            (Some(one), Some(other)) => {
+                Err(format!("`{}` and `{}`: expected one of them", one.word(), other.word()))
+            }
+            (None, _) => Err("none: expected one of long, flows, rings, dfsio, collective".to_owned()),
+        }
+    }
 }
 
 /// Flows from a rack to another.

@@ -180,31 +180,58 @@ impl<'a> Plant<'a> {
     /// # Errors
     /// What a workload or a scheduler asks for that cannot be.
     pub fn run(&mut self, until: Nanos) -> Result<(), PlantError> {
-        loop {
-            let at = self.timers.earliest();
-            if at > until.0 || at == NEVER {
-                self.now = self.now.max(until.0);
-                return Ok(());
+        while self.go_on(until)? {}
+        Ok(())
+    }
+
+    /// Runs until the workload is over, and no further: what is on its way then stays there. Or until `until`, if it is not over
+    /// by then. Returns whether it is. Pairs that are sampled are looked at a last time when it is over.
+    ///
+    /// # Errors
+    /// What a workload or a scheduler asks for that cannot be.
+    pub fn run_to_end(&mut self, until: Nanos) -> Result<bool, PlantError> {
+        while !self.is_finished() {
+            if !self.go_on(until)? {
+                return Ok(false);
             }
-            self.now = at;
-            match self.timers.first() {
-                SWITCH => {
-                    // Whatever else is due, it is not before the switch has something for it.
-                    self.timers.set(SWITCH, NEVER);
-                    let until = Nanos(self.timers.earliest().min(until.0));
-                    self.now = self.switch.run(until, &mut self.out)?.0;
-                    self.take_out()?;
-                    self.set_alarms();
-                }
-                LATER => {
-                    if let Some(Reverse((_, _, what))) = self.later.pop() {
-                        self.do_later(what)?;
-                    }
-                    self.set_alarms();
-                }
-                host => self.depart(host - HOSTS)?,
+            if self.is_finished() && self.settings.sample_every.is_some() {
+                self.look();
             }
         }
+        Ok(true)
+    }
+
+    /// Does what is due next, unless that is after `until`: then it is `until`, and false is returned.
+    fn go_on(&mut self, until: Nanos) -> Result<bool, PlantError> {
+        let at = self.timers.earliest();
+        if at > until.0 || at == NEVER {
+            self.now = self.now.max(until.0);
+            return Ok(false);
+        }
+        self.now = at;
+        match self.timers.first() {
+            SWITCH => {
+                // Whatever else is due, it is not before the switch has something for it.
+                self.timers.set(SWITCH, NEVER);
+                let until = Nanos(self.timers.earliest().min(until.0));
+                self.now = self.switch.run(until, &mut self.out)?.0;
+                self.take_out()?;
+                self.set_alarms();
+            }
+            LATER => {
+                if let Some(Reverse((_, _, what))) = self.later.pop() {
+                    self.do_later(what)?;
+                }
+                self.set_alarms();
+            }
+            host => self.depart(host - HOSTS)?,
+        }
+        Ok(true)
+    }
+
+    /// The time that it is.
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now)
     }
 
     /// What has happened so far.
@@ -216,7 +243,7 @@ impl<'a> Plant<'a> {
         &self.records
     }
 
-    /// Whether all that the workload has to send has arrived.
+    /// Whether the workload is over: all that it has to send has arrived, but for flows that were given up.
     pub fn is_finished(&self) -> bool {
         self.driver.is_finished()
     }

@@ -47,6 +47,14 @@ impl Plant<'_> {
     }
 
     pub(super) fn sample(&mut self) {
+        self.look();
+        if let Some(every) = self.settings.sample_every {
+            self.order(self.now + every.0, Later::Sample);
+        }
+    }
+
+    /// Looks at the pairs that are sampled.
+    pub(super) fn look(&mut self) {
         let racks = self.settings.switch.racks;
         for &(source, destination) in &self.settings.sampled {
             let (packets, bytes) = self.switch.queued(source, destination);
@@ -59,9 +67,6 @@ impl Plant<'_> {
                 capacity: self.switch.capacity(source, destination),
                 delivered: self.arrived[source * racks + destination],
             });
-        }
-        if let Some(every) = self.settings.sample_every {
-            self.order(self.now + every.0, Later::Sample);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a connection is told before it starts.
 
 use leeward_fabric::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::control::Control;
 use super::segment::MSS;
@@ -47,7 +49,8 @@ pub struct Settings {
 }
 
 /// Which losses are found by time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum RackUse {
     /// None: by three later segments that have arrived (RFC 6675).
     Never,

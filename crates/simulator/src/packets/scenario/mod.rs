@@ -1,0 +1,200 @@
+//! A scenario of the packet plant: a file that was checked, and its run.
+
+mod circuits;
+mod settings;
+
+use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, Scheduler, check};
+use leeward_fabric::Nanos;
+use leeward_fabric::input::{InputError, read_text, read_yaml};
+
+use self::circuits::Circuits;
+use super::file::{DfsioFile, NetworkFile, PacketsFile, WorkloadFile};
+use super::placer::Placer;
+use super::plant::{Plant, PlantError};
+use super::records::Records;
+use super::settings::{Plan, Settings};
+use super::workload::Workload;
+
+/// A run is told of so many times.
+const STEPS: u64 = 200;
+/// Hosts at most.
+const MOST_HOSTS: usize = 1 << 17;
+
+/// A scenario that can be run.
+pub struct Scenario {
+    settings: Settings,
+    circuits: Circuits,
+    workload: Workload,
+    copies: Option<Copies>,
+    horizon: Nanos,
+}
+
+/// Who says where copies of blocks go.
+struct Copies {
+    dfsio: DfsioFile,
+    network: NetworkFile,
+    circuits: bool,
+    seed: u64,
+}
+
+impl Copies {
+    fn placer(&self) -> Result<Placer, InputError> {
+        let DfsioFile { copies, replication, report, .. } = &self.dfsio;
+        Placer::new(copies, *replication, *report, &self.network, self.circuits, self.seed)
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// What was recorded.
+    pub records: Records,
+    /// When the run was over: when the last byte of the workload arrived or the last flow was given up, or at the horizon.
+    pub ended: Nanos,
+    /// Bytes that were in the switch then.
+    pub held: u64,
+}
+
+/// Why there is no outcome.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// The plant could not go on.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// Nobody can say where copies go.
+    #[error(transparent)]
+    Copies(#[from] InputError),
+    /// It was told to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Scenario {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or the first field that is not right.
+    pub fn from_file(path: &str) -> Result<Scenario, InputError> {
+        Scenario::from_text(path, &read_text(path)?)
+    }
+
+    /// Reads a text; `name` is for errors.
+    ///
+    /// # Errors
+    /// The first field that is not right.
+    pub fn from_text(name: &str, text: &str) -> Result<Scenario, InputError> {
+        Scenario::new(&read_yaml(name, text)?).map_err(|error| InputError { file: name.to_owned(), ..error })
+    }
+
+    /// As [`Scenario::from_text`], where `scheduler` makes the schedule of circuits, whatever name the text has for it.
+    ///
+    /// # Errors
+    /// The first field that is not right.
+    pub fn from_text_by(
+        name: &str,
+        text: &str,
+        scheduler: Box<dyn Scheduler>,
+    ) -> Result<Scenario, InputError> {
+        let made = Scenario::made(&read_yaml(name, text)?, Some(scheduler));
+        made.map_err(|error| InputError { file: name.to_owned(), ..error })
+    }
+
+    /// Checks what a file says.
+    ///
+    /// # Errors
+    /// The first field that is not right.
+    pub fn new(file: &PacketsFile) -> Result<Scenario, InputError> {
+        Scenario::made(file, None)
+    }
+
+    fn made(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Scenario, InputError> {
+        let wrong = |field: &str, message: String| Err(InputError::new("scenario", message).in_field(field));
+        if file.horizon == Nanos(0) {
+            return wrong("horizon", "0s: must be above 0".to_owned());
+        }
+        let settings = settings::of(file)?;
+        let hosts = file.network.racks.saturating_mul(file.network.hosts_per_rack);
+        if hosts > MOST_HOSTS {
+            return wrong(
+                "network.hosts_per_rack",
+                format!("{hosts} hosts in all: must be at most {MOST_HOSTS}"),
+            );
+        }
+        let circuits = circuits::of(file, scheduler)?;
+        let (racks, hosts) = (file.network.racks as u32, file.network.hosts_per_rack as u32);
+        let workload = file.workload.workload(racks, hosts, file.horizon, file.seed);
+        let under = format!("workload.{}", file.workload.word());
+        let workload = workload.map_err(|error| InputError::new("scenario", error).in_field(under))?;
+        let copies = match &file.workload {
+            WorkloadFile::Dfsio(of) => Some(Copies {
+                dfsio: of.clone(),
+                network: file.network.clone(),
+                circuits: file.scheduler.is_some(),
+                seed: file.seed,
+            }),
+            _ => None,
+        };
+        // What a run makes of it again is known to be right.
+        if let Some(Err(error)) = copies.as_ref().map(Copies::placer) {
+            return wrong("workload.dfsio.copies", error.to_string());
+        }
+        Ok(Scenario { settings, circuits, workload, copies, horizon: file.horizon })
+    }
+
+    /// What it is made of.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How long a run is at most.
+    pub fn horizon(&self) -> Nanos {
+        self.horizon
+    }
+
+    /// Runs it. `goes_on` is told the share of the horizon that is over and says whether to go on.
+    ///
+    /// # Errors
+    /// A schedule that cannot be made, or that the run was stopped.
+    pub fn run(&self, goes_on: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
+        let plan = match &self.circuits {
+            Circuits::None => Plan::Packets,
+            Circuits::Fixed(schedule, routes) => Plan::Routed(schedule.clone(), routes.clone()),
+            Circuits::Weekly { demand, ahead, network, scheduler } => Plan::Weekly {
+                demand: *demand,
+                ahead: *ahead,
+                planner: Box::new(|bytes| self.week(bytes, network, &**scheduler)),
+            },
+        };
+        let mut plant = Plant::new(self.settings.clone(), plan, self.workload.clone())?;
+        if let Some(copies) = &self.copies {
+            plant = plant.placing(copies.placer()?);
+        }
+        for step in 1..=STEPS {
+            let until = u128::from(self.horizon.0) * u128::from(step) / u128::from(STEPS);
+            let is_over = plant.run_to_end(Nanos(until as u64))?;
+            if !goes_on(step as f64 / STEPS as f64) {
+                return Err(ScenarioError::Stopped);
+            }
+            if is_over {
+                break;
+            }
+        }
+        let (ended, held) = (plant.now(), plant.in_switch());
+        Ok(Outcome { records: plant.records().clone(), ended, held })
+    }
+
+    /// The week of a demand. Without any it is a day of no circuits, as long as the week.
+    fn week(&self, bytes: &[u64], network: &Network, scheduler: &dyn Scheduler) -> Result<Schedule, String> {
+        let racks = self.settings.switch.racks;
+        let made = DemandMatrix::new(racks, bytes.to_vec()).map_err(|error| error.to_string())?;
+        let schedule = scheduler.schedule(&made, network).map_err(|error| error.to_string())?;
+        if !schedule.days().is_empty() {
+            check(&schedule, racks, network, scheduler.promises()).map_err(|error| error.to_string())?;
+            return Ok(schedule);
+        }
+        let matching = Matching::new(vec![None; racks]).map_err(|error| error.to_string())?;
+        let length = network.week().since(network.night());
+        Schedule::new(racks, network.night(), vec![Day { matching, length }])
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,71 @@
+"""Schedules of a user: functions that return days, and files of days."""
+
+import operator
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import Any
+
+import numpy
+
+from leeward import _native
+from leeward.arrays import Ints
+from leeward.circuits.network import Network
+from leeward.errors import InputError
+
+Days = Iterable[tuple[str | float, Iterable[tuple[int, int]]]]
+"""Days of a user: each its length (a text with its unit, or seconds), and circuits, (source, destination)."""
+Own = Callable[[Ints, Network], Days]
+"""A scheduler of a user, given the demand in bytes, rows are sources."""
+NsDays = list[tuple[int, list[tuple[int, int]]]]
+"""Days with lengths in whole nanoseconds."""
+_EXPECTED = "expected a length such as 180us and circuits as (source, destination)"
+
+
+def read_days(path: str | PathLike[str]) -> list[tuple[float, list[tuple[int, int]]]]:
+    """Reads days of a file (YAML or JSON) with `days`, each of a `length` and `circuits`.
+
+    Returns:
+        Days as a scheduler of one's own returns them, with lengths in seconds.
+
+    Raises:
+        InputError: It cannot be read, or has no days.
+    """
+    return [(1e-9 * ns, circuits) for ns, circuits in _native.read_days(str(path))]
+
+
+def name_of(scheduler: Any) -> str:
+    """What a function is called."""
+    return str(getattr(scheduler, "__name__", "a function"))
+
+
+def days_of(scheduler: Any, demand: Any, network: Network) -> NsDays:
+    """The days that a function makes for a demand: none if it makes none.
+
+    Raises:
+        InputError: It returns something else, of `days`; which day.
+    """
+    made = scheduler(numpy.array(demand, dtype=numpy.int64), network)
+    if not isinstance(made, Iterable) or isinstance(made, str | bytes):
+        message = f"`{name_of(scheduler)}` returned {type(made).__name__}: expected a list of days"
+        raise InputError("days", None, None, None, message)
+    return [_day(at, day) for at, day in enumerate(made)]
+
+
+def _day(at: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
+    """A day of a user, its length in nanoseconds.
+
+    Raises:
+        InputError: It is none; of `days`.
+    """
+    try:
+        length, circuits = day
+        seconds = _native.seconds(length) if isinstance(length, str) else float(length)
+        ns = round(1e9 * seconds)
+        # Whole numbers alone: what is cut off of others would be another rack.
+        pairs = [(operator.index(source), operator.index(destination)) for source, destination in circuits]
+    except (InputError, TypeError, ValueError, OverflowError):
+        raise InputError("days", None, None, None, f"day {at}: {_EXPECTED}") from None
+    if not 0 <= ns < 2**63 or any(not 0 <= rack < 2**32 for pair in pairs for rack in pair):
+        message = f"day {at}: expected a length from 0 and racks numbered from 0"
+        raise InputError("days", None, None, None, message)
+    return ns, pairs

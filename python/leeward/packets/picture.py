@@ -1,0 +1,70 @@
+"""Sequence plots as a picture: what has arrived, and what stands in the queue."""
+
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from leeward._native import PacketRun, PacketScenario
+from leeward.packets.sequence import Sequence, sequence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 8
+"""Pairs in a picture."""
+_BYTES, _QUEUE, _LIMIT, _DAY = "#0b62a4", "#c4411d", "#6f6f6f", "#1f5fa8"
+
+
+def picture(scenario: PacketScenario, run: PacketRun) -> str:
+    """Draws sequence plots of the pairs that a scenario samples, as SVG: the same run, the same bytes.
+
+    For each pair, of the first few, what has arrived in order since a day of it ended, in the mean over days,
+    and its queue with what that may hold; shaded where it has a circuit, darker the more of these days have
+    one then. A pair without a day that enough of the run follows is drawn from the run's start.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    from leeward.report.style import SETTINGS
+
+    pairs = list(dict.fromkeys(scenario.sampled))[:MOST]
+    found = [one for pair in pairs if (one := sequence(run, *pair)) is not None]
+    with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
+        figure = Figure(figsize=(10, max(3.2 * len(found), 1.0)), layout="constrained")
+        FigureCanvasSVG(figure)
+        rows = figure.subplots(max(len(found), 1), 2, squeeze=False)
+        for (arrived, queue), one in zip(rows, found, strict=False):
+            _draw(arrived, queue, one)
+        out = StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+        return out.getvalue()
+
+
+def _draw(arrived: "Axes", queue: "Axes", one: Sequence) -> None:
+    at_us = 1e6 * one.at_s
+    arrived.plot(at_us, one.arrived_bytes / 1e6, color=_BYTES)
+    arrived.set_ylabel("arrived in order, MB")
+    queue.plot(at_us, one.queued_packets, color=_QUEUE, label="in the queue")
+    queue.plot(at_us, one.capacity_packets, color=_LIMIT, linestyle="--", label="it may hold")
+    queue.set_ylabel("packets")
+    queue.legend(fontsize=8)
+    since = "time of the run" if one.over == 0 else "since a day ended"
+    for axes in (arrived, queue):
+        for start, end, share in _circuits(one):
+            axes.axvspan(1e6 * start, 1e6 * end, color=_DAY, alpha=0.15 * share, linewidth=0)
+        axes.set_xlabel(f"{since}, us")
+        axes.set_xlim(at_us[0], at_us[-1])
+        axes.set_ylim(bottom=0)
+    over = {0: "the run", 1: "after one day"}.get(one.over, f"mean over {one.over:,} days")
+    arrived.set_title(f"r{one.source} to r{one.destination}: {over}", loc="left", fontsize=10)
+
+
+def _circuits(one: Sequence) -> list[tuple[float, float, float]]:
+    """From when until when how many of the days have a circuit."""
+    made: list[tuple[float, float, float]] = []
+    for start, end, share in zip(one.at_s, one.at_s[1:], one.up, strict=False):
+        if made and made[-1][1:] == (start, share):
+            made[-1] = (made[-1][0], float(end), float(share))
+        elif share > 0:
+            made.append((float(start), float(end), float(share)))
+    return made

@@ -1,0 +1,73 @@
+"""From a scenario of the packet plant to what happened."""
+
+import json
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+from leeward import _native
+from leeward._native import PacketRun, PacketScenario
+from leeward.circuits.network import Network
+from leeward.circuits.own import NsDays, days_of, name_of
+from leeward.errors import InputError
+
+
+def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> PacketScenario:
+    """Reads a scenario of the packet plant.
+
+    Args:
+        scenario: A file (YAML or JSON), or what would be in one, as a mapping. In a mapping the `name` of its
+            `scheduler` may be a function, which is given a demand and the network and returns days, as that
+            of `leeward.circuits.schedule`.
+
+    Raises:
+        InputError: It cannot be read, or a field is not right.
+    """
+    if isinstance(scenario, PacketScenario):
+        return scenario
+    if not isinstance(scenario, Mapping):
+        return _native.PacketScenario.from_file(str(scenario))
+    scheduler = scenario.get("scheduler")
+    own = scheduler.get("name") if isinstance(scheduler, Mapping) else None
+    if scheduler is None or not callable(own):
+        return _native.PacketScenario.from_text(_text(scenario), "scenario")
+
+    def days(rows: list[list[int]], network: tuple[str, str, str, str, str]) -> NsDays:
+        return days_of(own, rows, Network(*network))
+
+    name = name_of(own)
+    text = _text({**scenario, "scheduler": {**scheduler, "name": name}})
+    return _native.PacketScenario.from_text(text, "scenario", (name, days))
+
+
+def _text(scenario: Mapping[str, Any]) -> str:
+    """A scenario as it would be in a file.
+
+    Raises:
+        InputError: It has what no file can hold.
+    """
+    try:
+        return json.dumps(scenario)
+    except (TypeError, ValueError) as error:
+        message = f"{error}: expected what a file can hold"
+        raise InputError("scenario", None, None, None, message) from None
+
+
+def simulate(
+    scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str],
+    *,
+    progress: Callable[[float], object] | None = None,
+) -> PacketRun:
+    """Runs a scenario of the packet plant.
+
+    Args:
+        scenario: What `read` takes.
+        progress: Told the share of the horizon that is over.
+
+    Returns:
+        What happened: see `tables`, `summary`, and `PacketRun`.
+
+    Raises:
+        InputError: The scenario is not right, or its scheduler makes no schedule.
+    """
+    return read(scenario).run(progress)

@@ -1,0 +1,75 @@
+"""What a run came to, in numbers."""
+
+from typing import Any
+
+import numpy
+
+from leeward._native import PacketRun
+from leeward.packets.tables import PATHS
+
+
+def summary(run: PacketRun) -> dict[str, Any]:
+    """What a run came to, as values of JSON.
+
+    - `totals`: `PacketRun.totals`.
+    - `throughput_bps`: what arrived in order of all flows, over the time until the run ended.
+    - `completion`: by class of flows how many there are and how many finished, the bytes that arrived of all
+      of them, and the median and 99th percentile of the time from the first byte written to the last that
+      arrived, of those that finished (null without).
+    - `circuits`: by pair of racks with a circuit that sent: its days that have ended, bytes, utilization.
+    - `latency_s`: the median and the 99th percentile of what packets with data spent in the switch, by path.
+    """
+    totals = run.totals()
+    latency = {path: {str(share): run.latency(path, share) for share in (0.5, 0.99)} for path in PATHS}
+    completion = _completion(run)
+    arrived = sum(one["delivered_bytes"] for one in completion)
+    return {
+        "totals": totals,
+        "throughput_bps": 8 * arrived / totals["ended_s"],
+        "completion": completion,
+        "circuits": _circuits(run),
+        "latency_s": latency,
+    }
+
+
+def _completion(run: PacketRun) -> list[dict[str, Any]]:
+    table = run.flows()
+    of = {
+        name: table[name].to_numpy(zero_copy_only=False)
+        for name in ("class", "began_s", "finished_s", "delivered_bytes")
+    }
+    made = []
+    for one in numpy.unique(of["class"]):
+        ours = of["class"] == one
+        took = (of["finished_s"] - of["began_s"])[ours]
+        took = took[~numpy.isnan(took)]
+        median, tail = numpy.percentile(took, (50, 99)) if len(took) else (None, None)
+        made.append(
+            {
+                "class": int(one),
+                "flows": int(ours.sum()),
+                "finished": len(took),
+                "delivered_bytes": int(of["delivered_bytes"][ours].sum()),
+                "median_s": None if median is None else float(median),
+                "p99_s": None if tail is None else float(tail),
+            }
+        )
+    return made
+
+
+def _circuits(run: PacketRun) -> list[dict[str, Any]]:
+    days = run.days().to_pydict()
+    pairs: dict[tuple[int, int], list[int]] = {}
+    for source, destination, size in zip(days["source"], days["destination"], days["bytes"], strict=True):
+        pairs.setdefault((source, destination), []).append(size)
+    return [
+        {
+            "source": source,
+            "destination": destination,
+            "days": len(sizes),
+            "bytes": sum(sizes),
+            "utilization": run.utilization(source, destination),
+        }
+        for (source, destination), sizes in sorted(pairs.items())
+        if any(sizes)
+    ]
