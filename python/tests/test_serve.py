@@ -32,11 +32,13 @@ class Service:
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.process = process
         self.url = url
+        self.token = ""
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, method=method)
         request.add_header("content-type", "application/json")
+        request.add_header("authorization", f"Bearer {self.token}")
         try:
             with urllib.request.urlopen(request, timeout=30) as response:
                 return response.status, json.load(response)
@@ -176,12 +178,17 @@ print(urllib.request.urlopen(request).status)
         (["--interval", "0s"], "error: --interval: 0s: expected a positive time"),
         (["--cluster", "nothing.yaml"], "error: nothing.yaml: "),
         (["--seed", "-1"], "error: Invalid value for '--seed'"),
+        (["--moves", "nowhere"], "error: --moves: unknown policy `nowhere` for moves; there are: "),
+        (["--listen", "0.0.0.0:0"], "error: --listen: `0.0.0.0:0`: without tokens everyone who reaches it "),
+        (["--tokens", "c.yaml"], "error: c.yaml:1"),
+        (["--config", "wrong.toml"], "error: wrong.toml:1: limit: unknown field"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(
     run: Run, tmp_path: Path, arguments: list[str], error: str
 ) -> None:
     (tmp_path / "c.yaml").write_text(CLUSTER)
+    (tmp_path / "wrong.toml").write_text("limit = 1\n")
     told = run("serve", "--cluster", "c.yaml", *arguments)
     assert (told.returncode, told.stdout) == (2, "")
     assert told.stderr.startswith(error)
@@ -190,14 +197,39 @@ def test_wrong_options_are_told_in_one_line(
 def test_a_port_that_is_taken_is_told(run: Run, tmp_path: Path) -> None:
     with serving(tmp_path) as service:
         address = service.url.removeprefix("http://")
-        told = run("serve", "--cluster", "c.yaml", "--listen", address)
+        told = run("serve", "--cluster", "c.yaml", "--store", "memory", "--listen", address)
         assert told.returncode == 2
         assert told.stderr == f"error: --listen: `{address}`: Address already in use\n"
         address = address.replace("127.0.0.1", "localhost")
-        told = run("serve", "--cluster", "c.yaml", "--listen", address)
+        told = run("serve", "--cluster", "c.yaml", "--store", "memory", "--listen", address)
         assert told.stderr == f"error: --listen: `{address}`: Address already in use\n"
 
 
 def test_it_listens_at_a_name(tmp_path: Path) -> None:
     with serving(tmp_path, "--listen", "localhost:0") as service:
         assert service.ask("GET", "/v1/status")[1]["cluster"] == "cluster"
+
+
+def test_a_file_of_settings_and_tokens_count(run: Run, tmp_path: Path) -> None:
+    tokens = str(tmp_path / "tokens")
+    made = run("token", "new", "--name", "page", "--role", "read", "--tokens", tokens)
+    assert (made.returncode, made.stderr) == (0, "")
+    token = made.stdout.strip()
+    assert token not in (tmp_path / "tokens").read_text()
+    again = run("token", "new", "--name", "page", "--role", "admin", "--tokens", tokens)
+    assert again.returncode == 2
+    assert again.stderr.startswith(f"error: {tokens}:2: name: `page`: there is one of this name already")
+    wrong = run("token", "new", "--name", "page", "--role", "owner")
+    assert (wrong.returncode, wrong.stderr.split("`")[0]) == (2, "error: --role: ")
+    (tmp_path / "l.yaml").write_text(f"{{policies: {{tasks: utp, moves: utp}}, tokens: {tokens}}}\n")
+    with serving(tmp_path, "--config", "l.yaml") as service:
+        assert service.ask("GET", "/v1/status")[1]["type"] == "urn:leeward:problem:unauthorized"
+        service.token = token
+        assert service.ask("GET", "/v1/status")[1]["policies"]["tasks"] == "utp"
+    checked = run("serve", "--config", "l.yaml", "--cluster", "c.yaml", "--store", "memory", "--check-config")
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "the settings are right\n")
+
+
+def test_settings_are_described(run: Run) -> None:
+    described = json.loads(run("schema", "service").stdout)["properties"]
+    assert {"cluster", "listen", "policies", "tls", "tokens", "limits"} <= described.keys()

@@ -66,7 +66,7 @@ mod _native {
     #[pymodule_export]
     use crate::schema::{schema, schemas};
     #[pymodule_export]
-    use crate::serve::serve;
+    use crate::serve::{check_service, new_token, serve};
     #[pymodule_export]
     use crate::simulation::{Run, Scenario, check_policy};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! JSON schemas of the files that users write, from the types that read them.
 
+use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
 use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
@@ -13,12 +14,13 @@ use schemars::{Schema, schema_for};
 /// A kind of file, and what makes its schema.
 type Entry = (&'static str, fn() -> Schema);
 
-const SCHEMAS: [Entry; 6] = [
+const SCHEMAS: [Entry; 7] = [
     ("cluster", || schema_for!(ClusterFile)),
     ("scenario", || schema_for!(ScenarioFile)),
     ("app", || schema_for!(AppFile)),
     ("running", || schema_for!(FleetFile)),
     ("slo", || schema_for!(WorkloadsFile)),
+    ("service", || schema_for!(Settings)),
     ("packets", || schema_for!(PacketsFile)),
 ];
 

@@ -165,6 +165,8 @@ pub struct Flags {
     pub policy: Option<String>,
     /// `--task-policy`.
     pub task_policy: Option<String>,
+    /// `--moves`.
+    pub moves: Option<String>,
     /// `--interval`.
     pub interval: Option<String>,
     /// `--seed`.
@@ -195,6 +197,7 @@ impl Flags {
         flag(&self.listen, &mut settings.listen);
         flag(&self.policy, &mut settings.policies.replicas);
         flag(&self.task_policy, &mut settings.policies.tasks);
+        settings.policies.moves = self.moves.clone().or(settings.policies.moves);
         settings.cluster = self.cluster.clone().or(settings.cluster);
         settings.store = self.store.clone().or(settings.store);
         settings.tokens = self.tokens.clone().or(settings.tokens);
@@ -224,6 +227,7 @@ impl Flags {
             "listen" => ("--listen", self.listen.is_some()),
             "policies.replicas" => ("--policy", self.policy.is_some()),
             "policies.tasks" => ("--task-policy", self.task_policy.is_some()),
+            "policies.moves" => ("--moves", self.moves.is_some()),
             "interval" => ("--interval", self.interval.is_some()),
             "store" => ("--store", self.store.is_some()),
             "tokens" => ("--tokens", self.tokens.is_some()),

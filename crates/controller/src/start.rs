@@ -175,8 +175,18 @@ fn policy(
     make: impl Fn(&str, &str) -> Result<(), PolicyError>,
 ) -> Result<PolicySpec, InputError> {
     let spec: PolicySpec = text.parse().map_err(|message: String| flags.wrong(field, message))?;
-    make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, error.to_string()))?;
+    make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, told(&spec.name, error)))?;
     Ok(spec)
+}
+
+/// What is wrong with a policy: of its settings the name, since the line is one of the command line's text.
+fn told(name: &str, error: PolicyError) -> String {
+    match error {
+        PolicyError::Settings(InputError { field: Some(field), message, .. }) => {
+            format!("{name}.{field}: {message}")
+        }
+        error => error.to_string(),
+    }
 }
 
 /// An address with a port, where a name was given too; one of IPv4, if it has any.

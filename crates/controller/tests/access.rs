@@ -111,6 +111,31 @@ fn a_token_is_in_no_answer() {
 }
 
 #[test]
+fn without_tokens_a_name_that_others_may_have_is_not_answered() {
+    let asked = |server: &Server, host: &str| {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let head = format!("GET /v1/status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("it is sent");
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).expect("text");
+        heard
+    };
+    let open = Server::start(service(CLUSTER, "", frozen()));
+    for own in ["localhost:7600", "127.0.0.1", "[::1]:1"] {
+        assert!(asked(&open, own).starts_with("HTTP/1.1 200"), "{own}");
+    }
+    for other in ["evil.example:7600", "10.0.0.1", ""] {
+        let heard = asked(&open, other);
+        assert!(
+            heard.starts_with("HTTP/1.1 421") && heard.contains("urn:leeward:problem:misdirected"),
+            "{heard}"
+        );
+    }
+    let (closed, _) = guarded(|_| {});
+    assert!(asked(&closed, "leeward.example").starts_with("HTTP/1.1 401"));
+}
+
+#[test]
 fn who_asks_too_often_is_told_when_to_come_again() {
     let (server, tokens) = guarded(|service| {
         service.access.set_rate(Some(3));
@@ -151,7 +176,7 @@ fn who_does_not_read_its_answers_is_cut_off() {
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
     // Requests until neither side takes more.
-    while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: leeward\r\n\r\n").is_ok() {}
+    while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok() {}
     assert_eq!(server.get("/v1/status").0, 200, "the one connection there may be is free again");
     drop(stream);
 }

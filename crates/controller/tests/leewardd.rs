@@ -78,7 +78,7 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
     let store = folder.path().join(".local/state/leeward/cluster.db");
     assert_eq!(written.next().expect("a line"), format!("decisions are kept in {}", store.display()));
     let (code, token, told) =
-        run(folder.path(), &["token", "--name", "page", "--role", "read", "--tokens", "tokens"]);
+        run(folder.path(), &["token", "new", "--name", "page", "--role", "read", "--tokens", "tokens"]);
     assert_eq!((code, told.as_str()), (0, ""));
     let token = token.trim();
     assert!(!std::fs::read_to_string(folder.path().join("tokens")).expect("a file").contains(token));

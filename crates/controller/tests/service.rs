@@ -155,7 +155,7 @@ fn without_telemetry_the_refusal_says_what_to_do() {
 fn a_body_that_is_too_large_is_not_read() {
     let server = start();
     let mut stream = TcpStream::connect(server.address).expect("it listens");
-    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 17000000\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("it reads the head");
     let mut heard = [0; 12];
@@ -169,7 +169,7 @@ fn in_chunks(server: &Server, size: usize) -> String {
     let mut body = br#"{"size": "256MiB"}"#.to_vec();
     body.resize(size, b' ');
     let mut stream = TcpStream::connect(server.address).expect("it listens");
-    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("it reads the head");
     for chunk in body.chunks(1 << 16) {
@@ -208,7 +208,7 @@ fn who_does_not_go_on_sending_is_not_waited_for() {
         stream.read_to_string(&mut heard).expect("it closes the connection");
         heard
     };
-    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\n";
+    let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     assert_eq!(hear(""), "");
     assert_eq!(hear(head), "");
     let half = hear(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));

@@ -34,6 +34,7 @@ from leeward.cli import (
     serve,
     simulate,
     slo,
+    token,
     top,
 )
 from leeward.errors import InputError
@@ -80,6 +81,7 @@ app.command("schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
 app.add_typer(slo.app, name="slo")
+app.add_typer(token.app, name="token")
 app.command("top", epilog=top.EXAMPLES)(top.top)
 
 

@@ -1,5 +1,6 @@
 //! Who may ask, how much, and how: tokens with roles, limits, TLS.
 
+mod loopback;
 mod patient;
 mod rates;
 mod tls;
@@ -12,6 +13,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::loopback::is_loopback;
 pub use self::patient::Patient;
 pub use self::rates::Rates;
 pub use self::tls::certified;

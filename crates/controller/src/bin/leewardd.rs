@@ -13,7 +13,7 @@ Examples:
   leewardd --config /etc/leeward/leeward.yaml
   leewardd --config leeward.toml --listen 0.0.0.0:7600 --tokens tokens
   leewardd --config leeward.toml --check-config
-  leewardd token --name namenode --role place --tokens tokens
+  leewardd token new --name namenode --role place --tokens tokens
 
 It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way. SIGHUP
 makes it read tokens, certificate, limits of rates and the level of its log again.
@@ -47,6 +47,9 @@ struct Options {
     /// The same for tasks [default: leeward].
     #[arg(long, value_name = "POLICY")]
     task_policy: Option<String>,
+    /// A policy that says which tasks leave hot racks [default: none].
+    #[arg(long, value_name = "POLICY")]
+    moves: Option<String>,
     /// Time between reports of a link [default: 1s].
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
@@ -69,8 +72,15 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Other {
+    /// Who may ask.
+    #[command(subcommand)]
+    Token(Token),
+}
+
+#[derive(Subcommand)]
+enum Token {
     /// Make a token and print it, once.
-    Token {
+    New {
         /// Who it is for.
         #[arg(long)]
         name: String,
@@ -86,7 +96,7 @@ enum Other {
 fn main() -> ExitCode {
     let command = Command::parse();
     match command.other {
-        Some(Other::Token { name, role, tokens }) => token(&name, role, tokens.as_deref()),
+        Some(Other::Token(Token::New { name, role, tokens })) => token(&name, role, tokens.as_deref()),
         None => serve(command.options),
     }
 }
@@ -103,6 +113,7 @@ fn serve(options: Options) -> ExitCode {
         listen: options.listen,
         policy: options.policy,
         task_policy: options.task_policy,
+        moves: options.moves,
         interval: options.interval,
         seed: options.seed,
         store: options.store,

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use super::problem::{Problem, Word};
 use super::table::Operation;
 use super::{Edge, OPERATIONS, Shared};
-use crate::access::{Client, Denied, Role};
+use crate::access::{Client, Denied, Role, is_loopback};
 use crate::watch;
 
 /// Where a request comes from.
@@ -31,8 +31,19 @@ fn bearer(request: &Request) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
+/// The host that a request was sent to; programs may name none, browsers always do.
+fn host(request: &Request) -> Option<&str> {
+    let header = || request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    request.uri().host().or_else(header)
+}
+
 /// Lets a request in, or says why not.
 fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Client, Problem> {
+    if let (false, Some(host)) = (edge.access.is_closed(), host(request))
+        && !is_loopback(host)
+    {
+        return Err(Problem::misdirected(host));
+    }
     let peer = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |&Peer(peer)| peer);
     let now = edge.clock.now().as_secs_f64();
     edge.access.admit(needed, bearer(request), peer, now).map_err(|denied| {

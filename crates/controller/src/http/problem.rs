@@ -53,6 +53,8 @@ const TOO_LARGE: Kind = ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "The body i
 const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not come");
 const UNAUTHORIZED: Kind = ("unauthorized", StatusCode::UNAUTHORIZED, "A token is needed");
 const FORBIDDEN: Kind = ("forbidden", StatusCode::FORBIDDEN, "The token does not allow this");
+const MISDIRECTED: Kind =
+    ("misdirected", StatusCode::MISDIRECTED_REQUEST, "It was sent to another name than this service has");
 const TOO_MANY: Kind = ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests");
 const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
@@ -64,9 +66,10 @@ const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
-const ALL: [Kind; 17] = [
+const ALL: [Kind; 18] = [
     UNAUTHORIZED,
     FORBIDDEN,
+    MISDIRECTED,
     TOO_MANY,
     NOT_JSON,
     INVALID,
@@ -198,6 +201,16 @@ impl Problem {
                 Problem { retry: Some(seconds.get()), ..Problem::new(TOO_MANY, detail) }
             }
         }
+    }
+
+    /// It was sent to a name that others may have, and nobody needs a token here.
+    pub fn misdirected(host: &str) -> Problem {
+        let host = leeward_fabric::input::excerpt(host);
+        let detail = format!(
+            "`{host}`: without tokens this service is asked as localhost or 127.0.0.1 only, so that no page of a browser can; \
+             use one of these, or start it with tokens"
+        );
+        Problem::new(MISDIRECTED, detail)
     }
 
     /// The service was started without settings that could be read again.

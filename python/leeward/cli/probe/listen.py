@@ -2,6 +2,7 @@
 
 import ipaddress
 import signal
+import socket
 import sys
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from leeward import _native
 from leeward.cli.options import given_by
 from leeward.cli.probe.options import SecretOption, secret_of
-from leeward.cli.serve import resolved
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
@@ -19,6 +20,8 @@ Examples:
 
 It runs until it is interrupted (Ctrl-C) or terminated. One port is used, by TCP and by UDP.
 """
+
+MOST_PORT = 65_535
 
 
 def listen(
@@ -47,3 +50,21 @@ def listen(
 
     with given_by(listen="--listen"):
         _native.probe_listen(address, known, tell)
+
+
+def resolved(listen: str) -> str:
+    """An address with a port, where a name was given; one of IPv4, if it has any.
+
+    Raises:
+        InputError: The name stands for no address; or it is no address and port.
+    """
+    name, _, port = listen.rpartition(":")
+    if not name or not port.isdecimal() or int(port) > MOST_PORT:
+        return listen
+    try:
+        found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError("--listen", None, None, None, f"`{listen}`: {why}") from error
+    family, *_, (host, *_) = min(found, key=lambda one: one[0] != socket.AF_INET)
+    return f"[{host!s}]:{port}" if family == socket.AF_INET6 else f"{host!s}:{port}"

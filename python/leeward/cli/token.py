@@ -1,0 +1,47 @@
+"""`leeward token`: who may ask a service."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward import _native
+
+EXAMPLES = """\b
+Examples:
+  leeward token new --name namenode --role place --tokens tokens
+  leeward serve --cluster c.yaml --listen 0.0.0.0:7600 --tokens tokens
+"""
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command("new", epilog=EXAMPLES)
+def new(
+    name: Annotated[str, typer.Option(metavar="NAME", help="Who it is for.", show_default=False)],
+    role: Annotated[
+        str,
+        typer.Option(metavar="ROLE", help="What it may do: `read`, `place` or `admin`.", show_default=False),
+    ],
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="File that its line is added to; without, the line is printed to stderr.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Make a token and print it, once.
+
+    The file has what it hashes to, and nobody can read the token there.
+    """
+    token, line = _native.new_token(name, role, tokens)
+    if tokens is None:
+        print(line, file=sys.stderr)
+    print(token)
+
+
+@app.callback(epilog=EXAMPLES)
+def token() -> None:
+    """Say who may ask a service."""
