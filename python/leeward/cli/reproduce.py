@@ -19,7 +19,7 @@ Examples:
   leeward reproduce sinbad                           all of it; killed and started again, it does what is left
   leeward reproduce sinbad --figure 8,10             two of its figures
   leeward reproduce sinbad --figure 12 -o json
-  leeward reproduce choreo                           placements of apps
+  leeward reproduce choreo                           placements of apps; as root, measurements too
   leeward reproduce hotspots                         a cell's tasks, chunks, and incidents
   leeward reproduce slo                              limits and admission for tail latency
   leeward reproduce etalon                           circuits that change, and TCP

@@ -1,8 +1,7 @@
 """`leeward circuits`: networks whose circuits change with demand. One file a command."""
 
-import typer
-
 from leeward.cli.circuits import schedule, simulate
+from leeward.cli.groups import group
 
 EXAMPLES = """\b
 Examples:
@@ -10,9 +9,7 @@ Examples:
   leeward circuits simulate examples/circuits/strobe.yaml
 """
 
-app = typer.Typer(rich_markup_mode=None)
-app.command("schedule", epilog=schedule.EXAMPLES)(schedule.schedule)
-app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
+app = group(schedule, simulate)
 
 
 @app.callback(epilog=EXAMPLES)

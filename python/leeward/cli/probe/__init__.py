@@ -1,8 +1,7 @@
-"""`leeward probe`: what a network gives, measured by those who use it."""
+"""`leeward probe`: what a network gives, measured by those who use it. One file a command."""
 
-import typer
-
-from leeward.cli.probe import bottlenecks, calibrate, listen, mesh, path
+from leeward.cli.groups import group
+from leeward.cli.probe import bottlenecks, calibrate, cross, hops, listen, mesh, path, steady
 
 EXAMPLES = """\b
 Examples:
@@ -15,15 +14,7 @@ A host is an address where `leeward probe listen` runs, as every other host know
 not 7601. Measurements between two others are ordered from here and sent from the one to the other.
 """
 
-app = typer.Typer(rich_markup_mode=None)
-app.command("listen", epilog=listen.EXAMPLES)(listen.listen)
-app.command("path", epilog=path.PATH_EXAMPLES)(path.path)
-app.command("mesh", epilog=mesh.MESH_EXAMPLES)(mesh.mesh)
-app.command("bottlenecks", epilog=bottlenecks.EXAMPLES)(bottlenecks.bottlenecks)
-app.command("cross", epilog=path.CROSS_EXAMPLES)(path.cross)
-app.command("hops", epilog=mesh.HOPS_EXAMPLES)(mesh.hops)
-app.command("steady", epilog=path.STEADY_EXAMPLES)(path.steady)
-app.command("calibrate", epilog=calibrate.EXAMPLES)(calibrate.calibrate)
+app = group(listen, path, mesh, bottlenecks, cross, hops, steady, calibrate)
 
 
 @app.callback(epilog=EXAMPLES)

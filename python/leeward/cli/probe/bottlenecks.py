@@ -23,7 +23,7 @@ Examples:
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.1.1,10.0.1.2 --hops --pairs 5 -o json
 
 Every experiment is a transfer alone and one beside another, one experiment at a time. With the defaults and
-four hosts it takes some five minutes.
+four hosts it takes some two minutes.
 """
 KINDS = {
     "hose": "a hose: each source has a rate that its paths share",

@@ -14,6 +14,7 @@ from leeward.cli.probe.options import (
     HostsOption,
     PayloadOption,
     SecretOption,
+    TransferOption,
     hosts_of,
     percent,
     secret_of,
@@ -41,9 +42,7 @@ def calibrate(
     ] = "50,100,200,500,1000,2000,4000",
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
-    duration: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 100ms to 1min.")
-    ] = "10s",
+    duration: TransferOption = "10s",
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:

@@ -32,7 +32,7 @@ def listen(
 ) -> None:
     """Take part in measurements.
 
-    Packets are received, and sent on order to hosts that listen too: at most 256 MiB a train and a minute a
+    Packets are received, and sent on order to hosts that listen too: at most 512 MiB a train and a minute a
     transfer.
     """
     address, known = resolved(listen), secret_of(secret)

@@ -1,16 +1,16 @@
-"""`leeward probe mesh` and `hops`: every path between hosts."""
+"""`leeward probe mesh`: every path between hosts, as a cluster file."""
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from leeward.cli.options import one_of, place, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.hops import print_topology
 from leeward.cli.probe.options import (
     MOST,
-    NONE,
     BurstsOption,
     GapOption,
     HostsOption,
@@ -27,16 +27,12 @@ from leeward.cli.probe.options import (
 )
 from leeward.probe import Train
 
-MESH_EXAMPLES = """\b
+EXAMPLES = """\b
 Examples:
   leeward probe mesh --hosts 10.0.0.1,10.0.0.2,10.0.0.3
   leeward probe mesh --hosts a=10.0.0.1,b=10.0.0.2,c=10.0.0.3 --shape hose --hops --out measured.yaml
 
 What --out writes is a cluster file; `leeward place tasks` takes it, with --policy choreo too.
-"""
-HOPS_EXAMPLES = """\b
-Examples:
-  leeward probe hops --hosts 10.0.0.1,10.0.0.2,10.0.0.3
 """
 
 
@@ -75,8 +71,11 @@ def mesh(
 ) -> None:
     """Measure every path between hosts."""
     from leeward import probe
+    from leeward.files import check_file, whole_file
 
     chosen, known = hosts_of(hosts), secret_of(secret)
+    if out:
+        check_file(out, "--out")
     with surveying("measuring paths") as tell:
         made = probe.mesh(
             chosen,
@@ -101,49 +100,15 @@ def mesh(
         )
         if made["topology"]:
             print()
-            _print_topology(made["topology"])
+            print_topology(made["topology"])
     failed = [one for one in made["paths"] if one["error"]]
     if failed:
         print(f"error: {len(failed)} of {len(made['paths'])} paths could not be measured", file=sys.stderr)
         raise typer.Exit(1)
     if out:
-        out.write_text(made["cluster"], encoding="utf-8")
+        with whole_file(out) as temporary:
+            temporary.write_text(made["cluster"], encoding="utf-8")
         print(f"\nwrote {out}", file=sys.stderr)
-
-
-def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption = Format.table) -> None:
-    """Count the hops between hosts, and say which are in one rack."""
-    from leeward import probe
-
-    chosen, known = hosts_of(hosts), secret_of(secret)
-    with surveying("counting hops") as tell:
-        made = probe.hops(chosen, secret=known, progress=tell)
-    if output is Format.json:
-        print_json(made)
-        return
-    rows = zip(made["hosts"], made["hops"], strict=True)
-    print_table(
-        ("FROM", *made["hosts"]),
-        "<" + ">" * len(made["hosts"]),
-        [(name, *(NONE if one is None else str(one) for one in counted)) for name, counted in rows],
-    )
-    print()
-    _print_topology(made)
-
-
-def _print_topology(topology: dict[str, Any]) -> None:
-    print_table(
-        ("RACK", "HOSTS"),
-        "<<",
-        [(f"r{number}", ", ".join(rack)) for number, rack in enumerate(topology["racks"])],
-    )
-    if topology["misfits"]:
-        print()
-        print_table(
-            ("FROM", "TO", "HOPS", "FITS NO TREE"),
-            "<<><",
-            [
-                (one["from"], one["to"], NONE if one["hops"] is None else str(one["hops"]), one["why"])
-                for one in topology["misfits"]
-            ],
+        print(
+            "hint: it has no processors; `cpus: 4` in it says what each host has for tasks", file=sys.stderr
         )

@@ -53,6 +53,9 @@ PayloadOption = Annotated[
     int, typer.Option(metavar="P", parser=whole(1, MOST), help="Payload of a packet, 64 to 8,972 bytes.")
 ]
 GapOption = Annotated[str, typer.Option(metavar="TIME", help="Pause between bursts, at most 1s.")]
+TransferOption = Annotated[
+    str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 100ms to 1min.")
+]
 SourceArgument = Annotated[
     str,
     typer.Argument(
@@ -113,7 +116,9 @@ def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
 
         def tell(done: int, total: int) -> None:
             nonlocal before, advance
-            # How many steps there are is known with the first.
+            # How many steps there are is known with the first that is done.
+            if not done:
+                return
             if advance is None:
                 advance = shown.enter_context(progress(what, max(total, 1)))
             advance(done - before)
@@ -136,7 +141,7 @@ def delay(value: float | None) -> str:
 
 def percent(value: float | None, digits: int = 1) -> str:
     """A share in percent."""
-    return NONE if value is None else f"{100 * value:.{digits}f} %"
+    return NONE if value is None else f"{100 * value:z.{digits}f} %"
 
 
 def flags_of(path: dict[str, object]) -> str:

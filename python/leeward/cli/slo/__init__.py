@@ -1,7 +1,6 @@
 """`leeward slo`: workloads with objectives for tail latency. One file a command."""
 
-import typer
-
+from leeward.cli.groups import group
 from leeward.cli.slo import admit, bound, check, curve, model, pack, prioritize
 
 EXAMPLES = """\b
@@ -15,14 +14,7 @@ Examples:
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay
 """
 
-app = typer.Typer(rich_markup_mode=None)
-app.command("admit", epilog=admit.EXAMPLES)(admit.admit)
-app.command("bound", epilog=bound.EXAMPLES)(bound.bound)
-app.command("check", epilog=check.EXAMPLES)(check.check)
-app.command("curve", epilog=curve.EXAMPLES)(curve.curve)
-app.command("model", epilog=model.EXAMPLES)(model.model)
-app.command("pack", epilog=pack.EXAMPLES)(pack.pack)
-app.command("prioritize", epilog=prioritize.EXAMPLES)(prioritize.prioritize)
+app = group(admit, bound, check, curve, model, pack, prioritize)
 
 
 @app.callback(epilog=EXAMPLES)

@@ -1,8 +1,10 @@
 r"""Networks of namespaces on this machine, whose links `tc` limits: real kernels, no real switches.
 
 hosts of rack 0 -- tor0 --\
-                            core      tor and core forward packets, so that each is a hop
-hosts of rack 1 -- tor1 --/
+                            agg0 --\
+hosts of rack 1 -- tor1 --/         core      tor, agg and core forward packets, so that each is a hop
+                                   /
+hosts of rack 2 -- tor2 --- agg1 -/
 """
 
 import itertools
@@ -11,39 +13,55 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 COMMAND = (str(Path(sys.executable).with_name("leeward")),)
 """The `leeward` of this Python."""
+Place = tuple[int, int]
+"""A host: its rack, counted through all pods, and its number there."""
 _ALONE = threading.Lock()
 """Two networks at once would measure this machine."""
 _NUMBERS = itertools.count()
+_QUEUE = 1_514_000
+"""What waits at a limit, in bytes: a thousand packets, as at an interface. A sender has fewer."""
 
 
 class UnableError(Exception):
-    """Why there are no networks of namespaces here."""
+    """Why something cannot be measured between namespaces here."""
 
 
 class Network:
-    """Hosts in racks under a core, all of which listen."""
+    """Hosts in racks under pods, all of which listen."""
 
-    def __init__(self, prefix: str, racks: Sequence[int]) -> None:
+    def __init__(self, prefix: str, pods: Sequence[Sequence[int]]) -> None:
         """Of what `network` made."""
         self.prefix = prefix
+        racks = [count for pod in pods for count in pod]
         self.hosts = [(rack, host) for rack, count in enumerate(racks) for host in range(count)]
 
-    def limit(self, host: tuple[int, int], rate: str, bucket: str = "16kb") -> None:
-        """Limits what a host sends."""
-        shape = ("tbf", "rate", rate, "burst", bucket, "latency", "20ms")
-        name = f"{self.prefix}-h{host[0]}-{host[1]}"
-        _run("tc", "-n", name, "qdisc", "replace", "dev", "eth0", "root", *shape)
+    def limit(self, host: Place, rate: float, bucket: str = "16kb") -> None:
+        """Limits what a host sends, in bits per second."""
+        shape = ("tbf", "rate", _bps(rate), "burst", bucket, "limit", str(_QUEUE))
+        _run("tc", "-n", self._name(host), "qdisc", "replace", "dev", "eth0", "root", *shape)
 
-    def given(self, hosts: Sequence[tuple[int, int]] | None = None) -> str:
+    def limit_paths(self, host: Place, rates: Mapping[Place, float]) -> None:
+        """Limits what a host sends to each of some others, each by itself."""
+        on = ("tc", "-n", self._name(host))
+        to = ("dev", "eth0", "parent", "1:")
+        _run(*on, "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "htb")
+        for number, (other, rate) in enumerate(rates.items(), 1):
+            kind = f"1:{number}"
+            _run(*on, "class", "add", *to, "classid", kind, "htb", "rate", _bps(rate), "quantum", "1514")
+            _run(*on, "qdisc", "add", "dev", "eth0", "parent", kind, "bfifo", "limit", str(_QUEUE))
+            match = ("u32", "match", "ip", "dst", f"{address(other)}/32", "flowid", kind)
+            _run(*on, "filter", "add", *to, "protocol", "ip", "prio", "1", *match)
+
+    def given(self, hosts: Sequence[Place] | None = None) -> str:
         """Hosts as `--hosts` takes them."""
-        return ",".join(f"h{rack}-{host}=10.{rack}.{host}.2" for rack, host in hosts or self.hosts)
+        return ",".join(f"h{host[0]}-{host[1]}={address(host)}" for host in hosts or self.hosts)
 
     def ask(self, *arguments: str) -> Any:
         """What a command of `leeward probe` says, asked at the core.
@@ -56,6 +74,18 @@ class Network:
         if made.returncode:
             raise UnableError(made.stderr.strip().splitlines()[-1] if made.stderr.strip() else "it ended")
         return json.loads(made.stdout)
+
+    def _name(self, host: Place) -> str:
+        return f"{self.prefix}-h{host[0]}-{host[1]}"
+
+
+def address(host: Place) -> str:
+    """Where a host listens."""
+    return f"10.{host[0]}.{host[1]}.2"
+
+
+def _bps(rate: float) -> str:
+    return f"{round(rate)}bit"
 
 
 def _environment() -> dict[str, str]:
@@ -73,11 +103,11 @@ def _run(*command: str) -> None:
 
 
 @contextmanager
-def network(*racks: int) -> Iterator[Network]:
+def network(*pods: Sequence[int]) -> Iterator[Network]:
     """Makes a network, and removes it.
 
     Args:
-        racks: How many hosts each has.
+        pods: For each its racks, by how many hosts they have.
 
     Raises:
         UnableError: There are no namespaces here, or nothing listens in them.
@@ -97,20 +127,24 @@ def network(*racks: int) -> Iterator[Network]:
             return full
 
         core = add("core")
-        built = Network(prefix, racks)
-        for rack in range(len(racks)):
-            tor = add(f"tor{rack}")
-            ours, theirs = f"10.255.{rack}.2", f"10.255.{rack}.1"
-            _cable((tor, "up0", ours), (core, f"down{rack}", theirs))
-            _run("ip", "-n", tor, "route", "add", "default", "via", theirs)
-            _run("ip", "-n", core, "route", "add", f"10.{rack}.0.0/16", "via", ours)
-        for rack, host in built.hosts:
-            name = add(f"h{rack}-{host}")
-            ours, theirs = f"10.{rack}.{host}.2", f"10.{rack}.{host}.1"
-            _cable((name, "eth0", ours), (f"{prefix}-tor{rack}", f"h{host}", theirs))
-            _run("ip", "-n", name, "route", "add", "default", "via", theirs)
-            made.enter_context(_listening(name))
-        yield built
+        racks = itertools.count()
+        for pod, within in enumerate(pods):
+            agg = add(f"agg{pod}")
+            _cable((agg, "up0", f"10.254.{pod}.2"), (core, f"down{pod}", f"10.254.{pod}.1"))
+            _route(agg, "default", f"10.254.{pod}.1")
+            for hosts in within:
+                rack = next(racks)
+                tor = add(f"tor{rack}")
+                _cable((tor, "up0", f"10.255.{rack}.2"), (agg, f"down{rack}", f"10.255.{rack}.1"))
+                _route(tor, "default", f"10.255.{rack}.1")
+                _route(agg, f"10.{rack}.0.0/16", f"10.255.{rack}.2")
+                _route(core, f"10.{rack}.0.0/16", f"10.254.{pod}.2")
+                for host in range(hosts):
+                    name, gateway = add(f"h{rack}-{host}"), f"10.{rack}.{host}.1"
+                    _cable((name, "eth0", address((rack, host))), (tor, f"h{host}", gateway))
+                    _route(name, "default", gateway)
+                    made.enter_context(_listening(name))
+        yield Network(prefix, pods)
 
 
 def _cable(*ends: tuple[str, str, str]) -> None:
@@ -120,6 +154,10 @@ def _cable(*ends: tuple[str, str, str]) -> None:
         _run("ip", "-n", namespace, "addr", "add", f"{address}/30", "dev", name)
         # A packet is a packet, also where connections share a queue.
         _run("ip", "-n", namespace, "link", "set", name, "gso_max_segs", "1", "up")
+
+
+def _route(namespace: str, to: str, via: str) -> None:
+    _run("ip", "-n", namespace, "route", "add", to, "via", via)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
 from leeward.reproduce.choreo import between, comparison, crossing, experiments, pictures, predictor, trains
+from leeward.reproduce.choreo.namespaces import UnableError
 from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row
 
@@ -20,28 +21,43 @@ class Figure:
     """A figure of the paper, or a section of its text."""
 
     title: str
-    experiment: Callable[[int], Any]
+    rows: Callable[..., list[Row]]
+    """Of what was run under all seeds and what was measured between namespaces, as far as it has either."""
+    experiment: Callable[[int], Any] | None = None
     """What is run under a seed."""
-    rows: Callable[[Sequence[Any]], list[Row]]
-    """Of what was run under all seeds."""
-    draw: Callable[[Sequence[Any]], Any] | None = None
+    between: Callable[[], Any] | None = None
+    """What is measured between namespaces: once, since what differs from time to time is this machine."""
+    draw: Callable[..., Any] | None = None
+    """Of the same as the rows; None if there is nothing to draw."""
 
 
 FIGURES = {
-    "2": Figure("rates of paths, by trains", trains.rates, trains.rows_rates, trains.draw_rates),
-    "4": Figure("competing connections over time", crossing.counted, crossing.rows, crossing.draw),
-    "6": Figure("which trains are exact", trains.calibrated, trains.rows_calibrated, trains.draw_calibrated),
-    "7": Figure("how long a rate holds", between.stability, between.rows_stability),
-    "8": Figure("hops and rates", between.lengths, between.rows_lengths),
-    "4.3": Figure("is it a hose?", between.protocol, between.rows_protocol),
-    "10a": Figure("apps placed at once", experiments.at_once, comparison.rows_at_once, pictures.speed_ups),
-    "10b": Figure(
-        "apps placed in sequence", experiments.in_sequence, comparison.rows_in_sequence, pictures.speed_ups
+    "2": Figure("rates of paths, by trains", trains.rows_rates, trains.rates, trains.mesh, trains.draw_rates),
+    "4": Figure("competing connections over time", crossing.rows, crossing.counted, draw=crossing.draw),
+    "6": Figure(
+        "which trains are exact", trains.rows_errors, trains.errors, trains.calibrated, trains.draw_errors
     ),
-    "exact": Figure("greedy and the best placement", experiments.exact, comparison.rows_exact),
-    "accuracy": Figure("how well rates are measured", experiments.accuracy, comparison.rows_accuracy),
+    "7": Figure(
+        "how long a rate holds",
+        between.rows_stability,
+        between=between.stability,
+        draw=between.draw_stability,
+    ),
+    "8": Figure("hops and rates", between.rows_lengths, between=between.lengths, draw=between.draw_lengths),
+    "4.3": Figure("is it a hose?", between.rows_protocol, between=between.protocol),
+    "10a": Figure(
+        "apps placed at once", comparison.rows_at_once, experiments.at_once, draw=pictures.speed_ups
+    ),
+    "10b": Figure(
+        "apps placed in sequence",
+        comparison.rows_in_sequence,
+        experiments.in_sequence,
+        draw=pictures.speed_ups,
+    ),
+    "exact": Figure("greedy and the best placement", comparison.rows_exact, experiments.exact),
+    "accuracy": Figure("how well rates are measured", comparison.rows_accuracy, experiments.accuracy),
     "predictor": Figure(
-        "bytes of the next hour, predicted", predictor.generated, predictor.rows, predictor.draw
+        "bytes of the next hour, predicted", predictor.rows, predictor.generated, draw=predictor.draw
     ),
 }
 """By the names that `--figure` takes."""
@@ -49,7 +65,7 @@ FIGURES = {
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
     """How many runs the figures take."""
-    return len(chosen) * seeds
+    return sum(seeds * bool(figure.experiment) + bool(figure.between) for figure in chosen.values())
 
 
 def check_horizon(horizon: str) -> None:
@@ -70,9 +86,39 @@ def make(
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward.reproduce.perform.reproduce`."""
-    tasks = [(name, seed) for name in chosen for seed in range(1, by.seeds + 1)]
-    made = outcomes(tasks, lambda name, seed: chosen[name].experiment(seed), jobs, progress)
+    total = runs(chosen, by.seeds)
+    by_seed = {name: figure.experiment for name, figure in chosen.items() if figure.experiment}
+    tasks = [(name, seed) for name in by_seed for seed in range(1, by.seeds + 1)]
+
+    def tell(done: float) -> None:
+        if progress:
+            progress(done / total)
+
+    made = outcomes(
+        tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: tell(share * len(tasks))
+    )
+    found: dict[str, list[Any]] = {name: [made[name]] if name in made else [] for name in chosen}
+    # One after the other and when all else is over: they measure this machine.
+    there = [(name, figure.between) for name, figure in chosen.items() if figure.between]
+    for number, (name, between_namespaces) in enumerate(there, 1):
+        found[name].append(_measured(between_namespaces))
+        tell(len(tasks) + number)
     for name, figure in chosen.items():
         if keep and figure.draw:
-            drawing.write(out / kept.PICTURES, name, partial(figure.draw, made[name]))
-    return [row for name in chosen for row in kept.marked(chosen[name].rows(made[name]), by)]
+            drawing.write(out / kept.PICTURES, name, _drawn(figure.draw, found[name]))
+    return [row for name, figure in chosen.items() for row in kept.marked(figure.rows(*found[name]), by)]
+
+
+def _measured(between_namespaces: Callable[[], Any]) -> Any:
+    """What is measured, or why it cannot be."""
+    try:
+        return between_namespaces()
+    except UnableError as error:
+        return error
+
+
+def _drawn(draw: Callable[..., Any], found: Sequence[Any]) -> Callable[[], Any] | None:
+    """What draws; None where nothing could be measured."""
+    if all(isinstance(one, UnableError) for one in found):
+        return None
+    return partial(draw, *found)

@@ -1,0 +1,72 @@
+"""`leeward probe cross`: who else is on a path."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.options import (
+    DestinationArgument,
+    SecretOption,
+    SourceArgument,
+    TransferOption,
+    rate,
+    secret_of,
+    surveying,
+)
+
+EXAMPLES = """\b
+Examples:
+  leeward probe cross 10.0.0.1 10.0.0.2
+  leeward probe cross 10.0.0.1 10.0.0.2 --rate 1Gbps --for 5s
+  leeward probe cross here 127.0.0.1 --for 1s -o json
+"""
+
+
+def cross(
+    source: SourceArgument,
+    destination: DestinationArgument,
+    duration: TransferOption = "10s",
+    rate_given: Annotated[
+        str | None,
+        typer.Option(
+            "--rate",
+            metavar="RATE",
+            help="What the path carries; by default a second transfer finds out.",
+            show_default=False,
+        ),
+    ] = None,
+    secret: SecretOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Count competing connections.
+
+    They are equivalents of connections that always have something to send.
+    """
+    from leeward import probe
+
+    known = secret_of(secret)
+    with surveying("measuring") as tell:
+        made = probe.cross(
+            source, destination, duration=duration, rate=rate_given, secret=known, progress=tell
+        )
+    if output is Format.json:
+        print_json(made)
+        return
+    print(f"one connection gets {rate(made['one_bps'])}", end="")
+    print("" if made["each_bps"] is None else f", each of two {rate(made['each_bps'])}")
+    if made["connections"] is None:
+        print("\nA second connection took nothing from the first: there is no telling what else is there.")
+        print("hint: --rate says what the path carries", file=sys.stderr)
+        return
+    of = f"of {rate(made['path_bps'])}"
+    print(f"{made['connections']:.2f} competing connections on a path {of}", end="")
+    if made["plausible"]:
+        print(", {:.1f} to {:.1f} over time".format(*made["plausible"]), end="")
+    print("\n")
+    print_table(
+        ("OWN CONNECTIONS", "EACH GETS"),
+        ">>",
+        [(str(one["connections"]), rate(one["each_bps"])) for one in made["expected"]],
+    )

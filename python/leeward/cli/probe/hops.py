@@ -1,0 +1,50 @@
+"""`leeward probe hops`: how far apart hosts are."""
+
+from typing import Any
+
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.options import NONE, HostsOption, SecretOption, hosts_of, secret_of, surveying
+
+EXAMPLES = """\b
+Examples:
+  leeward probe hops --hosts 10.0.0.1,10.0.0.2,10.0.0.3
+"""
+
+
+def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption = Format.table) -> None:
+    """Count the hops between hosts, and say which are in one rack."""
+    from leeward import probe
+
+    chosen, known = hosts_of(hosts), secret_of(secret)
+    with surveying("counting hops") as tell:
+        made = probe.hops(chosen, secret=known, progress=tell)
+    if output is Format.json:
+        print_json(made)
+        return
+    rows = zip(made["hosts"], made["hops"], strict=True)
+    print_table(
+        ("FROM", *made["hosts"]),
+        "<" + ">" * len(made["hosts"]),
+        [(name, *(NONE if one is None else str(one) for one in counted)) for name, counted in rows],
+    )
+    print()
+    print_topology(made)
+
+
+def print_topology(topology: dict[str, Any]) -> None:
+    """Prints racks, and what fits no tree."""
+    print_table(
+        ("RACK", "HOSTS"),
+        "<<",
+        [(f"r{number}", ", ".join(rack)) for number, rack in enumerate(topology["racks"])],
+    )
+    if topology["misfits"]:
+        print()
+        print_table(
+            ("FROM", "TO", "HOPS", "FITS NO TREE"),
+            "<<><",
+            [
+                (one["from"], one["to"], NONE if one["hops"] is None else str(one["hops"]), one["why"])
+                for one in topology["misfits"]
+            ],
+        )

@@ -1,0 +1,86 @@
+"""`leeward probe steady`: how long a measurement of a path holds."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward.cli.options import listed, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.options import (
+    BurstsOption,
+    DestinationArgument,
+    GapOption,
+    PacketsOption,
+    PayloadOption,
+    SecretOption,
+    SourceArgument,
+    percent,
+    rate,
+    secret_of,
+    surveying,
+)
+from leeward.probe import Train
+from leeward.report.rows import seconds
+
+EXAMPLES = """\b
+Examples:
+  leeward probe steady 10.0.0.1 10.0.0.2 --every 10s --times 360
+  leeward probe steady here 127.0.0.1 --every 200ms --times 5 --lags 200ms,400ms
+"""
+
+
+def steady(
+    source: SourceArgument,
+    destination: DestinationArgument,
+    every: Annotated[str, typer.Option(metavar="TIME", help="From one train to the next.")] = "10s",
+    times: Annotated[
+        int, typer.Option(metavar="N", parser=whole(2, 1_000_000), help="How many trains.")
+    ] = 60,
+    lags: Annotated[
+        str, typer.Option(metavar="TIMES", help="How much earlier, separated by commas.")
+    ] = "1min,5min,10min,30min",
+    bursts: BurstsOption = 10,
+    packets: PacketsOption = 200,
+    payload: PayloadOption = 1472,
+    gap: GapOption = "1ms",
+    secret: SecretOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Say how long a measurement of a path holds."""
+    from leeward import probe
+
+    known = secret_of(secret)
+    with surveying("measuring") as tell:
+        made = probe.steady(
+            source,
+            destination,
+            train=Train(bursts, packets, payload, gap),
+            every=every,
+            times=times,
+            lags=listed(lags) or [],
+            secret=known,
+            progress=tell,
+        )
+    if output is Format.json:
+        print_json(made)
+        return
+    rates = [sample["rate_bps"] for sample in made["samples"]]
+    print(f"{len(rates)} measurements, from {rate(min(rates))} to {rate(max(rates))}\n")
+    if not made["lags"]:
+        print("hint: no two of them are as far apart as --lags says", file=sys.stderr)
+        return
+    print_table(
+        ("EARLIER BY", "PAIRS", "ERROR, MEDIAN", "MEAN", "95 %"),
+        ">>>>>",
+        [
+            (
+                seconds(lag["lag_s"]),
+                str(lag["pairs"]),
+                percent(lag["median"], 2),
+                percent(lag["mean"], 2),
+                percent(lag["p95"], 2),
+            )
+            for lag in made["lags"]
+        ],
+    )
