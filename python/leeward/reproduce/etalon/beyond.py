@@ -29,10 +29,12 @@ ROTORS = ("direct", "vlb", "rotorlb", "hoho")
 TAU = "1000us"
 LONG_QUEUE = 256
 """Packets of a rotor's queues: a day's worth and a little more."""
-SHORT = "1s"
-"""Runs are no longer than this."""
+STARTS = "1s"
+"""Flows start for no longer than this."""
 FEW = "200ms"
-"""And those of many racks than this."""
+"""And those of many racks for no longer than this."""
+ENDS = "1min"
+"""When runs of them end at the latest; they end with the last flow."""
 REPEATS = 5
 WEEK_BYTES = 20_000_000
 """What a circuit of 80 Gb/s carries in a week of 2 ms."""
@@ -91,12 +93,14 @@ def schedules(seed: int) -> dict[tuple[str, int], Served]:
 
 @dataclass(frozen=True)
 class Sent:
-    """A run: completion of flows in ms, of those that were not over until the end; and the whole."""
+    """A run: completion of flows in ms, of those that were not over the time that they had; and the whole."""
 
     small: Any
     big: Any
+    unfinished: float
+    """Percent of flows that were not over."""
     gbps: float
-    """What arrived in order, of all hosts."""
+    """What arrived in order, of all hosts: until flows start no more where that was sampled, else in all."""
     again: float
     """Percent of segments that were sent again."""
     lost: float
@@ -108,24 +112,36 @@ class Sent:
 
 def sent(scenario: Mapping[str, Any]) -> Sent:
     """Runs a scenario."""
-    found = packets.read(scenario)
-    run = found.run()
+    run = packets.simulate(scenario)
     flows, totals = columns(run.flows()), run.totals()
     begun = ~numpy.isnan(flows["began_s"])
     flows = {name: column[begun] for name, column in flows.items()}
-    over = numpy.where(numpy.isnan(flows["finished_s"]), found.horizon_s, flows["finished_s"])
+    is_open = numpy.isnan(flows["finished_s"])
+    over = numpy.where(is_open, totals["ended_s"], flows["finished_s"])
     times, big = 1e3 * (over - flows["began_s"]), flows["class"] == 1
     hops = totals["hops_packets"]
-    finished = float(over.max()) if len(over) else found.horizon_s
     return Sent(
         times[~big],
         times[big],
-        8e-9 * float(flows["delivered_bytes"].sum()) / max(finished, 1e-9),
+        100 * float(is_open.mean()),
+        _gbps(run),
         100 * float(flows["again"].sum()) / max(1.0, float(flows["segments"].sum())),
         100 * totals["dropped_packets"] / max(1, totals["sent_packets"]),
         100 * sum(hops[1:]) / max(1, sum(hops)),
-        1e3 * finished,
+        1e3 * totals["ended_s"],
     )
+
+
+def _gbps(run: packets.PacketRun) -> float:
+    """What arrived until the first sample after the start, or in all without samples."""
+    samples = columns(run.samples())
+    after = samples["time_s"][samples["time_s"] > 0]
+    if not len(after):
+        all_of_it = float(columns(run.flows())["delivered_bytes"].sum())
+        return 8e-9 * all_of_it / float(run.totals()["ended_s"])
+    first = float(after.min())
+    arrived = float(samples["delivered_bytes"][samples["time_s"] == first].sum())
+    return 8e-9 * arrived / first
 
 
 def plants(seed: int, horizon: str) -> dict[tuple[str, int], Sent]:
@@ -139,12 +155,12 @@ def plants(seed: int, horizon: str) -> dict[tuple[str, int], Sent]:
     return made
 
 
-def _rings(seed: int, horizon: str, racks: int) -> dict[str, Any]:
+def _rings(seed: int, until: str, racks: int) -> dict[str, Any]:
     return {
         "network": {"racks": racks, "voq_capacity": 16, "jitter": JITTER},
-        "workload": {"rings": {"rings": 2}},
+        "workload": {"rings": {"rings": 2, "until": until}},
         "resize": {"small": 16, "big": BIG, "tau": TAU},
-        "horizon": horizon,
+        "horizon": ENDS,
         "seed": seed,
     }
 
@@ -169,7 +185,9 @@ def scale_rows(outcomes: Scale) -> list[Row]:
     for racks in PLANT_RACKS:
         for name in SCHEDULERS:
             runs = [of[name, racks] for _, of in outcomes]
-            made += _completion("scale", f"{racks} racks, {name}, two rings", runs)
+            label = f"{racks} racks, {name}, two rings"
+            made += _completion("scale", label, runs)
+            made.append(measured("scale", f"{label}: flows not over", "%", [one.unfinished for one in runs]))
     return made
 
 
@@ -192,12 +210,19 @@ def rotors(seed: int, horizon: str) -> dict[tuple[str, str], Sent]:
     Queues are as long everywhere, since rotors without a packet switch need them.
     """
     made = {}
+    until = shorter(horizon, STARTS)
+    pairs = [[source, destination] for source in range(8) for destination in range(8)]
     loads: dict[str, dict[str, Any]] = {
-        "ring": {"rings": {"rings": 1}},
-        "all to all": {"collective": {"kind": "all_to_all", "bytes": "20MB", "ranks_per_rack": 4}},
+        "ring": {
+            "workload": {"rings": {"rings": 1, "until": until}},
+            "sample": {"every": until, "pairs": pairs},
+        },
+        "all to all": {
+            "workload": {"collective": {"kind": "all_to_all", "bytes": "20MB", "ranks_per_rack": 4}}
+        },
     }
-    for load, workload in loads.items():
-        base: dict[str, Any] = {"workload": workload, "horizon": shorter(horizon, SHORT), "seed": seed}
+    for load, of_load in loads.items():
+        base: dict[str, Any] = of_load | {"horizon": ENDS, "seed": seed}
         for routing in ROTORS:
             made[f"rotor alone, {routing}", load] = sent(
                 base
@@ -219,12 +244,14 @@ def rotor_rows(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> list[Row]:
     made = []
     for system, load in outcomes[0]:
         runs, label = [one[system, load] for one in outcomes], f"{load}, {system}"
+        while_starting = " while flows start" if load == "ring" else ""
         if load == "ring":
             made += _completion("rotor", label, runs)
         else:
             made.append(measured("rotor", f"{label}: all over", "ms", [one.ended_ms for one in runs]))
         of: tuple[tuple[str, str, Callable[[Sent], float]], ...] = (
-            ("throughput", "Gb/s", lambda one: one.gbps),
+            (f"throughput{while_starting}", "Gb/s", lambda one: one.gbps),
+            ("flows not over", "%", lambda one: one.unfinished),
             ("segments sent again", "%", lambda one: one.again),
             ("packets lost", "%", lambda one: one.lost),
             ("packets passed on", "%", lambda one: one.passed),
@@ -333,7 +360,7 @@ def rotor_picture(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> "Figure
         load: [float(numpy.mean([one[system, load].gbps for one in outcomes])) for system in systems]
         for load in loads
     }
-    return grouped(systems, values, "throughput, Gb/s")
+    return grouped(systems, values, "throughput (of the ring while flows start), Gb/s")
 
 
 def transport_picture(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> "Figure":
