@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 SEEDS = 3
 RACKS = (8, 16, 32, 64, 128)
-PLANT_RACKS = (8, 16, 32)
-"""Racks whose hosts are simulated too."""
 SCHEDULERS = ("solstice-etalon", "solstice", "eclipse")
 ROTORS = ("direct", "vlb", "rotorlb", "hoho")
 TAU = "1000us"
@@ -147,7 +145,7 @@ def _gbps(run: packets.PacketRun) -> float:
 def plants(seed: int, horizon: str) -> dict[tuple[str, int], Sent]:
     """Two rings of big flows, and small flows between all, under schedules made of ADUs."""
     made = {}
-    for racks in PLANT_RACKS:
+    for racks in RACKS:
         for name in SCHEDULERS:
             scenario = _rings(seed, shorter(horizon, FEW), racks)
             scenario["scheduler"] = {"name": name, "demand": "adu"}
@@ -182,7 +180,7 @@ def scale_rows(outcomes: Scale) -> list[Row]:
             label = f"{racks} racks, {name}"
             made.append(measured("scale", f"{label}: demand served", "%", [one.percent for one in served]))
             made.append(measured("scale", f"{label}: time to make", "ms", [one.took_ms for one in served]))
-    for racks in PLANT_RACKS:
+    for racks in RACKS:
         for name in SCHEDULERS:
             runs = [of[name, racks] for _, of in outcomes]
             label = f"{racks} racks, {name}, two rings"
