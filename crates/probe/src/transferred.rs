@@ -37,6 +37,13 @@ impl Transferred {
         self.rates_bps().iter().sum()
     }
 
+    /// Throughput of all connections together in bits per second, in the time that counts of another transfer, which began so
+    /// many nanoseconds after this one.
+    pub fn rate_beside(&self, other: &Transferred, after_ns: u64) -> f64 {
+        let (steady, after) = (other.steady(), (after_ns / SLOT_NS) as usize);
+        self.slots.iter().map(|slots| rate(slots, steady.start + after..steady.end + after)).sum()
+    }
+
     /// Throughput of all connections together, in windows of as many slots, without the first tenth of the time. The last
     /// window is left out if it is not whole.
     pub fn windows_bps(&self, slots: usize) -> Vec<f64> {
@@ -91,6 +98,18 @@ mod tests {
         assert_eq!(seen.windows_bps(20), [2e8; 4]);
         assert_eq!(seen.check(2), Ok(()));
         assert!(seen.check(3).is_err());
+    }
+
+    #[test]
+    fn what_a_longer_transfer_gets_alone_is_not_what_it_gets_beside_another() {
+        let second =
+            |slots: Vec<u64>, count: u64| Transferred { duration_ns: count * SLOT_NS, slots: vec![slots] };
+        let first = second(vec![62_500; 100], 100);
+        let mut slots = vec![125_000; 150];
+        slots[25..125].fill(62_500);
+        let longer = second(slots, 150);
+        assert_eq!(longer.rate_beside(&first, 25 * SLOT_NS), 5e7);
+        assert!(longer.rate_bps() > 5e7);
     }
 
     #[test]

@@ -19,7 +19,9 @@ use crate::transferred::Transferred;
 /// Slots of a window in which throughput is compared: a quarter of a second, in which TCP's own ups and downs even out.
 const WINDOW: usize = 25;
 /// By how much longer the second transfer is than the first, which it surrounds.
-const LONGER_NS: u64 = 500_000_000;
+const LONGER_NS: u64 = 2 * EARLIER_NS;
+/// How long the second is alone before the first begins, and after it is over.
+const EARLIER_NS: u64 = 250_000_000;
 /// The shortest transfer that has windows enough to know its noise.
 const LEAST_NS: u64 = 1_500_000_000;
 
@@ -101,7 +103,7 @@ pub fn bottlenecks(
         let (first, second) = *question;
         let (beside, other) = thread::scope(|scope| {
             let other = scope.spawn(|| carry(second, &longer));
-            thread::sleep(Duration::from_nanos(LONGER_NS / 2));
+            thread::sleep(Duration::from_nanos(EARLIER_NS));
             let beside = carry(first, each);
             (beside, joined(other.join()))
         });
@@ -134,6 +136,6 @@ fn made(
     other: &Transferred,
 ) -> Result<Experiment, ProbeError> {
     let comparison = compare(&alone.windows_bps(WINDOW), &beside.windows_bps(WINDOW))?;
-    let sum = (beside.rate_bps() + other.rate_bps()) / comparison.alone_bps;
+    let sum = (beside.rate_bps() + other.rate_beside(beside, EARLIER_NS)) / comparison.alone_bps;
     Ok(Experiment { question, comparison, sum })
 }
