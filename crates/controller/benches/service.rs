@@ -1,16 +1,20 @@
 //! How many placements a second: the desk alone, the task that owns it, and the whole service over loopback HTTP with a
-//! few connections that stay open, each decision kept in a file before it is told (group commit). The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy.
-//! Client and service share the machine's cores, so the rate over HTTP is of both.
+//! few connections that stay open, each decision kept before it is told (group commit), in a file or, where it is installed,
+//! in a PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy. Client and
+//! service share the machine's cores, so the rate over HTTP is of both.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
+#[path = "../tests/support/postgres.rs"]
+mod postgres;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::time::Instant;
 
 use leeward_controller::{
-    Desk, Durability, Limits, Message, NewCluster, Office, Placement, Replies, Report, Request, Sqlite, Wish,
+    Desk, Durability, Limits, Message, NewCluster, Office, Placement, Replies, Report, Request, Sqlite,
+    Store, Wish,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
@@ -34,12 +38,18 @@ fn main() {
     );
     let (desk, desk_times) = the_desk(&cluster);
     let (task, task_times) = the_task(&cluster);
-    let (process, process_times) = the_service(&cluster, Durability::Process);
-    let (power, power_times) = the_service(&cluster, Durability::Power);
     print("the desk by itself", desk, task, desk_times);
     print(&format!("the task, {CONNECTIONS} askers"), task, task, task_times);
-    print(&format!("the service, {CONNECTIONS} connections, outlives kill"), process, task, process_times);
-    print(&format!("the service, {CONNECTIONS} connections, outlives power"), power, task, power_times);
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, durability) in [("kill", Durability::Process), ("power", Durability::Power)] {
+        let store = Sqlite::open(&folder.path().join(name), durability, 1_000_000).expect("a new file");
+        let (rate, times) = the_service(&cluster, Box::new(store));
+        print(&format!("the service, {CONNECTIONS} connections, outlives {name}"), rate, task, times);
+    }
+    let Some(server) = postgres::Server::start("on") else { return };
+    let store = server.store(&server.database()).expect("it is there");
+    let (rate, times) = the_service(&cluster, Box::new(store));
+    print(&format!("the service, {CONNECTIONS} connections, PostgreSQL"), rate, task, times);
 }
 
 /// Prints a rate, beside the task's, and how long placements take.
@@ -102,10 +112,11 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("there is memory"));
-        let make = Box::new(move |_: &Cluster| informed(&made, tokio::sync::oneshot::channel().0));
+        let make = Box::new(move |_: &Cluster, _: bool| informed(&made, tokio::sync::oneshot::channel().0));
         let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
-        let (office, work) =
-            Office::open(make, file, Box::new(store), frozen()).await.expect("an empty store");
+        let (office, work) = Office::open(make, file, Box::new(store), frozen(), "bench".into())
+            .await
+            .expect("an empty store");
         tokio::spawn(work);
         let begun = Instant::now();
         let askers: Vec<_> = (0..CONNECTIONS)
@@ -134,10 +145,8 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     })
 }
 
-fn the_service(cluster: &Cluster, durability: Durability) -> (f64, Vec<f64>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = Sqlite::open(&folder.path().join("store.db"), durability, 1_000_000).expect("a new file");
-    let server = Server::start(service_on(CLUSTER, "", frozen(), Box::new(store)));
+fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
+    let server = Server::start(service_on(CLUSTER, "", frozen(), store));
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
     let links: Vec<(String, f64)> =

@@ -10,7 +10,8 @@
 //! connections one after the other, so that each placement sees those before it; simultaneous placers cannot herd. What
 //! the world writes (names, RFC 3339, JSON) is read and written by the edge and goes no further.
 //!
-//! What must not be lost is handed on as changes, and is kept by a store before whoever asked is told.
+//! What must not be lost is handed on as changes, and is kept by a store before whoever asked is told. Several services may
+//! share a store: one leads and decides, and the others follow what it keeps until one of them leads in its place.
 
 mod access;
 mod clock;
@@ -33,9 +34,12 @@ pub use desk::{
     Reply, Report, Request, Seen, Shown, Skipped, TaskState, TaskWish, TasksWish, TransferWish, Wish, World,
     Wrong,
 };
-pub use office::{Closed, Maker, NewCluster, Office, OpenError, Slots};
+pub use office::{Closed, Maker, NewCluster, Office, OpenError, Position, Slots};
 pub use reload::{Reload, Reloaded};
 pub use service::{RunError, Service};
 pub use settings::{Flags, Format, Level, LimitSettings, LogSettings, PolicySettings, Settings, TlsSettings};
 pub use start::{Ready, StartError};
-pub use store::{Change, Durability, Held, Origin, Sqlite, State, Store, StoreError, Version};
+pub use store::{
+    Change, Database, Durability, Held, Kind, News, Origin, Postgres, Sqlite, Standing, State, Store,
+    StoreError, Version,
+};

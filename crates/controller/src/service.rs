@@ -30,7 +30,7 @@ use crate::access::{Access, Patient};
 use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits};
 use crate::http::{About, Edge, Peer, description, routes};
-use crate::office::{NewCluster, Office};
+use crate::office::{NewCluster, Office, OpenError};
 use crate::reload::Reload;
 use crate::store::Store;
 use crate::watch::{Events, Metrics, Watched, watch};
@@ -59,6 +59,8 @@ pub struct Service {
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
     /// What reads settings again.
     pub reload: Option<Arc<Reload>>,
+    /// The URL that others are told to reach it at; by default that of where it listens.
+    pub advertise: Option<String>,
     /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
     /// process have 1,024 files open.
     pub connections: usize,
@@ -69,8 +71,8 @@ pub struct Service {
     store: Box<dyn Store>,
 }
 
-/// What makes an engine for a cluster of which nothing is known yet.
-type MakeEngine = Box<dyn Fn(&Cluster) -> Engine + Send>;
+/// What makes an engine for a cluster of which nothing is known yet, one that leads or one that does not.
+type MakeEngine = Box<dyn Fn(&Cluster, bool) -> Engine + Send>;
 
 /// Why a service ended that nobody told to, or did not begin.
 #[derive(Debug)]
@@ -79,7 +81,8 @@ pub enum RunError<E> {
     Listen(io::Error),
     /// Who was to be told the address did not take it.
     Told(E),
-    /// The process or the system is in the way, or the engine has stopped.
+    /// The process or the system is in the way, the engine has stopped, or (of kind `InvalidData`) what is stored cannot be
+    /// taken up.
     Broken(io::Error),
 }
 
@@ -96,9 +99,12 @@ impl Service {
     ) -> Result<Service, SettingsError> {
         settings.check()?;
         let interval = settings.interval;
-        let make = move |cluster: &Cluster| {
+        let make = move |cluster: &Cluster, leads: bool| {
             let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone());
-            Engine::new(ledger.expect("the settings were checked"), policies(), seed, EXPLAIN)
+            let mut policies = policies();
+            // Who follows hears of moves from who leads.
+            policies.moves = policies.moves.filter(|_| leads);
+            Engine::new(ledger.expect("the settings were checked"), policies, seed, EXPLAIN)
         };
         let (limits, clock, patience) = (Limits::default(), Clock::system(), Duration::from_secs(90));
         Ok(Service {
@@ -111,6 +117,7 @@ impl Service {
             access: Arc::new(Access::new(None, None)),
             tls: None,
             reload: None,
+            advertise: None,
             cluster,
             make: Box::new(make),
             labels,
@@ -151,20 +158,28 @@ impl Service {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
             self;
-        let Service { body, streams, access, tls, reload, .. } = self;
+        let Service { body, streams, access, tls, reload, advertise, .. } = self;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let address: Arc<str> = match advertise {
+            Some(url) => url.into(),
+            None => format!("{scheme}://{}", listener.local_addr()?).into(),
+        };
         let about = About {
             labels: labels.clone(),
             since: clock.text(clock.now()),
             interval_s: interval.as_secs_f64(),
+            address: address.clone(),
         };
-        let desk = Box::new(move |cluster: &Cluster| Desk::new(make(cluster), labels.clone(), limits));
+        let desk = Box::new(move |cluster: &Cluster, leads: bool| {
+            Desk::new(make(cluster, leads), labels.clone(), limits)
+        });
         // Events are numbered by the microsecond of the start, so that numbers of an earlier run are lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
-        let store =
-            Box::new(Watched { store, metrics: metrics.clone(), events: events.clone(), failed: false });
-        let opened = Office::open(desk, cluster, store, clock.clone()).await;
-        let (office, work) = opened.map_err(io::Error::other)?;
+        let store = Box::new(Watched::new(store, metrics.clone(), events.clone()));
+        let opened = Office::open(desk, cluster, store, clock.clone(), address).await;
+        let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let (office, work) = opened.map_err(unreadable)?;
         let mut desk = tokio::spawn(work);
         let open = GracefulShutdown::new();
         let watching = watch(office.clone(), events.clone());

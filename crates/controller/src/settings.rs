@@ -25,7 +25,10 @@ pub struct Settings {
     pub interval: Nanos,
     /// Seed of ties.
     pub seed: u64,
-    /// Where decisions are kept: a file, or `memory`. By default a file that is called like the cluster.
+    /// The URL that other services and their clients are told to reach this one at. By default that of where it listens.
+    pub advertise: Option<String>,
+    /// Where decisions are kept: a file, `memory`, or a PostgreSQL, `postgres://user@host/database`, which several
+    /// services may share. By default a file that is called like the cluster.
     pub store: Option<String>,
     /// What acknowledged decisions outlive.
     pub durability: Durability,
@@ -123,6 +126,7 @@ impl Default for Settings {
             policies: PolicySettings::default(),
             interval: Nanos::SECOND,
             seed: 1,
+            advertise: None,
             store: None,
             durability: Durability::default(),
             keep: 1_000_000,
@@ -274,6 +278,7 @@ impl Settings {
             ("policies", self.policies != other.policies),
             ("interval", self.interval != other.interval),
             ("seed", self.seed != other.seed),
+            ("advertise", self.advertise != other.advertise),
             ("store", self.store != other.store),
             ("durability", self.durability != other.durability),
             ("keep", self.keep != other.keep),

@@ -20,7 +20,7 @@ use crate::office::NewCluster;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
 use crate::settings::{Flags, Settings};
-use crate::store::{Sqlite, Store};
+use crate::store::{Database, Postgres, Sqlite, Store};
 
 /// Everything that a service needs, read and found right; nothing was begun yet.
 pub struct Ready {
@@ -32,8 +32,25 @@ pub struct Ready {
     moves: Option<PolicySpec>,
     access: Arc<Access>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
-    /// The file that decisions are kept in; `None` for memory.
-    store: Option<PathBuf>,
+    store: Place,
+}
+
+/// Where decisions are kept.
+enum Place {
+    Memory,
+    File(PathBuf),
+    Database(Box<Database>),
+}
+
+impl Place {
+    /// Its path, or the URL without a password; `None` for memory.
+    fn shown(&self) -> Option<&Path> {
+        match self {
+            Place::Memory => None,
+            Place::File(file) => Some(file),
+            Place::Database(database) => Some(Path::new(database.shown())),
+        }
+    }
 }
 
 /// Why a service ended that nobody told to.
@@ -90,14 +107,26 @@ impl Ready {
         let tls = settings.tls.as_ref().map(certified).transpose()?;
         let store = kept_in(settings.store.as_deref(), cluster.cluster.fabric.name())
             .map_err(|message| flags.wrong("store", message))?;
+        if let Some(url) = settings.advertise.as_deref().filter(|url| !is_http(url)) {
+            let message = format!("`{url}`: expected a URL, such as http://leeward-1.example:7600");
+            return Err(flags.wrong("advertise", message));
+        }
+        if settings.advertise.is_none()
+            && address.ip().is_unspecified()
+            && matches!(store, Place::Database(_))
+        {
+            let message = "missing; expected the URL at which others reach this service, since it listens everywhere \
+                           and shares its store";
+            return Err(flags.wrong("advertise", message));
+        }
         let access = Arc::new(Access::new(tokens, settings.limits.requests_per_s));
         let tls = tls.map(|tls| Arc::new(ArcSwap::new(tls)));
         Ok(Ready { flags, settings, address, cluster, policies, moves, access, tls, store })
     }
 
-    /// Where decisions are kept; `None` for memory.
+    /// Where decisions are kept, a file or the URL of a database without its password; `None` for memory.
     pub fn store(&self) -> Option<&Path> {
-        self.store.as_deref()
+        self.store.shown()
     }
 
     /// The settings.
@@ -113,8 +142,8 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: file } = self;
-        let store = opened(file.as_deref(), &settings).map_err(|message| flags.wrong("store", message))?;
+        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place } = self;
+        let store = opened(&place, &settings).map_err(|message| flags.wrong("store", message))?;
         let [blocks, apps] = policies;
         let labels = Labels {
             replicas: blocks.label.as_str().into(),
@@ -141,11 +170,12 @@ impl Ready {
         (service.access, service.tls) = (access.clone(), tls.clone());
         let reload = Reload { flags: flags.clone(), started: settings.clone(), access: access.clone(), tls };
         service.reload = Some(Arc::new(reload));
+        service.advertise.clone_from(&settings.advertise);
         log::begin(settings.log);
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
         let served = service.run(address, |address| {
             let url = format!("{scheme}://{address}");
-            listening(&url, file.as_deref())?;
+            listening(&url, place.shown())?;
             tracing::info!(version = env!("CARGO_PKG_VERSION"), url, "started");
             match (access.is_closed(), settings.tls.is_some()) {
                 (false, _) => tracing::warn!(
@@ -163,6 +193,12 @@ impl Ready {
                 flags.wrong("listen", format!("`{}`: {}", settings.listen, plain(&error))).into()
             }
             RunError::Told(error) => StartError::Told(error),
+            RunError::Broken(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                let shown = place.shown().unwrap_or(Path::new("memory")).display();
+                let go_on =
+                    if matches!(place, Place::File(_)) { "; put a copy of it in its place" } else { "" };
+                flags.wrong("store", format!("{shown}: {error}{go_on}")).into()
+            }
             RunError::Broken(error) => StartError::Broken(error),
         })
     }
@@ -214,37 +250,50 @@ fn open_to_all(listen: &str) -> String {
     )
 }
 
-/// The file of a store, whose folder is there; `None` for memory. By default it is in the folder that systemd gives, or
-/// that of the user's state.
-fn kept_in(store: Option<&str>, name: &str) -> Result<Option<PathBuf>, String> {
+fn is_http(url: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+}
+
+/// Where decisions are kept. By default that is a file in the folder that systemd gives, or that of the user's state.
+fn kept_in(store: Option<&str>, name: &str) -> Result<Place, String> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     match store {
-        Some("memory") => Ok(None),
-        Some(file) => Ok(Some(PathBuf::from(file))),
+        Some("memory") => Ok(Place::Memory),
+        Some(url) if Database::is_url(url) => {
+            let password = env::var("PGPASSWORD").ok().filter(|password| !password.is_empty());
+            Ok(Place::Database(Box::new(Database::read(url, password.as_deref())?)))
+        }
+        Some(file) => Ok(Place::File(PathBuf::from(file))),
         None => {
             let user = || set("HOME").map(|home| home.join(".local").join("state"));
             let folder = set("STATE_DIRECTORY")
                 .or_else(|| set("XDG_STATE_HOME").or_else(user).map(|state| state.join("leeward")))
                 .ok_or("there is no home folder; give a file, or `memory`")?;
-            Ok(Some(folder.join(format!("{name}.db"))))
+            Ok(Place::File(folder.join(format!("{name}.db"))))
         }
     }
 }
 
-fn opened(file: Option<&Path>, settings: &Settings) -> Result<Box<dyn Store>, String> {
-    let store = match file {
-        None => Sqlite::in_memory(),
-        Some(file) => {
+fn opened(place: &Place, settings: &Settings) -> Result<Box<dyn Store>, String> {
+    let told = |error| {
+        let shown = place.shown().unwrap_or(Path::new("memory"));
+        format!("{}: {error}", shown.display())
+    };
+    let (durability, keep) = (settings.durability, settings.keep);
+    Ok(match place {
+        Place::Memory => Box::new(Sqlite::in_memory().map_err(told)?),
+        Place::File(file) => {
             if settings.store.is_none()
                 && let Some(folder) = file.parent()
             {
                 std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
             }
-            Sqlite::open(file, settings.durability, settings.keep)
+            Box::new(Sqlite::open(file, durability, keep).map_err(told)?)
         }
-    };
-    let told = |error| format!("{}: {error}", file.map_or(Path::new("memory"), |file| file).display());
-    Ok(Box::new(store.map_err(told)?))
+        Place::Database(database) => {
+            Box::new(Postgres::open((**database).clone(), durability, keep).map_err(told)?)
+        }
+    })
 }
 
 #[cfg(test)]
@@ -298,5 +347,28 @@ mod tests {
         let config = config.display().to_string();
         let error = wrong(Flags { config: Some(config.clone()), ..flags });
         assert_eq!((error.file, error.field.as_deref()), (config, Some("policies.tasks")));
+    }
+
+    #[test]
+    fn a_service_that_shares_its_store_says_where_it_is_reached() {
+        let (folder, mut flags) = flags("0.0.0.0:0");
+        let file = |name: &str, text: &str| {
+            let file = folder.path().join(name).display().to_string();
+            std::fs::write(&file, text).expect("a file");
+            Some(file)
+        };
+        flags.tokens = file("tokens", "");
+        flags.store = Some("postgres://lee:secret@127.0.0.1/leeward".to_owned());
+        flags.config = file("a.yaml", "{}");
+        let error = wrong(flags.clone());
+        assert_eq!(error.field.as_deref(), Some("advertise"), "{error}");
+        flags.config = file("b.yaml", "advertise: here");
+        assert_eq!(wrong(flags.clone()).field.as_deref(), Some("advertise"));
+        flags.config = file("d.yaml", "advertise: https://here:7600");
+        let Ok(ready) = Ready::new(flags.clone()) else { panic!("it is right") };
+        assert_eq!(ready.store(), Some(Path::new("postgres://lee@127.0.0.1:5432/leeward")));
+        flags.store = Some("postgres://lee:secret@127.0.0.1:many/leeward".to_owned());
+        let error = wrong(flags);
+        assert!(error.file == "--store" && !error.to_string().contains("secret"), "{error}");
     }
 }

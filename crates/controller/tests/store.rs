@@ -1,13 +1,16 @@
 //! What was acknowledged is there afterwards, whatever happened.
 
+#[path = "support/postgres.rs"]
+mod postgres;
 mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use leeward_controller::{
-    Caller, Change, Desk, Limits, Message, Migration, MigrationAnswer, MigrationState, Placement, Record,
-    Refused, Replies, Reply, Report, Request, Sqlite, State, Store, StoreError, TasksWish, Wish,
+    Caller, Change, Database, Desk, Durability, Kind, Limits, Message, Migration, MigrationAnswer,
+    MigrationState, News, Placement, Postgres, Record, Refused, Replies, Reply, Report, Request, Sqlite,
+    Standing, State, Store, StoreError, TasksWish, Wish, World,
 };
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
@@ -17,6 +20,7 @@ use leeward_placement::Explain;
 use leeward_placement::replicas::Form;
 use leeward_placement::tasks::{App, TaskId};
 use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde_json::json;
 use support::{Server, cluster, frozen, labels, policies, service_on};
 
@@ -72,7 +76,7 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
             Message::Place(Placement {
                 request: Request::Replicas(form.request(fabric, 0).expect("a right request")),
                 wish: Wish::Replicas { size: Bytes(size), writer: None, replicas: 3 },
-                caller: key.map(|key| Caller::Key(Arc::from(key.to_string()))),
+                caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
             })
         }
@@ -99,60 +103,216 @@ fn kept(desk: &mut Desk<()>, now: Nanos, id: u64) -> Option<Record> {
     }
 }
 
+/// A store that this service leads, and one beside it that follows, where stores can be shared.
+fn leads(mut store: Box<dyn Store>) -> Box<dyn Store> {
+    assert!(matches!(store.stand("here"), Ok(Standing::Leads { .. })));
+    store
+}
+
+fn counts(desk: &mut Desk<()>) -> Vec<(u32, u32)> {
+    let World { hosts, .. } = desk.world();
+    hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
+}
+
+/// Carries acts out at a desk whose changes stores keep; `each` sees what was kept. The last number that was given.
+fn carried_out(
+    of: &Cluster,
+    desk: &mut Desk<()>,
+    acts: &[Act],
+    mut each: impl FnMut(Nanos, &[Change]),
+) -> (Nanos, u64) {
+    let (mut now, mut out) = (Nanos(10 * SECOND.0), Replies::new());
+    let mut next = 0;
+    for &act in acts {
+        now = now.plus(Nanos(match act {
+            Act::Wait(millis) => u64::from(millis) * 1_000_000,
+            _ => 1_000_000,
+        }));
+        match message(of, act, now, next) {
+            Some(message) => desk.handle(now, message, (), &mut out),
+            None => desk.wake(now, &mut out),
+        }
+        next += 1;
+        let changes: Vec<Change> = desk.changes().collect();
+        each(now, &changes);
+    }
+    (now, next)
+}
+
+/// A desk that goes on where another one stopped knows every decision that is kept as it was, holds for each that has
+/// not ended as many hosts and tasks, gives the same answer to a key that was heard, and numbers on.
+fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
+    let of = cluster(CLUSTER);
+    let limits = Limits { decisions: 8, ..Limits::default() };
+    let mut before = desk(&of, limits);
+    let (now, next) = carried_out(&of, &mut before, acts, |_, changes| {
+        store.apply(changes).expect("there is room");
+    });
+    let mut after = desk(&of, limits);
+    let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
+    after.resume(state).expect("it fits the same cluster");
+    prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
+    for id in 0..next {
+        prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
+    }
+    let number = |desk: &mut Desk<()>| {
+        let mut out = Replies::new();
+        let tasks = message(&of, Act::Tasks { count: 1, lasts: None }, now, 0).expect("tasks");
+        let report = message(&of, Act::Report(1), now.plus(SECOND), 0).expect("a report");
+        desk.handle(now.plus(SECOND), report, (), &mut out);
+        desk.handle(now.plus(SECOND), tasks, (), &mut out);
+        match out.pop().map(|(_, reply)| reply) {
+            Some(Ok(Reply::Placed { record, .. })) => record.id,
+            other => panic!("not placed: {other:?}"),
+        }
+    };
+    let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
+    prop_assert_eq!(counts(&mut after), counts(&mut before));
+    let number = number(&mut after);
+    prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
+    Ok(())
+}
+
 proptest! {
-    /// A desk that goes on where another one stopped knows every decision that is kept as it was, holds for each that
-    /// has not ended as many hosts and tasks, gives the same answer to a key that was heard, and numbers on.
     #[test]
     fn a_desk_goes_on_where_another_one_stopped(acts in proptest::collection::vec(act(), 1..40)) {
-        let of = cluster(CLUSTER);
-        let limits = Limits { decisions: 8, ..Limits::default() };
-        let (mut before, mut store) = (desk(&of, limits), Sqlite::in_memory().expect("there is memory"));
-        let (mut now, mut out) = (Nanos(10 * SECOND.0), Replies::new());
-        let mut next = 0;
-        for act in acts {
-            now = now.plus(Nanos(match act {
-                Act::Wait(millis) => u64::from(millis) * 1_000_000,
-                _ => 1_000_000,
-            }));
-            match message(&of, act, now, next) {
-                Some(message) => before.handle(now, message, (), &mut out),
-                None => before.wake(now, &mut out),
-            }
-            next += 1;
-            let changes: Vec<Change> = before.changes().collect();
-            store.apply(&changes).expect("there is room");
-        }
-        let mut after = desk(&of, limits);
-        let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
-        after.resume(state).expect("it fits the same cluster");
-        prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
-        for id in 0..next {
-            prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
-        }
-        let number = |desk: &mut Desk<()>| {
-            let mut out = Replies::new();
-            let tasks = message(&of, Act::Tasks { count: 1, lasts: None }, now, 0).expect("tasks");
-            let report = message(&of, Act::Report(1), now.plus(SECOND), 0).expect("a report");
-            desk.handle(now.plus(SECOND), report, (), &mut out);
-            desk.handle(now.plus(SECOND), tasks, (), &mut out);
-            match out.pop().map(|(_, reply)| reply) {
-                Some(Ok(Reply::Placed { record, .. })) => record.id,
-                other => panic!("not placed: {other:?}"),
-            }
-        };
-        let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
-        let (counted, number) = (after.world(), number(&mut after));
-        prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
-        let (before, after) = (before.world(), counted);
-        let counts = |world: &leeward_controller::World| -> Vec<(u32, u32)> {
-            world.hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
-        };
-        prop_assert_eq!(counts(&after), counts(&before));
+        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
     }
 }
 
+/// Runs a law on a few cases, each with a database of its own, or a part of one.
+fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Shared) -> TestCaseResult) {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let part = std::cell::Cell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
+    let tested = runner.run(&strategy, |value| {
+        part.set(part.get() + 1);
+        let schema = format!("part_{}", part.get());
+        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("there is room");
+        let url = format!("{}&options=-csearch_path%3D{schema}", server.url(&database));
+        law(value, &Shared(Database::read(&url, None).expect("a right URL")))
+    });
+    tested.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A database that stores share.
+struct Shared(Database);
+
+impl Shared {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(Postgres::open(self.0.clone(), Durability::Process, 1_000_000).expect("it is there"))
+    }
+}
+
+#[test]
+fn a_desk_goes_on_where_another_one_stopped_in_postgres() {
+    in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
+        goes_on(&acts, leads(shared.store()))
+    });
+}
+
+#[test]
+fn both_stores_hold_the_same_and_who_follows_knows_what_the_leader_knows() {
+    let acts = proptest::collection::vec((act(), any::<bool>()), 1..40);
+    in_postgres(8, acts, |acts, shared| {
+        let of = cluster(CLUSTER);
+        let limits = Limits { decisions: 8, ..Limits::default() };
+        let (mut leading, mut following) = (desk(&of, limits), desk(&of, limits));
+        let mut file = leads(Box::new(Sqlite::in_memory().expect("there is memory")));
+        let (mut store, mut beside) = (leads(shared.store()), shared.store());
+        following.resume(beside.load(limits.decisions, limits.keys).expect("it is read")).expect("it fits");
+        let mut follow = |now| match beside.stand("there") {
+            Ok(Standing::Follows { leader, news: News::Changes(changes) }) => {
+                assert_eq!(leader.as_deref(), Some("here"));
+                changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
+            }
+            other => panic!("it does not follow: {other:?}"),
+        };
+        let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
+        let mut looks = looks.into_iter();
+        let (now, next) = carried_out(&of, &mut leading, &acts, |now, changes| {
+            store.apply(changes).expect("there is room");
+            file.apply(changes).expect("there is room");
+            if looks.next() == Some(true) {
+                follow(now);
+            }
+        });
+        follow(now);
+        prop_assert_eq!(store.load(8, 100).expect("it is read"), file.load(8, 100).expect("it is read"));
+        for id in 0..next {
+            prop_assert_eq!(store.decision(id), file.decision(id));
+            prop_assert_eq!(kept(&mut following, now, id), kept(&mut leading, now, id), "decision {}", id);
+        }
+        prop_assert_eq!(counts(&mut following), counts(&mut leading));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_leader_that_was_deposed_writes_nothing() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let open = || server.store(&database).expect("it is there");
+    let (mut first, mut second) = (open(), open());
+    assert_eq!(first.stand("first"), Ok(Standing::Leads { term: 1 }));
+    let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
+    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "it never led");
+    assert!(
+        matches!(second.stand("second"), Ok(Standing::Follows { leader: Some(leader), .. }) if &*leader == "first")
+    );
+    first.apply(&change("kept")).expect("it leads");
+    // Another one took a term, and the first one does not know it.
+    server.ask(&database, "UPDATE leadership SET term = term + 1").expect("it is written");
+    assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
+    assert_eq!(second.stand("second"), Ok(Standing::Leads { term: 3 }), "the lock went with the connection");
+    assert!(matches!(first.stand("first"), Ok(Standing::Follows { news: News::Changes(_), .. })));
+    let jobs = second.load(10, 10).expect("it is read").jobs;
+    assert_eq!(jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["kept"]);
+}
+
+#[test]
+fn who_is_far_behind_is_told_to_load_everything() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let open = || server.store(&database).expect("it is there");
+    let (mut first, mut second) = (open(), open());
+    assert!(matches!(first.stand("first"), Ok(Standing::Leads { .. })));
+    let everything = |stands| matches!(stands, Ok(Standing::Follows { news: News::Everything, .. }));
+    assert!(everything(second.stand("second")), "it has loaded nothing yet");
+    let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
+    (0..3).for_each(|number| first.apply(&change(number)).expect("it leads"));
+    second.load(10, 10).expect("it is read");
+    first.apply(&change(3)).expect("it leads");
+    let Ok(Standing::Follows { news: News::Changes(changes), .. }) = second.stand("second") else {
+        panic!("it does not follow")
+    };
+    assert_eq!(changes, change(3));
+    (4..8).for_each(|number| first.apply(&change(number)).expect("it leads"));
+    server.ask(&database, "DELETE FROM commits WHERE number < 7").expect("it is written");
+    assert!(everything(second.stand("second")));
+}
+
+#[test]
+fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    drop(server.store(&database).expect("it is there"));
+    drop(server.store(&database).expect("the same again"));
+    server.ask(&database, "UPDATE made SET steps = 99").expect("it is written");
+    assert!(matches!(server.store(&database), Err(StoreError::Newer { found: 99, .. })));
+    let Err(StoreError::Database(problem)) = server.store("nowhere") else { panic!("there is none") };
+    assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
+    let nobody = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a right URL");
+    let Err(error) = Postgres::open(nobody, Durability::Power, 1) else { panic!("nobody listens") };
+    assert!(
+        error.to_string().contains("onnection refused") && !error.to_string().contains("secret"),
+        "{error}"
+    );
+}
+
 /// Tasks that make the uplinks of their racks hot, until moves are advised; what changed is in the store.
-fn hot(of: &Cluster, desk: &mut Desk<()>, store: &mut Sqlite) -> (Nanos, Vec<Migration>) {
+fn hot(of: &Cluster, desk: &mut Desk<()>, store: &mut dyn Store) -> (Nanos, Vec<Migration>) {
     let (fabric, mut out) = (&of.fabric, Replies::new());
     let mut now = Nanos(10 * SECOND.0);
     let text = r#"{"tasks": [{"name": "t", "tolerant": true, "egress": {"mean": "1Mbps"}}]}"#;
@@ -207,9 +367,35 @@ fn migrations(desk: &mut Desk<()>, now: Nanos) -> Vec<Migration> {
 
 #[test]
 fn moves_that_are_advised_are_kept_answered_and_taken_back() {
+    moves(leads(Box::new(Sqlite::in_memory().expect("there is memory"))), None);
+}
+
+#[test]
+fn moves_that_are_advised_are_kept_in_postgres_and_who_follows_knows_them() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let open = || Box::new(server.store(&database).expect("it is there"));
+    moves(leads(open()), Some(open()));
+}
+
+/// What is advised, kept and answered at a desk and one that goes on; and at one beside them, where there is one.
+fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let (of, limits) = (cluster(CLUSTER), Limits::default());
-    let (mut before, mut store) = (desk(&of, limits), Sqlite::in_memory().expect("there is memory"));
-    let (now, advised) = hot(&of, &mut before, &mut store);
+    let mut before = desk(&of, limits);
+    let mut following = desk(&of, limits);
+    let beside = beside.map(|mut beside| {
+        following.resume(beside.load(100, 100).expect("it is read")).expect("it fits");
+        beside
+    });
+    let (now, advised) = hot(&of, &mut before, &mut *store);
+    if let Some(mut beside) = beside {
+        let Ok(Standing::Follows { news: News::Changes(changes), .. }) = beside.stand("there") else {
+            panic!("it does not follow")
+        };
+        changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
+        assert_eq!(migrations(&mut following, now), advised);
+        assert_eq!(counts(&mut following), counts(&mut before));
+    }
     let first = advised[0].clone();
     assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
@@ -257,6 +443,15 @@ impl Frail {
 }
 
 impl Store for Frail {
+    fn kind(&self) -> Kind {
+        self.store.kind()
+    }
+
+    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
+        self.check()?;
+        self.store.stand(address)
+    }
+
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         self.check()?;
         self.store.load(decisions, callers)

@@ -56,8 +56,9 @@ struct Options {
     /// Seed of ties, from 0 [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Where decisions are kept, or `memory` [default: by the cluster's name].
-    #[arg(long, value_name = "FILE")]
+    /// Where decisions are kept: a file, `memory`, or a PostgreSQL, postgres://USER@HOST/DATABASE [default: by the
+    /// cluster's name].
+    #[arg(long, value_name = "WHERE")]
     store: Option<String>,
     /// What kept decisions outlive, `process` or `power` [default: process].
     #[arg(long, value_name = "WHAT")]

@@ -52,6 +52,20 @@ pub enum Message {
     Job(String, Availability),
 }
 
+impl Message {
+    /// Whether it asks for something that is to be kept, which only the service that leads can do.
+    pub fn commits(&self) -> bool {
+        match self {
+            Message::Place(_) | Message::Release(_) | Message::Migration(..) | Message::Job(..) => true,
+            Message::Report(_)
+            | Message::Decision(_)
+            | Message::Decisions { .. }
+            | Message::Rack(_)
+            | Message::Migrations { .. } => false,
+        }
+    }
+}
+
 /// What was seen over a window of time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
@@ -214,6 +228,13 @@ pub enum Refused {
     },
     /// What was decided could not be kept, and stands nowhere.
     Store(String),
+    /// The store went away while it was to be kept: it may be kept, or stand nowhere.
+    Unknown(String),
+    /// Another service decides.
+    Follower {
+        /// Its address; `None` if it is not known.
+        leader: Option<Arc<str>>,
+    },
 }
 
 /// Part of a report.

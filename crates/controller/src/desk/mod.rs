@@ -5,6 +5,7 @@
 //! to the desk. So a report, a release or time alone may bring replies to earlier asks.
 
 mod clients;
+mod follow;
 mod hosts;
 mod message;
 mod migrations;
@@ -155,7 +156,7 @@ impl<R> Desk<R> {
         self.limits
     }
 
-    /// Who waits to be decided on, to ask again elsewhere.
+    /// Who waits to be decided on, to ask again later or elsewhere.
     pub fn turn_away(&mut self, out: &mut Replies<R>) {
         for (_, Waiting { askers, .. }) in std::mem::take(&mut self.waiting) {
             out.extend(askers.into_iter().map(|asker| (asker, Err(Refused::Moved))));

@@ -9,7 +9,7 @@ use leeward_ledger::{CommitError, Entry};
 use super::clients::Fate;
 use super::record::{Record, Wish};
 use super::{Desk, Replies};
-use crate::store::{Change, State};
+use crate::store::{Change, Held, State};
 
 impl<R> Desk<R> {
     /// Takes up what there is: decisions are kept again, and what they hold counts again until telemetry shows it. A
@@ -29,31 +29,36 @@ impl<R> Desk<R> {
             self.tell(Input::Job(job, availability), &mut nobody);
         }
         for (record, held) in state.decisions {
-            self.next = self.next.max(record.id + 1);
-            self.now = self.now.max(record.at);
-            let fabric = self.engine.ledger().fabric().clone();
-            let hosts: Option<Vec<HostId>> =
-                record.shown.hosts.iter().map(|name| fabric.host(name)).collect();
-            let mut record = Record { entries: Vec::new(), ..record };
-            match hosts {
-                Some(hosts) if record.released.is_none() => {
-                    let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
-                    self.put_back(&mut record, &hosts, held)?;
-                }
-                None if record.released.is_none() => {
-                    record.released = Some(self.now);
-                    self.changes.push(Change::Ended { id: record.id, released: record.released });
-                }
-                _ => {}
-            }
-            let over = self.keep(Arc::new(record));
-            self.leave(over, &mut nobody);
+            self.take_up(record, held)?;
         }
         state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
         Ok(())
     }
 
-    fn put_back(
+    /// A decision is kept again, and what it holds counts again.
+    pub(super) fn take_up(&mut self, record: Record, held: Vec<Held>) -> Result<(), CommitError> {
+        self.next = self.next.max(record.id + 1);
+        self.now = self.now.max(record.at);
+        let fabric = self.engine.ledger().fabric().clone();
+        let hosts: Option<Vec<HostId>> = record.shown.hosts.iter().map(|name| fabric.host(name)).collect();
+        let mut record = Record { entries: Vec::new(), ..record };
+        match hosts {
+            Some(hosts) if record.released.is_none() => {
+                let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
+                self.put_back(&mut record, &hosts, held)?;
+            }
+            None if record.released.is_none() => {
+                record.released = Some(self.now);
+                self.changes.push(Change::Ended { id: record.id, released: record.released });
+            }
+            _ => {}
+        }
+        let over = self.keep(Arc::new(record));
+        self.leave(over, &mut Replies::new());
+        Ok(())
+    }
+
+    pub(super) fn put_back(
         &mut self,
         record: &mut Record,
         hosts: &[HostId],

@@ -51,6 +51,15 @@ pub struct ClusterEvent {
     cluster_version: String,
 }
 
+/// Another service decides, or this one, or none for now.
+#[derive(Serialize, JsonSchema)]
+pub struct LeaderEvent {
+    /// Whether it is this service: `leader`, or `follower`.
+    role: &'static str,
+    /// The address of the service that decides; null if there is none, or it has not said its own.
+    leader: Option<String>,
+}
+
 /// What an event says, by its name. Only those who read descriptions see it.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it describes what is written")]
@@ -59,6 +68,7 @@ pub struct Described {
     racks: Racks,
     hotspot: HotspotEvent,
     cluster: ClusterEvent,
+    leader: LeaderEvent,
 }
 
 fn event(name: &str, id: u64, data: &impl Serialize) -> Bytes {
@@ -82,6 +92,10 @@ fn render(edge: &Edge, told: &Told) -> Bytes {
         }
         Happening::Cluster(number) => {
             event("cluster", told.id, &ClusterEvent { cluster_version: number.to_string() })
+        }
+        Happening::Leader(position) => {
+            let (role, leader) = edge.about.leader(position);
+            event("leader", told.id, &LeaderEvent { role, leader })
         }
     }
 }

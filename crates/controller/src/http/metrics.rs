@@ -6,12 +6,14 @@ use axum::response::IntoResponse;
 
 use super::problem::Problem;
 use super::{Answer, Shared};
+use crate::office::Position;
 
 /// The media type of OpenMetrics text.
 pub const MEDIA: &str = "application/openmetrics-text";
 
 pub async fn metrics(State(edge): Shared) -> Answer {
-    let text = edge.metrics.text(&*edge.world().await?).ok_or_else(Problem::broken)?;
+    let leads = *edge.office.position().borrow() == Position::Leads;
+    let text = edge.metrics.text(&*edge.world().await?, leads).ok_or_else(Problem::broken)?;
     let media = format!("{MEDIA}; version=1.0.0; charset=utf-8");
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }

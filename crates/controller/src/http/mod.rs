@@ -395,7 +395,7 @@ const OPERATIONS: &[Operation] = &[
         method: Method::GET,
         path: "/v1/events",
         role: Some(Role::Read),
-        summary: "Listen to what happens: `decision`, `racks`, `hotspot`, `cluster`, as server-sent events.",
+        summary: "Listen to what happens: `decision`, `racks`, `hotspot`, `cluster`, `leader`, as server-sent events.",
         parameters: &[Parameter {
             place: "header",
             name: "last-event-id",

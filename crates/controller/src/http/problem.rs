@@ -20,11 +20,10 @@ pub struct Problem {
     /// Seconds after which to ask again, where that is known.
     #[serde(skip)]
     retry: Option<u32>,
-    #[serde(skip)]
-    word: &'static str,
     /// Tells kinds of problems apart: `urn:leeward:problem:` and a word.
-    #[serde(rename = "type")]
-    kind: String,
+    #[serde(rename = "type", serialize_with = "urn")]
+    #[schemars(with = "String")]
+    word: &'static str,
     title: &'static str,
     #[serde(serialize_with = "number")]
     #[schemars(with = "u16")]
@@ -33,6 +32,13 @@ pub struct Problem {
     /// The field of the request that is wrong, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// Where to ask, where another service decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader: Option<String>,
+}
+
+fn urn<S: serde::Serializer>(word: &&'static str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("urn:leeward:problem:{word}"))
 }
 
 fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
@@ -64,9 +70,10 @@ const ANSWERED: Kind = ("answered", StatusCode::CONFLICT, "It was answered other
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
 const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
+const FOLLOWER: Kind = ("follower", StatusCode::SERVICE_UNAVAILABLE, "Another service decides");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
-const ALL: [Kind; 18] = [
+const ALL: [Kind; 19] = [
     UNAUTHORIZED,
     FORBIDDEN,
     MISDIRECTED,
@@ -84,6 +91,7 @@ const ALL: [Kind; 18] = [
     SEQUENCE,
     BUSY,
     STORE,
+    FOLLOWER,
     BROKEN,
 ];
 
@@ -106,8 +114,7 @@ pub fn statuses() -> BTreeMap<u16, String> {
 
 impl Problem {
     fn new((word, status, title): Kind, detail: impl Into<String>) -> Problem {
-        let kind = format!("urn:leeward:problem:{word}");
-        Problem { retry: None, word, kind, title, status, detail: detail.into(), field: None }
+        Problem { retry: None, word, title, status, detail: detail.into(), field: None, leader: None }
     }
 
     /// A field of the body is wrong.
@@ -259,6 +266,20 @@ impl Problem {
                     "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
                 ),
             ),
+            Refused::Unknown(problem) => Problem::new(
+                STORE,
+                format!(
+                    "the store went away, and whether it was kept is not known: {problem}; \
+                     with the same sequence or key it can be asked again, and is not done twice"
+                ),
+            ),
+            Refused::Follower { leader } => {
+                let leader = leader.map(|leader| leader.to_string());
+                let ask =
+                    leader.as_deref().unwrap_or("the service that leads, which has not said where it is");
+                let detail = format!("this service follows another one, which decides; ask {ask}");
+                Problem { leader, ..Problem::new(FOLLOWER, detail) }
+            }
             Refused::NoMigration(id) => Problem::none_kept("move", &id.to_string()),
             Refused::Answered(state) => {
                 let detail = format!("the move is {} already, and stays so", state.word());

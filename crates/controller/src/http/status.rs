@@ -1,5 +1,7 @@
 //! Whether the service is there, and what it is.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;
@@ -7,8 +9,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::problem::Problem;
 use super::{Answer, Shared};
 use crate::desk::Labels;
+use crate::office::Position;
+use crate::store::Durability;
 
 /// What is told of the service itself.
 #[derive(Clone, Debug)]
@@ -19,12 +24,35 @@ pub struct About {
     pub since: String,
     /// Seconds between reports of a link.
     pub interval_s: f64,
+    /// Where others reach the service.
+    pub address: Arc<str>,
+}
+
+impl About {
+    /// Whether this service decides, and the address of the one that does.
+    pub fn leader(&self, position: &Position) -> (&'static str, Option<String>) {
+        match position {
+            Position::Leads => ("leader", Some(self.address.to_string())),
+            Position::Follows { leader } => ("follower", leader.as_ref().map(|leader| leader.to_string())),
+            Position::Stalls { .. } => ("follower", None),
+        }
+    }
 }
 
 /// What the service is, and how much it has.
 #[derive(Serialize, JsonSchema)]
 pub struct Status {
     version: &'static str,
+    /// `leader` if placements are answered here, else `follower`.
+    role: &'static str,
+    /// The address of the service that answers placements; null if there is none, or it has not said its own.
+    leader: Option<String>,
+    /// Why nothing can be kept now; null if it can, here or by the leader.
+    stalled: Option<String>,
+    /// What decisions are kept in: `sqlite`, `postgres` or `memory`.
+    store: &'static str,
+    /// What kept decisions outlive; null if nothing.
+    durability: Option<Durability>,
     /// Name of the cluster.
     cluster: String,
     /// Its version.
@@ -64,8 +92,20 @@ pub struct Policies {
 pub async fn status(State(edge): Shared) -> Answer {
     let world = edge.world().await?;
     let (about, counts) = (&edge.about, world.counts);
+    let position = edge.office.position().borrow().clone();
+    let (role, leader) = about.leader(&position);
+    let stalled = match position {
+        Position::Stalls { problem } => Some(problem.to_string()),
+        Position::Leads | Position::Follows { .. } => None,
+    };
+    let kept = edge.office.kept();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
+        role,
+        leader,
+        stalled,
+        store: kept.name(),
+        durability: kept.durability(),
         cluster: world.fabric.name().to_owned(),
         cluster_version: world.version.to_string(),
         policies: Policies {
@@ -91,9 +131,12 @@ pub async fn alive() -> Response {
     "ok\n".into_response()
 }
 
-/// The desk answers: it is no follower, and nothing is in its way.
+/// The desk answers, and decides: it is no follower, and nothing is in its way.
 pub async fn ready(State(edge): Shared) -> Answer {
     edge.world().await?;
+    if let Some(refused) = edge.office.position().borrow().refusal() {
+        return Err(Problem::refused(refused, &edge.clock));
+    }
     Ok("ok\n".into_response())
 }
 

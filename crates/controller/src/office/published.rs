@@ -7,13 +7,41 @@ use arc_swap::ArcSwap;
 use tokio::sync::{oneshot, watch};
 
 use super::history::{History, Sums};
-use crate::desk::World;
+use crate::desk::{Refused, World};
 use crate::store::Version;
 
 /// Worlds are made no more often than so many times the time it takes to make one, whoever asks.
 const SHARE: u32 = 10;
 /// A world is made at least so often.
 pub(super) const TICK: Duration = Duration::from_secs(1);
+
+/// How the service stands to its store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// It decides.
+    Leads,
+    /// Another one does.
+    Follows {
+        /// Its address; `None` if that is not known.
+        leader: Option<Arc<str>>,
+    },
+    /// Nothing can be kept now.
+    Stalls {
+        /// Why.
+        problem: Arc<str>,
+    },
+}
+
+impl Position {
+    /// Why nothing is decided here; `None` if it is.
+    pub fn refusal(&self) -> Option<Refused> {
+        match self {
+            Position::Leads => None,
+            Position::Follows { leader } => Some(Refused::Follower { leader: leader.clone() }),
+            Position::Stalls { problem } => Some(Refused::Store(problem.to_string())),
+        }
+    }
+}
 
 /// The last world that was made, and the hour before.
 pub(super) struct Published {
@@ -23,6 +51,7 @@ pub(super) struct Published {
     pub history: History,
     /// The epoch of the last world.
     pub epochs: watch::Sender<u64>,
+    pub position: watch::Sender<Position>,
 }
 
 /// When the next world is made, and who waits for it; the writer's alone.
@@ -43,10 +72,25 @@ impl Press {
     pub fn new(world: World, cluster: Version) -> (Press, Arc<Published>) {
         let epochs = watch::Sender::new(world.epoch);
         let (world, cluster) = (ArcSwap::from_pointee(world), ArcSwap::from_pointee(cluster));
-        let published = Published { world, cluster, history: History::default(), epochs };
+        let position = watch::Sender::new(Position::Stalls { problem: "it has just started".into() });
+        let published = Published { world, cluster, history: History::default(), epochs, position };
         let published = Arc::new(published);
         let (sums, wanted, last) = (Sums::default(), Vec::new(), Instant::now());
         (Press { published: published.clone(), sums, wanted, last, took: Duration::ZERO }, published)
+    }
+
+    /// It stands to its store like this from now on.
+    pub fn stand(&mut self, position: Position) {
+        self.published.position.send_if_modified(|known| {
+            let modified = *known != position;
+            *known = position;
+            modified
+        });
+    }
+
+    /// How it stands to its store.
+    pub fn position(&self) -> Position {
+        self.published.position.borrow().clone()
     }
 
     /// The cluster is another one.

@@ -1,17 +1,107 @@
 //! What outlives the process. One schema for every database; what is written in one go is there whole or not at all.
+//!
+//! A file is one service's alone. A PostgreSQL may be shared by several: one of them leads and writes, and the others
+//! follow what it writes, until one of them leads in its place.
 
 mod change;
+mod postgres;
 mod row;
 mod schema;
 mod sqlite;
 
+use std::sync::Arc;
+
 pub use change::{Change, Held, Origin, State, Version};
-pub use sqlite::{Durability, Sqlite};
+pub use postgres::{Database, Postgres};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use sqlite::Sqlite;
 
 use crate::desk::Record;
 
+/// Old decisions are looked for once in so many transactions.
+const SWEEP: u64 = 1_000;
+
+/// What acknowledged changes outlive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// The process: it may be killed at any moment. When the machine loses power, the last ones may be lost. A PostgreSQL
+    /// keeps them as it is set to, which is on disk unless somebody chose otherwise.
+    #[default]
+    Process,
+    /// The machine's power, where its disks keep what they say that they keep.
+    Power,
+}
+
+/// What keeps changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Memory; they end with the process.
+    Memory,
+    /// A file.
+    Sqlite(Durability),
+    /// A database that services may share.
+    Postgres(Durability),
+}
+
+impl Kind {
+    /// As a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Memory => "memory",
+            Kind::Sqlite(_) => "sqlite",
+            Kind::Postgres(_) => "postgres",
+        }
+    }
+
+    /// What changes outlive; `None` if they outlive nothing.
+    pub fn durability(self) -> Option<Durability> {
+        match self {
+            Kind::Memory => None,
+            Kind::Sqlite(durability) | Kind::Postgres(durability) => Some(durability),
+        }
+    }
+}
+
+/// How a service stands to its store.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Standing {
+    /// It leads: what is decided here is kept.
+    Leads {
+        /// How many have led before, it itself included if it did.
+        term: u64,
+    },
+    /// Another one leads.
+    Follows {
+        /// Its address; `None` if it has not said it.
+        leader: Option<Arc<str>>,
+        /// What it has kept since.
+        news: News,
+    },
+}
+
+/// What another service has kept since the store was last loaded or asked.
+#[derive(Clone, PartialEq, Debug)]
+pub enum News {
+    /// These changes, in order. What they are about may have changed further: they tell of it as it is now.
+    Changes(Vec<Change>),
+    /// More than can be told one by one: the store is to be loaded again.
+    Everything,
+}
+
 /// Where changes are kept.
 pub trait Store: Send {
+    /// What it is.
+    fn kind(&self) -> Kind;
+
+    /// Whether what is decided here is kept. It is asked over and over, and by that finds out what was lost and is back.
+    /// Where nobody leads, this service does from then on, and others are told that it is at `address`.
+    ///
+    /// # Errors
+    /// What is in the way; nothing can be kept.
+    fn stand(&mut self, address: &str) -> Result<Standing, StoreError>;
+
     /// What there is: the last decisions, so many at most, every one that holds something, and who asked for them.
     ///
     /// # Errors
@@ -37,6 +127,12 @@ pub enum StoreError {
     /// The database says no: the disk is full, the file is no database, the server is gone.
     #[error("{0}")]
     Database(String),
+    /// The database did not say whether it is kept.
+    #[error("{0}; whether it was kept is not known")]
+    Unknown(String),
+    /// Another service leads, or nobody does.
+    #[error("this service does not lead any more")]
+    Deposed,
     /// What is in it was not written by this version or an earlier one.
     #[error("the store is of version {found}, and this program knows up to {known}; use a newer leeward")]
     Newer {

@@ -74,6 +74,13 @@ impl Row {
             released: self.released.map(|at| Nanos(unsigned(at))),
         })
     }
+
+    /// With what it holds.
+    pub fn with_held(self, held: Option<String>) -> Result<(Record, Vec<Held>), StoreError> {
+        let record = self.record()?;
+        let held = held.map(|held| read_held(record.id, &held)).transpose()?;
+        Ok((record, held.unwrap_or_default()))
+    }
 }
 
 /// A row of `clusters`: version, time, origin, text.
@@ -100,7 +107,7 @@ pub fn held_text(id: u64, held: &[Held]) -> Result<String, StoreError> {
 }
 
 /// What a decision holds, from text.
-pub fn read_held(id: u64, text: &str) -> Result<Vec<Held>, StoreError> {
+fn read_held(id: u64, text: &str) -> Result<Vec<Held>, StoreError> {
     serde_json::from_str(text).map_err(|error| unreadable("commitments", id, &error))
 }
 

@@ -1,8 +1,9 @@
-//! The one schema, as numbered steps. A step that was released is never changed; what comes later is a step of its own.
+//! The one schema, as numbered steps, and what both databases are asked in the same words. A step that was released is never changed; what comes later is a step of its own.
 //! Times are nanoseconds of the engine's time (since 2020-01-01T00:00:00Z); what nothing is looked up by is JSON.
 
 /// The steps, the first of which makes a store from nothing.
-pub const STEPS: &[&str] = &["
+pub const STEPS: &[&str] = &[
+    "
 CREATE TABLE decisions (
     id BIGINT PRIMARY KEY,
     at BIGINT NOT NULL,
@@ -43,4 +44,83 @@ CREATE TABLE clusters (
     origin TEXT NOT NULL,
     cluster TEXT NOT NULL
 );
-"];
+",
+    "
+CREATE TABLE leadership (
+    term BIGINT NOT NULL,
+    commits BIGINT NOT NULL,
+    address TEXT
+);
+INSERT INTO leadership (term, commits) VALUES (0, 0);
+CREATE TABLE commits (
+    number BIGINT PRIMARY KEY,
+    touched TEXT NOT NULL
+);
+",
+];
+
+/// Decisions that hold something and the last $1, in the order in which they were made.
+pub const DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, held
+FROM decisions LEFT JOIN commitments ON decision = id
+WHERE held IS NOT NULL OR id >= (SELECT coalesce(min(id), 0) FROM
+    (SELECT id FROM decisions ORDER BY id DESC LIMIT $1) AS newest)
+ORDER BY at, id";
+
+/// The decision of a number.
+pub const DECISION: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released FROM decisions WHERE id = $1";
+
+/// The number of the last decision; null if there is none.
+pub const LAST: &str = "SELECT max(id) FROM decisions";
+
+/// Who asked, and the number of their last decision; of keys the last $1.
+pub const CALLERS: &str = "
+SELECT client, sequence, NULL, id FROM decisions WHERE client IS NOT NULL
+    AND (client, sequence) IN
+        (SELECT client, max(sequence) FROM decisions WHERE client IS NOT NULL GROUP BY client)
+UNION ALL
+SELECT NULL, CAST(NULL AS BIGINT), request_key, id FROM
+    (SELECT request_key, id FROM decisions WHERE request_key IS NOT NULL ORDER BY id DESC LIMIT $1) AS keyed
+ORDER BY 4";
+
+/// What jobs can bear.
+pub const JOBS: &str = "SELECT name, down, evictions_per_hour FROM jobs ORDER BY name";
+
+/// Moves that wait for an answer, and the last others.
+pub const MIGRATIONS: &str = "
+SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
+WHERE state = 'advised' OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id";
+
+/// The last version of the cluster.
+pub const CLUSTER: &str = "
+SELECT version, at, origin, cluster FROM clusters ORDER BY version DESC LIMIT 1";
+
+/// The last version of the cluster that came from a file.
+pub const FILE: &str = "
+SELECT version, at, origin, cluster FROM clusters WHERE origin = 'file' ORDER BY version DESC LIMIT 1";
+
+/// What a decision shows is another thing now.
+pub const SHOW: &str = "UPDATE decisions SET shown = $1 WHERE id = $2";
+
+/// What a decision holds is another thing now.
+pub const HOLD: &str = "UPDATE commitments SET held = $1 WHERE decision = $2";
+
+/// A move, or what became of it.
+pub const MIGRATE: &str = "
+INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason";
+
+/// What a job can bear.
+pub const BEAR: &str = "
+INSERT INTO jobs (name, down, evictions_per_hour) VALUES ($1, $2, $3)
+ON CONFLICT (name) DO UPDATE SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour";
+
+/// A version of the cluster.
+pub const VERSION: &str = "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
+
+/// Decisions that hold nothing and are not among the last $1 are forgotten.
+pub const FORGET: &str = "
+DELETE FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
+AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id)";

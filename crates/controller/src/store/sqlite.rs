@@ -5,36 +5,24 @@ use std::time::Duration;
 
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::row::{self, Row, signed, unsigned};
-use super::{Change, State, Store, StoreError, schema};
+use super::{Change, Durability, Kind, SWEEP, Standing, State, Store, StoreError, schema};
 use crate::desk::{Migration, MigrationState, Record};
 
 /// How long another process that writes to the file is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Old decisions are looked for once in so many transactions.
-const SWEEP: u64 = 1_000;
-
-/// What acknowledged changes outlive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// The process: it may be killed at any moment. When the machine loses power, the last ones may be lost.
-    #[default]
-    Process,
-    /// The machine's power, where its disks keep what they say that they keep.
-    Power,
-}
 
 /// A store in a file.
 pub struct Sqlite {
     connection: Connection,
+    kind: Kind,
     /// Decisions that are kept, besides those that hold something.
     keep: u64,
     transactions: u64,
+    /// Whether the last changes could not be written.
+    failed: bool,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -50,7 +38,7 @@ impl Sqlite {
     /// # Errors
     /// The file cannot be opened or written, is no database, or is of a later version.
     pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
-        Sqlite::begin(Connection::open(path)?, durability, keep)
+        Sqlite::begin(Connection::open(path)?, Kind::Sqlite(durability), keep)
     }
 
     /// A store that ends with the process.
@@ -58,15 +46,15 @@ impl Sqlite {
     /// # Errors
     /// There is no memory.
     pub fn in_memory() -> Result<Sqlite, StoreError> {
-        Sqlite::begin(Connection::open_in_memory()?, Durability::Process, u64::MAX)
+        Sqlite::begin(Connection::open_in_memory()?, Kind::Memory, u64::MAX)
     }
 
-    fn begin(mut connection: Connection, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
+    fn begin(mut connection: Connection, kind: Kind, keep: u64) -> Result<Sqlite, StoreError> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        let synchronous = match durability {
-            Durability::Process => "NORMAL",
-            Durability::Power => "FULL",
+        let synchronous = match kind.durability() {
+            Some(Durability::Power) => "FULL",
+            Some(Durability::Process) | None => "NORMAL",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         let migration = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -80,28 +68,47 @@ impl Sqlite {
         }
         migration.pragma_update(None, "user_version", known)?;
         migration.commit()?;
-        Ok(Sqlite { connection, keep, transactions: 0 })
+        Ok(Sqlite { connection, kind, keep, transactions: 0, failed: false })
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        changes.iter().try_for_each(|change| write(&transaction, change))?;
+        if self.transactions.is_multiple_of(SWEEP) {
+            transaction.execute(schema::FORGET, [signed(self.keep)])?;
+        }
+        transaction.commit()?;
+        self.transactions += 1;
+        Ok(())
     }
 }
 
 impl Store for Sqlite {
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
+        if self.failed {
+            // Whether there is room again is found out by writing.
+            self.connection.execute("UPDATE leadership SET address = ?", [address])?;
+            self.failed = false;
+        }
+        Ok(Standing::Leads { term: 0 })
+    }
+
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         let transaction = self.connection.transaction()?;
         let mut state = State::default();
-        let last: Option<i64> =
-            transaction.query_row("SELECT max(id) FROM decisions", [], |row| row.get(0))?;
-        state.next = last.map_or(0, |last| u64::try_from(last).unwrap_or(0) + 1);
-        let mut rows =
-            transaction.prepare("SELECT name, down, evictions_per_hour FROM jobs ORDER BY name")?;
+        let last: Option<i64> = transaction.query_row(schema::LAST, [], |row| row.get(0))?;
+        state.next = last.map_or(0, |last| unsigned(last) + 1);
+        let mut rows = transaction.prepare(schema::JOBS)?;
         let jobs = rows.query_map([], |row| {
             let (down, evictions_per_hour) = (row.get(1)?, row.get(2)?);
             Ok((row.get(0)?, Availability { down, evictions_per_hour }))
         })?;
         state.jobs = jobs.collect::<Result<_, _>>()?;
-        let mut rows = transaction.prepare(
-            "SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
-             WHERE state = 'advised' OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id",
-        )?;
+        let mut rows = transaction.prepare(schema::MIGRATIONS)?;
         let migrations = rows.query_map([], |row| {
             Ok(Migration {
                 id: unsigned(row.get(0)?),
@@ -118,67 +125,39 @@ impl Store for Sqlite {
             })
         })?;
         state.migrations = migrations.collect::<Result<_, _>>()?;
-        let version = |of: &str| {
-            let query = format!(
-                "SELECT version, at, origin, cluster FROM clusters {of} ORDER BY version DESC LIMIT 1"
-            );
+        let version = |query| {
             let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            transaction.query_row(&query, [], read).optional()
+            transaction.query_row(query, [], read).optional()
         };
-        state.cluster = version("")?.map(row::version);
-        state.file = version("WHERE origin = 'file'")?.map(row::version);
-        let mut rows = transaction.prepare(
-            "SELECT id, at, client, sequence, request_key, shown, expires, released, held
-             FROM decisions LEFT JOIN commitments ON decision = id
-             WHERE held IS NOT NULL OR id >= (SELECT coalesce(min(id), 0) FROM
-                 (SELECT id FROM decisions ORDER BY id DESC LIMIT :most))
-             ORDER BY at, id",
-        )?;
-        let rows = rows.query_map(named_params! { ":most": signed(decisions as u64) }, |row| {
+        state.cluster = version(schema::CLUSTER)?.map(row::version);
+        state.file = version(schema::FILE)?.map(row::version);
+        let mut rows = transaction.prepare(schema::DECISIONS)?;
+        let rows = rows.query_map([signed(decisions as u64)], |row| {
             Ok((read(row)?, row.get::<_, Option<String>>(8)?))
         })?;
         for found in rows {
             let (row, held) = found?;
-            let record = row.record()?;
-            let held = held.map(|held| row::read_held(record.id, &held)).transpose()?;
-            state.decisions.push((record, held.unwrap_or_default()));
+            state.decisions.push(row.with_held(held)?);
         }
-        let mut rows = transaction.prepare(
-            "SELECT client, max(sequence), NULL, id FROM decisions WHERE client IS NOT NULL GROUP BY client
-             UNION ALL
-             SELECT * FROM (SELECT NULL, NULL, request_key, id FROM decisions WHERE request_key IS NOT NULL
-                 ORDER BY id DESC LIMIT :most)
-             ORDER BY 4",
-        )?;
-        let rows = rows.query_map(named_params! { ":most": signed(callers as u64) }, |row| {
+        let mut rows = transaction.prepare(schema::CALLERS)?;
+        let rows = rows.query_map([signed(callers as u64)], |row| {
             Ok((row::caller(row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, i64>(3)?))
         })?;
         for found in rows {
             let (caller, id) = found?;
-            state.callers.extend(caller.map(|caller| (caller, u64::try_from(id).unwrap_or(0))));
+            state.callers.extend(caller.map(|caller| (caller, unsigned(id))));
         }
         Ok(state)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        changes.iter().try_for_each(|change| write(&transaction, change))?;
-        if self.transactions.is_multiple_of(SWEEP) {
-            transaction.execute(
-                "DELETE FROM decisions WHERE id < (SELECT max(id) FROM decisions) - :keep
-                 AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id)",
-                named_params! { ":keep": signed(self.keep) },
-            )?;
-        }
-        transaction.commit()?;
-        self.transactions += 1;
-        Ok(())
+        let written = self.write(changes);
+        self.failed = written.is_err();
+        written
     }
 
     fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
-        let mut query = self.connection.prepare_cached(
-            "SELECT id, at, client, sequence, request_key, shown, expires, released FROM decisions WHERE id = ?",
-        )?;
+        let mut query = self.connection.prepare_cached(schema::DECISION)?;
         query.query_row([signed(id)], read).optional()?.map(Row::record).transpose()
     }
 }
@@ -223,18 +202,13 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
         }
         Change::Moved(record, held) => {
             let row = Row::of(record)?;
-            let mut update = transaction.prepare_cached("UPDATE decisions SET shown = ? WHERE id = ?")?;
+            let mut update = transaction.prepare_cached(schema::SHOW)?;
             update.execute(params![row.shown, row.id])?;
-            let mut update =
-                transaction.prepare_cached("UPDATE commitments SET held = ? WHERE decision = ?")?;
+            let mut update = transaction.prepare_cached(schema::HOLD)?;
             update.execute(params![row::held_text(record.id, held)?, row.id])?;
         }
         Change::Migration(migration) => {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, reason)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                 ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason",
-            )?;
+            let mut insert = transaction.prepare_cached(schema::MIGRATE)?;
             let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
             let (id, at, decision) = (signed(*id), signed(at.0), signed(*decision));
             insert.execute(params![
@@ -252,17 +226,12 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
             ])?;
         }
         Change::Job(name, Availability { down, evictions_per_hour }) => {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO jobs (name, down, evictions_per_hour) VALUES (?, ?, ?)
-                 ON CONFLICT (name) DO UPDATE SET down = excluded.down,
-                 evictions_per_hour = excluded.evictions_per_hour",
-            )?;
+            let mut insert = transaction.prepare_cached(schema::BEAR)?;
             insert.execute(params![name, down, evictions_per_hour])?;
         }
         Change::Cluster(version) => {
             let (number, at, origin, text) = row::of_version(version);
-            let insert = "INSERT INTO clusters (version, at, origin, cluster) VALUES (?, ?, ?, ?)";
-            transaction.execute(insert, params![number, at, origin, text])?;
+            transaction.execute(schema::VERSION, params![number, at, origin, text])?;
         }
         Change::Ended { id, released } => {
             let mut delete = transaction.prepare_cached("DELETE FROM commitments WHERE decision = ?")?;

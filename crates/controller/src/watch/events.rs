@@ -9,6 +9,7 @@ use leeward_fabric::{Nanos, ResourceId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::desk::{Record, World};
+use crate::office::Position;
 
 /// Events that are kept for those who come back.
 const KEPT: usize = 4_096;
@@ -24,6 +25,8 @@ pub enum Happening {
     Hotspot(Hot),
     /// The cluster is of this version now.
     Cluster(u64),
+    /// Another service decides, or this one, or none for now.
+    Leader(Position),
 }
 
 /// A link that became hot, or cooled.

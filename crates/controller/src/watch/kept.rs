@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Events, Happening, Metrics};
 use crate::desk::Record;
-use crate::store::{Change, State, Store, StoreError};
+use crate::store::{Change, Kind, News, Standing, State, Store, StoreError};
 
 /// A store, and who is told of what it kept.
 pub struct Watched {
@@ -15,19 +15,71 @@ pub struct Watched {
     /// Hears of decisions and clusters.
     pub events: Arc<Events>,
     /// Whether the last thing that was asked of the store failed.
-    pub failed: bool,
+    failed: bool,
+    /// The last version of the cluster that was kept or read; 0 before the first.
+    version: u64,
+}
+
+impl Watched {
+    /// A store of which nothing was told yet.
+    pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> Watched {
+        Watched { store, metrics, events, failed: false, version: 0 }
+    }
+
+    /// What was kept is told, here or by the service that leads.
+    fn tell(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Decided(record, _) => self.events.tell(Happening::Decision(record.clone())),
+                Change::Cluster(version) => {
+                    tracing::info!(version = version.number, origin = ?version.origin, "the cluster is another one");
+                    self.version = version.number;
+                    self.events.tell(Happening::Cluster(version.number));
+                }
+                Change::Ended { .. } | Change::Moved(..) | Change::Migration(_) | Change::Job(..) => {}
+            }
+        }
+    }
+
+    /// Writes down that the store failed, or goes on, when it is news.
+    fn note<T>(&mut self, asked: &Result<T, StoreError>) {
+        match asked {
+            Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("the store goes on"),
+            Err(error) if !std::mem::replace(&mut self.failed, true) => {
+                tracing::error!(%error, "the store is not to be had");
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Store for Watched {
+    fn kind(&self) -> Kind {
+        self.store.kind()
+    }
+
+    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
+        let stands = self.store.stand(address);
+        self.note(&stands);
+        if let Ok(Standing::Follows { news: News::Changes(changes), .. }) = &stands {
+            self.tell(changes);
+        }
+        stands
+    }
+
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         let loaded = self.store.load(decisions, callers);
-        match &loaded {
-            Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("the store is read and goes on"),
-            Ok(_) => {}
-            Err(error) => {
-                tracing::error!(%error, "the store cannot be read");
-                self.failed = true;
+        if let Err(error) = &loaded
+            && !std::mem::replace(&mut self.failed, true)
+        {
+            tracing::error!(%error, "the store cannot be read");
+        }
+        if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
+            // Another service has changed it.
+            if self.version != 0 && self.version != cluster.number {
+                self.events.tell(Happening::Cluster(cluster.number));
             }
+            self.version = cluster.number;
         }
         loaded
     }
@@ -45,16 +97,7 @@ impl Store for Watched {
             self.failed = true;
         }
         applied?;
-        for change in changes {
-            match change {
-                Change::Decided(record, _) => self.events.tell(Happening::Decision(record.clone())),
-                Change::Cluster(version) => {
-                    tracing::info!(version = version.number, origin = ?version.origin, "the cluster is another one");
-                    self.events.tell(Happening::Cluster(version.number));
-                }
-                Change::Ended { .. } | Change::Moved(..) | Change::Migration(_) | Change::Job(..) => {}
-            }
-        }
+        self.tell(changes);
         Ok(())
     }
 

@@ -73,6 +73,7 @@ pub struct Metrics {
     decisions: Gauge,
     waiting: Gauge,
     epoch: Gauge,
+    leads: Gauge,
     links: Family<In, Gauge>,
     /// Connections that are open.
     pub connections: Gauge,
@@ -115,6 +116,7 @@ impl Metrics {
             decisions: family(of, "decisions", "Decisions that are kept in memory"),
             waiting: family(of, "waiting", "Requests that wait to be decided"),
             epoch: family(of, "epoch", "State of the ledger"),
+            leads: family(of, "leads", "Whether placements are answered here: 1 if they are"),
             links: family(of, "links", "Links by what is known of them; hot ones are seen too"),
             connections: family(of, "connections", "Connections that are open"),
             streams: family(of, "streams", "Streams of events that are open"),
@@ -153,13 +155,14 @@ impl Metrics {
     }
 
     /// Everything, as OpenMetrics text; `None` if it cannot be written.
-    pub fn text(&self, world: &World) -> Option<String> {
+    pub fn text(&self, world: &World, leads: bool) -> Option<String> {
         let counts = world.counts;
         self.samples.inner().store(counts.samples, Ordering::Relaxed);
         self.released_early.inner().store(counts.released_early, Ordering::Relaxed);
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.decisions.set(number(counts.decisions));
         self.waiting.set(number(counts.waiting));
+        self.leads.set(i64::from(leads));
         self.epoch.set(i64::try_from(world.epoch).unwrap_or(i64::MAX));
         let seen = world.links.iter().filter(|link| link.measured.is_some()).count();
         let hot = world.links.iter().filter(|link| link.hot_since.is_some()).count();

@@ -12,14 +12,39 @@ pub use self::events::{Events, Happening, Hot, Told};
 pub use self::kept::Watched;
 pub use self::metrics::{Metrics, Request};
 use crate::desk::{LinkState, World};
-use crate::office::Office;
+use crate::office::{Office, Position};
 
 /// The least time between two tellings of what links carry.
 const TICK: Duration = Duration::from_millis(900);
 
-/// Tells what links carry, and which of them become hot or cool, whenever a new world was made; at most once a tick. It
-/// goes on until it is dropped, or the office is gone.
+/// Tells what links carry, and which of them become hot or cool, whenever a new world was made, at most once a tick; and
+/// who decides, whenever that is another one. It goes on until it is dropped, or the office is gone.
 pub async fn watch(office: Office, events: Arc<Events>) {
+    tokio::select! {
+        () = watch_leader(&office, &events) => {}
+        () = watch_worlds(&office, &events) => {}
+    }
+}
+
+async fn watch_leader(office: &Office, events: &Events) {
+    let mut position = office.position();
+    position.mark_unchanged();
+    while position.changed().await.is_ok() {
+        let now = position.borrow_and_update().clone();
+        match &now {
+            Position::Leads => tracing::info!("this service leads"),
+            Position::Follows { leader } => {
+                tracing::info!(leader = leader.as_deref().unwrap_or("unknown"), "this service follows");
+            }
+            Position::Stalls { problem } => {
+                tracing::warn!(%problem, "nothing can be kept, so nothing is decided")
+            }
+        }
+        events.tell(Happening::Leader(now));
+    }
+}
+
+async fn watch_worlds(office: &Office, events: &Events) {
     let (mut last, mut made) = (office.last_world(), office.made());
     while made.changed().await.is_ok() {
         let world = office.last_world();

@@ -1,0 +1,64 @@
+//! A desk that goes along with that of another service: what was kept there counts here, and what is shown here is what
+//! is kept there. It decides nothing.
+
+use leeward_engine::Input;
+use leeward_fabric::{HostId, Nanos};
+use leeward_ledger::CommitError;
+
+use super::clients::Fate;
+use super::record::{Record, Wish};
+use super::{Desk, Replies};
+use crate::store::{Change, Held};
+
+impl<R> Desk<R> {
+    /// Takes up what another service kept. What is known already changes nothing; another cluster is no matter of a desk.
+    ///
+    /// # Errors
+    /// What the ledger cannot take.
+    pub fn follow(&mut self, now: Nanos, change: Change) -> Result<(), CommitError> {
+        let mut nobody = Replies::new();
+        self.wake(now, &mut nobody);
+        match change {
+            Change::Decided(record, held) => {
+                if self.records.get(record.id).is_none() {
+                    if let Some(caller) = &record.caller {
+                        self.clients.note(caller, Fate::Decided(record.id));
+                    }
+                    self.take_up((*record).clone(), held)?;
+                }
+            }
+            Change::Moved(record, held) => self.put_elsewhere((*record).clone(), held)?,
+            Change::Migration(migration) => self.migrations.note(migration),
+            Change::Job(name, availability) => {
+                let job = self.job_named(&name);
+                self.tell(Input::Job(job, availability), &mut nobody);
+            }
+            // What telemetry shows of a decision that is not kept any more, each desk sees by itself.
+            Change::Ended { released: None, .. } | Change::Cluster(_) => {}
+            Change::Ended { id, released } => {
+                self.end(id, &mut nobody);
+                self.records.change(id, |record| record.released = released);
+            }
+        }
+        // They are kept already.
+        self.changes.clear();
+        Ok(())
+    }
+
+    /// Tasks of a decision are on other hosts.
+    fn put_elsewhere(&mut self, mut moved: Record, held: Vec<Held>) -> Result<(), CommitError> {
+        let id = moved.id;
+        let Some(known) = self.records.get(id) else { return self.take_up(moved, held) };
+        if !matches!(known.shown.wish, Wish::Tasks(_)) || known.shown.hosts == moved.shown.hosts {
+            return Ok(());
+        }
+        let fabric = self.engine.ledger().fabric().clone();
+        let hosts: Option<Vec<HostId>> = moved.shown.hosts.iter().map(|name| fabric.host(name)).collect();
+        let Some(hosts) = hosts else { return Ok(()) };
+        self.tell(Input::Ended(id), &mut Replies::new());
+        let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
+        self.put_back(&mut moved, &hosts, held)?;
+        self.records.change(id, |record| (record.shown, record.entries) = (moved.shown, moved.entries));
+        Ok(())
+    }
+}

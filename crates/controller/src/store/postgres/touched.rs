@@ -1,0 +1,64 @@
+//! What a commit touches: names of rows. Who follows reads the rows themselves.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::row::signed;
+use super::super::{Change, StoreError};
+
+/// Rows that commits touched.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Touched {
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub decided: BTreeSet<i64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub moved: BTreeSet<i64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub ended: BTreeSet<i64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub migrations: BTreeSet<i64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub jobs: BTreeSet<String>,
+    /// The cluster is another one, and nothing is as it was.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cluster: bool,
+}
+
+impl Touched {
+    pub fn of(changes: &[Change]) -> Touched {
+        let mut touched = Touched::default();
+        for change in changes {
+            match change {
+                Change::Decided(record, _) => touched.decided.insert(signed(record.id)),
+                Change::Moved(record, _) => touched.moved.insert(signed(record.id)),
+                Change::Ended { id, .. } => touched.ended.insert(signed(*id)),
+                Change::Migration(migration) => touched.migrations.insert(signed(migration.id)),
+                Change::Job(name, _) => touched.jobs.insert(name.clone()),
+                Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
+            };
+        }
+        touched
+    }
+
+    pub fn text(&self) -> Result<String, StoreError> {
+        serde_json::to_string(self).map_err(|error| StoreError::Database(error.to_string()))
+    }
+
+    /// And those of another commit.
+    pub fn add(&mut self, number: i64, text: &str) -> Result<(), StoreError> {
+        let unreadable = |error: serde_json::Error| {
+            let id = super::super::row::unsigned(number);
+            StoreError::Row { table: "commits", id, problem: error.to_string() }
+        };
+        let mut more: Touched = serde_json::from_str(text).map_err(unreadable)?;
+        self.decided.append(&mut more.decided);
+        self.moved.append(&mut more.moved);
+        self.ended.append(&mut more.ended);
+        self.migrations.append(&mut more.migrations);
+        self.jobs.append(&mut more.jobs);
+        self.cluster |= more.cluster;
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! `leewardd` as a process of its own, and what is asked of it.
+
+#![allow(dead_code, reason = "each of those that share it uses a part")]
+#![allow(clippy::disallowed_methods, reason = "a test waits")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+pub const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1}";
+
+/// A service that runs until it is dropped or killed.
+pub struct Process {
+    pub child: Child,
+    pub url: String,
+    /// What it wrote since.
+    log: Arc<Mutex<String>>,
+    agent: ureq::Agent,
+}
+
+/// A service with this store, whose files are in the folder.
+pub fn command(folder: &Path, store: &str) -> Command {
+    std::fs::write(folder.join("c.yaml"), CLUSTER).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leewardd"));
+    command.current_dir(folder).env("HOME", folder).args(["--cluster", "c.yaml", "--listen", "127.0.0.1:0"]);
+    command.args(["--policy", "sinbad:without_telemetry=default", "--store", store]);
+    command
+}
+
+impl Process {
+    /// Starts it, and waits until it listens.
+    pub fn start(folder: &Path, store: &str) -> Process {
+        Process::run(command(folder, store))
+    }
+
+    pub fn run(mut command: Command) -> Process {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let first = written.next().expect("a line").expect("text");
+        let url = first.strip_prefix("listening on ").unwrap_or_else(|| panic!("{first}")).to_owned();
+        let log = Arc::new(Mutex::new(String::new()));
+        let kept = log.clone();
+        std::thread::spawn(move || {
+            for line in written.map_while(Result::ok) {
+                *kept.lock().expect("nobody panics with it") += &format!("{line}\n");
+            }
+        });
+        let agent = ureq::Agent::config_builder().http_status_as_error(false);
+        let agent = agent.timeout_global(Some(Duration::from_secs(10))).build().into();
+        Process { child, url, log, agent }
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lock().expect("nobody panics with it").clone()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(sent.expect("there is `kill`").success());
+    }
+
+    /// Kills it, as nothing that runs can hinder.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// The answer to a GET; `None` if there is none.
+    pub fn get(&self, path: &str) -> Option<(u16, Value)> {
+        heard(self.agent.get(format!("{}{path}", self.url)).call())
+    }
+
+    /// The answer to a placement of a block of this client's; `None` if there is none.
+    pub fn place(&self, client: &str, sequence: u64) -> Option<(u16, Value)> {
+        let block = json!({ "size": "64MiB", "client": client, "sequence": sequence }).to_string();
+        let request = self.agent.post(format!("{}/v1/place/replicas", self.url));
+        heard(request.header("content-type", "application/json").send(block))
+    }
+
+    /// Waits until this is so; how long that took.
+    pub fn until(&self, what: &str, mut is_so: impl FnMut(&Process) -> bool) -> Duration {
+        let began = Instant::now();
+        while !is_so(self) {
+            assert!(
+                began.elapsed() < Duration::from_secs(30),
+                "not in half a minute: {what}\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        began.elapsed()
+    }
+
+    /// Whether it says that placements are answered here.
+    pub fn is_ready(&self) -> bool {
+        self.agent.get(format!("{}/readyz", self.url)).call().is_ok_and(|answer| answer.status() == 200)
+    }
+
+    /// A field of its status.
+    pub fn status(&self, field: &str) -> Value {
+        self.get("/v1/status").map(|(_, status)| status[field].clone()).unwrap_or_default()
+    }
+
+    /// That every one of these decisions is kept as it was told.
+    pub fn has_all(&self, acknowledged: &[Value]) {
+        for decision in acknowledged {
+            let id = decision["id"].as_str().expect("an id");
+            // For a moment it may be busy to read again what is kept.
+            let answer = (0..20).map_while(|_| match self.get(&format!("/v1/decisions/{id}")) {
+                Some((503, _)) => {
+                    std::thread::sleep(Duration::from_millis(50));
+                    Some(None)
+                }
+                answer => answer.map(Some),
+            });
+            let answer = answer.flatten().next();
+            assert_eq!(answer, Some((200, decision.clone())), "{}", self.log());
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn heard(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<(u16, Value)> {
+    let mut answer = answer.ok()?;
+    let text = answer.body_mut().read_to_string().ok()?;
+    Some((answer.status().as_u16(), serde_json::from_str(&text).ok()?))
+}
+
+/// Places one block after the other from so many clients until one is not answered, or `stop` says so: what was
+/// acknowledged, and for each client its next sequence.
+pub fn placers(
+    process: &Process,
+    clients: &[String],
+    from: u64,
+    stop: impl Fn() -> bool + Sync,
+) -> Vec<Value> {
+    let placer = |client: &String| {
+        let mut acknowledged = Vec::new();
+        for sequence in from.. {
+            match process.place(client, sequence) {
+                Some((200 | 201, decision)) => acknowledged.push(decision),
+                Some(_) => {}
+                None => break,
+            }
+            if stop() {
+                break;
+            }
+        }
+        acknowledged
+    };
+    std::thread::scope(|scope| {
+        let placers: Vec<_> = clients.iter().map(|client| scope.spawn(move || placer(client))).collect();
+        placers.into_iter().flat_map(|placer| placer.join().expect("it does not panic")).collect()
+    })
+}
