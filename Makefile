@@ -43,12 +43,12 @@ WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell f
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
 
 .PHONY: binaries
-binaries: prerequisites .venv/.python target/.dashboard ## Build static programs into dist/: leewardd
+binaries: prerequisites .venv/.python target/.dashboard ## Build static programs into dist/: leewardd, leeward-agent
 	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $(STATIC_TARGET) \
-		-p leeward-controller --bin leewardd
+		-p leeward-controller --bin leewardd -p leeward-agent --bin leeward-agent
 	@mkdir -p dist
-	install -m 755 target/$(STATIC_TARGET)/release/leewardd dist/
-	@scripts/static dist/leewardd
+	install -m 755 target/$(STATIC_TARGET)/release/leewardd target/$(STATIC_TARGET)/release/leeward-agent dist/
+	@scripts/static dist/leewardd dist/leeward-agent
 
 .PHONY: demo
 demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts

@@ -83,6 +83,7 @@ SLOW_OR_NOT_ENDING = (
     "leeward explain 42",
     "leeward explain decision.json",
     "leeward top",
+    "leeward agent",
     "leeward serve",
     "leeward data get",
     "leeward reproduce",

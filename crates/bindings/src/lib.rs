@@ -4,6 +4,7 @@
 //! types and back. Tables cross the border as Arrow, without copies where their types allow. What users import,
 //! with its documentation and types, is the Python package around this module.
 
+mod agent;
 mod app_records;
 mod capture;
 mod circuits;
@@ -42,6 +43,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::agent::run_agent;
     #[pymodule_export]
     use crate::capture::read_capture;
     #[pymodule_export]

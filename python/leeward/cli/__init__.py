@@ -14,6 +14,7 @@ import typer
 
 from leeward import __version__
 from leeward.cli import (
+    agent,
     circuits,
     cluster,
     data,
@@ -57,6 +58,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("agent", epilog=agent.EXAMPLES)(agent.agent)
 app.add_typer(circuits.app, name="circuits")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")

@@ -1,0 +1,68 @@
+//! `leeward-agent`: what a host's interfaces carry, reported to the controller. One program, without Python.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use leeward_agent::{Given, Settings, Stopped, run};
+
+const EXAMPLES: &str = "\
+Examples:
+  leeward-agent --controller http://127.0.0.1:7600 --host r0h1
+  leeward-agent --controller https://leeward:7600 --token /etc/leeward/agent.token
+  leeward-agent --controller https://10.0.0.5:7600 --token token --ca ca.pem --interface bond0
+  leeward-agent --controller https://leeward:7600 --token token \\
+      --probe-listen 10.0.1.7:7601 --secret /etc/leeward/probe.secret
+
+It runs until it is terminated, and goes on trying while the controller is away.
+
+Exit codes: 1 something failed while it ran; 2 what it was given is wrong.";
+
+/// Report what this host's interfaces carry to a controller.
+#[derive(Parser)]
+#[command(name = "leeward-agent", version, after_help = EXAMPLES)]
+struct Options {
+    /// The controller's URL, http or https.
+    #[arg(long, value_name = "URL")]
+    controller: String,
+    /// The host's name in the cluster [default: the machine's name].
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+    /// An interface to watch; may be given several times [default: all that are physical].
+    #[arg(long = "interface", value_name = "NAME")]
+    interfaces: Vec<String>,
+    /// Time between reports, the controller's [default: 1s].
+    #[arg(long, value_name = "TIME")]
+    interval: Option<String>,
+    /// File with a token of role place.
+    #[arg(long, value_name = "FILE")]
+    token: Option<String>,
+    /// File with certificates of those who vouch for the controller [default: the system's].
+    #[arg(long, value_name = "FILE")]
+    ca: Option<String>,
+    /// Take part in measurements here.
+    #[arg(long, value_name = "HOST:PORT")]
+    probe_listen: Option<String>,
+    /// File with the secret that hosts share for measurements.
+    #[arg(long, value_name = "FILE")]
+    secret: Option<String>,
+}
+
+fn failed(code: u8, what: impl std::fmt::Display) -> ExitCode {
+    let _ = writeln!(io::stderr(), "error: {what}");
+    ExitCode::from(code)
+}
+
+fn main() -> ExitCode {
+    let Options { controller, host, interfaces, interval, token, ca, probe_listen, secret } =
+        Options::parse();
+    let given = Given { controller, host, interfaces, interval, token, ca, probe_listen, secret };
+    let settings = match Settings::new(given) {
+        Ok(settings) => settings,
+        Err(error) => return failed(2, error),
+    };
+    match run(&settings, |event| writeln!(io::stderr(), "{event}")) {
+        Err(Stopped::Input(error)) => failed(2, error),
+        Err(Stopped::Told(error)) => failed(1, error),
+    }
+}

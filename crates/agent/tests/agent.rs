@@ -1,0 +1,260 @@
+//! `leeward-agent` from the outside: what it sends to a controller that answers as told, and what it costs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// A request as a controller hears it: its head, and its body as JSON.
+type Heard = (String, serde_json::Value);
+
+/// Reads one request of a connection.
+fn heard(reader: &mut impl BufRead) -> Option<Heard> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((head, serde_json::from_slice(&body).ok()?))
+}
+
+/// A controller that answers each request by its number, and what it hears.
+fn controller(answer: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Heard>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        let mut number = 0;
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
+            while let Some(request) = heard(&mut reader) {
+                if stream.write_all(answer(number).as_bytes()).is_err() || tell.send(request).is_err() {
+                    break;
+                }
+                number += 1;
+            }
+        }
+    });
+    (address, told)
+}
+
+fn response(status: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+const TAKEN: &str = r#"{"epoch":1,"links":2,"skipped":{"down":0,"stale":0}}"#;
+
+/// An agent that is ended when it is dropped, and what it writes.
+struct Agent(Child);
+
+impl Agent {
+    fn start(address: SocketAddr, more: &[&str]) -> Agent {
+        Agent::at(&format!("http://{address}"), more)
+    }
+
+    fn at(url: &str, more: &[&str]) -> Agent {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
+        // The loopback is an interface that is everywhere.
+        command.args(["--controller", url, "--host", "r0h1", "--interface", "lo"]).args(more);
+        Agent(command.stderr(Stdio::piped()).spawn().expect("it runs"))
+    }
+
+    fn written(&mut self) -> impl Iterator<Item = String> {
+        BufReader::new(self.0.stderr.take().expect("it is piped")).lines().map_while(Result::ok)
+    }
+
+    /// Seconds of processor time, and bytes that are resident at most.
+    fn cost(&self) -> (f64, u64) {
+        let read = |name| std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).expect("it runs");
+        let stat = read("stat");
+        let fields: Vec<&str> = stat.rsplit(')').next().expect("a name").split_whitespace().collect();
+        let ticks: u64 = [fields[11], fields[12]].iter().filter_map(|one| one.parse::<u64>().ok()).sum();
+        let status = read("status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is Linux");
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        (ticks as f64 / 100.0, kib << 10)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const SOON: Duration = Duration::from_secs(20);
+
+#[test]
+fn reports_come_every_interval_and_cost_little() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = folder.path().join("token");
+    std::fs::write(&token, "leeward_abc\n").expect("a file");
+    let (address, told) = controller(|_| response("200 OK", TAKEN));
+    let token = token.display().to_string();
+    let agent = Agent::start(address, &["--interval", "50ms", "--token", &token]);
+    let mut end = String::new();
+    for _ in 0..40 {
+        let (head, body) = told.recv_timeout(SOON).expect("a report");
+        assert!(head.starts_with("POST /v1/reports HTTP/1.1\r\n"), "{head}");
+        assert!(head.to_lowercase().contains("authorization: bearer leeward_abc\r\n"), "{head}");
+        assert_eq!(body["links"][0]["link"], "r0h1:egress");
+        assert_eq!(body["links"][1]["link"], "r0h1:ingress");
+        // On the loopback all that is sent comes in.
+        assert_eq!(body["links"][0]["load_bps"], body["links"][1]["load_bps"]);
+        let text = |field: &str| body[field].as_str().expect("a time").to_owned();
+        assert!(end.is_empty() || text("from") == end, "windows follow each other");
+        end = text("until");
+    }
+    let (seconds, resident) = agent.cost();
+    let share = seconds / 40.0;
+    println!("a report: {:.0} us of a processor, {} KiB resident", 1e6 * share, resident >> 10);
+    assert!(resident < 20 << 20, "{resident} bytes resident");
+    // At an interval of 1 s, a report is all that it does in a second. Ticks are 10 ms, and other tests run too.
+    assert!(share < 0.005, "{share} s a report");
+}
+
+#[test]
+fn an_absent_controller_is_tried_less_and_less_and_then_told_what_was_dropped() {
+    let gone = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = gone.local_addr().expect("an address");
+    drop(gone);
+    let mut agent = Agent::start(address, &["--interval", "20ms"]);
+    let mut written = agent.written();
+    let waits: Vec<f64> = (0..6)
+        .map(|_| {
+            let line = written.next().expect("a line");
+            let wait = line.strip_suffix(" s").and_then(|line| line.rsplit(' ').next()?.parse().ok());
+            wait.unwrap_or_else(|| panic!("{line}"))
+        })
+        .collect();
+    assert!(waits[5] >= 0.3 && waits[5] <= 0.7, "{waits:?}");
+    let listener = TcpListener::bind(address).expect("it is free");
+    let (mut stream, _) = listener.accept().expect("it comes back");
+    let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
+    heard(&mut reader).expect("a report");
+    stream.write_all(response("200 OK", TAKEN).as_bytes()).expect("it listens");
+    let line = written.find(|line| line.starts_with("reports are taken in")).expect("a line");
+    let dropped = line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
+    assert!(dropped.is_some_and(|dropped| (6..200).contains(&dropped)), "{line}");
+    // What comes next is news, not what was dropped.
+    heard(&mut reader).expect("another one");
+}
+
+#[test]
+fn answers_of_any_kind_are_told_in_a_line_and_outlived() {
+    let strange = [
+        response("422 Unprocessable Entity", r#"{"detail":"`r0h1:egress`: no such link"}"#),
+        response("503 Service Unavailable", "busy\u{1b}[31m\nbusy"),
+        response("200 OK", "hello"),
+        response("301 Moved Permanently", ""),
+        "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n".to_owned() + &"x".repeat(70_000),
+        "220 mail.example ESMTP\r\n".to_owned(),
+    ];
+    let last = strange.len();
+    let (address, told) = controller(move |number| match strange.get(number) {
+        Some(answer) => answer.clone(),
+        None => response("200 OK", TAKEN),
+    });
+    let mut agent = Agent::start(address, &["--interval", "10ms"]);
+    let mut written = agent.written();
+    let lines: Vec<String> = (0..last).map(|_| written.next().expect("a line")).collect();
+    for (line, part) in lines.iter().zip(["no such link", "busy", "no answer of a controller", "301", "", ""])
+    {
+        assert!(line.starts_with("not reported: ") && line.contains(part), "{line}");
+        assert!(line.len() < 300 && !line.contains('\u{1b}'), "{line}");
+    }
+    assert!(written.next().expect("a line").starts_with("reports are taken in"));
+    assert!(told.recv_timeout(SOON).is_ok());
+}
+
+#[test]
+fn what_is_wrong_is_told_in_a_line_with_code_2() {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_leeward-agent")).args(arguments).output();
+        let output = output.expect("it runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let url = ["--controller", "https://leeward:7600"];
+    for (more, beginning) in [
+        (["--ca", "nothing.pem"], "error: nothing.pem: no such file\n"),
+        (["--token", "nothing"], "error: nothing: no such file\n"),
+        (["--interval", "soon"], "error: --interval: `soon`"),
+        (["--probe-listen", "0.0.0.0:7601"], "error: --probe-listen: `0.0.0.0:7601`: without a secret"),
+    ] {
+        let (code, told) = run(&[&url[..], &more].concat());
+        assert!(code == Some(2) && told.starts_with(beginning), "{told}");
+    }
+    let busy = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = busy.local_addr().expect("an address").to_string();
+    let (code, told) = run(&["--controller", "http://127.0.0.1:1", "--probe-listen", &address]);
+    assert!(code == Some(2) && told.starts_with("error: --probe-listen: "), "{told}");
+}
+
+#[test]
+fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let certificate = |name: &str| {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+        let file = folder.path().join(name);
+        std::fs::write(&file, made.cert.pem()).expect("a file");
+        let key = PrivateKeyDer::try_from(made.key_pair.serialize_der()).expect("a key");
+        (CertificateDer::from(made.cert.der().to_vec()), key, file.display().to_string())
+    };
+    let ((chain, key, right), (_, _, wrong)) = (certificate("right.pem"), certificate("wrong.pem"));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_no_client_auth().with_single_cert(vec![chain], key);
+    let config = Arc::new(config.expect("they go together"));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://localhost:{}", listener.local_addr().expect("an address").port());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            let connection = ServerConnection::new(config.clone()).expect("a connection");
+            let mut reader = BufReader::new(StreamOwned::new(connection, stream));
+            // Who does not trust it hangs up.
+            while heard(&mut reader).is_some() {
+                if reader.get_mut().write_all(response("200 OK", TAKEN).as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    for (ca, told) in [(&wrong, "not reported: "), (&right, "reports are taken in")] {
+        let mut agent = Agent::at(&url, &["--interval", "20ms", "--ca", ca]);
+        let line = agent.written().next().expect("a line");
+        assert!(line.starts_with(told), "{line}");
+        let (_, resident) = agent.cost();
+        println!("{} KiB resident with TLS", resident >> 10);
+        assert!(resident < 20 << 20, "{resident} bytes resident");
+    }
+}
+
+#[test]
+fn it_takes_part_in_measurements_if_it_is_told_to() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = free.local_addr().expect("an address");
+    drop(free);
+    let (at, told) = controller(|_| response("200 OK", TAKEN));
+    let _agent = Agent::start(at, &["--interval", "50ms", "--probe-listen", &address.to_string()]);
+    told.recv_timeout(SOON).expect("it runs");
+    let secret = leeward_probe::control::Secret::default();
+    let peer = leeward_probe::control::Peer::greet(&address.to_string(), &secret);
+    assert!(peer.is_ok(), "{:?}", peer.err());
+    assert!(TcpStream::connect(address).is_ok());
+}

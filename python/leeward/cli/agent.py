@@ -1,0 +1,84 @@
+"""`leeward agent`: what a host's interfaces carry, reported to a controller."""
+
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward import _native
+
+EXAMPLES = """\b
+Examples:
+  leeward agent --controller http://127.0.0.1:7600 --host r0h1
+  leeward agent --controller https://leeward:7600 --token /etc/leeward/agent.token
+  leeward agent --controller https://10.0.0.5:7600 --token token --ca ca.pem --interface bond0
+
+It runs until it is interrupted (Ctrl-C) or terminated, and goes on trying while the controller is away.
+`leeward-agent` is the same program without Python.
+"""
+
+
+def agent(
+    controller: Annotated[
+        str, typer.Option(metavar="URL", help="The controller's URL, http or https.", show_default=False)
+    ],
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The host's name in the cluster.", show_default="the machine's name"
+        ),
+    ] = None,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An interface to watch; may be given several times.",
+            show_default="all that are physical",
+        ),
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time between reports, the controller's.", show_default="1s"),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File with a token of role `place`.", show_default=False),
+    ] = None,
+    ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with certificates of those who vouch for the controller.",
+            show_default="the system's",
+        ),
+    ] = None,
+    probe_listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Take part in measurements here.", show_default=False),
+    ] = None,
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="File with the secret that hosts share for measurements.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Report what this host's interfaces carry to a controller."""
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    # It goes on until it is told to stop; Python's own handler would wait for it to end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    said: dict[str, str | list[str] | None] = {
+        "controller": controller,
+        "host": host,
+        "interfaces": interface or [],
+        "interval": interval,
+        "token": token,
+        "ca": ca,
+        "probe_listen": probe_listen,
+        "secret": secret,
+    }
+    _native.run_agent(said, tell)

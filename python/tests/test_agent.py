@@ -1,0 +1,204 @@
+"""The agent: a real controller, a real agent, and traffic between network namespaces."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Served = Callable[..., AbstractContextManager[str]]
+
+LEEWARD = str(Path(sys.executable).with_name("leeward"))
+CLUSTER = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}\n"
+SECONDS = 7.0
+SEND = """\
+import socket, sys, time
+address, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+began = time.monotonic()
+sent = 0
+while (passed := time.monotonic() - began) < seconds:
+    while sent * 8 < rate * passed:
+        socket_.sendto(bytes(1400), (address, 9))
+        # On the wire there are heads of Ethernet, IP and UDP too.
+        sent += 1400 + 14 + 20 + 8
+    time.sleep(0.002)
+print(sent * 8 / passed)
+"""
+ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())"
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[str, str]]:
+    """Two namespaces that a cable joins, 10.77.0.1 at the first and 10.77.0.2 at the other."""
+    if os.geteuid() != 0:
+        pytest.skip("namespaces need root")
+    names = [f"lwagent-{os.getpid()}-{end}" for end in "ab"]
+    try:
+        for name in names:
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        peer = ["peer", "name", "eth0", "netns", names[1]]
+        ip("-n", names[0], "link", "add", "eth0", "type", "veth", *peer)
+        for number, name in enumerate(names, 1):
+            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+    except (OSError, subprocess.CalledProcessError) as error:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+        pytest.skip(f"namespaces: {getattr(error, 'stderr', error)}")
+    yield names[0], names[1]
+    for name in names:
+        ip("netns", "del", name)
+
+
+def inside(namespace: str, *command: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+class Controller:
+    """A controller in a namespace, which may be killed and started again at the same port."""
+
+    def __init__(self, namespace: str, folder: Path) -> None:
+        self.namespace = namespace
+        self.folder = folder
+        (folder / "c.yaml").write_text(CLUSTER)
+        self.start()
+
+    def start(self) -> None:
+        serve = [LEEWARD, "serve", "--cluster", "c.yaml", "--listen", "127.0.0.1:7600", "--store", "memory"]
+        command = inside(self.namespace, *serve, "--interval", "200ms")
+        self.process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        assert self.process.stderr.readline().startswith("listening on ")
+
+    def kill(self) -> None:
+        with self.process:
+            self.process.kill()
+
+    def link(self, name: str) -> Any:
+        url = f"http://127.0.0.1:7600/v1/links/{name}"
+        asked = subprocess.run(
+            inside(self.namespace, sys.executable, "-c", ASK, url), capture_output=True, text=True, check=True
+        )
+        return json.loads(asked.stdout)
+
+
+def told(agent: subprocess.Popen[str], part: str) -> str:
+    """The next line of an agent that has some words in it."""
+    assert agent.stderr is not None
+    for line in agent.stderr:
+        if part in line:
+            return line
+    raise AssertionError(f"the agent ended and did not say {part!r}")
+
+
+def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_was_away(
+    two: tuple[str, str], tmp_path: Path
+) -> None:
+    here, _ = two
+    controller = Controller(here, tmp_path)
+    options = ["--controller", "http://127.0.0.1:7600", "--host", "r0h1", "--interface", "eth0"]
+    command = inside(here, LEEWARD, "agent", *options, "--interval", "200ms")
+    agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        told(agent, "reports are taken in")
+        send = inside(here, sys.executable, "-c", SEND, "10.77.0.2", "40e6", str(SECONDS))
+        with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
+            time.sleep(SECONDS - 1)
+            seen = controller.link("r0h1:egress")
+            sent = float(sending.communicate(timeout=30)[0])
+        assert abs(seen["measured_bps"] / sent - 1) < 0.1, (seen, sent)
+        assert controller.link("r0h1:ingress")["measured_bps"] < 0.1 * sent
+        assert controller.link("r1h0:egress")["measured_bps"] is None, "nobody reports it"
+        controller.kill()
+        told(agent, "not reported: ")
+        time.sleep(1)
+        controller.start()
+        line = told(agent, "reports are taken in")
+        assert 1 <= int(line.split()[-1]) <= 100, line
+        assert controller.link("r0h1:egress")["measured_bps"] is not None
+        # An agent that stops leaves its links unknown, which take no work: not idle.
+        agent.send_signal(signal.SIGTERM)
+        agent.wait(20)
+        time.sleep(1)
+        silent = controller.link("r0h1:egress")
+        assert silent["seen"] is False, silent
+        assert not silent.get("residual_bps"), silent
+    finally:
+        with agent:
+            agent.kill()
+        controller.kill()
+
+
+def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_empty(
+    served: Served, tmp_path: Path
+) -> None:
+    cluster = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1}
+    links = [f"r{at // 2}h{at % 2}:{way}" for at in range(4) for way in ("egress", "ingress")]
+
+    def ask(url: str, body: object = None) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, {"content-type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    with served(tmp_path, cluster, "--interval", "1s") as url:
+
+        def report(load: object) -> int:
+            until = datetime.now(UTC)
+            window = {"from": (until - timedelta(seconds=1)).isoformat(), "until": until.isoformat()}
+            loads = [{"link": link, "load_bps": load} for link in links]
+            return ask(url + "/v1/reports", window | {"links": loads})[0]
+
+        def states() -> list[tuple[bool, int]]:
+            return [(link["seen"], link["residual_bps"]) for link in ask(url + "/v1/links")[1]["items"]]
+
+        assert report(0) == 200
+        assert all(seen and left > 0 for seen, left in states())
+        assert [report(absurd) for absurd in (-1, 1e19, None, "1Gbps")] == [422] * 4
+        # A link may be said to carry more than it can, and then it is full, and so is what sums it up.
+        assert report(1e18) == 200
+        assert all(left == 0 for _, left in states())
+        # Nobody says anything any more.
+        end = time.monotonic() + 30
+        while any(seen for seen, _ in states()):
+            assert time.monotonic() < end, states()
+            time.sleep(0.2)
+        assert all(left == 0 for _, left in states())
+        assert ask(url + "/v1/place/replicas", {"size": "256MiB"})[0] == 409
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--controller", "leeward:7600"], "error: --controller: `leeward:7600`: expected a URL such as "),
+        (["--controller", "http://a", "--interval", "1"], "error: --interval: `1`: the unit is missing"),
+        (["--controller", "http://a", "--token", "none"], "error: none: no such file"),
+        (["--controller", "http://a", "--ca", "none"], "error: --ca: the controller's URL is not https"),
+        (["--controller", "https://a", "--probe-listen", "0.0.0.0:1"], "error: --probe-listen: "),
+    ],
+)
+def test_wrong_options_of_the_agent_are_told_in_one_line(run: Run, arguments: list[str], error: str) -> None:
+    ran = run("agent", *arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(error)
