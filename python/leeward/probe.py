@@ -282,9 +282,12 @@ def steady(
         secret: What all hosts share, if they were given one.
         progress: Told with each step, and some times in between.
 
+    Returns:
+        `samples`, `errors` of trains that were not measured, and `lags` with their errors as shares.
+
     Raises:
         InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses.
+        OSError: A host cannot be reached, or refuses, from the first train on.
     """
     whole_number("times", times, 2, 1_000_000)
     given = (train or Train())._given()

@@ -87,7 +87,7 @@ pub fn probe_mesh(
     };
     let secret = Secret(secret);
     let (meshed, placed) = surveyed(py, progress, |progress| {
-        let placed = if hops { Some(survey::topology(&hosts, &secret, &mut |_, _| Ok(()))?) } else { None };
+        let placed = counted(hops, &hosts, &secret, progress)?;
         Ok((survey::mesh(&hosts, &train, at_once, &secret, progress)?, placed))
     })?;
     let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
@@ -136,7 +136,7 @@ pub fn probe_bottlenecks(
     let (hosts, each) = (hosts_of(hosts), transfer_of(duration)?);
     let secret = Secret(secret);
     let (found, placed) = surveyed(py, progress, |progress| {
-        let placed = if hops { Some(survey::topology(&hosts, &secret, &mut |_, _| Ok(()))?) } else { None };
+        let placed = counted(hops, &hosts, &secret, progress)?;
         let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
         Ok((survey::bottlenecks(&hosts, racks, &each, pairs, seed, &secret, progress)?, placed))
     })?;
@@ -309,7 +309,8 @@ pub fn probe_steady(
         })
     });
     let (samples, lags) = (samples.collect::<Vec<_>>(), lags.collect::<Vec<_>>());
-    as_python(py, &json!({ "from": source, "to": to, "samples": samples, "lags": lags }))
+    let errors = made.errors;
+    as_python(py, &json!({ "from": source, "to": to, "samples": samples, "errors": errors, "lags": lags }))
 }
 
 /// What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line.
@@ -354,6 +355,17 @@ fn surveyed<T: Send>(
         survey(&mut tell)
     });
     made.map_err(|error| stopped.unwrap_or_else(|| raised(error)))
+}
+
+/// Counts hops before a survey, where they are wanted: an interruption is heard, and the steps told are those of the survey.
+fn counted(
+    wanted: bool,
+    hosts: &[Host],
+    secret: &Secret,
+    progress: &mut Progress<'_>,
+) -> Result<Option<Placed>, ProbeError> {
+    let mut heard = |_, total| progress(0, total);
+    wanted.then(|| survey::topology(hosts, secret, &mut heard)).transpose()
 }
 
 fn path_json(from: &str, to: &str, estimate: Option<&Estimate>, error: Option<&str>) -> Value {

@@ -211,6 +211,24 @@ fn one_path_is_looked_at_for_longer() {
 }
 
 #[test]
+fn a_host_that_goes_away_does_not_take_what_was_measured_with_it() {
+    let mut b = Some(Host::start(None));
+    let to = b.as_ref().unwrap().at.clone();
+    let schedule = Schedule { every_ns: 20_000_000, times: 3, lags_ns: vec![20_000_000] };
+    let mut gone = |_, _| {
+        drop(b.take());
+        Ok(())
+    };
+    let made =
+        survey::steadiness(&Place::Here, &to, &SHORT, &schedule, &Secret::default(), &mut gone).unwrap();
+    assert_eq!((made.samples.len(), made.errors.len(), made.lags), (1, 2, vec![]));
+    assert!(made.errors[0].contains("nobody listens there"), "{:?}", made.errors);
+    let never =
+        survey::steadiness(&Place::Here, &to, &SHORT, &schedule, &Secret::default(), &mut |_, _| Ok(()));
+    assert!(never.is_err());
+}
+
+#[test]
 fn trains_are_calibrated_against_a_transfer() {
     let hosts = [Host::start(None), Host::start(None)];
     let named = named(&hosts);

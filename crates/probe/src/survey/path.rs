@@ -82,6 +82,8 @@ pub fn cross(
 pub struct Steadiness {
     /// What was measured.
     pub samples: Vec<Sample>,
+    /// What kept later trains from being measured, if anything did.
+    pub errors: Vec<String>,
     /// The errors of each lag, where there is one.
     pub lags: Vec<Stability>,
 }
@@ -98,10 +100,11 @@ pub struct Schedule {
 }
 
 /// Measures a path by trains every so often, and says how well an earlier measurement stands for a later one (section 4.1).
+/// Once a train has been measured, others that cannot be do not end it.
 ///
 /// # Errors
 ///
-/// Whatever keeps it from being measured; [`ProbeError::Stopped`].
+/// Whatever keeps the first train from being measured; [`ProbeError::Stopped`].
 pub fn steadiness(
     from: &Place,
     to: &str,
@@ -112,7 +115,7 @@ pub fn steadiness(
 ) -> Result<Steadiness, ProbeError> {
     let &Schedule { every_ns, times, .. } = schedule;
     let clock = Clock::start();
-    let mut samples = Vec::with_capacity(times);
+    let (mut samples, mut errors) = (Vec::with_capacity(times), Vec::new());
     for number in 0..times {
         let due = (number as u64).saturating_mul(every_ns);
         // In short pieces, so that whoever wants to stop it is heard.
@@ -121,10 +124,13 @@ pub fn steadiness(
             progress(number, times)?;
         }
         let at_ns = clock.ns();
-        let rate_bps = train(from, to, what, secret)?.rate_bps;
-        samples.push(Sample { at_ns, rate_bps });
+        match train(from, to, what, secret) {
+            Ok(estimate) => samples.push(Sample { at_ns, rate_bps: estimate.rate_bps }),
+            Err(error) if samples.is_empty() => return Err(error),
+            Err(error) => errors.push(error.to_string()),
+        }
         progress(number + 1, times)?;
     }
     let lags = schedule.lags_ns.iter().filter_map(|&lag| stability(&samples, lag, every_ns / 2)).collect();
-    Ok(Steadiness { samples, lags })
+    Ok(Steadiness { samples, errors, lags })
 }

@@ -62,6 +62,8 @@ def steady(
             secret=known,
             progress=tell,
         )
+    for error in dict.fromkeys(made["errors"]):
+        print("error:", error, file=sys.stderr)
     if output is Format.json:
         print_json(made)
         return
