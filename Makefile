@@ -55,7 +55,7 @@ demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts
 	@$(BIN)/leeward demo
 
 .PHONY: test
-test: lint test-rust test-python ## Build, check the style, run all tests, and say what was skipped
+test: lint test-rust test-python test-web ## Build, check the style, run all tests, and say what was skipped
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
@@ -98,7 +98,7 @@ lint: build ## Check the style and types of Rust and Python
 
 .PHONY: clean
 clean: ## Remove what was built and installed here
-	rm -rf target dist fuzz/target web/dist web/node_modules .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf target dist fuzz/target web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
 	find python -name __pycache__ -exec rm -rf {} +
 
@@ -119,6 +119,11 @@ test-rust: build
 test-python: build servers
 	@mkdir -p target
 	$(BIN)/pytest 2>&1 | tee target/test-python.log
+
+.PHONY: test-web
+test-web: build servers
+	@mkdir -p target
+	@scripts/test-web 2>&1 | tee target/test-web.log
 
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv

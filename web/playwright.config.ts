@@ -6,10 +6,10 @@ const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 export default defineConfig({
   testDir: 'e2e',
   forbidOnly: true,
-  workers: 1,
+  workers: 2,
   // As on a machine that does much else meanwhile.
-  timeout: 120_000,
-  expect: { timeout: 15_000 },
+  timeout: 300_000,
+  expect: { timeout: 30_000 },
   reporter: 'line',
   use: {
     viewport: { width: 1280, height: 720 },
@@ -18,7 +18,14 @@ export default defineConfig({
     launchOptions: { executablePath, args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'] },
   },
   projects: [
-    { name: 'light', use: { colorScheme: 'light' } },
-    { name: 'dark', use: { colorScheme: 'dark' } },
+    { name: 'light', testIgnore: ['real/**', 'pictures.spec.ts'], use: { colorScheme: 'light' } },
+    {
+      name: 'dark',
+      testIgnore: ['real/**', 'pictures.spec.ts'],
+      grep: /@both/,
+      use: { colorScheme: 'dark' },
+    },
+    { name: 'real', testMatch: 'real/*.spec.ts', use: { colorScheme: 'light' } },
+    { name: 'pictures', testMatch: process.env['LEEWARD'] ? 'pictures.spec.ts' : [] },
   ],
 })

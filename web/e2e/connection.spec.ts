@@ -26,7 +26,7 @@ test('a lost connection is told, data do not look live, and all is caught up on 
   await page.goto(page.url().replace('racks', 'decisions'))
   for (let at = 0; at < 3; at++) mock.tick()
   mock.back()
-  await expect(state).toHaveText(/live/, { timeout: 10_000 })
+  await expect(state).toHaveText(/live/)
   const made = mock.world.decisions(mock.step)
   await expect(
     page.getByRole('region', { name: 'List of decisions' }).getByRole('link').first(),
@@ -122,5 +122,5 @@ test('what cannot be caught up on is not live, and is tried again', async ({ pag
   await open('racks')
   await expect(page.getByText(/Too much is asked\. Trying again/)).toBeVisible()
   broken = false
-  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/, { timeout: 10_000 })
+  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/)
 })

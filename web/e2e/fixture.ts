@@ -7,14 +7,15 @@ export { expect }
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 
-interface Fixtures {
-  /** Starts a controller of a simulated cluster and opens a page of it. */
-  open: (path?: string, options?: MockOptions) => Promise<Mock>
+interface Careful {
+  /** Where pages of this test come from. They end with it, and a page may ask nobody else. */
+  served: { url: string; close: () => void }[]
 }
 
-export const test = base.extend<Fixtures>({
-  open: async ({ page }, use) => {
-    const served: { url: string; close: () => void }[] = []
+/** Tests that fail if a page says that something went wrong, or asks somebody else than where it came from. */
+export const careful = base.extend<Careful>({
+  served: async ({ page }, use) => {
+    const served: Careful['served'] = []
     const wrong: string[] = []
     page.on('console', (message) => {
       const expected = /Failed to load resource|ERR_EMPTY_RESPONSE|ERR_CONNECTION|ERR_INCOMPLETE/
@@ -25,6 +26,19 @@ export const test = base.extend<Fixtures>({
       const here = served.some(({ url }) => request.url().startsWith(url))
       if (!here && !request.url().startsWith('data:')) wrong.push(`request to ${request.url()}`)
     })
+    await use(served)
+    served.forEach((server) => server.close())
+    expect(wrong, 'nothing went wrong, and nothing was asked of anyone else').toEqual([])
+  },
+})
+
+interface Fixtures {
+  /** Starts a controller of a simulated cluster and opens a page of it. */
+  open: (path?: string, options?: MockOptions) => Promise<Mock>
+}
+
+export const test = careful.extend<Fixtures>({
+  open: async ({ page, served }, use) => {
     await use(async (path = '', options = {}) => {
       const mock = new Mock(options)
       const server = await mock.serve(DIST)
@@ -32,11 +46,8 @@ export const test = base.extend<Fixtures>({
       await page.goto(server.url + (path ? `#/${path}` : ''))
       return mock
     })
-    served.forEach((server) => server.close())
-    expect(wrong, 'nothing went wrong, and nothing was asked of anyone else').toEqual([])
   },
 })
-
 /** Whether a page is right for those who do not see it, by what a program can tell. */
 export async function accessible(page: Page): Promise<void> {
   const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']

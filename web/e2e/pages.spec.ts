@@ -15,18 +15,26 @@ const PAGES: [string, string, string | RegExp][] = [
   ['workloads', 'workloads', 'SLO workloads'],
 ]
 
+/** In light and dark. */
+const BOTH = { tag: '@both' }
+
 for (const [name, path, heading] of PAGES)
-  test(`${name}: shows itself without a scroll to the side, and is accessible`, async ({ page, open }) => {
-    const mock = await open(path, { demo: true })
-    await live(page)
-    await pass(mock, page, 2)
-    await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
-    await expect(page).toHaveTitle(/Leeward$/)
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-    expect(over).toBeLessThanOrEqual(0)
-    await page.waitForTimeout(700)
-    await accessible(page)
-  })
+  test(
+    `${name}: shows itself without a scroll to the side, and is accessible`,
+    BOTH,
+    async ({ page, open }) => {
+      const mock = await open(path, { demo: true })
+      await live(page)
+      await pass(mock, page, 2)
+      await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
+      await expect(page).toHaveTitle(/Leeward$/)
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      expect(over).toBeLessThanOrEqual(0)
+      // Colours have come to rest.
+      await page.waitForTimeout(600)
+      await accessible(page)
+    },
+  )
 
 test('nothing moves on a page while ticks come in', async ({ page, open }) => {
   const mock = await open('racks')
@@ -136,24 +144,68 @@ test('decisions: come in live, are filtered, paused, and compared with another p
   const made = page.getByRole('region', { name: 'As decided', exact: true })
   await expect(made.getByRole('row').nth(1)).toContainText('chosen')
   await expect(made).toContainText('outranked')
+  await expect(made).toContainText('downlink')
   await page.getByLabel('What if another policy had decided?').selectOption('uniform')
   const other = page.getByRole('region', { name: 'What if: uniform', exact: true })
-  await expect(other).toContainText('It looked at no load.')
+  await expect(other.getByRole('row').nth(1)).toContainText('–')
   await expect(page.getByText(/^uniform would choose/)).toBeVisible()
   await accessible(page)
 })
 
-test('hotspots: with age, peak, cause and what was advised', async ({ page, open }) => {
+test('hotspots: with age, the last hour, and moves off the link', async ({ page, open }) => {
   const mock = await open('hotspots')
   await live(page)
   const hot = mock.world.hotspots(mock.step)
   const table = page.getByRole('region', { name: 'Hot links' })
   await expect(table.getByRole('row')).toHaveCount(hot.length + 1)
-  await expect(table.getByRole('row').nth(1)).toContainText(hot[0]?.link ?? '')
-  const advised = hot.find((one) => one.migrations.length)
-  await expect(table.getByRole('row', { name: advised?.link ?? '' })).toContainText(
-    /advised|done|refused|expired/,
+  const oldest = table.getByRole('row').nth(1)
+  await expect(oldest).toContainText(hot[0]?.link ?? '')
+  await expect(oldest.getByRole('img', { name: /^From \d+ % to \d+ %$/ })).toBeVisible()
+  await expect(oldest).toContainText(/\d (advised|done|refused|expired)/)
+  // One that cooled leaves, and one that became hot comes, without a reload.
+  const names = (step: number) => mock.world.hotspots(step).map(({ link }) => link)
+  const now = names(mock.step).sort().join()
+  let ticks = 0
+  while (
+    names(mock.step + ticks)
+      .sort()
+      .join() === now
   )
+    ticks++
+  await pass(mock, page, ticks)
+  await expect(table.getByRole('row')).toHaveCount(names(mock.step).length + 1)
+})
+
+test('moves: one is answered as made, one refused with a reason', async ({ page, open }) => {
+  await open('hotspots')
+  await live(page)
+  const moves = page.getByRole('region', { name: 'Moves' })
+  const waiting = moves.getByRole('button', { name: 'was moved' })
+  const before = await waiting.count()
+  expect(before).toBeGreaterThan(1)
+  const first = moves.getByRole('row').nth(1)
+  const [one, two] = await Promise.all([0, 1].map((at) => moves.locator('tbody th').nth(at).textContent()))
+  await first.getByRole('button', { name: `${one} was moved` }).click()
+  await expect(moves.getByRole('row', { name: one ?? '' })).toContainText('done')
+  await moves.getByRole('button', { name: `${two} stays` }).press('Enter')
+  await expect(page.getByLabel('Why it stays')).toBeFocused()
+  await accessible(page)
+  await page.keyboard.type('it holds a lock')
+  await page.keyboard.press('Enter')
+  await expect(moves.getByRole('row', { name: two ?? '' })).toContainText(/refused\s*it holds a lock/)
+  await expect(waiting).toHaveCount(before - 2)
+})
+
+test('what a controller does not have is said so, and does not break the page', async ({ page, open }) => {
+  const mock = await open('workloads')
+  mock.lacks.push('workloads', 'policies', 'demo')
+  await page.reload()
+  await expect(page.getByText('This controller knows no workloads with an SLO')).toBeVisible()
+  await page.evaluate(() => (location.hash = '#/decisions/d-720-0'))
+  await expect(page.getByRole('region', { name: 'As decided', exact: true })).toContainText('chosen')
+  await expect(page.getByLabel(/What if/)).toHaveCount(0)
+  await page.evaluate(() => (location.hash = '#/demo'))
+  await expect(page.getByText('This controller runs no demo')).toBeVisible()
 })
 
 test('workloads: a missed promise comes first and says so', async ({ page, open }) => {

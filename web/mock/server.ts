@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { extname, join, normalize } from 'node:path'
-import type { Decision, History, Page, Status } from '../src/api/types'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Decision, History, Hotspot, Migration, Page, Policies, Status } from '../src/api/types'
+import { serve } from './files.ts'
 import { INTERVAL, LIMIT, parts, World } from './world.ts'
 
 export interface MockOptions {
@@ -19,15 +17,12 @@ export interface MockOptions {
 const BUFFER = 1000
 /** The step at which the controller is first asked: two hours of history are there. */
 const FIRST = 720
-const TYPES: Record<string, string> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
+const POLICIES: Policies = {
+  replicas: ['uniform', 'leeward', 'sinbad'].map((name) => ({ name, label: name })),
+  tasks: ['borg', 'utp'].map((name) => ({ name, label: name })),
+  workload: [],
+  volumes: [],
 }
-/** As strict as the controller may send it with the page. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 
 /** A controller of a simulated cluster. Time stands still but for `tick`. */
 export class Mock {
@@ -35,11 +30,14 @@ export class Mock {
   step = FIRST
   /** Whether requests are cut off, as by a controller that is gone. */
   gone = false
+  /** What this controller does not have: parts after /v1. */
+  readonly lacks: string[] = []
   private readonly options: MockOptions
   private readonly streams = new Set<ServerResponse>()
   private readonly sent: { id: number; text: string }[] = []
   private events = 0
   private made: Decision[] = []
+  private readonly answered = new Map<string, { state: string; reason: string | null }>()
 
   constructor(options: MockOptions = {}) {
     this.options = options
@@ -50,15 +48,16 @@ export class Mock {
 
   /** Goes on by one interval, and tells all who listen. */
   tick(): void {
-    const before = new Map(this.world.migrations(this.step).map((one) => [one.id, one.state]))
+    const before = this.world.hotspots(this.step)
     this.step++
     if (this.options.empty) return this.publish('racks', { items: [] })
     const decisions = this.world.decisions(this.step)
     this.made.push(...decisions)
     for (const decision of decisions) this.publish('decision', decision)
-    for (const hotspot of this.world.hotspots(this.step)) this.publish('hotspot', hotspot)
-    for (const migration of this.world.migrations(this.step))
-      if (before.get(migration.id) !== migration.state) this.publish('migration', migration)
+    const now = this.world.hotspots(this.step)
+    const until = this.world.time(this.step)
+    for (const one of now) if (!has(before, one)) this.publish('hotspot', { ...one, until: null })
+    for (const one of before) if (!has(now, one)) this.publish('hotspot', { ...one, until })
     this.publish('racks', { items: this.world.all(this.step) })
   }
 
@@ -95,6 +94,7 @@ export class Mock {
     const url = new URL(request.url ?? '/', 'http://controller')
     const path = url.pathname.slice('/v1/'.length).split('/').map(decodeURIComponent)
     if (path[0] === 'events') return this.listen(request, response)
+    if (request.method === 'POST') return void this.post(path, request, response)
     const found = this.find(path, url.searchParams)
     if (found === undefined)
       problem(response, 'not-found', 404, 'There is no such thing', `\`${url.pathname}\` is not known here.`)
@@ -103,6 +103,7 @@ export class Mock {
 
   private find(path: string[], query: URLSearchParams): unknown {
     const [kind, name, part] = path
+    if (this.lacks.includes(kind ?? '')) return undefined
     const { world, step } = this
     const racks = world.racks
     const rack = Number(/^r(\d+)$/.exec(name ?? '')?.[1] ?? NaN)
@@ -110,9 +111,10 @@ export class Mock {
     if (kind === 'racks' && !name) return page(world.all(step))
     if (kind === 'racks') return rack < racks ? world.detail(rack, step) : undefined
     if (kind === 'history') return this.history(query)
-    if (kind === 'links' && name && part === 'history') return this.linkHistory(name, query)
+    if (kind === 'links' && name && part === 'history') return this.history(query, name)
     if (kind === 'hotspots') return page(world.hotspots(step))
-    if (kind === 'migrations') return page(world.migrations(step))
+    if (kind === 'migrations') return page(this.migrations())
+    if (kind === 'policies') return POLICIES
     if (kind === 'workloads') return page(this.options.empty ? [] : world.workloads(step))
     if (kind === 'demo')
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
@@ -125,13 +127,31 @@ export class Mock {
       const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
       const kept = this.made.find((one) => one.id === name)
       const found = kept ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'leeward') : undefined)
-      if (!found || part !== 'what-if') return found
-      return {
-        ...world.decide(Number(at), Number(n), found.kind, query.get('policy') ?? 'uniform'),
-        id: found.id,
-      }
+      return found
     }
     return undefined
+  }
+
+  private async post(path: string[], request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [kind, name = '', part] = path
+    let text = ''
+    for await (const piece of request) text += String(piece)
+    const body = JSON.parse(text) as { policy?: string; answer?: string; reason?: string }
+    const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
+    const made = this.made.find((one) => one.id === name)
+    if (kind === 'decisions' && part === 'what-if' && made)
+      return send(response, 200, this.world.decide(Number(at), Number(n), made.kind, body.policy ?? ''))
+    const move = this.migrations().find((one) => one.id === name)
+    if (kind !== 'migrations' || !move)
+      return problem(response, 'not-found', 404, 'There is no such thing', `\`${name}\` is not known here.`)
+    if (move.state !== 'advised')
+      return problem(response, 'answered', 409, 'It was answered before', `\`${name}\` is ${move.state}.`)
+    this.answered.set(name, { state: body.answer ?? '', reason: body.reason ?? null })
+    send(response, 200, { ...move, ...this.answered.get(name) })
+  }
+
+  private migrations(): Migration[] {
+    return this.world.migrations(this.step).map((one) => ({ ...one, ...this.answered.get(one.id) }))
   }
 
   private status(): Status {
@@ -139,48 +159,36 @@ export class Mock {
       version: '0.9.0',
       cluster: 'east-2',
       cluster_version: '7',
-      policies: { replicas: 'leeward', tasks: 'utp-reactive', moves: 'utp-reactive' },
+      policies: { replicas: 'leeward', tasks: 'utp' },
       role: 'leader',
       leader: null,
       since: this.world.time(0),
       time: this.world.time(this.step),
       epoch: this.step * 4,
       interval_s: INTERVAL,
-      limit: LIMIT,
+      hot_above: LIMIT,
       decisions: this.made.length,
+      decided: this.made.length,
+      samples: this.world.racks * (this.world.hosts + 1) * 2 * this.step,
       waiting: 0,
-      reports_s: this.options.empty ? 0 : (this.world.racks * this.world.hosts) / INTERVAL,
-      store: 'sqlite',
-      durability: 'process',
       demo: this.options.demo ? { speed: 60, arms: ['leeward', 'default'] } : null,
     }
   }
 
-  private history(query: URLSearchParams): History {
+  /** The last hour of one link, or of those of all racks. */
+  private history(query: URLSearchParams, one: string | null = null): History {
     const { steps, from, step_s } = this.steps(query)
     const racks = Array.from({ length: this.world.racks }, (_, rack) => rack)
-    const series = racks.flatMap((rack) =>
-      ([0, 1] as const).map((way) => ({
-        link: `r${rack}:${way ? 'downlink' : 'uplink'}`,
-        utilization: steps.map((step) => rounded(this.world.utilization(rack, way, step))),
-      })),
-    )
+    const links = one ? [one] : racks.flatMap((rack) => [`r${rack}:uplink`, `r${rack}:downlink`])
+    const series = links.map((link) => {
+      const [rack, way] = parts(link)
+      return { link, utilization: steps.map((step) => rounded(this.world.utilization(rack, way, step))) }
+    })
     return { from, step_s, series }
   }
 
-  private linkHistory(link: string, query: URLSearchParams) {
-    const [rack, way] = parts(link)
-    const { steps, from, step_s } = this.steps(query)
-    return {
-      link,
-      from,
-      step_s,
-      utilization: steps.map((step) => rounded(this.world.utilization(rack, way, step))),
-    }
-  }
-
   private steps(query: URLSearchParams) {
-    const every = Math.max(1, Math.round(Number(query.get('step_s') ?? 60) / INTERVAL))
+    const every = Number(query.get('step_s') ?? INTERVAL) / INTERVAL
     const since = Math.max(0, this.world.step(query.get('since') ?? this.world.time(this.step - 360)))
     const first = Math.ceil(since / every) * every
     const steps: number[] = []
@@ -197,28 +205,15 @@ export class Mock {
     request.on('close', () => this.streams.delete(response))
   }
 
-  /** Serves the built page and the API at a free port of the loopback interface. */
+  /** Serves the built page and this API. */
   async serve(dist: string): Promise<{ url: string; close: () => void }> {
-    const server: Server = createServer((request, response) => {
-      if (request.url?.startsWith('/v1/')) this.answer(request, response)
-      else file(dist, request, response)
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    return { url: `http://127.0.0.1:${port}/`, close: () => (this.leave(), server.close()) }
+    const server = await serve(dist, (request, response) => this.answer(request, response))
+    return { url: server.url, close: () => (this.leave(), server.close()) }
   }
 }
 
-function file(dist: string, request: IncomingMessage, response: ServerResponse): void {
-  const path = normalize(new URL(request.url ?? '/', 'http://controller').pathname)
-  const name = path === '/' ? '/index.html' : path
-  try {
-    const body = readFileSync(join(dist, name))
-    const type = TYPES[extname(name)] ?? 'application/octet-stream'
-    response.writeHead(200, { 'content-type': type, 'content-security-policy': POLICY }).end(body)
-  } catch {
-    response.writeHead(404).end()
-  }
+function has(hotspots: Hotspot[], { link, since }: Hotspot): boolean {
+  return hotspots.some((one) => one.link === link && one.since === since)
 }
 
 function page<T>(items: T[]): Page<T> {

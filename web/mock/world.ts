@@ -1,7 +1,6 @@
 import type {
   Candidate,
   Decision,
-  DecisionKind,
   Demo,
   Host,
   Hotspot,
@@ -23,6 +22,8 @@ const HOST_BPS = 25e9
 export const LIMIT = 0.75
 
 type Way = 0 | 1
+/** A rack with links of its own. */
+type Linked = Rack & { up: Link; down: Link }
 /** How often links become hot, how long they stay so, and how hot: under placement of some kind. */
 interface Kind {
   key: number
@@ -94,7 +95,7 @@ export class World {
     })
   }
 
-  rack(rack: number, step: number): Rack {
+  rack(rack: number, step: number): Linked {
     const draw = random(this.seed, rack, 21)
     return {
       rack: `r${rack}`,
@@ -107,7 +108,7 @@ export class World {
     }
   }
 
-  all(step: number): Rack[] {
+  all(step: number): Linked[] {
     return Array.from({ length: this.racks }, (_, rack) => this.rack(rack, step))
   }
 
@@ -117,6 +118,7 @@ export class World {
     const tasks = hosts.flatMap(({ host }, at) =>
       Array.from({ length: 1 + (at % 3) }, (_, n) => ({
         task: `t${rack}-${at}-${n}`,
+        decision: `d-${step - 3 * n - at}-0`,
         job: `job-${(rack + n) % 7}`,
         host,
         tolerant: (at + n) % 2 === 0,
@@ -153,16 +155,14 @@ export class World {
       up,
       draining: rack === 4 && at === 1,
       stored: `${(2 + draw() * 9).toFixed(1)}TB`,
-      capacity: '16TB',
+      storage: '16TB',
       egress: of(0),
       ingress: of(1),
       tasks: 1 + (at % 3),
       replicas: 2,
       devices: [0, 1].map((n) => ({
         device: `${host}:nvme${n}`,
-        utilization: up
-          ? Math.min(0.99, 0.1 + 0.8 * random(this.seed, rack, at, n, Math.floor(step / 6))())
-          : null,
+        capacity: '8TB',
       })),
     }
   }
@@ -171,50 +171,35 @@ export class World {
     const links = this.all(step).flatMap(({ up, down }) => [up, down])
     return links
       .filter((one) => one.hot_since !== null)
-      .map((one, at) => {
-        const since = this.step(one.hot_since as string)
-        const [rack, way] = parts(one.link)
-        let peak = 0
-        for (let n = since; n <= step; n++) peak = Math.max(peak, this.utilization(rack, way, n) ?? 0)
-        const old = step - since > 3
-        return {
-          link: one.link,
-          since: one.hot_since as string,
-          age_s: (step - since) * INTERVAL,
-          utilization: one.utilization,
-          peak,
-          migrations: old ? [`m-${one.link}-0`, ...(at % 2 ? [`m-${one.link}-1`] : [])] : [],
-          cause:
-            at % 3 === 2
-              ? null
-              : {
-                  text:
-                    at % 3
-                      ? `One job, job-${at % 7}, sends 61 % of it.`
-                      : 'Shuffle of two jobs at the same time.',
-                },
-        }
-      })
+      .map((one) => ({
+        link: one.link,
+        since: one.hot_since as string,
+        age_s: (step - this.step(one.hot_since as string)) * INTERVAL,
+        utilization: one.utilization,
+      }))
       .sort((a, b) => b.age_s - a.age_s || (a.link < b.link ? -1 : 1))
   }
 
   migrations(step: number): Migration[] {
     const states = ['advised', 'done', 'refused', 'expired'] as const
-    return this.hotspots(step).flatMap((hotspot) =>
-      hotspot.migrations.map((id, n) => {
+    const old = this.hotspots(step).filter((hotspot) => hotspot.age_s > 3 * INTERVAL)
+    return old.flatMap((hotspot, at) =>
+      Array.from({ length: 1 + (at % 2) }, (_, n) => {
         const [rack, way] = parts(hotspot.link)
-        const state = states[(rack + way + n) % 4] as Migration['state']
+        const state = states[(at + n) % 2 ? (rack + way) % 4 : 0] ?? 'advised'
         const to = `r${(rack + 5 + n) % this.racks}h${n + 2}`
         const time = this.time(this.step(hotspot.since) + 2)
         return {
-          id,
+          id: `m-${hotspot.link}-${n}`,
           time,
+          decision: `d-${step - 9}-0`,
           task: `t${rack}-${n}-0`,
           job: `job-${rack % 7}`,
           from: `r${rack}h${n}`,
           to,
           link: hotspot.link,
           state,
+          reason: state === 'refused' ? 'it holds a lock' : null,
         }
       }),
     )
@@ -224,19 +209,12 @@ export class World {
   decisions(step: number): Decision[] {
     const draw = random(this.seed, step, 41)
     return Array.from({ length: 1 + Math.floor(draw() * 3) }, (_, n) => {
-      const kind = (['replicas', 'replicas', 'replicas', 'tasks', 'volumes', 'move'] as const)[
-        Math.floor(draw() * 6)
-      ]
-      return this.decide(
-        step,
-        n,
-        kind ?? 'replicas',
-        kind === 'tasks' || kind === 'move' ? 'utp-reactive' : 'leeward',
-      )
+      const kind = ['replicas', 'replicas', 'replicas', 'tasks', 'volumes'][Math.floor(draw() * 5)]
+      return this.decide(step, n, kind ?? 'replicas', kind === 'tasks' ? 'utp' : 'leeward')
     })
   }
 
-  decide(step: number, n: number, kind: DecisionKind, policy: string): Decision {
+  decide(step: number, n: number, kind: string, policy: string): Decision {
     const draw = random(this.seed, step, n, 43)
     const pool = new Set(Array.from({ length: 12 }, () => Math.floor(draw() * this.racks)))
     const racks = [...pool].map((rack) => ({ rack, link: this.link(rack, 1, step) }))
@@ -249,36 +227,29 @@ export class World {
       const took = chosen.some((one) => one.rack === rack)
       const refused = !blind && !link.seen
       return {
-        domain: `r${rack}`,
+        candidate: `r${rack}`,
         limit: blind ? null : link.link,
+        sight: blind ? null : link.seen ? (link.derived ? 'derived' : 'counter') : 'unseen',
         value_bps: blind || refused ? null : link.residual_bps,
         verdict: took ? 'chosen' : refused ? 'refused' : 'outranked',
-        reason: took
-          ? null
-          : refused
-            ? 'its downlink cannot be seen'
-            : blind
-              ? 'not drawn'
-              : 'less is left on its downlink',
+        because: refused ? 'its load is not known' : null,
       }
     })
     const hosts = chosen.map(({ rack }, at) => `r${rack}h${(n + at * 3 + step) % this.hosts}`)
     const narrow = chosen.map(({ link }) => link).sort((a, b) => a.residual_bps - b.residual_bps)[0]
     const sizes = ['64MiB', '256MiB', '1GiB']
     const writer = `r${Math.floor(draw() * this.racks)}h1`
-    const requests: Record<DecisionKind, Record<string, unknown>> = {
-      replicas: { size: sizes[n % 3], writer, replicas: 3, fault_domains: 1 },
-      tasks: { job: `job-${n}`, task: `t-${step}-${n}`, cpus: 4, memory: '16GiB', tolerant: false },
+    const requests: Record<string, object> = {
+      replicas: { size: sizes[n % 3], writer, replicas: 3 },
+      tasks: { name: 'app', job: `job-${n}`, tasks: [{ name: `t-${step}-${n}`, cpus: '4' }], tags: [] },
       volumes: { volume: `vol-${step % 50}`, size: '500GB', slo: '99.9 % < 20 ms' },
-      workload: { workload: 'orders-db' },
-      move: { task: `t-${step}-${n}`, from: writer, link: `${writer.split('h')[0]}:uplink` },
     }
     return {
       id: `d-${step}-${n}`,
       kind,
       time: new Date(Date.parse(this.time(step)) + n * 700).toISOString(),
       policy,
-      request: requests[kind],
+      request: requests[kind] ?? {},
       hosts,
       limit: blind || !narrow ? null : { at: narrow.link, value_bps: narrow.residual_bps },
       epoch: step * 4 + n,
@@ -288,6 +259,9 @@ export class World {
           ? 'smaller than the policy’s threshold: placed as uniform does'
           : null,
       why,
+      client: null,
+      sequence: null,
+      key: null,
       released: null,
       expires: this.time(step + 30),
     }

@@ -24,6 +24,11 @@ export class Problem extends Error {
     return this.status === 401 || this.status === 403
   }
 
+  /** Whether there is nothing of the kind there. */
+  get absent(): boolean {
+    return this.status === 404
+  }
+
   /** Of an answer that is not a success. */
   static async of(response: Response): Promise<Problem> {
     const text = await response.text().catch(() => '')

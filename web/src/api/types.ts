@@ -1,7 +1,49 @@
 /**
- * What the controller says under /v1. Ids and times are strings (RFC 3339 with a zone), rates are numbers of bits
- * per second in fields `_bps`, sizes are texts (`256MiB`), and null means "not known".
+ * What the controller says under /v1, as far as the page reads it. Ids and times are strings (RFC 3339 with a zone), rates
+ * are numbers of bits per second in fields `_bps`, sizes are texts (`256MiB`), and null means "not known".
+ *
+ * `e2e/real/contract.spec.ts` holds all of this against what a running controller says of itself.
  */
+
+/** What is asked, and what is answered. */
+export interface Answers {
+  'GET /v1/status': Status
+  'GET /v1/racks': Page<Rack>
+  'GET /v1/racks/{rack}': RackDetail
+  'GET /v1/history': History
+  'GET /v1/links/{link}/history': History
+  'GET /v1/decisions': Page<Decision>
+  'GET /v1/decisions/{id}': Decision
+  'GET /v1/hotspots': Page<Hotspot>
+  'GET /v1/migrations': Page<Migration>
+  'POST /v1/migrations/{id}': Migration
+}
+
+/** What is asked of controllers that have it. Others answer that there is no such path, and the page says so. */
+export interface FurtherAnswers {
+  'GET /v1/policies': Policies
+  'POST /v1/decisions/{id}/what-if': Decided
+  'GET /v1/workloads': Page<Workload>
+  'GET /v1/demo': Demo
+}
+
+/** What is sent with it. */
+export interface Bodies {
+  'POST /v1/migrations/{id}': { answer: 'done' | 'refused'; reason?: string }
+}
+
+export interface FurtherBodies {
+  'POST /v1/decisions/{id}/what-if': { policy: string }
+}
+
+/** What /v1/events sends, by the name of the event. */
+export interface Events {
+  decision: Decision
+  racks: { items: Rack[] }
+  /** A link that became hot; or cooled, where `until` says when. */
+  hotspot: Hotspot & { until: string | null }
+  cluster: { cluster_version: string }
+}
 
 export interface Page<T> {
   items: T[]
@@ -21,68 +63,73 @@ export interface Status {
   version: string
   cluster: string
   cluster_version: string
-  policies: { replicas: string; tasks: string; moves: string }
-  role: 'leader' | 'follower'
-  leader: string | null
+  policies: { replicas: string; tasks: string }
   since: string
   time: string
-  epoch: number
   interval_s: number
   /** A link is hot from this utilization on. */
-  limit: number
+  hot_above: number
+  epoch: number
+  /** Decisions that are kept. */
   decisions: number
+  /** Decisions since the start. */
+  decided: number
+  /** Samples of links since the start. */
+  samples: number
   waiting: number
-  reports_s: number
-  store: 'sqlite' | 'postgres'
-  durability: 'process' | 'power'
-  demo: { speed: number; arms: string[] } | null
+  role?: 'leader' | 'follower'
+  leader?: string | null
+  demo?: { speed: number; arms: string[] } | null
 }
 
 export interface Link {
   link: string
   capacity_bps: number
-  measured_bps: number | null
-  utilization: number | null
-  residual_bps: number
   seen: boolean
   derived: boolean
+  measured_bps: number | null
+  utilization: number | null
   until: string | null
-  hot_since: string | null
   pending_bps: number
   reserved_bps: number
+  residual_bps: number
+  hot_since: string | null
 }
 
 export interface Rack {
   rack: string
   pod: string | null
   hosts: number
-  up: Link
-  down: Link
+  /** Null where racks have no links of their own, as in a hose or a mesh. */
+  up: Link | null
+  down: Link | null
   tasks: number
   replicas: number
 }
 
 export interface Device {
   device: string
-  utilization: number | null
+  capacity: string | null
 }
 
 export interface Host {
   host: string
   up: boolean
   draining: boolean
-  stored: string | null
-  capacity: string | null
-  egress: Link
-  ingress: Link
+  stored: string
+  /** What it can store; null if it has no device with a capacity. */
+  storage: string | null
   tasks: number
   replicas: number
+  egress: Link | null
+  ingress: Link | null
   devices: Device[]
 }
 
 export interface Task {
   task: string
-  job: string
+  decision: string
+  job: string | null
   host: string
   tolerant: boolean
   egress_bps: number
@@ -112,50 +159,98 @@ export interface RackDetail {
   reservations: Reservation[]
 }
 
-/** Steps of one link, the first of them beginning at `from`. */
-export interface LinkHistory {
-  link: string
-  step_s: number
-  from: string
-  utilization: (number | null)[]
-}
-
-/** Steps of many links, all beginning at `from`. */
+/** Steps of links, all beginning at `from`, which is null while nothing is known. */
 export interface History {
-  from: string
+  from: string | null
   step_s: number
   series: { link: string; utilization: (number | null)[] }[]
 }
 
-export type DecisionKind = 'replicas' | 'tasks' | 'volumes' | 'workload' | 'move'
-
 export interface Limit {
-  at: string
+  at: string | null
   value_bps: number
 }
 
+/** What ranks a host for a task: the first that differs decides, and less is better. */
+export interface Objectives {
+  /** The position of the task in its request. */
+  task: number
+  in_rack: number
+  balance: number
+  /** Thousandths of a processor. */
+  left: number
+}
+
 export interface Candidate {
-  domain: string
+  candidate: string
   limit: string | null
+  /** How the load of its link is known: `counter`, `derived`, `unseen`. */
+  sight: string | null
   value_bps: number | null
-  verdict: 'chosen' | 'outranked' | 'refused'
+  objectives?: Objectives | null
+  /** `chosen`, `outranked` or `refused`. */
+  verdict: string
+  because: string | null
+}
+
+/** What a policy decides, or would. */
+export interface Decided {
+  policy: string
+  hosts: string[]
+  limit: Limit | null
+  note: string | null
+  why: Candidate[]
+}
+
+export interface Decision extends Decided {
+  id: string
+  time: string
+  /** `replicas`, `tasks`, ... */
+  kind: string
+  request: object
+  epoch: number
+  telemetry_age_s: number | null
+  client: string | null
+  sequence: number | null
+  key: string | null
+  expires: string | null
+  released: string | null
+}
+
+export interface Hotspot {
+  link: string
+  since: string
+  age_s: number
+  utilization: number | null
+}
+
+export interface Migration {
+  id: string
+  time: string
+  decision: string
+  task: string
+  job: string | null
+  from: string
+  to: string
+  /** The hot link that it leaves. */
+  link: string
+  /** `advised`, `done`, `refused` or `expired`. */
+  state: string
   reason: string | null
 }
 
-export interface Decision {
-  id: string
-  kind: DecisionKind
-  time: string
-  policy: string
-  request: Record<string, unknown>
-  hosts: string[]
-  limit: Limit | null
-  epoch: number
-  telemetry_age_s: number | null
-  note: string | null
-  why: Candidate[]
-  released: string | null
-  expires: string | null
+/** A policy; `label` is what to ask for. */
+export interface Policy {
+  name: string
+  label: string
+}
+
+/** Policies by kind of decision. */
+export interface Policies {
+  replicas: Policy[]
+  tasks: Policy[]
+  workload: Policy[]
+  volumes: Policy[]
 }
 
 export interface Workload {
@@ -167,27 +262,6 @@ export interface Workload {
   volume: string
   path: string[]
   decision: string
-}
-
-export interface Migration {
-  id: string
-  time: string
-  task: string
-  job: string
-  from: string
-  to: string
-  link: string
-  state: 'advised' | 'done' | 'refused' | 'expired'
-}
-
-export interface Hotspot {
-  link: string
-  since: string
-  age_s: number
-  utilization: number | null
-  peak: number
-  migrations: string[]
-  cause: { text: string } | null
 }
 
 export interface DemoArm {
@@ -204,14 +278,4 @@ export interface Demo {
   speed: number
   arms: DemoArm[]
   history: { step_s: number; arms: { name: string; hot_share: (number | null)[] }[] }
-}
-
-/** What /v1/events sends, by the name of the event. */
-export interface Events {
-  decision: Decision
-  racks: { items: Rack[] }
-  hotspot: Hotspot
-  migration: Migration
-  cluster: { cluster_version: string }
-  leader: { role: 'leader' | 'follower'; leader: string | null }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Decision, Hotspot, Link, Rack } from '../api/types'
+import type { Decision, Events, Link, Rack } from '../api/types'
 import { EMPTY, KEPT, reduce, withDecisions } from './board'
 
 const decision = (id: number, extra: Partial<Decision> = {}): Decision => ({
@@ -12,20 +12,21 @@ const decision = (id: number, extra: Partial<Decision> = {}): Decision => ({
   limit: null,
   epoch: id,
   telemetry_age_s: null,
+  client: null,
+  sequence: null,
+  key: null,
   note: null,
   why: [],
   released: null,
   expires: null,
   ...extra,
 })
-const hotspot = (link: string, peak = 0.9): Hotspot => ({
+const hotspot = (link: string, utilization = 0.8, until: string | null = null): Events['hotspot'] => ({
   link,
   since: '2026-03-02T09:00:00Z',
   age_s: 1,
-  utilization: 0.8,
-  peak,
-  migrations: [],
-  cause: null,
+  utilization,
+  until,
 })
 const link = (name: string, until: string | null, hot_since: string | null): Link => ({
   link: name,
@@ -92,7 +93,21 @@ describe('the board after events', () => {
 
   test('takes what is said of a hotspot again in place of what was', () => {
     const board = reduce(EMPTY, [event('hotspot', hotspot('a', 0.8)), event('hotspot', hotspot('a', 0.95))])
-    expect(board.hotspots.map((one) => one.peak)).toEqual([0.95])
+    expect(board.hotspots.map((one) => one.utilization)).toEqual([0.95])
+  })
+
+  test('a link that cooled is no hotspot any more', () => {
+    const board = reduce(EMPTY, [event('hotspot', hotspot('a')), event('hotspot', hotspot('b'))])
+    const cooled = reduce(board, [event('hotspot', hotspot('a', 0.5, '2026-03-02T09:05:00Z'))])
+    expect(cooled.hotspots.map((one) => one.link)).toEqual(['b'])
+  })
+
+  test('racks without links of their own say nothing of any moment', () => {
+    const bare = {
+      items: racks('2026-03-02T09:00:01Z', null).items.map((one) => ({ ...one, up: null, down: null })),
+    }
+    const board = reduce(EMPTY, [event('racks', bare)])
+    expect([board.racks.length, board.at]).toEqual([1, null])
   })
 
   test('notes that the cluster or the leader changed, and passes over what it does not know', () => {

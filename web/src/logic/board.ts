@@ -1,6 +1,7 @@
 import type { Events, Decision, Hotspot, Migration, Rack } from '../api/types'
 import type { ServerEvent } from '../api/sse'
 import { moment } from './format'
+import { linksOf } from './racks'
 
 /** Decisions that the page keeps. */
 export const KEPT = 500
@@ -20,7 +21,10 @@ export interface Board {
 
 export const EMPTY: Board = { racks: [], at: null, decisions: [], hotspots: [], migrations: [], changes: 0 }
 
-/** The board after events that came together. What is not understood is passed over. */
+/**
+ * The board after events that came together. What is not understood is passed over; so is `missed`, since every connection
+ * reads all there is anew.
+ */
 export function reduce(board: Board, events: ServerEvent[]): Board {
   const decisions: Decision[] = []
   for (const { name, data } of events) {
@@ -31,11 +35,9 @@ export function reduce(board: Board, events: ServerEvent[]): Board {
       const { items } = value as Partial<Events['racks']>
       if (Array.isArray(items)) board = withRacks(board, items)
     } else if (name === 'hotspot') {
-      const hotspot = value as Events['hotspot']
-      board = { ...board, hotspots: put(board.hotspots, hotspot, (one) => one.link) }
-    } else if (name === 'migration') {
-      const migration = value as Events['migration']
-      board = { ...board, migrations: put(board.migrations, migration, (one) => one.id) }
+      const { until, ...hotspot } = value as Events['hotspot']
+      const others = board.hotspots.filter((one) => one.link !== hotspot.link)
+      board = { ...board, hotspots: until === null ? [hotspot, ...others] : others }
     } else if (name === 'cluster' || name === 'leader') board = { ...board, changes: board.changes + 1 }
   }
   return decisions.length ? { ...board, decisions: withDecisions(board.decisions, decisions) } : board
@@ -43,7 +45,7 @@ export function reduce(board: Board, events: ServerEvent[]): Board {
 
 /** Racks of now. Hotspots on links that are no longer hot are over. */
 export function withRacks(board: Board, racks: Rack[]): Board {
-  const links = racks.flatMap((rack) => [rack.up, rack.down])
+  const links = racks.flatMap(linksOf)
   const at = links.reduce<number | null>((latest, { until }) => {
     const ms = moment(until)
     return ms !== null && (latest === null || ms > latest) ? ms : latest
@@ -64,14 +66,12 @@ export function withDecisions(decisions: Decision[], newer: Decision[]): Decisio
   for (const decision of newer.slice(-KEPT)) byId.set(decision.id, decision)
   const at = new Map([...byId.values()].map((one) => [one.id, moment(one.time) ?? 0]))
   return [...byId.values()]
-    .sort((a, b) => (at.get(b.id) as number) - (at.get(a.id) as number) || (a.id < b.id ? 1 : -1))
+    .sort((a, b) => (at.get(b.id) as number) - (at.get(a.id) as number) || IDS.compare(b.id, a.id))
     .slice(0, KEPT)
 }
 
-function put<T>(items: T[], item: T, key: (item: T) => string): T[] {
-  const at = items.findIndex((one) => key(one) === key(item))
-  return at < 0 ? [item, ...items] : items.with(at, item)
-}
+/** Ids are numbers as texts. */
+const IDS = new Intl.Collator('en', { numeric: true })
 
 function parse(text: string): unknown {
   try {

@@ -10,6 +10,7 @@ const good: Facts = {
   retry: null,
   interval_s: 1,
   telemetry_s: 1,
+  links: true,
 }
 const kind = (change: Partial<Facts>) => connectionOf({ ...good, ...change }).kind
 
@@ -23,6 +24,7 @@ describe('only what is of now is live', () => {
     ['with intervals of 30 s, not before 90 s', { tick: 20_000, interval_s: 30, telemetry_s: 30 }, 'live'],
     ['with telemetry that stopped', { telemetry_s: 60 }, 'old'],
     ['without telemetry', { telemetry_s: null }, 'old'],
+    ['in a network whose racks have no links to tell of', { telemetry_s: null, links: false }, 'live'],
     ['when the connection is lost, however fresh the data', { phase: 'lost', tick: 99_999 }, 'lost'],
     ['without access', { phase: 'denied' }, 'denied'],
   ])('%s', (_, change, expected) => expect(kind(change)).toBe(expected))

@@ -12,8 +12,10 @@ export interface Facts {
   /** When the next attempt is made, if it is lost. */
   retry: number | null
   interval_s: number
-  /** How old the newest telemetry is, by the controller's clock; null if there is none. */
+  /** How old the newest telemetry of racks' links is, by the controller's clock; null if there is none. */
   telemetry_s: number | null
+  /** Whether racks have links of their own at all. */
+  links: boolean
 }
 
 export interface Connection {
@@ -29,7 +31,7 @@ const MISSED = 3
 
 /** What is told of the connection. Only `live` means that what is shown is of now. */
 export function connectionOf(facts: Facts): Connection {
-  const { phase, problem, now, tick, retry, interval_s, telemetry_s } = facts
+  const { phase, problem, now, tick, retry, interval_s, telemetry_s, links } = facts
   const since = tick === null ? '' : ` What you see is ${age((now - tick) / 1000)} old.`
   const patience = Math.max(5, MISSED * interval_s)
   if (phase === 'denied')
@@ -55,6 +57,7 @@ export function connectionOf(facts: Facts): Connection {
       short: 'silent',
       sentence: `The controller is connected but says nothing.${since}`,
     }
+  if (!links) return { kind: 'live', short: 'live', sentence: null }
   if (telemetry_s === null)
     return {
       kind: 'old',

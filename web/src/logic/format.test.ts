@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { age, clock, count, duration, many, moment, percentile, perSecond, rate, share } from './format'
+import { age, clock, count, duration, many, moment, percentile, perSecond, rate, share, size } from './format'
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ')
 
@@ -27,6 +27,16 @@ describe('numbers have a unit, and three digits that count', () => {
     [90_000, '25 h'],
     [864_000, '10 d'],
   ])('a time of %d s', (seconds, text) => expect(plain(duration(seconds))).toBe(text))
+
+  test.each([
+    ['0B', '0 B'],
+    ['256MiB', '256 MiB'],
+    ['7.09TB', '7.09 TB'],
+    ['6923893661KiB', '6.45 TiB'],
+    ['1500000001B', '1.5 GB'],
+    ['much', 'much'],
+    [null, '–'],
+  ])('a size of %s', (text, told) => expect(plain(size(text))).toBe(told))
 
   test('ages are whole seconds and never negative', () => {
     expect(plain(age(3.4))).toBe('3 s')

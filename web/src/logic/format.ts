@@ -29,6 +29,16 @@ export function rate(bps: Maybe): string {
   return digits(bps / size) + GAP + unit
 }
 
+/** A size as the controller writes it, `256MiB` or to the byte, in the largest unit of its kind: 256 MiB, 7.09 TB. */
+export function size(text: string | null | undefined): string {
+  const [, number, unit] = /^([\d.]+)([KMGTP]i?)?B$/.exec(text ?? '') ?? []
+  if (number === undefined) return text ?? UNKNOWN
+  const [step, mark] = unit?.endsWith('i') ? [1024, 'i'] : [1000, '']
+  let [value, at] = [Number(number), unit ? 'KMGTP'.indexOf(unit[0] as string) + 1 : 0]
+  while (value >= step && at < 5) [value, at] = [value / step, at + 1]
+  return digits(value) + GAP + (at === 0 ? '' : 'KMGTP'[at - 1] + mark) + 'B'
+}
+
 /** A share: 83 %. Small ones keep a digit. */
 export function share(value: Maybe, places = 0): string {
   if (!known(value)) return UNKNOWN

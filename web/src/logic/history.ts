@@ -1,5 +1,6 @@
 import type { History, Rack } from '../api/types'
 import { moment } from './format'
+import { linksOf } from './racks'
 
 /** What the time map shows: for every link a utilization for each step of time, NaN where it is not known. */
 export interface Grid {
@@ -82,7 +83,7 @@ export class LinkHistory {
       this.counts.clear()
     }
     for (const rack of racks)
-      for (const { link, utilization } of [rack.up, rack.down]) {
+      for (const { link, utilization } of linksOf(rack)) {
         if (utilization === null) continue
         const row = this.row(link)
         const n = this.counts.get(link) ?? 0

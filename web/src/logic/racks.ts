@@ -11,15 +11,21 @@ export interface Cell {
 
 export type Order = 'name' | 'heat'
 
+/** The links that a rack has of its own. */
+export function linksOf({ up, down }: Rack): Link[] {
+  return [up, down].filter((link) => link !== null)
+}
+
 /** Racks of now. */
 export function cells(racks: Rack[]): Cell[] {
-  return racks.map(({ rack, pod, up, down }) => ({ rack, pod, up: up.utilization, down: down.utilization }))
+  const of = (link: Link | null) => link?.utilization ?? null
+  return racks.map(({ rack, pod, up, down }) => ({ rack, pod, up: of(up), down: of(down) }))
 }
 
 /** Racks of a column of the history. */
 export function cellsAt(racks: Rack[], grid: Grid, column: number): Cell[] {
-  const at = ({ link }: Link) => {
-    const value = grid.rows.get(link)?.[column]
+  const at = (link: Link | null) => {
+    const value = link ? grid.rows.get(link.link)?.[column] : undefined
     return value === undefined || Number.isNaN(value) ? null : value
   }
   return racks.map(({ rack, pod, up, down }) => ({ rack, pod, up: at(up), down: at(down) }))

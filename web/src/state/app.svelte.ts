@@ -2,7 +2,7 @@ import { Client } from '../api/client'
 import type { Problem } from '../api/problem'
 import type { ServerEvent } from '../api/sse'
 import { follow, type Listener } from '../api/stream'
-import type { Status } from '../api/types'
+import type { Policies, Status } from '../api/types'
 import { tick as rendered } from 'svelte'
 import { EMPTY, reduce, withDecisions, withRacks, type Board } from '../logic/board'
 import { connectionOf, type Connection } from '../logic/connection'
@@ -11,6 +11,8 @@ import { moment } from '../logic/format'
 const TOKEN = 'leeward-token'
 /** How often the status is asked for: what no event tells. */
 const STATUS_MS = 5000
+/** Statuses, or intervals if they are longer, that rates are told of. */
+const RATES = 4
 /** Decisions may come by the thousand a second; what comes within this long is shown together. */
 const TOGETHER_MS = 200
 
@@ -19,10 +21,12 @@ class App implements Listener {
   readonly client = new Client(() => this.token)
   status = $state.raw<Status | null>(null)
   board = $state.raw<Board>(EMPTY)
+  /** Policies that can be asked what they would have decided; none of a controller that does not tell. */
+  policies = $state.raw<Policies | null>(null)
   /** Rises with every connection: what pages asked for before may have missed something. */
   connections = $state(0)
-  /** Decisions a second, between the last two statuses. */
-  decisions_s = $state<number | null>(null)
+  /** Decisions, and samples of links, a second; null until there were two statuses. */
+  rates = $state.raw<{ decisions: number; samples: number } | null>(null)
   /** This machine's clock, every second. */
   now = $state(Date.now())
   /** Whether the reader is asked for a token. */
@@ -34,9 +38,10 @@ class App implements Listener {
   private retry = $state<number | null>(null)
   /** What the controller's clock is ahead of this machine's, in milliseconds. */
   private ahead = $state(0)
-  private token: string | null = sessionStorage.getItem(TOKEN)
+  private token = $state<string | null>(sessionStorage.getItem(TOKEN))
   private running: AbortController | null = null
   private changes = 0
+  private statuses: Status[] = []
   private heard: ServerEvent[] = []
   /** Which connection this is; each loss counts too. */
   private stream = 0
@@ -51,11 +56,12 @@ class App implements Listener {
       retry: this.retry,
       interval_s: this.status?.interval_s ?? 1,
       telemetry_s: this.telemetry_s,
+      links: this.board.racks.some((rack) => rack.up || rack.down),
     }),
   )
   readonly live: boolean = $derived(this.connection.kind === 'live')
   /** Links are hot from this utilization on. */
-  readonly limit: number = $derived(this.status?.limit ?? 0.75)
+  readonly limit: number = $derived(this.status?.hot_above ?? 0.75)
 
   /** The controller's clock. */
   get time(): number {
@@ -158,6 +164,10 @@ class App implements Listener {
       this.problem = null
       this.now = this.ticked = Date.now()
       this.connections++
+      void this.client.policies(signal).then(
+        (found) => (this.policies = found),
+        () => {},
+      )
     } catch (problem) {
       if (stream !== this.stream || signal?.aborted) return
       const { denied } = problem as Problem
@@ -166,17 +176,26 @@ class App implements Listener {
     }
   }
 
+  /** Rates over several statuses: of one interval they would be nothing, or all of its reports at once. */
+  private counted(status: Status): { decisions: number; samples: number } | null {
+    const of = ({ time }: Status) => (moment(time) ?? 0) / 1000
+    const patience = RATES * Math.max(STATUS_MS / 1000, status.interval_s)
+    const within = (one: Status) => one.since === status.since && of(status) - of(one) <= patience
+    this.statuses = [...this.statuses.filter(within), status]
+    const first = this.statuses[0] ?? status
+    const passed = of(status) - of(first)
+    if (passed < status.interval_s || passed <= 0) return null
+    const rate = (now: number, then: number) => Math.max(0, now - then) / passed
+    return { decisions: rate(status.decided, first.decided), samples: rate(status.samples, first.samples) }
+  }
+
   private async ask(): Promise<void> {
     const asked = Date.now()
     const status = await this.client.status(this.running?.signal).catch(() => null)
     if (!status) return
-    const before = this.status
     const time = moment(status.time)
     if (time !== null) this.ahead = time - (asked + Date.now()) / 2
-    if (before && before.since === status.since) {
-      const passed = ((time ?? 0) - (moment(before.time) ?? 0)) / 1000
-      if (passed > 0) this.decisions_s = Math.max(0, status.decisions - before.decisions) / passed
-    } else this.decisions_s = null
+    this.rates = this.counted(status)
     this.status = status
   }
 }

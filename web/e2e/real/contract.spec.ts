@@ -1,0 +1,146 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { compile, type JSONSchema } from 'json-schema-to-typescript'
+import ts from 'typescript'
+import { DIST, expect, test } from './fixture.ts'
+
+const TYPES = fileURLToPath(new URL('../../src/api/types.ts', import.meta.url))
+
+type Schema = Record<string, unknown>
+interface Operation {
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { content: Record<string, { schema: Schema }> }>
+}
+interface Description {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+/** The keys of an interface of types.ts. */
+function keys(source: ts.SourceFile, name: string): string[] {
+  const found = source.statements.filter(ts.isInterfaceDeclaration).find((one) => one.name.text === name)
+  return (found?.members ?? []).map((member) =>
+    member.name && (ts.isStringLiteral(member.name) || ts.isIdentifier(member.name)) ? member.name.text : '',
+  )
+}
+
+/** A schema whose references lead to `definitions`; in answers, every field that is described is there. */
+function local(schema: unknown, whole: boolean): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => local(one, whole))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const made: Schema = {}
+  for (const [key, value] of Object.entries(schema))
+    made[key] =
+      key === '$ref' ? String(value).replace('#/components/schemas/', '#/definitions/') : local(value, whole)
+  if (whole && typeof made['properties'] === 'object')
+    made['required'] = Object.keys(made['properties'] as object)
+  return made
+}
+
+/** What is wrong with a program of the types of the page, those that a service describes, and some lines of comparison. */
+function complaints(described: string, lines: string): string[] {
+  const texts: Record<string, string> = {
+    'types.ts': readFileSync(TYPES, 'utf8'),
+    'described.ts': described,
+    'compared.ts': `import type * as Page from './types'\nimport type * as Service from './described'\n${lines}`,
+  }
+  const options: ts.CompilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    types: [],
+    target: ts.ScriptTarget.ES2022,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    module: ts.ModuleKind.ESNext,
+  }
+  const host = ts.createCompilerHost(options)
+  const read = host.readFile.bind(host)
+  const own = (path: string) => texts[path.replace(/^\.?\//, '')]
+  host.getCurrentDirectory = () => '/'
+  host.fileExists = (path) => own(path) !== undefined || ts.sys.fileExists(path)
+  host.readFile = (path) => own(path) ?? read(path)
+  host.getSourceFile = (path, target) => {
+    const text = host.readFile(path)
+    return text === undefined ? undefined : ts.createSourceFile(path, text, target)
+  }
+  const program = ts.createProgram(['/compared.ts'], options, host)
+  return ts.getPreEmitDiagnostics(program).map((one) => {
+    const line =
+      one.file && one.start !== undefined ? one.file.getLineAndCharacterOfPosition(one.start).line : 0
+    const about = one.file?.text.split('\n')[line]?.trim() ?? ''
+    return `${about}\n  ${ts.flattenDiagnosticMessageText(one.messageText, '\n  ')}`
+  })
+}
+
+async function compared(description: Description): Promise<string[]> {
+  const source = ts.createSourceFile('types.ts', readFileSync(TYPES, 'utf8'), ts.ScriptTarget.ES2022)
+  const described: Record<'Answers' | 'Bodies' | 'Events', Schema> = { Answers: {}, Bodies: {}, Events: {} }
+  const [lines, wrong]: [string[], string[]] = [[], []]
+  const further = keys(source, 'FurtherAnswers')
+  for (const key of [...keys(source, 'Answers'), ...further]) {
+    const [method = '', path = ''] = key.split(' ')
+    const operation = description.paths[path]?.[method.toLowerCase()]
+    const answer = operation?.responses['200'] ?? operation?.responses['201']
+    if (!operation && further.includes(key)) continue
+    if (!operation || !answer) wrong.push(`${key}: the service does not have it`)
+    else described.Answers[key] = answer.content['application/json']?.schema
+    const body = operation?.requestBody?.content['application/json']?.schema
+    if (body) described.Bodies[key] = body
+  }
+  const events = description.paths['/v1/events']?.['get']?.responses['200']?.content['text/event-stream']
+  const name = String(events?.schema['$ref']).split('/').at(-1) ?? ''
+  described.Events = description.components.schemas[name]?.['properties'] as Schema
+  let text = ''
+  for (const [kind, properties] of Object.entries(described)) {
+    const whole = kind !== 'Bodies'
+    const root = { type: 'object', properties, definitions: description.components.schemas, required: [] }
+    const schema = local(root, whole) as JSONSchema
+    schema.required = Object.keys(properties)
+    const options = { additionalProperties: false, bannerComment: '', format: false }
+    text += `export namespace ${kind} {\n${await compile(schema, 'All', options)}\n}\n`
+    for (const key of [...keys(source, kind), ...keys(source, `Further${kind}`)]) {
+      if (further.includes(key) && !(key in properties)) continue
+      const page = `(Page.${kind}${kind === 'Events' ? '' : ` & Page.Further${kind}`})['${key}']`
+      const service = `Service.${kind}.All['${key}']`
+      // Answers and events come from the service, bodies from the page.
+      const [to, from] = whole ? [page, service] : [service, page]
+      if (!wrong.some((one) => one.startsWith(key)))
+        lines.push(`export const _${lines.length}: ${to} = null! as ${from}`)
+    }
+  }
+  return [...wrong, ...complaints(text, lines.join('\n'))]
+}
+
+test('every field that the page reads or sends is described by the service, with its type', async ({
+  start,
+}) => {
+  const controller = await start('racks')
+  const description = await controller.ask<Description>('GET', '/v1/openapi.json')
+  expect(await compared(description)).toEqual([])
+  // The comparison sees a field that changes its type, one that may be null, one that leaves, and an operation that does.
+  const changed = structuredClone(description)
+  const of = (name: string) => changed.components.schemas[name]?.['properties'] as Record<string, Schema>
+  of('Status')['hot_above'] = { type: 'string' }
+  of('Rack')['hosts'] = { type: ['integer', 'null'] }
+  delete of('Reason')['because']
+  delete changed.paths['/v1/hotspots']
+  const told = (await compared(changed)).join('\n')
+  for (const part of ['hot_above', "'hosts'", 'because', 'GET /v1/hotspots: the service does not have it'])
+    expect(told).toContain(part)
+})
+
+test('the service serves the page that was built, and lets it load and ask nothing from elsewhere', async ({
+  start,
+}) => {
+  const controller = await start('racks')
+  const files = readdirSync(DIST, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
+  expect(files.length).toBeGreaterThan(3)
+  for (const file of files) {
+    const path = join(file.parentPath, file.name)
+    const response = await controller.text(path.slice(DIST.length).replace(/^\/index\.html$/, '/'))
+    const same = Buffer.from(await response.arrayBuffer()).equals(readFileSync(path))
+    expect(same, `${path}: the service has another one taken in; \`make build\` takes this one in`).toBe(true)
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/)
+  }
+})

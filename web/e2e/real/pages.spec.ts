@@ -1,0 +1,125 @@
+import type { Page } from '@playwright/test'
+import type { Decision } from '../../src/api/types'
+import { accessible, type Controller, even, expect, feed, live, test } from './fixture.ts'
+
+/** What examples/clusters/racks.yaml carries here: one link is hot, one is not seen. */
+function loads(): Record<string, number> {
+  const found = even(6, 8, 4e9, 5e8)
+  found['r2:downlink'] = 17e9
+  delete found['r5:uplink']
+  for (let host = 0; host < 8; host++) delete found[`r5h${host}:egress`]
+  return found
+}
+
+const block = (controller: Controller) =>
+  controller.ask<Decision>('POST', '/v1/place/replicas', { size: '256MiB', writer: 'r0h1' })
+
+async function readable(page: Page): Promise<void> {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    // Colours have come to rest.
+    await page.waitForTimeout(600)
+    await accessible(page)
+  }
+}
+
+test('from what is hot to a rack, what was placed in it, and why', async ({ page, start, visit }) => {
+  const controller = await start('racks')
+  await feed(page, controller, loads())
+  const made = await block(controller)
+  await controller.ask('POST', '/v1/place/tasks', {
+    job: 'count',
+    app: { tasks: [{ name: 'map', cpus: 2, memory: '4GiB', egress: { mean: '1Gbps' }, tolerant: true }] },
+  })
+  await visit(controller)
+  await live(page)
+  await expect(page).toHaveTitle('Racks · racks · Leeward')
+  const tiles = page.getByRole('grid', { name: 'Racks, Now' })
+  await expect(tiles.getByRole('link')).toHaveCount(6)
+  await expect(tiles.getByRole('link', { name: 'r2: uplink 20 %; downlink 85 %, hot' })).toBeVisible()
+  await expect(tiles.getByRole('link', { name: 'r5: uplink not known; downlink 20 %' })).toBeVisible()
+  await expect(page.locator('dl').first()).toContainText(/Hot now ?1 ?of 6 racks/)
+  await expect(page.locator('dl').first()).toContainText(/Samples of links ?[1-9]/)
+  await expect(page.getByText('The history was not read')).toHaveCount(0)
+  await readable(page)
+
+  await tiles.getByRole('link', { name: /^r2/ }).click()
+  const link = page.getByRole('region', { name: 'r2:downlink' })
+  await expect(link).toContainText('20\u00a0Gbps')
+  await expect(link).toContainText(/hot for/)
+
+  const rack = made.hosts[1]?.replace(/h\d+$/, '') ?? ''
+  await page.evaluate((rack) => (location.hash = `#/racks/${rack}`), rack)
+  await expect(page.getByRole('row', { name: new RegExp(`^${made.hosts[1]} `) })).toContainText('up')
+  await page.getByRole('tab', { name: 'Replicas' }).click()
+  await readable(page)
+  await page.getByRole('tabpanel').getByRole('link', { name: made.id }).first().click()
+
+  const opened = page.getByRole('region', { name: 'As decided', exact: true })
+  await expect(opened.getByRole('list', { name: 'Hosts' }).getByRole('listitem')).toHaveText(made.hosts)
+  await expect(opened).toContainText(`Narrowest at ${made.limit?.at}`)
+  const reason = made.why.find((one) => one.candidate === 'r2')
+  expect(reason?.verdict).toBe('outranked')
+  await expect(opened.getByRole('row', { name: /^r2 / })).toContainText(/outranked\s*3\sGbps\s*r2:downlink/)
+  await expect(opened.getByRole('rowgroup').filter({ hasText: 'racks' }).first()).toContainText(rack)
+  await readable(page)
+})
+
+test('decisions and hotspots come in as they happen, and hotspots leave', async ({ page, start, visit }) => {
+  const controller = await start('racks')
+  const carried = loads()
+  await feed(page, controller, carried)
+  await visit(controller, 'decisions')
+  await live(page)
+  await expect(page.getByText('Nothing was decided yet')).toBeVisible()
+  const made = await block(controller)
+  const list = page.getByRole('region', { name: 'List of decisions' })
+  await expect(list.getByRole('link').first()).toHaveAttribute('href', `#/decisions/${made.id}`)
+  await expect(list.getByRole('link').first()).toContainText(made.hosts.join(' → '))
+
+  await page.getByRole('navigation').getByRole('link', { name: 'Hotspots' }).click()
+  const table = page.getByRole('region', { name: 'Hot links' })
+  await expect(table.getByRole('row', { name: /^r2:downlink \d+ s 85 %/ })).toBeVisible()
+  carried['r4:uplink'] = 19e9
+  await expect(table.getByRole('row')).toHaveCount(3)
+  await expect(table.getByRole('row').nth(2)).toContainText(/r4:uplink/)
+  await readable(page)
+  carried['r2:downlink'] = 1e9
+  await expect(table.getByRole('row', { name: /r2:downlink/ })).toHaveCount(0)
+  await expect(table.getByRole('row')).toHaveCount(2)
+})
+
+test('a service that ends and starts again: told at once, old numbers do not look live, and nothing is lost', async ({
+  page,
+  start,
+  visit,
+}) => {
+  const controller = await start('racks', ['--store', 'decisions.db'])
+  await feed(page, controller, loads())
+  const made = await block(controller)
+  await visit(controller, 'racks')
+  await live(page)
+  await controller.stop()
+  const state = page.getByRole('banner').getByRole('status')
+  await expect(state).toHaveText(/not connected/)
+  await expect(page.getByRole('heading', { name: /^Last seen/ })).toBeVisible()
+  await controller.resume()
+  await live(page)
+  await expect(page.getByRole('link', { name: /^r2: .*85 %, hot/ })).toBeVisible()
+  await page.getByRole('navigation').getByRole('link', { name: 'Decisions' }).click()
+  await expect(page.locator(`[href="#/decisions/${made.id}"]`)).toBeVisible()
+})
+
+test('a network whose racks have no links of their own is told so, and its hosts are seen', async ({
+  page,
+  start,
+  visit,
+}) => {
+  const controller = await start('hose')
+  await feed(page, controller, { 'web-1:egress': 1e8, 'web-1:ingress': 9e8 })
+  await visit(controller, 'racks')
+  await expect(page.getByText('have no links of their own')).toBeVisible()
+  await accessible(page)
+  await page.getByRole('link', { name: 'web-1' }).click()
+  await expect(page.getByRole('row', { name: /^web-1 up 33 % 90 %/ })).toBeVisible()
+})
