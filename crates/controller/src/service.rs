@@ -23,7 +23,7 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Patient};
@@ -194,6 +194,7 @@ impl Service {
             reload,
             largest: body,
             patience,
+            reading: Mutex::default(),
             description,
         };
         let door = Door { routes: routes(edge), metrics: counted, patience, tls };

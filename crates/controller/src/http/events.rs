@@ -86,7 +86,7 @@ fn render(edge: &Edge, told: &Told) -> Bytes {
             event("racks", told.id, &Racks { items })
         }
         Happening::Hotspot(hot) => {
-            let hotspot = Hotspot::of(&hot.world, clock, hot.link, hot.since);
+            let hotspot = Hotspot::of(hot.link.clone(), hot.utilization, hot.since, hot.at, clock);
             let until = hot.until.map(|at| clock.text(at));
             event("hotspot", told.id, &HotspotEvent { hotspot, until })
         }

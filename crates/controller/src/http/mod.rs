@@ -32,6 +32,7 @@ use axum::routing::{delete, get, patch, post, put};
 use leeward_fabric::Fabric;
 use leeward_fabric::cluster::ClusterFile;
 use serde_json::Value;
+use tokio::sync::Mutex;
 
 pub use self::gate::Peer;
 use self::problem::Problem;
@@ -66,6 +67,8 @@ pub struct Edge {
     pub largest: usize,
     /// How long a body may take to come.
     pub patience: Duration,
+    /// Held by who reads a cluster.
+    pub reading: Mutex<()>,
     /// The OpenAPI document.
     pub description: Arc<str>,
 }

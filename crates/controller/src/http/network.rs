@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
-use leeward_fabric::{DomainId, Nanos, ResourceId};
+use leeward_fabric::{DomainId, Nanos};
 use leeward_ledger::named_link;
 use serde::Deserialize;
 
@@ -24,6 +24,8 @@ const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1_000;
 /// Seconds of a step of the history at most: what is kept of it.
 const LONGEST_STEP: u64 = 3_600;
+/// Numbers of a history at most: the hour of a thousand links and more.
+const LONGEST_HISTORY: usize = 1_000_000;
 /// How long a change is waited for at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -214,16 +216,27 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) -> History {
+fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) -> Answer {
+    let numbers = slots.count().saturating_mul(links.len());
+    if numbers > LONGEST_HISTORY {
+        let detail = format!(
+            "{} links in {} steps each: expected at most {LONGEST_HISTORY} numbers; ask for longer steps, or for less \
+             of the past with `since`",
+            links.len(),
+            slots.count()
+        );
+        return Err(Problem::field("step_s", detail));
+    }
     let series = |state: &&LinkState| {
         let at = world.links.binary_search_by_key(&state.link, |one| one.link).unwrap_or(usize::MAX);
         Series { link: world.fabric.resource_name(state.link), utilization: slots.of(&world.fabric, at) }
     };
-    History {
+    let history = History {
         from: slots.from().map(|from| edge.clock.text(from)),
         step_s: slots.step(),
         series: links.iter().map(series).collect(),
-    }
+    };
+    Ok(Json(history).into_response())
 }
 
 pub async fn history(State(edge): Shared, Asked(Query(since)): Asked<Query<Since>>) -> Answer {
@@ -246,7 +259,7 @@ pub async fn history(State(edge): Shared, Asked(Query(since)): Asked<Query<Since
             return Err(Problem::field("kind", format!("`{}`: expected rack or host", excerpt(other))));
         }
     };
-    Ok(Json(over_time(&edge, &world, &slots, &links)).into_response())
+    over_time(&edge, &world, &slots, &links)
 }
 
 pub async fn link_history(
@@ -257,7 +270,7 @@ pub async fn link_history(
     let (world, slots) = (edge.world().await?, since.slots(&edge)?);
     let link = named_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    Ok(Json(over_time(&edge, &world, &slots, &[link])).into_response())
+    over_time(&edge, &world, &slots, &[link])
 }
 
 /// A hot link.
@@ -278,19 +291,17 @@ pub async fn hotspots(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> A
     let mut hot: Vec<(Nanos, &LinkState)> =
         world.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
     hot.sort_by_key(|&(since, state)| (since, state.link));
-    let show = |&(since, state): &(Nanos, &LinkState)| Hotspot::of(&world, &edge.clock, state.link, since);
+    let show = |&(since, state): &(Nanos, &LinkState)| {
+        let link = world.fabric.resource_name(state.link);
+        Hotspot::of(link, state.utilization(), since, world.at, &edge.clock)
+    };
     Ok(Json(page(&hot, &part, show)?).into_response())
 }
 
 impl Hotspot {
-    /// A link of a world that is hot since then, or was.
-    pub fn of(world: &World, clock: &Clock, link: ResourceId, since: Nanos) -> Hotspot {
-        Hotspot {
-            link: world.fabric.resource_name(link),
-            since: clock.text(since),
-            age_s: world.at.since(since).as_secs_f64(),
-            utilization: world.link(link).and_then(LinkState::utilization),
-        }
+    /// A link as it was seen at a time, hot since another.
+    pub fn of(link: String, utilization: Option<f64>, since: Nanos, seen: Nanos, clock: &Clock) -> Hotspot {
+        Hotspot { link, since: clock.text(since), age_s: seen.since(since).as_secs_f64(), utilization }
     }
 }
 

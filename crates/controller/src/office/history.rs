@@ -58,7 +58,9 @@ impl History {
         let step = Arc::new(Step { ends: done.ends, fabric, links: done.sums.iter().map(mean).collect() });
         let mut steps = VecDeque::clone(&self.steps.load());
         steps.push_back(step);
-        if steps.len() > STEPS {
+        // The first world of a service may be of years ago: nobody had told its desk the time yet.
+        let hour_ago = done.ends.since(Nanos(STEPS as u64 * STEP * Nanos::SECOND.0));
+        while steps.len() > STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
             steps.pop_front();
         }
         self.steps.store(Arc::new(steps));
@@ -92,12 +94,19 @@ impl Slots {
         Some(Nanos(first.ends.0.saturating_sub(1) / length * length))
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let length = self.step() * Nanos::SECOND.0;
+        let (Some(from), Some(last)) = (self.from(), self.steps.last()) else { return 0 };
+        ((last.ends.0 - 1 - from.0) / length + 1) as usize
+    }
+
     /// Mean utilization of the link at a position of a fabric, of each; `None` where it was not seen, or nothing was
     /// known of the network.
     pub fn of(&self, fabric: &Arc<Fabric>, link: usize) -> Vec<Option<f32>> {
         let length = self.step() * Nanos::SECOND.0;
-        let (Some(from), Some(last)) = (self.from(), self.steps.last()) else { return Vec::new() };
-        let mut sums = vec![(0.0_f32, 0_u32); ((last.ends.0 - 1 - from.0) / length + 1) as usize];
+        let Some(from) = self.from() else { return Vec::new() };
+        let mut sums = vec![(0.0_f32, 0_u32); self.count()];
         for step in self.steps.iter().filter(|step| Arc::ptr_eq(&step.fabric, fabric)) {
             let value = step.links.get(link).copied().unwrap_or(f32::NAN);
             let (sum, count) = &mut sums[((step.ends.0 - 1 - from.0) / length) as usize];

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
-use leeward_fabric::{Nanos, ResourceId};
+use leeward_fabric::Nanos;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::desk::{Record, World};
@@ -29,15 +29,18 @@ pub enum Happening {
     Leader(Position),
 }
 
-/// A link that became hot, or cooled.
+/// A link that became hot, or cooled. What is told of it is kept and not the world that it is of: thousands of them would
+/// fill the memory.
 #[derive(Clone, Debug)]
 pub struct Hot {
-    /// The network when that was seen.
-    pub world: Arc<World>,
-    /// Which link.
-    pub link: ResourceId,
+    /// Its name.
+    pub link: String,
+    /// What telemetry showed, as a share of the capacity.
+    pub utilization: Option<f64>,
     /// Since when it is hot, or was.
     pub since: Nanos,
+    /// When that was seen.
+    pub at: Nanos,
     /// When it cooled.
     pub until: Option<Nanos>,
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use self::events::{Events, Happening, Hot, Told};
 pub use self::kept::Watched;
 pub use self::metrics::{Metrics, Request};
-use crate::desk::{LinkState, World};
+use crate::desk::World;
 use crate::office::{Office, Position};
 
 /// The least time between two tellings of what links carry.
@@ -59,15 +59,19 @@ async fn watch_worlds(office: &Office, events: &Events) {
 
 /// The links that became hot between two worlds, or cooled, in order of ids. Those of another cluster are not compared:
 /// that it is another one is told by itself.
-fn changes(last: &World, world: &Arc<World>) -> Vec<Hot> {
+fn changes(last: &World, world: &World) -> Vec<Hot> {
     if !Arc::ptr_eq(&last.fabric, &world.fabric) {
         return Vec::new();
     }
-    let change = |(before, now): (&LinkState, &LinkState)| match (before.hot_since, now.hot_since) {
-        (before, Some(since)) if before != Some(since) => Some((now.link, since, None)),
-        (Some(since), None) => Some((now.link, since, Some(world.at))),
-        _ => None,
-    };
-    let changed = last.links.iter().zip(&world.links).filter_map(change);
-    changed.map(|(link, since, until)| Hot { world: world.clone(), link, since, until }).collect()
+    let mut changed = Vec::new();
+    for (before, now) in last.links.iter().zip(&world.links) {
+        let (since, until) = match (before.hot_since, now.hot_since) {
+            (before, Some(since)) if before != Some(since) => (since, None),
+            (Some(since), None) => (since, Some(world.at)),
+            _ => continue,
+        };
+        let (link, utilization) = (world.fabric.resource_name(now.link), now.utilization());
+        changed.push(Hot { link, utilization, since, at: world.at, until });
+    }
+    changed
 }
