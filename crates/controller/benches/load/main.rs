@@ -1,0 +1,152 @@
+//! What the service bears: reports of 10,000 agents a second over 1,000 connections that stay open, beside 1,000
+//! placements a second, from a cluster of 10,000 hosts in 500 racks. The load comes from one core and `leewardd` runs on
+//! another. Arrivals are drawn and do not wait for answers (an open loop), and a time begins when a request was due: what
+//! waits because the service stood still has waited.
+//!
+//! The same requests to a service that only reads JSON and answers with as many bytes say what HTTP alone costs, and how
+//! often the disk takes a write says what outliving power costs. `--seconds N` is how long each of them lasts.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+mod generator;
+mod process;
+mod requests;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use generator::{Heard, Outcome};
+use process::Process;
+
+/// Agents, each of which reports its host's links once a second.
+const AGENTS: u64 = 10_000;
+const RACKS: u64 = 500;
+/// Placements a second.
+const PLACEMENTS: u64 = 1_000;
+/// Connections for reports, and for placements.
+const CONNECTIONS: (usize, usize) = (1_000, 64);
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let after =
+        |name: &str| arguments.iter().position(|one| one == name).and_then(|at| arguments.get(at + 1));
+    if arguments.iter().any(|one| one == "--echo") {
+        return process::echo();
+    }
+    let seconds = after("--seconds").map_or(10, |text| text.parse().expect("--seconds takes a whole number"));
+    process::pin(std::process::id(), 0);
+    println!(
+        "{AGENTS} reports/s over {} connections, {PLACEMENTS} placements/s over {}, {seconds} s each; {AGENTS} hosts in \
+         {RACKS} racks",
+        CONNECTIONS.0, CONNECTIONS.1
+    );
+    println!(
+        "{:<34} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9}",
+        "", "asked/s", "answered/s", "p50", "p99", "p99.9", "most"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let echo = Process::echo();
+    let mut outcome = generator::run(echo.address, &schedule(seconds), echo.id());
+    print("JSON in, as many bytes out", &mut outcome, &echo, seconds);
+    drop(echo);
+    for durability in ["process", "power"] {
+        let service = Process::leewardd(folder.path(), durability);
+        let mut outcome = generator::run(service.address, &schedule(seconds), service.id());
+        print(&format!("leewardd, outlives {durability}"), &mut outcome, &service, seconds);
+        agrees(&outcome, &service);
+    }
+    disk(folder.path());
+}
+
+fn schedule(seconds: u64) -> generator::Schedule {
+    generator::Schedule {
+        agents: AGENTS,
+        racks: RACKS,
+        placements: PLACEMENTS,
+        connections: CONNECTIONS,
+        length: Duration::from_secs(seconds),
+    }
+}
+
+fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
+    for (what, heard) in [("reports", &mut outcome.reports), ("placements", &mut outcome.placements)] {
+        heard.waits.sort_unstable();
+        let all = heard.waits.len();
+        let quantile = |share: f64| {
+            let at = ((all as f64 * share) as usize).min(all.saturating_sub(1));
+            format!("{:.2} ms", heard.waits.get(at).copied().unwrap_or(0) as f64 / 1e3)
+        };
+        println!(
+            "{:<34} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9}",
+            format!("{name}: {what}"),
+            (heard.asked - heard.filled) / seconds,
+            all as u64 / seconds,
+            quantile(0.5),
+            quantile(0.99),
+            quantile(0.999),
+            quantile(1.0)
+        );
+    }
+    let answered = outcome.reports.waits.len() + outcome.placements.waits.len();
+    println!(
+        "{:<34} {:.0} us of its core a request, {} MiB of memory; the load took {:.0} % of the other",
+        "",
+        outcome.served.as_secs_f64() * 1e6 / answered as f64,
+        process.memory() >> 20,
+        outcome.sent.as_secs_f64() / seconds as f64 * 100.0
+    );
+}
+
+/// Nothing was lost, and the service's own numbers say the same.
+fn agrees(outcome: &Outcome, service: &Process) {
+    let Outcome { reports, placements, .. } = outcome;
+    for Heard { asked, waits, filled, .. } in [reports, placements] {
+        assert_eq!(waits.len() as u64 + filled, *asked, "every request was answered");
+    }
+    assert_eq!(
+        reports.taken + reports.skipped,
+        reports.links,
+        "every link was taken in, or said to be passed over"
+    );
+    assert_eq!(reports.refused, 0, "no report was refused");
+    let metrics = service.get("/metrics");
+    let metric = |name: &str| -> u64 {
+        let lines = metrics.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
+        lines.map(|(_, value)| value.parse::<f64>().expect("a number") as u64).sum()
+    };
+    assert_eq!(metric("leeward_reports_total"), reports.asked);
+    assert_eq!(metric("leeward_samples_total"), reports.taken);
+    assert_eq!(metric("leeward_placements_total"), placements.asked);
+    assert_eq!(metric("leeward_placements_total{kind=\"replicas\",outcome=\"placed\"}"), placements.taken);
+    println!(
+        "{:<34} {} links in {} reports: {} taken in, {} told to be stale; {} placed, {} refused; /metrics agrees",
+        "",
+        reports.links,
+        reports.asked,
+        reports.taken,
+        reports.skipped,
+        placements.taken,
+        placements.refused
+    );
+}
+
+/// How often the disk takes 4 KiB for good.
+fn disk(folder: &Path) {
+    let mut file = File::create(folder.join("synced")).expect("a file");
+    let (began, mut times) = (Instant::now(), Vec::new());
+    while began.elapsed() < Duration::from_secs(1) {
+        let one = Instant::now();
+        file.write_all(&[7; 4096]).and_then(|()| file.sync_data()).expect("the disk takes it");
+        times.push(one.elapsed().as_micros());
+    }
+    times.sort_unstable();
+    let at = |share: usize| times[times.len() * share / 100] as f64 / 1e3;
+    println!(
+        "the disk: {} synced writes of 4 KiB/s, p50 {:.2} ms, p99 {:.2} ms",
+        times.len(),
+        at(50),
+        at(99)
+    );
+}

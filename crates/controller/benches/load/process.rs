@@ -1,0 +1,126 @@
+//! The processes that are measured, each on a core of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header;
+use axum::routing::post;
+use serde_json::Value;
+
+/// What placements are answered with, in bytes, about.
+const DECISION: usize = 1_500;
+
+/// A service that runs; it is killed when this is dropped.
+pub struct Process {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Binds a process to a core.
+pub fn pin(process: u32, core: usize) {
+    let bound =
+        Command::new("taskset").args(["-a", "-c", "-p", &core.to_string(), &process.to_string()]).output();
+    if !bound.is_ok_and(|bound| bound.status.success()) {
+        println!("not bound to core {core}: there is no such core, or no taskset (util-linux)");
+    }
+}
+
+impl Process {
+    fn start(mut command: Command) -> Process {
+        let mut child =
+            command.stderr(Stdio::piped()).spawn().expect("it runs, and taskset (util-linux) is there");
+        let mut written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let first = written.next().and_then(Result::ok).expect("a line");
+        let address = first.strip_prefix("listening on http://").unwrap_or_else(|| panic!("{first}"));
+        let address = address.parse().expect("an address");
+        std::thread::spawn(move || written.map_while(Result::ok).for_each(drop));
+        Process { child, address }
+    }
+
+    /// `leewardd` on the other core, with a store of its own.
+    pub fn leewardd(folder: &Path, durability: &str) -> Process {
+        let settings = folder.join(format!("{durability}.yaml"));
+        let cluster = folder.join("cluster.yaml");
+        let (racks, hosts) = (super::RACKS, super::AGENTS / super::RACKS);
+        let text = format!(
+            "racks: {racks}\nhosts_per_rack: {hosts}\nnic: 1Gbps\noversubscription: 10\n\
+             devices: [{{read: 50MB/s, write: 50MB/s}}]\n"
+        );
+        std::fs::write(&cluster, text).expect("a file");
+        let text = format!(
+            "cluster: {}\nlisten: 127.0.0.1:0\nstore: {}\ndurability: {durability}\nlimits: {{connections: 4096}}\n",
+            cluster.display(),
+            folder.join(format!("{durability}.db")).display()
+        );
+        std::fs::write(&settings, text).expect("a file");
+        let mut command = Command::new("taskset");
+        command.args(["-c", "1", env!("CARGO_BIN_EXE_leewardd"), "--config"]).arg(settings);
+        Process::start(command)
+    }
+
+    /// A service that does nothing but HTTP and JSON.
+    pub fn echo() -> Process {
+        let itself = std::env::current_exe().expect("it runs");
+        let mut command = Command::new("taskset");
+        command.args(["-c", "1"]).arg(itself).arg("--echo");
+        Process::start(command)
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Bytes of memory that are its own.
+    pub fn memory(&self) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs on Linux");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    }
+
+    pub fn get(&self, path: &str) -> String {
+        let sent = ureq::get(format!("http://{}{path}", self.address)).call().expect("it answers");
+        sent.into_body().read_to_string().expect("text")
+    }
+}
+
+/// What a process has used of its cores.
+pub fn used(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs on Linux");
+    // What comes before is its name, which may have anything in it.
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
+    // Of the user and of the system, in hundredths of a second.
+    Duration::from_millis((ticks(11) + ticks(12)) * 10)
+}
+
+/// Serves: reads a body as JSON, and answers with about as many bytes as the service does.
+pub fn echo() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let answer = |text: String| ([(header::CONTENT_TYPE, "application/json")], text);
+        let report = move |axum::Json(_): axum::Json<Value>| async move {
+            answer(r#"{"links":2,"skipped":{"stale":0,"down":0},"epoch":1000000}"#.to_owned())
+        };
+        let placement = move |axum::Json(_): axum::Json<Value>| async move {
+            answer(format!("\"{}\"", "x".repeat(DECISION)))
+        };
+        let routes =
+            Router::new().route("/v1/reports", post(report)).route("/v1/place/replicas", post(placement));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        writeln!(std::io::stderr(), "listening on http://{address}").expect("somebody reads");
+        axum::serve(listener, routes).await.expect("it serves until it is killed");
+    });
+}
