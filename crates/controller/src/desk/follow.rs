@@ -45,17 +45,18 @@ impl<R> Desk<R> {
         Ok(())
     }
 
-    /// Tasks of a decision are on other hosts.
+    /// What a decision holds is elsewhere, or another thing.
     fn put_elsewhere(&mut self, mut moved: Record, held: Vec<Held>) -> Result<(), CommitError> {
         let id = moved.id;
-        let Some(known) = self.records.get(id) else { return self.take_up(moved, held) };
-        if !matches!(known.shown.wish, Wish::Tasks(_)) || known.shown.hosts == moved.shown.hosts {
-            return Ok(());
-        }
+        let Some(known) = self.records.get(id).cloned() else { return self.take_up(moved, held) };
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = moved.shown.hosts.iter().map(|name| fabric.host(name)).collect();
-        let Some(hosts) = hosts else { return Ok(()) };
-        self.tell(Input::Ended(id), &mut Replies::new());
+        let Some(hosts) = hosts.filter(|_| known.released.is_none()) else { return Ok(()) };
+        let left = match known.shown.wish {
+            Wish::Tasks(_) => Input::Ended(id),
+            _ => Input::Release(&known.entries),
+        };
+        self.tell(left, &mut Replies::new());
         let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
         self.put_back(&mut moved, &hosts, held)?;
         self.records.change(id, |record| (record.shown, record.entries) = (moved.shown, moved.entries));
