@@ -167,6 +167,7 @@ export class Mock {
       epoch: this.step * 4,
       interval_s: INTERVAL,
       hot_above: LIMIT,
+      stalled: null,
       decisions: this.made.length,
       decided: this.made.length,
       samples: this.world.racks * (this.world.hosts + 1) * 2 * this.step,

@@ -43,6 +43,7 @@ export interface Events {
   /** A link that became hot; or cooled, where `until` says when. */
   hotspot: Hotspot & { until: string | null }
   cluster: { cluster_version: string }
+  leader: { role: string; leader: string | null }
 }
 
 export interface Page<T> {
@@ -77,8 +78,11 @@ export interface Status {
   /** Samples of links since the start. */
   samples: number
   waiting: number
-  role?: 'leader' | 'follower'
-  leader?: string | null
+  /** `leader`, or `follower`: one that answers reads while another decides. */
+  role: string
+  leader: string | null
+  /** Why nothing can be kept now, so that nothing is placed; null if it can. */
+  stalled: string | null
   demo?: { speed: number; arms: string[] } | null
 }
 
