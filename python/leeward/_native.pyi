@@ -96,6 +96,19 @@ class Cluster:
         """What there is of each kind of thing, as `leeward cluster show -o json` prints it."""
 
 @final
+class Scheduler:
+    """A policy for tasks that sees no load, asked about one app after the other."""
+
+    def __new__(cls, cluster: Cluster, policy: str, seed: int = 1) -> Scheduler:
+        """Nothing runs."""
+
+    def place(self, number: int, job: int, app: str) -> list[str] | None:
+        """Places an app, JSON or YAML, and lets it run; names of hosts, or None if it is refused."""
+
+    def end(self, number: int) -> None:
+        """An app ended."""
+
+@final
 class Scenario:
     """A scenario file, read and checked: a cluster, workloads, what happens, policies to try."""
 
@@ -397,7 +410,9 @@ def probe_steady(
 
 def run_agent(said: dict[str, str | list[str] | None], tell: Callable[[str], object]) -> None: ...
 def check_service(given: dict[str, str | int | None]) -> None: ...
-def serve(given: dict[str, str | int | None], listening: Callable[[str, str | None], object]) -> None: ...
+def serve(
+    given: dict[str, str | int | None], listening: Callable[[str, str | None], object], demo: bool = False
+) -> None: ...
 def new_token(name: str, role: str, file: str | None) -> tuple[str, str]: ...
 def simulate_flows(cluster: Cluster, flows: Table) -> pyarrow.Table: ...
 def schemas() -> list[str]: ...

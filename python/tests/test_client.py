@@ -72,6 +72,8 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.snapshot(0, 1.0),
     lambda client: client.status(),
     lambda client: client.reload(),
+    lambda client: client.demo(),
+    lambda client: client.set_demo({}),
 ]
 """Each method once."""
 WITHOUT = {

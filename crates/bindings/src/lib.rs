@@ -20,6 +20,7 @@ mod packets;
 mod place;
 mod probe;
 mod records;
+mod scheduler;
 mod schema;
 mod serve;
 mod simulation;
@@ -66,6 +67,8 @@ mod _native {
         probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh,
         probe_modelled, probe_path, probe_steady,
     };
+    #[pymodule_export]
+    use crate::scheduler::Scheduler;
     #[pymodule_export]
     use crate::schema::{schema, schemas};
     #[pymodule_export]

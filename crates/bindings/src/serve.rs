@@ -41,10 +41,11 @@ pub fn check_service(given: Given) -> Result<(), Refused> {
 }
 
 /// Serves over HTTP until SIGINT or SIGTERM. `listening` is called with the URL, and the file that decisions are kept in
-/// or None for memory, once it listens.
+/// or None for memory, once it listens. A `demo` shows what somebody puts there.
 #[pyfunction]
-pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>) -> PyResult<()> {
-    let ready = Ready::new(given.into()).map_err(Refused)?;
+#[pyo3(signature = (given, listening, demo = false))]
+pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
+    let ready = Ready::new(given.into()).map_err(Refused)?.demo(demo);
     let tell = |url: &str, store: Option<&Path>| {
         Python::attach(|py| listening.call1(py, (url, store.map(Path::display).map(|file| file.to_string()))))
             .map(drop)

@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::access::{Access, Patient};
 use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits};
-use crate::http::{About, Edge, Peer, description, routes};
+use crate::http::{About, Board, Edge, Peer, description, routes};
 use crate::office::{NewCluster, Office, OpenError};
 use crate::reload::Reload;
 use crate::store::Store;
@@ -61,6 +61,8 @@ pub struct Service {
     pub reload: Option<Arc<Reload>>,
     /// The URL that others are told to reach it at; by default that of where it listens.
     pub advertise: Option<String>,
+    /// Whether it shows a demo, which somebody puts there.
+    pub demo: bool,
     /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
     /// process have 1,024 files open.
     pub connections: usize,
@@ -118,6 +120,7 @@ impl Service {
             tls: None,
             reload: None,
             advertise: None,
+            demo: false,
             cluster,
             make: Box::new(make),
             labels,
@@ -158,7 +161,7 @@ impl Service {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
             self;
-        let Service { body, streams, access, tls, reload, advertise, .. } = self;
+        let Service { body, streams, access, tls, reload, advertise, demo, .. } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address: Arc<str> = match advertise {
             Some(url) => url.into(),
@@ -192,6 +195,7 @@ impl Service {
             events: events.clone(),
             access,
             reload,
+            demo: demo.then(Board::default),
             largest: body,
             patience,
             reading: Mutex::default(),

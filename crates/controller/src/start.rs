@@ -32,6 +32,7 @@ pub struct Ready {
     moves: Option<PolicySpec>,
     access: Arc<Access>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
+<<<<<<< HEAD
     store: Place,
 }
 
@@ -51,6 +52,11 @@ impl Place {
             Place::Database(database) => Some(Path::new(database.shown())),
         }
     }
+=======
+    /// The file that decisions are kept in; `None` for memory.
+    store: Option<PathBuf>,
+    demo: bool,
+>>>>>>> 61e229c (leeward serve --demo: the service on a simulated cluster, beside the same cluster without it)
 }
 
 /// Why a service ended that nobody told to.
@@ -121,7 +127,12 @@ impl Ready {
         }
         let access = Arc::new(Access::new(tokens, settings.limits.requests_per_s));
         let tls = tls.map(|tls| Arc::new(ArcSwap::new(tls)));
-        Ok(Ready { flags, settings, address, cluster, policies, moves, access, tls, store })
+        Ok(Ready { flags, settings, address, cluster, policies, moves, access, tls, store, demo: false })
+    }
+
+    /// The same as a demo: it shows what somebody puts there.
+    pub fn demo(self, demo: bool) -> Ready {
+        Ready { demo, ..self }
     }
 
     /// Where decisions are kept, a file or the URL of a database without its password; `None` for memory.
@@ -142,8 +153,13 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
+<<<<<<< HEAD
         let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place } = self;
         let store = opened(&place, &settings).map_err(|message| flags.wrong("store", message))?;
+=======
+        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: file, demo } = self;
+        let store = opened(file.as_deref(), &settings).map_err(|message| flags.wrong("store", message))?;
+>>>>>>> 61e229c (leeward serve --demo: the service on a simulated cluster, beside the same cluster without it)
         let [blocks, apps] = policies;
         let labels = Labels {
             replicas: blocks.label.as_str().into(),
@@ -170,7 +186,11 @@ impl Ready {
         (service.access, service.tls) = (access.clone(), tls.clone());
         let reload = Reload { flags: flags.clone(), started: settings.clone(), access: access.clone(), tls };
         service.reload = Some(Arc::new(reload));
+<<<<<<< HEAD
         service.advertise.clone_from(&settings.advertise);
+=======
+        service.demo = demo;
+>>>>>>> 61e229c (leeward serve --demo: the service on a simulated cluster, beside the same cluster without it)
         log::begin(settings.log);
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
         let served = service.run(address, |address| {

@@ -43,3 +43,4 @@ def demo(
     show(runs, output)
     write_page(page, scenario, runs)
     print(f"\nThe page with pictures: {page.resolve().as_uri()}", file=sys.stderr)
+    print("Live, on a simulated cluster: leeward serve --demo", file=sys.stderr)

@@ -7,10 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from leeward import _native
+from leeward.cli import serve_demo
 from leeward.cli.options import seed
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
+  leeward serve --demo
   leeward serve --cluster c.yaml
   leeward serve --cluster c.yaml --policy sinbad:remote_racks=2 --moves utp --durable power
   leeward serve --config leeward.yaml --listen 0.0.0.0:7600 --tokens tokens
@@ -56,6 +59,13 @@ def serve(
     tokens: Annotated[
         str | None, option("FILE", "File of tokens; who has none of them is not let in.")
     ] = None,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Serve a simulated cluster, and show what it would be without Leeward."),
+    ] = False,
+    speed: Annotated[
+        float | None, option("N", "With --demo: seconds that pass there in one second here.", "30")
+    ] = None,
     check_config: Annotated[
         bool, typer.Option("--check-config", help="Read everything, say whether it is right, and end.")
     ] = False,
@@ -74,6 +84,11 @@ def serve(
         "durable": durable,
         "tokens": tokens,
     }
+    if speed is not None and not demo:
+        raise InputError("--speed", None, None, None, "it goes with --demo")
+    if demo:
+        serve_demo.serve(given, serve_demo.SPEED if speed is None else speed)
+        return
     if check_config:
         _native.check_service(given)
         print("the settings are right", file=sys.stderr)

@@ -343,6 +343,14 @@ class Client:
         """Lets the service read its settings again."""
         return cast(Reloaded, self._http.ask("POST", "/v1/reload").body)
 
+    def demo(self) -> dict[str, Any]:
+        """The comparison that a demo shows."""
+        return cast(dict[str, Any], self._get("/v1/demo"))
+
+    def set_demo(self, demo: Mapping[str, Any]) -> None:
+        """Says how the comparison of a demo stands."""
+        self._http.ask("PUT", "/v1/demo", None, dict(demo))
+
     def events(self, after: str | None = None) -> Iterator[events.Event]:
         """What happens, as it happens, without an end; after one event, or from now on.
 

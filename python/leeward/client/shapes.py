@@ -189,6 +189,7 @@ class Status(TypedDict):
     samples: int
     waiting: int
     released_early: int
+    demo: dict[str, Any] | None
 
 
 class Reloaded(TypedDict):

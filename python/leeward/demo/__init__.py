@@ -1,4 +1,9 @@
-"""The scenarios of `leeward demo`: an hour of a 3,000-host cluster, generated or from traces."""
+"""Leeward at work where there is no cluster.
+
+Here are the scenarios of `leeward demo`: an hour of a 3,000-host cluster, generated or from traces. The
+modules beside are the cell of `leeward serve --demo`: jobs that arrive, send and end, placed by a controller
+and by a scheduler that sees no network.
+"""
 
 from importlib.resources import files
 from pathlib import Path

@@ -3,6 +3,7 @@
 mod body;
 mod cluster;
 mod decisions;
+mod demo;
 mod events;
 mod gate;
 mod metrics;
@@ -34,6 +35,7 @@ use leeward_fabric::cluster::ClusterFile;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+pub use self::demo::Board;
 pub use self::gate::Peer;
 use self::problem::Problem;
 use self::shapes::Page;
@@ -63,6 +65,8 @@ pub struct Edge {
     pub access: Arc<Access>,
     /// What reads settings again; `None` where there are none.
     pub reload: Option<Arc<Reload>>,
+    /// What a demo shows; `None` where the service is none.
+    pub demo: Option<Board>,
     /// Bytes of the largest body that is read.
     pub largest: usize,
     /// How long a body may take to come.
@@ -442,6 +446,26 @@ const OPERATIONS: &[Operation] = &[
         body: None,
         answers: &[(200, "What counts now, and what takes a restart.", Json(of::<Reloaded>))],
         handler: || post(reload::reload),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/demo",
+        role: Some(Role::Read),
+        summary: "Show the same work placed in several ways; only of a service that was started as a demo.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "The comparison.", Json(of::<demo::Demo>))],
+        handler: || get(demo::get),
+    },
+    Operation {
+        method: Method::PUT,
+        path: "/v1/demo",
+        role: Some(Role::Admin),
+        summary: "Say how the comparison of a demo stands.",
+        parameters: &[],
+        body: Some(of::<demo::Demo>),
+        answers: &[(204, "It is shown.", Nothing)],
+        handler: || put(demo::put),
     },
     Operation {
         method: Method::GET,

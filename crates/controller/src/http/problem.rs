@@ -225,6 +225,11 @@ impl Problem {
         Problem::new(NOT_FOUND, "the service was started without settings that could be read again")
     }
 
+    /// The service shows no demo.
+    pub fn no_demo() -> Problem {
+        Problem::new(NOT_FOUND, "this service shows no demo; `leeward serve --demo` starts one that does")
+    }
+
     /// The word of its type.
     pub fn word(&self) -> &'static str {
         self.word

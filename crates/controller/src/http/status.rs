@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::problem::Problem;
-use super::{Answer, Shared};
+use super::{Answer, Shared, demo};
 use crate::desk::Labels;
 use crate::office::Position;
 use crate::store::Durability;
@@ -78,6 +78,8 @@ pub struct Status {
     waiting: usize,
     /// Decisions that had to stop counting before telemetry showed them, because there were too many.
     released_early: u64,
+    /// What the service shows as a demo; null if it is none.
+    demo: Option<demo::About>,
 }
 
 /// The policies, with their settings.
@@ -122,6 +124,7 @@ pub async fn status(State(edge): Shared) -> Answer {
         samples: counts.samples,
         waiting: counts.waiting,
         released_early: counts.released_early,
+        demo: demo::About::of(edge.demo.as_ref()),
     };
     Ok(Json(status).into_response())
 }

@@ -1,0 +1,67 @@
+//! `Scheduler`: a policy for tasks that sees no load, asked one request after the other.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_fabric::input::{Files, InputError};
+use leeward_fabric::{Fabric, Nanos};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_placement::tasks::{self, App, AppRequest};
+use leeward_simulator::stage::scenario::PolicySpec;
+use pyo3::prelude::*;
+
+use crate::cluster::Cluster;
+use crate::errors::Refused;
+
+/// An engine with a policy for tasks, to which nobody reports.
+#[pyclass(frozen, module = "leeward._native")]
+pub struct Scheduler {
+    engine: Mutex<Engine>,
+    fabric: Arc<Fabric>,
+}
+
+#[pymethods]
+impl Scheduler {
+    #[new]
+    #[pyo3(signature = (cluster, policy, seed = 1))]
+    fn new(cluster: &Bound<'_, Cluster>, policy: &str, seed: u64) -> Result<Scheduler, Refused> {
+        let wrong = |message: String| Refused(InputError::new("policy", message));
+        let spec: PolicySpec = policy.parse().map_err(wrong)?;
+        let policy = tasks::make(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+        let cluster = &cluster.get().inner;
+        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+        let ledger = ledger.map_err(|error| Refused(InputError::new("cluster", error.to_string())))?;
+        let policies = Policies { tasks: Some(policy), ..Policies::default() };
+        let engine = Mutex::new(Engine::new(ledger, policies, seed, Explain::Off));
+        Ok(Scheduler { engine, fabric: cluster.fabric.clone() })
+    }
+
+    /// Places an app, and lets it run; one of the same number that runs ends first. None if it is refused.
+    fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
+        let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
+        let request = AppRequest { id: number, job, ..app.request };
+        let outputs = self.tell(Input::Ask(number, Ask::Tasks(request)));
+        let hosts = outputs.into_iter().find_map(|output| match output {
+            Output::Answer(_, Answer::Tasks(answer)) => answer.ok().map(|placed| placed.decision.choice),
+            _ => None,
+        });
+        let name = |host| self.fabric.host_name(host).to_owned();
+        Ok(hosts.map(|hosts| hosts.into_iter().map(name).collect()))
+    }
+
+    /// An app ended.
+    fn end(&self, number: u64) {
+        self.tell(Input::Ended(number));
+    }
+}
+
+impl Scheduler {
+    /// What follows from an input. Nothing is seen and nothing fades, so it is always the same moment.
+    fn tell(&self, input: Input<'_>) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.handle(Nanos(0), input, &mut outputs);
+        outputs
+    }
+}

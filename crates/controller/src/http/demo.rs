@@ -1,0 +1,189 @@
+//! The comparison that a demo shows: who runs it beside the service puts it here, and pages read it. It is nothing that the
+//! service knows of itself, so it is not stored, and only a service that was started as a demo has it.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::body::Body;
+use super::problem::Problem;
+use super::{Answer, Edge, Shared};
+use crate::clock::Clock;
+
+/// What was put last; `None` before.
+pub type Board = ArcSwapOption<Demo>;
+
+/// Ways of placing that are compared, at most.
+const MOST_ARMS: usize = 8;
+/// Racks of each at most.
+const MOST_RACKS: usize = 10_000;
+/// Steps of the history at most.
+const MOST_STEPS: usize = 10_000;
+/// Bytes of a name at most.
+const LONGEST_NAME: usize = 200;
+
+/// The same work, placed in several ways.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Demo {
+    /// What time it is where the work runs.
+    time: String,
+    /// Seconds that pass there in one second here.
+    speed: f64,
+    /// Each way of placing.
+    arms: Vec<Arm>,
+    /// How it went.
+    history: Course,
+}
+
+/// One way of placing, and how loaded the racks are under it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// What it is called.
+    name: String,
+    /// The policy with its settings.
+    policy: String,
+    /// How many racks are hot.
+    hot_racks: u32,
+    /// The same as a share of all racks.
+    hot_share: f64,
+    /// How long the slowest hundredth of operations takes, in seconds; null where nothing says so.
+    p99: Option<f64>,
+    /// Each rack.
+    racks: Vec<ArmRack>,
+}
+
+/// How loaded the links of a rack are, as shares of what they carry; null where that is not known.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmRack {
+    /// Its name.
+    rack: String,
+    /// Its uplink.
+    up: Option<f64>,
+    /// Its downlink.
+    down: Option<f64>,
+}
+
+/// Shares of hot racks over time, up to now.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Course {
+    /// Seconds of a step.
+    step_s: f64,
+    /// Each way of placing.
+    arms: Vec<ArmCourse>,
+}
+
+/// Shares of hot racks under one way of placing.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmCourse {
+    /// What it is called.
+    name: String,
+    /// Of each step, the last one last; null where nothing was measured.
+    hot_share: Vec<Option<f64>>,
+}
+
+/// What a demo is, in the status.
+#[derive(Serialize, JsonSchema)]
+pub struct About {
+    /// Seconds that pass there in one second here.
+    speed: f64,
+    /// What the ways of placing are called.
+    arms: Vec<String>,
+}
+
+impl About {
+    /// Of a service; `None` where there is no demo, or nothing was put yet.
+    pub fn of(board: Option<&Board>) -> Option<About> {
+        let demo = board?.load_full()?;
+        Some(About { speed: demo.speed, arms: demo.arms.iter().map(|arm| arm.name.clone()).collect() })
+    }
+}
+
+impl Demo {
+    /// What of it is wrong.
+    fn check(&self, clock: &Clock) -> Result<(), Problem> {
+        clock.read(&self.time).map_err(|detail| Problem::field("time", detail))?;
+        positive("speed", self.speed)?;
+        positive("history.step_s", self.history.step_s)?;
+        at_most("arms", self.arms.len(), MOST_ARMS)?;
+        at_most("history.arms", self.history.arms.len(), MOST_ARMS)?;
+        for (at, arm) in self.arms.iter().enumerate() {
+            let field = |name: &str| format!("arms[{at}].{name}");
+            named(&field("name"), &arm.name)?;
+            named(&field("policy"), &arm.policy)?;
+            at_most(&field("racks"), arm.racks.len(), MOST_RACKS)?;
+            share(&field("hot_share"), arm.hot_share)?;
+            arm.p99.map_or(Ok(()), |p99| from_zero(&field("p99"), p99))?;
+            if arm.hot_racks as usize > arm.racks.len() {
+                let detail = format!("{}: there are {} racks", arm.hot_racks, arm.racks.len());
+                return Err(Problem::field(field("hot_racks"), detail));
+            }
+            for (rack, one) in arm.racks.iter().enumerate() {
+                let field = |name: &str| field(&format!("racks[{rack}].{name}"));
+                named(&field("rack"), &one.rack)?;
+                one.up.map_or(Ok(()), |up| from_zero(&field("up"), up))?;
+                one.down.map_or(Ok(()), |down| from_zero(&field("down"), down))?;
+            }
+        }
+        for (at, arm) in self.history.arms.iter().enumerate() {
+            let field = |name: &str| format!("history.arms[{at}].{name}");
+            named(&field("name"), &arm.name)?;
+            at_most(&field("hot_share"), arm.hot_share.len(), MOST_STEPS)?;
+            for (step, hot) in arm.hot_share.iter().enumerate() {
+                hot.map_or(Ok(()), |hot| share(&field(&format!("hot_share[{step}]")), hot))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn at_most(field: &str, found: usize, most: usize) -> Result<(), Problem> {
+    let detail = || format!("{found} of them: expected at most {most}");
+    if found <= most { Ok(()) } else { Err(Problem::field(field, detail())) }
+}
+
+fn named(field: &str, name: &str) -> Result<(), Problem> {
+    let good = (1..=LONGEST_NAME).contains(&name.len());
+    if good { Ok(()) } else { Err(Problem::field(field, format!("expected 1 to {LONGEST_NAME} bytes"))) }
+}
+
+fn positive(field: &str, value: f64) -> Result<(), Problem> {
+    let detail = || format!("{value}: expected a number above 0");
+    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(Problem::field(field, detail())) }
+}
+
+fn from_zero(field: &str, value: f64) -> Result<(), Problem> {
+    let detail = || format!("{value}: expected a number from 0");
+    if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(Problem::field(field, detail())) }
+}
+
+fn share(field: &str, value: f64) -> Result<(), Problem> {
+    let detail = || format!("{value}: expected a share from 0 to 1");
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(Problem::field(field, detail())) }
+}
+
+fn board(edge: &Edge) -> Result<&Board, Problem> {
+    edge.demo.as_ref().ok_or_else(Problem::no_demo)
+}
+
+pub async fn get(State(edge): Shared) -> Answer {
+    let demo = board(&edge)?.load_full().ok_or_else(Problem::no_demo)?;
+    Ok(Json(demo.as_ref()).into_response())
+}
+
+pub async fn put(State(edge): Shared, Body(demo): Body<Demo>) -> Answer {
+    let board = board(&edge)?;
+    demo.check(&edge.clock)?;
+    board.store(Some(Arc::new(demo)));
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

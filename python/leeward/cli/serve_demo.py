@@ -1,0 +1,111 @@
+"""`leeward serve --demo`: the service on a simulated cluster, and the same cluster without it."""
+
+import json
+import math
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from leeward import _native
+from leeward.client import Client, UnreachableError
+from leeward.demo.cell import Cell
+from leeward.errors import InputError
+
+SPEED = 30.0
+FASTEST = 100_000.0
+OWN = ("config", "cluster", "store", "durable", "tokens")
+"""Options that a demo sets by itself."""
+LAST_WORDS_S = 45.0
+"""How long the service may take to end after it stopped answering: what is under way has half a minute."""
+
+
+def serve(given: dict[str, str | int | None], speed: float) -> None:
+    """Serves until the process is told to stop.
+
+    Args:
+        given: Options of `leeward serve`; None where they were not given.
+        speed: Simulated seconds in a second.
+
+    Raises:
+        InputError: An option does not go with a demo, or is wrong.
+    """
+    if not (math.isfinite(speed) and 0 < speed <= FASTEST):
+        message = f"{speed:g}: expected a number above 0, to {FASTEST:,.0f}"
+        raise InputError("--speed", None, None, None, message)
+    for name in OWN:
+        if given[name] is not None:
+            raise InputError(f"--{name}", None, None, None, "a demo has its own; leave it out")
+    cell = Cell()
+    given = {**given, "store": "memory", "interval": given["interval"] or "1s"}
+    given |= {name: given[name] or "leeward" for name in ("task_policy", "moves")}
+    with TemporaryDirectory(prefix="leeward-demo-") as folder:
+        file = Path(folder) / "demo.json"
+        file.write_text(json.dumps(cell.cluster), encoding="utf-8")
+        given["cluster"] = str(file)
+        _native.check_service(given)
+        driving = _Driving(cell, given, speed)
+        # The service stops by itself when it is told to. Python's own handler would end it with an exception.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            _native.serve(given, driving.begin, demo=True)
+        finally:
+            driving.end()
+    if driving.failed is not None:
+        raise driving.failed
+
+
+class _Driving:
+    """The driver, in a thread of its own beside the service."""
+
+    def __init__(self, cell: Cell, given: dict[str, str | int | None], speed: float) -> None:
+        self.failed: Exception | None = None
+        self._cell = cell
+        self._seed = 1 if given["seed"] is None else int(given["seed"])
+        self._interval_s = _native.seconds(str(given["interval"]))
+        self._policy = f"{given['task_policy']}, moves by {given['moves']}"
+        self._speed = speed
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, url: str, _: str | None) -> None:
+        """The service listens."""
+        cell, step = self._cell, self._speed * self._interval_s
+        hosts = cell.racks * cell.hosts_per_rack
+        _tell(f"listening on {url}")
+        _tell(f"a simulated cluster of {hosts} hosts in {cell.racks} racks, {self._speed:g} times real time:")
+        _tell(f"  every {self._interval_s:g} s it is reported what links carried in {step:g} s there")
+        _tell("  the same jobs are placed by borg, which sees no network, and by this service over HTTP")
+        _tell(f"open {url}/ in a browser, or run leeward top; Ctrl-C ends it")
+        self._thread = threading.Thread(target=self._drive, args=(url,), daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """The service has ended."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(LAST_WORDS_S)
+
+    def _drive(self, url: str) -> None:
+        from leeward.demo.live import made, run
+
+        client = Client(url, patience_s=1.0)
+        try:
+            driver = made(client, self._policy, self._cell, self._seed, self._speed * self._interval_s)
+            run(client, driver, self._interval_s, self._stop, _tell)
+        except UnreachableError as error:
+            # A service that is stopping answers no more; one that is not has gone wrong.
+            if not self._stop.wait(LAST_WORDS_S):
+                self._fail(error)
+        except Exception as error:  # a demo that does not go on must not look as if it did
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.failed = error
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,153 @@
+"""The cluster that `leeward serve --demo` simulates: its size, what runs on it, what its links carry."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from leeward._native import Cluster
+
+Numbers = NDArray[numpy.float64]
+Places = NDArray[numpy.int64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cluster, and what runs on it.
+
+    Its defaults are those of the workload `cell` of scenarios, at the load at which Hotspots is reproduced.
+    What differs, so that something happens while one looks: batch jobs run for an hour and services for a
+    day.
+
+    Attributes:
+        racks: How many there are.
+        hosts_per_rack: Hosts of each.
+        pods: How many the racks are dealt out to.
+        nic_bps: What a host's link carries each way.
+        oversubscription: What the hosts of a rack have together over its link's capacity.
+        cpus: Processors of a host.
+        processors: Share of all of these that tasks ask for in the mean.
+        tolerant: Share of what they ask for that is of batch jobs, whose tasks may be moved.
+        network: What tasks send out of racks in the mean, as a share of what all uplinks carry together.
+        spread: Deviation of the logarithm of bandwidth per processor over jobs (Hotspots, figure 7: a tail of
+            more than ten times the median).
+        uneven: The same of what a job receives, over what it sends.
+        restless: The same of the rate of a task over time; half of its variance is common to its job.
+        calm_s: In which time a rate forgets what it was.
+        service_s: How long services run in the mean.
+        batch_s: How long batch jobs do.
+        lasting: Deviation of the logarithm of that.
+        most_tasks: Of a job; sizes are log-uniform. By default 2 % of the processors are enough for it.
+    """
+
+    racks: int = 48
+    hosts_per_rack: int = 20
+    pods: int = 4
+    nic_bps: float = 25e9
+    oversubscription: float = 4.0
+    cpus: int = 32
+    processors: float = 0.7
+    tolerant: float = 0.5
+    network: float = 0.6
+    spread: float = 1.2
+    uneven: float = 0.5
+    restless: float = 0.5
+    calm_s: float = 600.0
+    service_s: float = 86_400.0
+    batch_s: float = 3_600.0
+    lasting: float = 1.0
+    most_tasks: int = 160
+
+    @property
+    def cluster(self) -> dict[str, Any]:
+        """Its cluster file."""
+        return {
+            "name": "demo",
+            "racks": self.racks,
+            "hosts_per_rack": self.hosts_per_rack,
+            "pods": self.pods,
+            "nic": f"{self.nic_bps / 1e9:g}Gbps",
+            "oversubscription": self.oversubscription,
+            "pod_oversubscription": 1,
+            "cpus": self.cpus,
+        }
+
+    @property
+    def per_processor_bps(self) -> float:
+        """What a processor sends out of its rack in the mean over jobs."""
+        uplink = self.hosts_per_rack * self.nic_bps / self.oversubscription
+        return self.network * uplink / (self.processors * self.hosts_per_rack * self.cpus)
+
+
+@dataclass(frozen=True)
+class Network:
+    """The links of a cluster of equal racks, and what crosses them.
+
+    Attributes:
+        racks: Names of the racks.
+        hosts: Names of the hosts, rack by rack.
+        links: Names of the links: hosts' egress, then ingress; racks' up, then down; pods' up, then down.
+        capacity_bps: Of each link.
+        leaves_pod: Share of what leaves a rack that leaves its pod: it goes to all other racks alike.
+    """
+
+    racks: list[str]
+    hosts: list[str]
+    links: list[str]
+    capacity_bps: Numbers
+    leaves_pod: float
+    rack_of: Places
+    pod_of: Places
+    at: dict[str, int] = field(repr=False)
+    """The numbers of hosts by their names."""
+
+    @staticmethod
+    def of(cluster: Cluster) -> "Network":
+        """The network of a cluster with pods."""
+        rows = cluster.links().to_pylist()
+        hosts = cluster.host_table().to_pylist()
+        racks = cluster.rack_table().to_pylist()
+        pods = list(dict.fromkeys(rack["pod"] for rack in racks))
+        rack_at = {rack["rack"]: at for at, rack in enumerate(racks)}
+        owners = {"host-ToR": ("host", hosts), "ToR-pod": ("rack", racks), "pod-core": ("pod", pods)}
+        found = {}
+        for row in rows:
+            found[row["cross_section"], row["direction"], row[owners[row["cross_section"]][0]]] = row
+        ordered = [
+            found[section, way, owner if isinstance(owner, str) else owner[kind]]
+            for section, (kind, all_) in owners.items()
+            for way in ("up", "down")
+            for owner in all_
+        ]
+        return Network(
+            racks=[rack["rack"] for rack in racks],
+            hosts=[host["host"] for host in hosts],
+            links=[row["name"] for row in ordered],
+            capacity_bps=numpy.array([row["capacity_bps"] for row in ordered], dtype=numpy.float64),
+            leaves_pod=(len(racks) - len(racks) / len(pods)) / max(len(racks) - 1, 1),
+            rack_of=numpy.array([rack_at[host["rack"]] for host in hosts]),
+            pod_of=numpy.array([pods.index(rack["pod"]) for rack in racks]),
+            at={host["host"]: at for at, host in enumerate(hosts)},
+        )
+
+    def demands_bps(self, hosts: Places, egress_bps: Numbers, ingress_bps: Numbers) -> Numbers:
+        """What tasks on hosts would put on each link if it carried everything.
+
+        Args:
+            hosts: Where each task is, by number.
+            egress_bps: What each sends out of its rack.
+            ingress_bps: What it receives from outside.
+        """
+        parts = []
+        for rates in (egress_bps, ingress_bps):
+            by_host = numpy.bincount(hosts, rates, len(self.hosts))
+            by_rack = numpy.bincount(self.rack_of, by_host, len(self.racks))
+            by_pod = numpy.bincount(self.pod_of, by_rack) * self.leaves_pod
+            parts.append((by_host, by_rack, by_pod))
+        return numpy.concatenate([way for kind in zip(*parts, strict=True) for way in kind])
+
+    def of_racks(self, values: Numbers) -> tuple[Numbers, Numbers]:
+        """Of values of links, those of the racks' uplinks and of their downlinks."""
+        first, count = 2 * len(self.hosts), len(self.racks)
+        return values[first : first + count], values[first + count : first + 2 * count]

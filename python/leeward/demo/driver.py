@@ -1,0 +1,155 @@
+"""The same jobs placed in several ways, step by step, and how that compares."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy
+
+from leeward.demo.arms import Arm, Placer
+from leeward.demo.cell import Cell, Network, Numbers
+from leeward.demo.jobs import Arrivals, Job
+
+HOT = 0.75
+"""Above which utilization of a step a link is hot (Hotspots section 3)."""
+FILLS_IN = 20
+"""Steps in which the cell fills; they count for nothing."""
+KEPT = 2_000
+"""Steps of the history."""
+BEGINS = datetime(2026, 1, 31, 8, tzinfo=UTC)
+"""What time it is in the cell at the start."""
+
+
+class Driver:
+    """A cell under several ways of placing.
+
+    Rates are what tasks demand; a link carries no more than it can, and what exceeds that is not made up for
+    later. A job that one of the ways refuses runs under none, so all carry the same.
+
+    Attributes:
+        network: Its links.
+        arms: The ways of placing.
+        now_s: How much time has passed in it.
+        steps: How many steps that was.
+        refused: Jobs that ran nowhere, since one of the ways refused them.
+    """
+
+    def __init__(
+        self, cell: Cell, network: Network, placers: Mapping[str, Placer], seed: int, step_s: float
+    ) -> None:
+        """Nothing has arrived.
+
+        Args:
+            cell: What is simulated.
+            network: Its links.
+            placers: Who decides in each arm, by its name.
+            seed: Of jobs and what they send.
+            step_s: How much time passes in a step.
+        """
+        self.network = network
+        self.arms = [Arm(name, placer, network) for name, placer in placers.items()]
+        self.step_s = step_s
+        self.now_s = 0.0
+        self.steps = 0
+        self.refused = 0
+        self._arrivals = Arrivals(cell, seed, FILLS_IN * step_s)
+        self._running: dict[int, Job] = {}
+        self._used = {arm.name: numpy.zeros(len(network.links)) for arm in self.arms}
+        self._hot: dict[str, deque[float | None]] = {arm.name: deque(maxlen=KEPT) for arm in self.arms}
+
+    @property
+    def full(self) -> bool:
+        """Whether what runs in the mean has arrived."""
+        return self.steps >= FILLS_IN
+
+    def step(self) -> None:
+        """Lets a step pass: jobs end and arrive, rates go on, links carry them, whoever decides is told."""
+        self.steps += 1
+        self.now_s = self.steps * self.step_s
+        for job in [job for job in self._running.values() if job.ends_s <= self.now_s]:
+            self._end(job)
+        for job in self._arrivals.until(self.now_s):
+            self._place(job)
+        jobs = self._running
+        for job in jobs.values():
+            job.go_on(self.step_s)
+        for arm in self.arms:
+            carried = numpy.minimum(arm.demands_bps(jobs), self.network.capacity_bps)
+            self._used[arm.name] = carried / self.network.capacity_bps
+            self._hot[arm.name].append(self.hot_share(arm.name) if self.full else None)
+            # What moves now is where it goes by the next step.
+            arm.move(arm.placer.seen(carried, list(jobs.values())))
+
+    def _place(self, job: Job) -> None:
+        placed = []
+        for arm in self.arms:
+            hosts = arm.placer.place(job)
+            if hosts is None:
+                break
+            placed.append((arm, hosts))
+        if len(placed) < len(self.arms):
+            self.refused += 1
+            for arm, _ in placed:
+                arm.placer.end(job)
+            return
+        for arm, hosts in placed:
+            arm.put(job, hosts)
+        self._running[job.number] = job
+
+    def _end(self, job: Job) -> None:
+        del self._running[job.number]
+        for arm in self.arms:
+            arm.remove(job)
+            arm.placer.end(job)
+
+    @property
+    def jobs(self) -> dict[int, Job]:
+        """Those that run, by their numbers."""
+        return dict(self._running)
+
+    def utilization(self, arm: str) -> Numbers:
+        """Of each link, in the last step."""
+        return self._used[arm]
+
+    def hot_racks(self, arm: str) -> int:
+        """How many racks have a hot link."""
+        up, down = self.network.of_racks(self._used[arm])
+        return int(((up > HOT) | (down > HOT)).sum())
+
+    def hot_share(self, arm: str) -> float:
+        """The same as a share of all racks."""
+        return self.hot_racks(arm) / len(self.network.racks)
+
+    def mean_hot_share(self, arm: str) -> float | None:
+        """The mean of that over the steps that count; None if there were none yet."""
+        seen = [hot for hot in self._hot[arm] if hot is not None]
+        return sum(seen) / len(seen) if seen else None
+
+    def comparison(self, speed: float) -> dict[str, Any]:
+        """How it stands, as `/v1/demo` has it; `speed` is how many seconds pass in it in one here."""
+        return {
+            "time": (BEGINS + timedelta(seconds=self.now_s)).isoformat().replace("+00:00", "Z"),
+            "speed": speed,
+            "arms": [
+                {
+                    "name": arm.name,
+                    "policy": arm.placer.policy,
+                    "hot_racks": self.hot_racks(arm.name),
+                    "hot_share": self.hot_share(arm.name),
+                    # Links are simulated, and no operations on them.
+                    "p99": None,
+                    "racks": self._racks(arm.name),
+                }
+                for arm in self.arms
+            ],
+            "history": {
+                "step_s": self.step_s,
+                "arms": [{"name": name, "hot_share": list(hot)} for name, hot in self._hot.items()],
+            },
+        }
+
+    def _racks(self, arm: str) -> Iterable[dict[str, Any]]:
+        up, down = self.network.of_racks(self._used[arm])
+        rows = zip(self.network.racks, up.tolist(), down.tolist(), strict=True)
+        return [{"rack": rack, "up": sent, "down": received} for rack, sent, received in rows]

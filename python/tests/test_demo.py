@@ -1,0 +1,224 @@
+"""The cell of `leeward serve --demo`: the same jobs under two ways of placing."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leeward import Client, Cluster
+from leeward.demo.arms import Blind, Move, Placer
+from leeward.demo.cell import Cell, Network, Numbers
+from leeward.demo.driver import FILLS_IN, Driver
+from leeward.demo.jobs import Arrivals, Job
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+SMALL = replace(Cell(), racks=6, hosts_per_rack=4, pods=2, batch_s=600.0, service_s=3_600.0, most_tasks=8)
+CLUSTER = Cluster(SMALL.cluster)
+NETWORK = Network.of(CLUSTER)
+
+
+class Elsewhere:
+    """Places tasks on hosts in turn, and moves the first task of a job with every report."""
+
+    policy = "in turn"
+
+    def __init__(self, every: int = 1) -> None:
+        self.every = every
+        self.asked = 0
+
+    def place(self, job: Job) -> list[str] | None:
+        self.asked += 1
+        if self.asked % self.every == self.every - 1 and self.every > 1:
+            return None
+        return [NETWORK.hosts[(job.number + at) % len(NETWORK.hosts)] for at in range(len(job.now))]
+
+    def end(self, job: Job) -> None:
+        pass
+
+    def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
+        assert (carried_bps <= NETWORK.capacity_bps).all()
+        return [(jobs[0].number, 0, len(jobs) % len(NETWORK.hosts))] if jobs else []
+
+
+def driver(seed: int, placers: dict[str, Placer] | None = None) -> Driver:
+    placers = placers or {"default": Blind(CLUSTER, "borg", seed), "other": Elsewhere()}
+    return Driver(SMALL, NETWORK, placers, seed, 30.0)
+
+
+# ---- the account of loads ---------------------------------------------------------------------------
+
+TASKS = st.tuples(st.integers(0, len(NETWORK.hosts) - 1), st.integers(0, 10**10), st.integers(0, 10**10))
+
+
+@given(st.lists(TASKS, max_size=60))
+def test_what_crosses_links_is_what_tasks_send(tasks: list[tuple[int, int, int]]) -> None:
+    hosts = numpy.array([task[0] for task in tasks], dtype=numpy.int64)
+    egress = numpy.array([task[1] for task in tasks], dtype=numpy.float64)
+    ingress = numpy.array([task[2] for task in tasks], dtype=numpy.float64)
+    loads = dict(zip(NETWORK.links, NETWORK.demands_bps(hosts, egress, ingress), strict=True))
+    for way, rates, ends in (("uplink", egress, "egress"), ("downlink", ingress, "ingress")):
+        total = pytest.approx(rates.sum())
+        assert sum(loads[f"{host}:{ends}"] for host in NETWORK.hosts) == total
+        assert sum(loads[f"{rack}:{way}"] for rack in NETWORK.racks) == total
+        # Of the five other racks, three are in the other pod.
+        assert sum(loads[f"p{pod}:{way}"] for pod in range(2)) == pytest.approx(0.6 * rates.sum())
+        for at, host in enumerate(NETWORK.hosts):
+            assert loads[f"{host}:{ends}"] == pytest.approx(rates[hosts == at].sum())
+
+
+def test_links_are_named_as_the_cluster_names_them() -> None:
+    known = {row["name"]: row["capacity_bps"] for row in CLUSTER.links().to_pylist()}
+    assert dict(zip(NETWORK.links, NETWORK.capacity_bps, strict=True)) == known
+
+
+# ---- jobs -------------------------------------------------------------------------------------------
+
+
+def test_jobs_are_the_same_of_a_seed_however_often_it_is_asked() -> None:
+    def told(times: Sequence[float], seed: int) -> list[dict[str, Any]]:
+        arrivals = Arrivals(SMALL, seed, 600.0)
+        return [job.app() | {"at": job.arrives_s} for now in times for job in arrivals.until(now)]
+
+    once = told([7_200.0], 3)
+    assert once == told(numpy.arange(0, 7_201, 7.5).tolist(), 3)
+    assert once != told([7_200.0], 4)
+    arrive = [job["at"] for job in once]
+    assert arrive == sorted(arrive)
+
+
+def test_as_much_runs_and_is_sent_as_the_cell_says() -> None:
+    cell = replace(Cell(), most_tasks=10)
+    running = list(Arrivals(cell, 1, 600.0).until(600.0))
+    processors = sum(job.cpus * len(job.now) for job in running if job.ends_s > 600.0)
+    assert processors == pytest.approx(0.7 * cell.racks * cell.hosts_per_rack * cell.cpus, rel=0.1)
+    assert all(job.ends_s >= 600.0 for job in running), "what would run at the start runs when it is full"
+    # A quarter of an interface is the most, so the tail is a little lighter than the mean says.
+    sent = sum(job.egress_bps.sum() for job in running) / processors / cell.per_processor_bps
+    assert 0.7 < sent < 1.2
+    job = max(running, key=lambda one: len(one.now))
+    rates = []
+    for _ in range(4_000):
+        job.go_on(cell.calm_s)
+        rates.append(job.now.copy())
+    assert numpy.mean(rates) == pytest.approx(1.0, rel=0.1)
+    assert numpy.std(numpy.log(rates)) == pytest.approx(cell.restless, rel=0.1)
+
+
+# ---- steps ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 2**32))
+def test_all_ways_carry_the_same_and_a_seed_says_everything(seed: int) -> None:
+    one, same = driver(seed), driver(seed)
+    for _ in range(FILLS_IN + 10):
+        one.step()
+        same.step()
+        carried = [arm.demands_bps(one.jobs) for arm in one.arms]
+        for values in zip(*(NETWORK.of_racks(demands) for demands in carried), strict=True):
+            assert values[0].sum() == pytest.approx(values[1].sum())
+    assert one.comparison(30.0) == same.comparison(30.0)
+    assert one.comparison(30.0) != driver(seed + 1).comparison(30.0)
+    shares = one.comparison(30.0)["history"]["arms"][0]["hot_share"]
+    assert shares[: FILLS_IN - 1] == [None] * (FILLS_IN - 1), "what fills counts for nothing"
+    assert None not in shares[FILLS_IN - 1 :]
+
+
+def test_a_job_that_one_refuses_runs_under_none() -> None:
+    picky = Elsewhere(every=3)
+    blind = Blind(CLUSTER, "borg", 1)
+    one = driver(1, {"default": blind, "picky": picky})
+    for _ in range(FILLS_IN):
+        one.step()
+    assert one.refused >= picky.asked // 3 > 0
+    for demands in zip(*(NETWORK.of_racks(arm.demands_bps(one.jobs)) for arm in one.arms), strict=True):
+        assert demands[0].sum() == pytest.approx(demands[1].sum())
+
+
+def test_the_baseline_takes_no_more_of_a_host_than_it_has() -> None:
+    blind = Blind(CLUSTER, "borg", 1)
+    jobs = list(Arrivals(SMALL, 1, 600.0).until(600.0))
+    placed = [(job, hosts) for job in jobs if (hosts := blind.place(job)) is not None]
+    taken: dict[str, int] = {}
+    for job, hosts in placed:
+        for host in hosts:
+            taken[host] = taken.get(host, 0) + job.cpus
+    assert max(taken.values()) <= SMALL.cpus
+    for job, _ in placed:
+        blind.end(job)
+    assert [blind.place(job) is not None for job, _ in placed] == [True] * len(placed)
+
+
+# ---- the service ------------------------------------------------------------------------------------
+
+
+def test_the_demo_shows_both_ways_and_ends_when_it_is_told_to() -> None:
+    command = [str(Path(sys.executable).with_name("leeward")), "serve", "--demo", "--listen", "127.0.0.1:0"]
+    command += ["--speed", "600", "--interval", "100ms"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            url = process.stderr.readline().split()[-1]
+            client, end = Client(url), time.monotonic() + 120
+            while len(_seen(client)) < 30:
+                assert process.poll() is None
+                assert time.monotonic() < end, "the demo stands still"
+                time.sleep(0.2)
+            status, demo = client.status(), client.demo()
+            assert status["demo"] == {"speed": 600.0, "arms": ["default", "leeward"]}
+            assert status["decided"] > 100
+            default, leeward = demo["history"]["arms"]
+            means = [_mean(arm["hot_share"]) for arm in (default, leeward)]
+            assert means[1] < means[0], means
+            assert demo["arms"][0]["policy"] == "borg"
+            shown = {rack["rack"]: rack["up"]["utilization"] for rack in client.racks() if rack["up"]}
+            assert all(used is not None for used in shown.values()), "the service sees what it is told"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+            said = process.stderr.read()
+        finally:
+            process.kill()
+    assert "600 times real time" in said
+    assert "Traceback" not in said
+
+
+def _seen(client: Client) -> list[float]:
+    try:
+        return [hot for hot in client.demo()["history"]["arms"][0]["hot_share"] if hot is not None]
+    except Exception as error:
+        if getattr(error, "word", None) != "not-found":
+            raise
+        return []
+
+
+def _mean(shares: list[float | None]) -> float:
+    seen = [share for share in shares if share is not None]
+    return sum(seen) / len(seen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--demo", "--cluster", "c.yaml"], "error: --cluster: a demo has its own; leave it out\n"),
+        (["--demo", "--store", "a.db"], "error: --store: a demo has its own; leave it out\n"),
+        (["--demo", "--speed", "0"], "error: --speed: 0: expected a number above 0, to 100,000\n"),
+        (["--demo", "--speed", "nan"], "error: --speed: nan: expected a number above 0, to 100,000\n"),
+        (["--demo", "--interval", "1"], "error: --interval: `1`: the unit is missing"),
+        (["--demo", "--moves", "borg"], "error: --moves: unknown policy `borg` for moves"),
+        (["--cluster", "c.yaml", "--speed", "3"], "error: --speed: it goes with --demo\n"),
+    ],
+)
+def test_what_does_not_go_with_a_demo_is_told(run: Run, arguments: list[str], error: str) -> None:
+    told = run("serve", *arguments)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(error)
