@@ -32,8 +32,8 @@ pub struct Ready {
     moves: Option<PolicySpec>,
     access: Arc<Access>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
-<<<<<<< HEAD
     store: Place,
+    demo: bool,
 }
 
 /// Where decisions are kept.
@@ -52,11 +52,6 @@ impl Place {
             Place::Database(database) => Some(Path::new(database.shown())),
         }
     }
-=======
-    /// The file that decisions are kept in; `None` for memory.
-    store: Option<PathBuf>,
-    demo: bool,
->>>>>>> 61e229c (leeward serve --demo: the service on a simulated cluster, beside the same cluster without it)
 }
 
 /// Why a service ended that nobody told to.
@@ -153,13 +148,9 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-<<<<<<< HEAD
-        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place } = self;
+        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place, demo } =
+            self;
         let store = opened(&place, &settings).map_err(|message| flags.wrong("store", message))?;
-=======
-        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: file, demo } = self;
-        let store = opened(file.as_deref(), &settings).map_err(|message| flags.wrong("store", message))?;
->>>>>>> 61e229c (leeward serve --demo: the service on a simulated cluster, beside the same cluster without it)
         let [blocks, apps] = policies;
         let labels = Labels {
             replicas: blocks.label.as_str().into(),
@@ -186,11 +177,8 @@ impl Ready {
         (service.access, service.tls) = (access.clone(), tls.clone());
         let reload = Reload { flags: flags.clone(), started: settings.clone(), access: access.clone(), tls };
         service.reload = Some(Arc::new(reload));
-<<<<<<< HEAD
-        service.advertise.clone_from(&settings.advertise);
-=======
         service.demo = demo;
->>>>>>> 61e229c (leeward serve --demo: the service on a simulated cluster, beside the same cluster without it)
+        service.advertise.clone_from(&settings.advertise);
         log::begin(settings.log);
         let scheme = if settings.tls.is_some() { "https" } else { "http" };
         let served = service.run(address, |address| {

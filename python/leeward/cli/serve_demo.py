@@ -93,7 +93,8 @@ class _Driving:
 
         client = Client(url, patience_s=1.0)
         try:
-            driver = made(client, self._policy, self._cell, self._seed, self._speed * self._interval_s)
+            step_s = self._speed * self._interval_s
+            driver = made(client, self._policy, self._cell, self._seed, step_s, self._interval_s)
             run(client, driver, self._interval_s, self._stop, _tell)
         except UnreachableError as error:
             # A service that is stopping answers no more; one that is not has gone wrong.

@@ -1,7 +1,7 @@
 """Ways of placing the same jobs: who decides, and where everything runs under each."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import numpy
@@ -68,19 +68,33 @@ class Asked:
         client: Client,
         network: Network,
         policy: str,
+        interval_s: float,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Nothing is asked yet; its first window begins now."""
+        """Nothing is asked yet; its first window begins now.
+
+        Args:
+            client: Of the controller.
+            network: Its links.
+            policy: What it places by.
+            interval_s: How often it expects reports.
+            clock: What time it is.
+        """
         self.policy = policy
         self._client = client
         self._network = network
+        self._interval = timedelta(seconds=interval_s)
         self._clock = clock
+        self._carried_bps = numpy.zeros(len(network.links))
         self._until = clock()
         self._decisions: dict[int, str] = {}
         self._jobs: dict[str, int] = {}
 
     def place(self, job: Job) -> list[str] | None:
         """See `Placer`."""
+        # A step may take longer than an interval; links carry what they did until it is over.
+        if self._clock() - self._until > self._interval:
+            self._report([])
         try:
             decision = self._client.place_tasks(job.app(), job=job.name)
         except RefusedError:
@@ -97,10 +111,8 @@ class Asked:
 
     def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
         """See `Placer`."""
-        since, self._until = self._until, self._clock()
-        if self._until > since:
-            links = dict(zip(self._network.links, carried_bps.tolist(), strict=True))
-            self._client.report(since, self._until, links=links, tasks=self._rates(jobs))
+        self._carried_bps = carried_bps
+        self._report(self._rates(jobs))
         moves = []
         for advised in list(self._client.migrations("advised")):
             job = self._jobs.get(advised["decision"])
@@ -111,6 +123,12 @@ class Asked:
             task = int(advised["task"].removeprefix("task"))
             moves.append((job, task, self._network.at[advised["to"]]))
         return moves
+
+    def _report(self, tasks: list[TaskReport]) -> None:
+        since, self._until = self._until, self._clock()
+        if self._until > since:
+            links = dict(zip(self._network.links, self._carried_bps.tolist(), strict=True))
+            self._client.report(since, self._until, links=links, tasks=tasks)
 
     def _rates(self, jobs: Sequence[Job]) -> list[TaskReport]:
         """What tasks carry that may be moved."""

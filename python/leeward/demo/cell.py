@@ -16,12 +16,13 @@ Places = NDArray[numpy.int64]
 class Cell:
     """A cluster, and what runs on it.
 
-    Its defaults are those of the workload `cell` of scenarios, at the load at which Hotspots is reproduced.
-    What differs, so that something happens while one looks: batch jobs run for an hour and services for a
-    day.
+    Its defaults are those of the workload `cell` of scenarios, with the racks and at the load with which
+    Hotspots is reproduced. What differs, so that something happens while one looks: batch jobs run for an
+    hour and services for a day; and jobs are smaller, so that a few of them do not decide a run.
 
     Attributes:
-        racks: How many there are.
+        uplinks: How many racks have which part of the uplink that `oversubscription` says. Hosts were
+            refreshed and uplinks were not (Hotspots section 3.3): bandwidth per processor spreads twofold.
         hosts_per_rack: Hosts of each.
         pods: How many the racks are dealt out to.
         nic_bps: What a host's link carries each way.
@@ -38,14 +39,14 @@ class Cell:
         service_s: How long services run in the mean.
         batch_s: How long batch jobs do.
         lasting: Deviation of the logarithm of that.
-        most_tasks: Of a job; sizes are log-uniform. By default 2 % of the processors are enough for it.
+        most_tasks: Of a job; sizes are log-uniform.
     """
 
-    racks: int = 48
+    uplinks: tuple[tuple[int, float], ...] = ((14, 0.7), (20, 1.0), (14, 1.4))
     hosts_per_rack: int = 20
     pods: int = 4
-    nic_bps: float = 25e9
-    oversubscription: float = 4.0
+    nic_bps: float = 10e9
+    oversubscription: float = 5.0
     cpus: int = 32
     processors: float = 0.7
     tolerant: float = 0.5
@@ -57,18 +58,29 @@ class Cell:
     service_s: float = 86_400.0
     batch_s: float = 3_600.0
     lasting: float = 1.0
-    most_tasks: int = 160
+    most_tasks: int = 40
+
+    @property
+    def racks(self) -> int:
+        """How many there are."""
+        return sum(count for count, _ in self.uplinks)
+
+    @property
+    def uplink_bps(self) -> float:
+        """What the uplink of a usual rack carries."""
+        return self.hosts_per_rack * self.nic_bps / self.oversubscription
 
     @property
     def cluster(self) -> dict[str, Any]:
         """Its cluster file."""
         return {
             "name": "demo",
-            "racks": self.racks,
+            "racks": [
+                {"count": count, "link": f"{part * self.uplink_bps:.0f}bps"} for count, part in self.uplinks
+            ],
             "hosts_per_rack": self.hosts_per_rack,
             "pods": self.pods,
             "nic": f"{self.nic_bps / 1e9:g}Gbps",
-            "oversubscription": self.oversubscription,
             "pod_oversubscription": 1,
             "cpus": self.cpus,
         }
@@ -76,8 +88,8 @@ class Cell:
     @property
     def per_processor_bps(self) -> float:
         """What a processor sends out of its rack in the mean over jobs."""
-        uplink = self.hosts_per_rack * self.nic_bps / self.oversubscription
-        return self.network * uplink / (self.processors * self.hosts_per_rack * self.cpus)
+        uplinks_bps = self.uplink_bps * sum(count * part for count, part in self.uplinks)
+        return self.network * uplinks_bps / (self.processors * self.racks * self.hosts_per_rack * self.cpus)
 
 
 @dataclass(frozen=True)

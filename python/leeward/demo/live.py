@@ -16,7 +16,7 @@ LATE = 2.0
 """Intervals by which it may be behind before somebody is told."""
 
 
-def made(client: Client, policy: str, cell: Cell, seed: int, step_s: float) -> Driver:
+def made(client: Client, policy: str, cell: Cell, seed: int, step_s: float, interval_s: float) -> Driver:
     """A driver with the two arms `default` and `leeward`, the second of which asks a controller.
 
     Args:
@@ -25,10 +25,11 @@ def made(client: Client, policy: str, cell: Cell, seed: int, step_s: float) -> D
         cell: What is simulated.
         seed: Of jobs, and of the baseline's ties.
         step_s: How much time passes in a step.
+        interval_s: How often the controller expects reports.
     """
     cluster = Cluster(cell.cluster)
     network = Network.of(cluster)
-    asked = Asked(client, network, policy)
+    asked = Asked(client, network, policy, interval_s)
     placers: dict[str, Placer] = {"default": Blind(cluster, BASELINE, seed), "leeward": asked}
     driver = Driver(cell, network, placers, seed, step_s)
     # Nothing runs yet, and so much is seen.
@@ -54,11 +55,14 @@ def run(
         tell: Says something to whoever started it.
         clock: Seconds from any origin.
     """
-    speed, start, told = driver.step_s / interval_s, clock(), False
+    speed, start, told, refused = driver.step_s / interval_s, clock(), False, 0
     client.set_demo(driver.comparison(speed))
     while not stop.wait(max(0.0, start + driver.steps * interval_s - clock())):
         driver.step()
         client.set_demo(driver.comparison(speed))
+        if driver.refused > refused:
+            refused = driver.refused
+            tell(f"{refused} jobs so far were refused under one of them, and run under neither")
         late = (clock() - start) / interval_s - driver.steps
         if late > LATE and not told:
             told = True
