@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use leeward_fabric::input::{InputError, read_text};
-use leeward_fabric::{Discipline, HostId, Nanos};
+use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
 use leeward_placement::volumes::file::{Congestion, Workloads};
 use leeward_placement::volumes::pack::{
-    PackSettings, Packing, Promised, Request, Requests, Site, transaction,
+    Classes, PackSettings, Packing, Promised, ROUNDS, Request, Requests, Site, promised, transaction,
 };
-use leeward_placement::volumes::{Promise, Slo, System, Workload, percent};
+use leeward_placement::volumes::{Slo, System, Workload, percent};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -22,11 +22,6 @@ use crate::errors::Refused;
 use crate::simulation::as_python;
 use crate::slo::beside;
 use crate::traces::open_text;
-
-/// Share of each SLO that packing leaves for limits that are written in whole bytes and nanoseconds.
-const ROUNDING: f64 = 1e-4;
-/// How often workloads are packed anew with less of their SLOs, where the bounds of the file are above them.
-const ROUNDS: usize = 6;
 
 /// Places the workloads of a file. `progress(round, done)` is told after each.
 #[pyfunction]
@@ -55,7 +50,8 @@ pub fn pack_slo(
         let text = text.map_or_else(|| read_text(&file), Ok).map_err(Refused)?;
         let workloads = Workloads::from_text(&file, &text, &cluster, &files, &open, None).map_err(Refused)?;
         let run = Run::new(&workloads, &cluster, base, settings, margin, again).map_err(Refused)?;
-        let mut reserves = vec![0.0; run.classes.len()];
+        let slos = workloads.entries.iter().filter_map(|entry| Some(entry.workload.slo?.latency));
+        let mut classes = Classes::new(slos, &cluster.fabric).map_err(Refused)?;
         let mut round = 0;
         loop {
             round += 1;
@@ -65,8 +61,8 @@ pub fn pack_slo(
                     progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (round, done)).map(drop))
                 })
             };
-            let packed = run.pack(&reserves, &tell)?;
-            if round == ROUNDS || !run.learn(&packed, &mut reserves) {
+            let packed = run.pack(&classes, &tell)?;
+            if round == ROUNDS || !classes.learn(&packed.system, &packed.bounds) {
                 return Ok(run.describe(&packed, round));
             }
         }
@@ -90,8 +86,6 @@ struct Run<'a> {
     margin: f64,
     /// Hosts that make requests, in order.
     clients: Vec<HostId>,
-    /// SLOs of each priority, rising.
-    classes: Vec<Vec<f64>>,
 }
 
 struct Packed {
@@ -146,34 +140,27 @@ impl<'a> Run<'a> {
         let mut clients: Vec<HostId> = workloads.entries.iter().map(|entry| entry.client).collect();
         clients.sort_unstable();
         clients.dedup();
-        let classes = classes(workloads, cluster)?;
-        Ok(Run { workloads, cluster, base, way, more, margin, clients, classes })
+        Ok(Run { workloads, cluster, base, way, more, margin, clients })
     }
 
-    /// Places all, in the order of the file, with what `reserves` say taken off the SLOs of each priority.
-    fn pack(&self, reserves: &[f64], tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<Packed> {
+    /// Places all, in the order of the file, for what `classes` leave of their SLOs.
+    fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<Packed> {
         let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.workloads.path, error));
         let fabric = &self.cluster.fabric;
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &self.clients);
         let site = site.map_err(|error| wrong(&error))?;
-        let longest = self
-            .classes
-            .iter()
-            .zip(reserves)
-            .map(|(class, reserve)| shortened(class.last().copied().unwrap_or(f64::INFINITY), *reserve));
-        let settings = PackSettings { levels: longest.collect(), ..self.base.clone() };
+        let settings = PackSettings { levels: classes.longest(), ..self.base.clone() };
         let mut packing = Packing::new(site, settings, self.way).map_err(Refused)?;
         let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());
         let mut ledger = ledger.map_err(|error| wrong(&error))?;
-        let (now, mut scratch, mut promised) = (Nanos(0), Scratch::default(), Promised::new());
+        let (now, mut scratch, mut held) = (Nanos(0), Scratch::default(), Promised::new());
         let numbers: BTreeMap<&str, u64> = (self.workloads.entries.iter().zip(0..))
             .map(|(entry, number)| (entry.workload.name.as_str(), number))
             .collect();
         for (done, entry) in self.workloads.entries.iter().enumerate() {
             let mut workload = Workload::clone(&entry.workload);
             if let Some(slo) = &mut workload.slo {
-                let class = self.classes.iter().position(|class| class.contains(&slo.latency));
-                slo.latency = shortened(slo.latency, class.map_or(0.0, |class| reserves[class]));
+                slo.latency = classes.shortened(slo.latency);
             }
             let client = self.clients.binary_search(&entry.client).ok();
             let request = Request { workload: Arc::new(workload), client };
@@ -181,12 +168,12 @@ impl<'a> Run<'a> {
                 Ok(plan) => {
                     let owner = |name: &str| numbers.get(name).copied().unwrap_or(u64::MAX);
                     let view = ledger.view(now, &mut scratch);
-                    let (made, names) = transaction(&packing, &plan, &promised, &view, owner)
+                    let (made, names) = transaction(&packing, &plan, &held, &view, owner)
                         .map_err(|error| Refused(InputError::new(fabric.name(), error)))?;
                     let ids = ledger.commit(made, now).map_err(|error| wrong(&error))?;
-                    names.iter().for_each(|name| drop(promised.insert(name.clone(), Vec::new())));
+                    names.iter().for_each(|name| drop(held.insert(name.clone(), Vec::new())));
                     for (name, id) in names.into_iter().zip(ids) {
-                        promised.entry(name).or_default().push(id);
+                        held.entry(name).or_default().push(id);
                     }
                     packing.apply(plan);
                 }
@@ -195,59 +182,15 @@ impl<'a> Run<'a> {
             }
             tell(done + 1)?;
         }
-        let system = self.promised(packing.system());
+        let system = promised(packing.system(), |name| self.slo(name));
         let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| wrong(&error))?;
         let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
         Ok(Packed { packing, bounds, system, ledger })
     }
 
-    /// What is placed, as it is promised: the workloads with their SLOs, without stages that cross nothing.
-    fn promised(&self, system: System) -> System {
-        let promises = system.promises.into_iter().map(|mut promise| {
-            let workload = Arc::make_mut(&mut promise.workload);
-            workload.slo = self.slo(&workload.name);
-            promise.crossing()
-        });
-        let mut promises: Vec<Promise> = promises.collect();
-        // Queues that nobody crosses may carry nothing.
-        let mut numbers = vec![usize::MAX; system.queues.len()];
-        let mut queues = Vec::new();
-        for queue in promises.iter_mut().flat_map(|promise| promise.route.iter_mut().flatten()) {
-            if numbers[*queue] == usize::MAX {
-                numbers[*queue] = queues.len();
-                queues.push(system.queues[*queue].clone());
-            }
-            *queue = numbers[*queue];
-        }
-        System { queues, promises }
-    }
-
     fn slo(&self, name: &str) -> Option<Slo> {
         let mut entries = self.workloads.entries.iter();
         entries.find(|entry| entry.workload.name == name).and_then(|entry| entry.workload.slo)
-    }
-
-    /// Takes what bounds are above SLOs off the SLOs that are packed for. Whether that may help.
-    fn learn(&self, packed: &Packed, reserves: &mut [f64]) -> bool {
-        let before = reserves.to_vec();
-        for (promise, bound) in packed.system.promises.iter().zip(&packed.bounds) {
-            let (Some(slo), Ok(bound)) = (promise.workload.slo, bound) else { continue };
-            let class = self.classes.iter().position(|class| class.contains(&slo.latency));
-            if let Some(class) = class.filter(|_| bound.seconds > slo.latency) {
-                reserves[class] =
-                    f64::max(reserves[class], before[class] + 1.05 * (bound.seconds - slo.latency));
-            }
-        }
-        // Priorities stay as they are, and something of each SLO is left.
-        let mut last = 0.0;
-        for (class, reserve) in self.classes.iter().zip(&*reserves) {
-            if shortened(class[0], *reserve) <= last {
-                reserves.copy_from_slice(&before);
-                return false;
-            }
-            last = shortened(class[class.len() - 1], *reserve);
-        }
-        *reserves != before
     }
 
     fn describe(&self, packed: &Packed, rounds: usize) -> Value {
@@ -319,36 +262,4 @@ impl<'a> Run<'a> {
             "notes": self.workloads.notes,
         })
     }
-}
-
-fn shortened(latency: f64, reserve: f64) -> f64 {
-    (latency - reserve) * (1.0 - ROUNDING)
-}
-
-/// The SLOs there are, by priority: one for each, or as many in each as it takes for the classes of the cluster, the last of which is
-/// best effort's.
-fn classes(workloads: &Workloads, cluster: &leeward_fabric::Cluster) -> Result<Vec<Vec<f64>>, InputError> {
-    let fabric = &cluster.fabric;
-    let mut most = usize::MAX;
-    for resource in fabric.all_resources() {
-        match fabric.discipline(resource) {
-            Discipline::StrictPriority { classes } => most = most.min(usize::from(classes).saturating_sub(1)),
-            Discipline::Fifo => {
-                let name = fabric.resource_name(resource);
-                let message = format!(
-                    "`{name}` serves first come, first served: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
-                );
-                return Err(InputError::new(fabric.name(), message));
-            }
-        }
-    }
-    let mut slos: Vec<f64> =
-        workloads.entries.iter().filter_map(|entry| Some(entry.workload.slo?.latency)).collect();
-    slos.sort_by(f64::total_cmp);
-    slos.dedup();
-    if most == 0 {
-        let message = "one class, which is best effort's: expected at least 2 `priorities`";
-        return Err(InputError::new(fabric.name(), message));
-    }
-    Ok(slos.chunks(slos.len().div_ceil(most).max(1)).map(<[f64]>::to_vec).collect())
 }

@@ -13,7 +13,7 @@ mod support;
 use std::time::Instant;
 
 use leeward_controller::{
-    Desk, Durability, Limits, Message, NewCluster, Office, Placement, Replies, Report, Request, Sqlite,
+    Desk, Durability, Limits, Message, NewCluster, Office, Placement, ReplicasWish, Replies, Report, Request, Sqlite,
     Store, Wish,
 };
 use leeward_engine::Engine;
@@ -69,8 +69,7 @@ fn report(cluster: &Cluster) -> Report {
     Report {
         window: (Nanos(9 * Nanos::SECOND.0), NOW),
         loads: links.map(load).collect(),
-        hosts: Vec::new(),
-        tasks: Vec::new(),
+        ..Report::default()
     }
 }
 
@@ -91,7 +90,7 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
 fn placement(fabric: &Fabric, number: u64) -> Message {
     let form = Form { writer: Some(writer(fabric, number)), ..Form::of(Bytes(256 << 20)) };
     let request = Request::Replicas(form.request(fabric, 0).expect("a right request"));
-    let wish = Wish::Replicas { size: form.size, writer: form.writer.map(str::to_owned), replicas: 3 };
+    let wish = Wish::Replicas(ReplicasWish::of(&form));
     Message::Place(Placement { request, wish, caller: None, lasts: None })
 }
 

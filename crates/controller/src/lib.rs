@@ -29,10 +29,10 @@ mod watch;
 pub use access::{Access, Client, Denied, NewToken, Rates, Role, Token, Tokens, certified};
 pub use clock::Clock;
 pub use desk::{
-    Caller, Classes, Counts, Desk, HostReport, HostState, Labels, Limit, Limits, LinkState, Message,
-    Migration, MigrationAnswer, MigrationState, Part, Placement, RackContent, Rate, Record, Refused, Replies,
-    Reply, Report, Request, Seen, Shown, Skipped, TaskState, TaskWish, TasksWish, TransferWish, Wish, World,
-    Wrong,
+    Caller, Classes, Counts, Desk, Finding, HostReport, HostState, Labels, Limit, Limits, LinkState, Message,
+    Migration, MigrationAnswer, MigrationState, Part, Placement, Promising, RackContent, Rate, Record,
+    Refused, ReplicasWish, Replies, Reply, Report, Request, ReservationState, Score, Seen, Shown, Skipped,
+    Study, TaskState, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish, World, Wrong,
 };
 pub use office::{Closed, Maker, NewCluster, Office, OpenError, Position, Slots};
 pub use reload::{Reload, Reloaded};

@@ -28,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Patient};
 use crate::clock::Clock;
-use crate::desk::{Desk, Labels, Limits};
+use crate::desk::{Desk, Labels, Limits, Promising};
 use crate::http::{About, Board, Edge, Peer, description, routes};
 use crate::office::{NewCluster, Office, OpenError};
 use crate::reload::Reload;
@@ -57,6 +57,8 @@ pub struct Service {
     pub access: Arc<Access>,
     /// What TLS is spoken with; HTTP without. It may be another one for each connection.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    /// Who decides what is promised to workloads. By default `dnc` and `compactor`.
+    pub promising: Promising,
     /// What reads settings again.
     pub reload: Option<Arc<Reload>>,
     /// The URL that others are told to reach it at; by default that of where it listens.
@@ -118,6 +120,7 @@ impl Service {
             streams: 64,
             access: Arc::new(Access::new(None, None)),
             tls: None,
+            promising: Promising::default(),
             reload: None,
             advertise: None,
             demo: false,
@@ -161,7 +164,7 @@ impl Service {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
             self;
-        let Service { body, streams, access, tls, reload, advertise, demo, .. } = self;
+        let Service { body, streams, access, tls, reload, advertise, demo, promising, .. } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address: Arc<str> = match advertise {
             Some(url) => url.into(),
@@ -169,12 +172,13 @@ impl Service {
         };
         let about = About {
             labels: labels.clone(),
+            promising: promising.clone(),
             since: clock.text(clock.now()),
             interval_s: interval.as_secs_f64(),
             address: address.clone(),
         };
         let desk = Box::new(move |cluster: &Cluster, leads: bool| {
-            Desk::new(make(cluster, leads), labels.clone(), limits)
+            Desk::new(make(cluster, leads), labels.clone(), limits).with_promising(promising.clone())
         });
         // Events are numbered by the microsecond of the start, so that numbers of an earlier run are lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));

@@ -54,6 +54,10 @@ pub struct PolicySettings {
     pub tasks: String,
     /// Which tasks leave hot racks; none if not given.
     pub moves: Option<String>,
+    /// Whether a workload whose volume is somewhere is promised its SLO.
+    pub workload: String,
+    /// How limits are chosen where the volume of a workload is placed.
+    pub volumes: String,
 }
 
 /// What clients may ask for at most.
@@ -140,7 +144,14 @@ impl Default for Settings {
 
 impl Default for PolicySettings {
     fn default() -> Self {
-        PolicySettings { replicas: "sinbad".to_owned(), tasks: "leeward".to_owned(), moves: None }
+        let named = str::to_owned;
+        PolicySettings {
+            replicas: named("sinbad"),
+            tasks: named("leeward"),
+            moves: None,
+            workload: named("dnc"),
+            volumes: named("compactor"),
+        }
     }
 }
 

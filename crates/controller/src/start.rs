@@ -10,11 +10,12 @@ use leeward_engine::Policies;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_ledger::LedgerSettings;
+use leeward_placement::volumes::{admit, limits};
 use leeward_placement::{PolicyError, PolicySpec, moves, replicas, tasks};
 use rustls::ServerConfig;
 
 use crate::access::{Access, Tokens, certified};
-use crate::desk::Labels;
+use crate::desk::{Labels, Promising};
 use crate::log;
 use crate::office::NewCluster;
 use crate::reload::Reload;
@@ -30,6 +31,7 @@ pub struct Ready {
     cluster: NewCluster,
     policies: [PolicySpec; 2],
     moves: Option<PolicySpec>,
+    promising: Promising,
     access: Arc<Access>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
     store: Place,
@@ -94,6 +96,12 @@ impl Ready {
             policy(&flags, "policies.moves", given, make)
         });
         let moves = moves.transpose()?;
+        let promising = Promising {
+            admission: policy(&flags, "policies.workload", &settings.policies.workload, admitting)?,
+            volumes: policy(&flags, "policies.volumes", &settings.policies.volumes, |name, settings| {
+                Ok(limits::make(name, settings).map(drop)?)
+            })?,
+        };
         let checked = LedgerSettings { interval: settings.interval, ..LedgerSettings::default() }.check();
         checked.map_err(|error| {
             let message = error.to_string();
@@ -122,7 +130,7 @@ impl Ready {
         }
         let access = Arc::new(Access::new(tokens, settings.limits.requests_per_s));
         let tls = tls.map(|tls| Arc::new(ArcSwap::new(tls)));
-        Ok(Ready { flags, settings, address, cluster, policies, moves, access, tls, store, demo: false })
+        Ok(Ready { flags, settings, address, cluster, policies, moves, promising, access, tls, store, demo: false })
     }
 
     /// The same as a demo: it shows what somebody puts there.
@@ -148,7 +156,7 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place, demo } =
+        let Ready { flags, settings, address, cluster, policies, moves, promising, access, tls, store: place, demo } =
             self;
         let store = opened(&place, &settings).map_err(|message| flags.wrong("store", message))?;
         let [blocks, apps] = policies;
@@ -173,6 +181,7 @@ impl Ready {
         service.patience = std::time::Duration::from_nanos(limits.patience.0);
         service.connections = limits.connections as usize;
         service.streams = limits.streams as usize;
+        service.promising = promising;
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
         (service.access, service.tls) = (access.clone(), tls.clone());
         let reload = Reload { flags: flags.clone(), started: settings.clone(), access: access.clone(), tls };
@@ -231,6 +240,18 @@ fn told(name: &str, error: PolicyError) -> String {
         }
         error => error.to_string(),
     }
+}
+
+/// That a policy for admission can be made, and goes by bounds.
+fn admitting(name: &str, settings: &str) -> Result<(), PolicyError> {
+    admit::make(name, settings)?;
+    if admit::paces(name) {
+        let message = format!(
+            "`{name}` gives networks rates of its own, which nothing here enforces; expected snc, dnc, best or none"
+        );
+        return Err(InputError::new("policy", message).into());
+    }
+    Ok(())
 }
 
 /// An address with a port, where a name was given too; one of IPv4, if it has any.

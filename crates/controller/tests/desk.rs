@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_controller::{
-    Caller, Desk, HostReport, Limits, Message, Part, Placement, Record, Refused, Replies, Reply, Report,
-    Request, Skipped, Wish, World, Wrong,
+    Caller, Desk, HostReport, Limits, Message, Part, Placement, Record, Refused, ReplicasWish, Replies,
+    Reply, Report, Request, Skipped, Wish, World, Wrong,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
@@ -49,8 +49,7 @@ fn idle(until: Nanos) -> Report {
     Report {
         window: (Nanos(until.0 - SECOND.0), until),
         loads: (0..links as u32).map(|link| (ResourceId(link), Load(0))).collect(),
-        hosts: Vec::new(),
-        tasks: Vec::new(),
+        ..Report::default()
     }
 }
 
@@ -62,7 +61,7 @@ fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
     let form = Form { writer: Some("r0h0"), ..Form::of(Bytes(bytes)) };
     Placement {
         request: Request::Replicas(form.request(ledger().fabric(), 0).expect("a right request")),
-        wish: Wish::Replicas { size: Bytes(bytes), writer: Some("r0h0".to_owned()), replicas: 3 },
+        wish: Wish::Replicas(ReplicasWish::of(&form)),
         caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
         lasts: None,
     }
@@ -368,7 +367,7 @@ fn of(host: u32) -> HostReport {
 
 /// What hosts say over a window of half a second.
 fn said(until: Nanos, hosts: Vec<HostReport>) -> Report {
-    Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, loads: Vec::new(), tasks: Vec::new() }
+    Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, ..Report::default() }
 }
 
 /// How many links of a report were taken in, and what was not.
@@ -512,7 +511,7 @@ fn reports() -> impl Strategy<Value = Vec<(Nanos, Report)>> {
         window: (at(from * 500), at(until * 500)),
         loads,
         hosts,
-        tasks: Vec::new(),
+        ..Report::default()
     });
     prop::collection::vec(((0u64..3_000).prop_map(at), report), 0..12).prop_map(|mut reports| {
         reports.sort_by_key(|(now, _)| *now);

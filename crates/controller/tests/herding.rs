@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Barrier;
 
-use leeward_controller::{Desk, Limits, Message, Placement, Reply, Request, Wish};
+use leeward_controller::{Desk, Limits, Message, Placement, ReplicasWish, Reply, Request, Wish};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, named_link};
@@ -67,8 +67,8 @@ fn one_after_the_other(limits: Limits) -> Chains {
     engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
     let (mut desk, mut out) = (Desk::new(engine, labels(), limits), Vec::new());
     for _ in 0..PLACERS {
-        let (request, size) = (request(&cluster.fabric, 0), Bytes(256 << 20));
-        let wish = Wish::Replicas { size, writer: None, replicas: 3 };
+        let request = request(&cluster.fabric, 0);
+        let wish = Wish::Replicas(ReplicasWish::of(&Form::of(Bytes(256 << 20))));
         let placement = Placement { request: Request::Replicas(request), wish, caller: None, lasts: None };
         desk.handle(NOW, Message::Place(placement), (), &mut out);
     }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use leeward_controller::{
     Caller, Change, Database, Desk, Durability, Kind, Limits, Message, Migration, MigrationAnswer,
-    MigrationState, News, Placement, Postgres, Record, Refused, Replies, Reply, Report, Request, Sqlite,
-    Standing, State, Store, StoreError, TasksWish, Wish, World,
+    MigrationState, News, Placement, Postgres, Record, Refused, ReplicasWish, Replies, Reply, Report, Request, Sqlite,
+    Standing, State, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
 };
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
@@ -24,7 +24,7 @@ use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde_json::json;
 use support::{Server, cluster, frozen, labels, policies, service_on};
 
-const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\n\
+const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
                        devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
 const SECOND: Nanos = Nanos::SECOND;
 
@@ -40,6 +40,7 @@ enum Act {
     Report(u32),
     Block { size: u64, key: Option<u8> },
     Tasks { count: u8, lasts: Option<u8> },
+    Workload { name: u8, millis: u64, placed: bool, lasts: Option<u8> },
     End(u8),
     Wait(u16),
 }
@@ -49,6 +50,8 @@ fn act() -> impl Strategy<Value = Act> {
         any::<u32>().prop_map(Act::Report),
         (1_u64..1 << 30, proptest::option::of(0_u8..6)).prop_map(|(size, key)| Act::Block { size, key }),
         (1_u8..5, proptest::option::of(1_u8..9)).prop_map(|(count, lasts)| Act::Tasks { count, lasts }),
+        (0_u8..4, prop::sample::select(vec![20_u64, 50, 200]), any::<bool>(), proptest::option::of(1_u8..9))
+            .prop_map(|(name, millis, placed, lasts)| Act::Workload { name, millis, placed, lasts }),
         any::<u8>().prop_map(Act::End),
         (0_u16..3_000).prop_map(Act::Wait),
     ]
@@ -64,18 +67,13 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
                 (ResourceId(link), Load(i64::from(seed.wrapping_mul(link + 1) % 900) * 1_000_000))
             };
             let window = (Nanos(now.0 - SECOND.0), now);
-            Message::Report(Report {
-                window,
-                loads: (0..links).map(load).collect(),
-                hosts: Vec::new(),
-                tasks: Vec::new(),
-            })
+            Message::Report(Report { window, loads: (0..links).map(load).collect(), ..Report::default() })
         }
         Act::Block { size, key } => {
             let form = Form::of(Bytes(size));
             Message::Place(Placement {
                 request: Request::Replicas(form.request(fabric, 0).expect("a right request")),
-                wish: Wish::Replicas { size: Bytes(size), writer: None, replicas: 3 },
+                wish: Wish::Replicas(ReplicasWish::of(&form)),
                 caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
             })
@@ -89,8 +87,30 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
             Message::Place(Placement { request: Request::Tasks(app.request), wish, caller: None, lasts })
         }
+        Act::Workload { name, millis, placed, lasts } => {
+            let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+            let mut workload = json!({
+                "name": format!("w{name}"), "client": "r0h0", "slo": { "percentile": 99, "latency": format!("{millis}ms") },
+                "curves": { "network-in": link, "storage": [{ "rate": "20%", "burst": "4ms" }] },
+            });
+            if placed {
+                workload["server"] = format!("r{name}h1").into();
+            }
+            let wish = WorkloadWish { workload: workload.as_object().expect("an object").clone() };
+            let wish = if placed { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+            let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
+            Message::Place(Placement { request: Request::Workload, wish, caller: None, lasts })
+        }
         Act::End(which) => Message::Release(u64::from(which) % next.max(1)),
     })
+}
+
+/// What the desk wants to know is looked into at once.
+fn look_into(desk: &mut Desk<()>, now: Nanos, out: &mut Replies<()>) {
+    loop {
+        let Some(study) = desk.studies().next() else { return };
+        desk.found(now, study.find(), out);
+    }
 }
 
 fn kept(desk: &mut Desk<()>, now: Nanos, id: u64) -> Option<Record> {
@@ -132,6 +152,7 @@ fn carried_out(
             Some(message) => desk.handle(now, message, (), &mut out),
             None => desk.wake(now, &mut out),
         }
+        look_into(desk, now, &mut out);
         next += 1;
         let changes: Vec<Change> = desk.changes().collect();
         each(now, &changes);
@@ -140,7 +161,8 @@ fn carried_out(
 }
 
 /// A desk that goes on where another one stopped knows every decision that is kept as it was, holds for each that has
-/// not ended as many hosts and tasks, gives the same answer to a key that was heard, and numbers on.
+/// not ended as many hosts and tasks, keeps the same promises to workloads and promises one more as the other would, gives
+/// the same answer to a key that was heard, and numbers on.
 fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };
@@ -168,6 +190,24 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     };
     let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
     prop_assert_eq!(counts(&mut after), counts(&mut before));
+    let reserved =
+        |desk: &mut Desk<()>| -> Vec<Load> { desk.world().links.iter().map(|link| link.reserved).collect() };
+    prop_assert_eq!(reserved(&mut after), reserved(&mut before));
+    let one_more = |desk: &mut Desk<()>| {
+        let act = Act::Workload { name: 9, millis: 30, placed: false, lasts: None };
+        let mut out = Replies::new();
+        desk.handle(now, message(&of, act, now, 0).expect("a workload"), (), &mut out);
+        look_into(desk, now, &mut out);
+        match out.pop().map(|(_, reply)| reply) {
+            Some(Ok(Reply::Placed { record, .. })) => Ok(record.shown.promise.clone()),
+            Some(Err(refused)) => Err(refused),
+            other => panic!("no answer: {other:?}"),
+        }
+    };
+    let mut resumed = desk(&of, limits);
+    let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
+    resumed.resume(state).expect("it fits the same cluster");
+    prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
     let number = number(&mut after);
     prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
     Ok(())

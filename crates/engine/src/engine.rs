@@ -11,7 +11,7 @@ use leeward_ledger::{EntryId, Ledger, Scratch};
 use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
+use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal, Request};
 
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
@@ -75,6 +75,21 @@ impl Engine {
         &self.pool
     }
 
+    /// The time of the last input.
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// The seed of ties.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How much of a decision's reasons is kept.
+    pub(crate) fn explain(&self) -> Explain {
+        self.explain
+    }
+
     /// Takes an input in and appends what follows from it. A time before the last one counts as the last one.
     pub fn handle(&mut self, now: Nanos, input: Input<'_>, out: &mut Vec<Output>) {
         self.now = self.now.max(now);
@@ -96,6 +111,10 @@ impl Engine {
             Input::Ask(ask, Ask::Again(left, worth)) => {
                 let answer = self.place_again(&left, worth);
                 out.push(Output::Answer(ask, Answer::Again(answer)));
+            }
+            Input::Ask(ask, Ask::Promise(change)) => {
+                let answer = self.ledger.commit(change, now);
+                out.push(Output::Answer(ask, Answer::Promise(answer)));
             }
             Input::CrossTraffic(seen) => {
                 seen.iter().for_each(|&(resource, flows)| self.ledger.cross_traffic(resource, flows, now));
@@ -169,6 +188,15 @@ impl Engine {
         let entries = entries.expect(BEST_EFFORT);
         decision.choice.iter().for_each(|&host| self.pool.store(host, size));
         Placed { decision, entries }
+    }
+
+    /// How good hosts would be for the one task of a request, by the policy for tasks; `None` if there is none, or it
+    /// ranks no hosts. Nothing changes.
+    pub fn rate(&mut self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
+        let view = &mut self.ledger.view(self.now, &mut self.scratch);
+        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        let policy = self.policies.tasks.as_ref()?;
+        policy.rate(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
     // ---- tasks ----------------------------------------------------------------------------------------

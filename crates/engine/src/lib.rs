@@ -13,7 +13,9 @@ mod cell;
 mod engine;
 mod history;
 mod message;
+mod published;
 
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
 pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates, Replaced};
+pub use published::Published;

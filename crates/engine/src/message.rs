@@ -1,7 +1,7 @@
 //! What a plant says to the engine, and what the engine answers.
 
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Discarded, EntryId, Sample};
+use leeward_ledger::{CommitError, Discarded, EntryId, Sample, Transaction};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Worth};
 use leeward_placement::{Decision, Refusal};
@@ -71,6 +71,8 @@ pub enum Ask {
     Tasks(AppRequest),
     /// Should an app that runs go on elsewhere? It is asked for with all its tasks and what they have still to send.
     Again(AppRequest, Worth),
+    /// Can this still be promised? It was decided elsewhere, on what the queues that it expects were promised then.
+    Promise(Transaction),
 }
 
 /// What the plant is to do.
@@ -96,6 +98,8 @@ pub enum Answer {
     Tasks(Result<Placed<Assignment>, Refusal>),
     /// The app goes there, if that is worth it, or stays because the policy would put it nowhere.
     Again(Result<Replaced, Refusal>),
+    /// It is in the ledger, whole; or what has changed since, and nothing of it is.
+    Promise(Result<Vec<EntryId>, CommitError>),
 }
 
 /// A task is to be moved.

@@ -27,7 +27,7 @@ pub use constraints::{Constraint, Constraints};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
-pub use policy::{Context, Explain, Made, Policy, PolicyError, Registration, Request};
+pub use policy::{Context, Explain, Made, Peer, Policy, PolicyError, Rating, Registration, Request};
 pub use pool::Pool;
 pub use reason::Reason;
 pub use spec::PolicySpec;

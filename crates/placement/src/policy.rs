@@ -1,13 +1,13 @@
 //! What a policy is, and how one is made by name.
 
-use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
+use leeward_fabric::{HostId, Load, Nanos, ResourceId};
 use leeward_ledger::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Decision, Pool, Refusal};
+use crate::{Constraint, Decision, Pool, Refusal};
 
 /// A kind of question that policies answer.
 pub trait Request {
@@ -29,6 +29,46 @@ pub trait Policy<Q: Request>: Send + Sync {
     fn waits(&self, _request: &Q) -> Nanos {
         Nanos(0)
     }
+
+    /// How good each of some hosts would be, by what ranks hosts here, for a request's work that also talks to `peers`;
+    /// `None` if nothing here ranks single hosts. Nothing is decided, and what a policy balances over several requests
+    /// plays no part.
+    fn rate(
+        &self,
+        _request: &Q,
+        _peers: &[Peer],
+        _hosts: &[HostId],
+        _context: &Context<'_, '_>,
+    ) -> Option<Vec<Rating>> {
+        None
+    }
+}
+
+/// Something that runs, and what work that is to be placed sends it and receives from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Where it is.
+    pub host: HostId,
+    /// What it is sent, in bit/s.
+    pub egress_bps: u64,
+    /// What it sends, in bit/s.
+    pub ingress_bps: u64,
+}
+
+/// How good a host would be for something.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rating {
+    /// Which.
+    pub host: HostId,
+    /// How loaded it or its links would be, as a share of the fullest of them: less is better, and more than 1 is too
+    /// much. Infinite where nothing may be carried.
+    pub loaded: f64,
+    /// The link that limits it, where links were looked at.
+    pub limit: Option<ResourceId>,
+    /// What that link would have left, in bit/s; negative where it has too little.
+    pub left: Option<Load>,
+    /// Why it cannot take it.
+    pub refused: Option<Constraint>,
 }
 
 /// What a policy decides on.

@@ -21,9 +21,11 @@ from leeward.client.shapes import (
     RackPage,
     Reloaded,
     Reported,
+    Scores,
     Snapshot,
     Status,
     TaskReport,
+    Workload,
 )
 from leeward.errors import names
 
@@ -136,7 +138,7 @@ class Client:
             "tags": names(tags),
             "lasts": lasts,
         }
-        return self._place("replicas", body, client, sequence, key)
+        return self._place("/v1/place/replicas", body, client, sequence, key)
 
     def place_tasks(
         self,
@@ -174,10 +176,49 @@ class Client:
             "tags": names(tags),
             "lasts": lasts,
         }
-        return self._place("tasks", body, client, sequence, key)
+        return self._place("/v1/place/tasks", body, client, sequence, key)
+
+    def promise(
+        self,
+        workload: Mapping[str, Any],
+        *,
+        lasts: str | None = None,
+        client: str | None = None,
+        sequence: int | None = None,
+        key: str | None = None,
+    ) -> Decision:
+        """Promises a workload its SLO where its volume is, if that can be kept, until it is released.
+
+        Args:
+            workload: Its fields as in a file of workloads, with `server`; it names no file.
+            lasts: After how long it ends by itself, such as `2h`.
+            client: Who asks, where requests are numbered; with `sequence`.
+            sequence: The number of the request, above those before.
+            key: One that nobody else uses; by default, where requests are not numbered, a new one.
+
+        Raises:
+            RefusedError: Its SLO, or that of another, would not be kept.
+            ProblemError: The service does not do it.
+            UnreachableError: No answer came; see `place_replicas`.
+        """
+        body = {"workload": dict(workload), "lasts": lasts}
+        return self._place("/v1/workloads", body, client, sequence, key)
+
+    def place_volume(
+        self,
+        workload: Mapping[str, Any],
+        *,
+        lasts: str | None = None,
+        client: str | None = None,
+        sequence: int | None = None,
+        key: str | None = None,
+    ) -> Decision:
+        """Finds a server for the volume of a workload without `server`, and promises it its SLO; likewise."""
+        body = {"workload": dict(workload), "lasts": lasts}
+        return self._place("/v1/place/volumes", body, client, sequence, key)
 
     def _place(
-        self, kind: str, body: dict[str, Any], client: str | None, sequence: int | None, key: str | None
+        self, path: str, body: dict[str, Any], client: str | None, sequence: int | None, key: str | None
     ) -> Decision:
         body = {name: value for name, value in body.items() if value is not None}
         if client is not None or sequence is not None:
@@ -185,7 +226,7 @@ class Client:
         elif key is None:
             key = self._new_key()
         headers = None if key is None else {"idempotency-key": key}
-        return cast(Decision, self._http.ask("POST", f"/v1/place/{kind}", None, body, headers).body)
+        return cast(Decision, self._http.ask("POST", path, None, body, headers).body)
 
     def release(self, decision: str) -> Decision:
         """Says that the work of a decision ended; it stops counting. Said again, it changes nothing."""
@@ -213,6 +254,7 @@ class Client:
         links: Mapping[str, float] | None = None,
         hosts: Mapping[str, HostReport] | None = None,
         tasks: Sequence[TaskReport] = (),
+        workloads: Mapping[str, float] | None = None,
     ) -> Reported:
         """Tells what was seen in a window of time.
 
@@ -222,13 +264,16 @@ class Client:
             links: What each link carried in the mean, in bit/s.
             hosts: What each host says of itself.
             tasks: What tasks carry across the links of their racks.
+            workloads: What requests of each took at the percentile of its SLO, in seconds.
         """
+        seen = (workloads or {}).items()
         body = {
             "from": _time("since", since),
             "until": _time("until", until),
             "links": [{"link": link, "load_bps": load} for link, load in (links or {}).items()],
             "hosts": [{"host": host, **said} for host, said in (hosts or {}).items()],
             "tasks": list(tasks),
+            "workloads": [{"workload": name, "latency_s": seconds} for name, seconds in seen],
         }
         return cast(Reported, self._http.ask("POST", "/v1/reports", None, body).body)
 
@@ -310,6 +355,41 @@ class Client:
         """Says how many moves a job can bear; None is without limit."""
         body = {"down": down, "evictions_per_hour": evictions_per_hour}
         self._http.ask("PUT", f"/v1/jobs/{part(job)}", None, body)
+
+    # ---- workloads, and what would be -----------------------------------------------------------------
+
+    def workloads(self) -> Iterator[Workload]:
+        """Workloads that are promised their SLOs, those promised last first."""
+        return self._all("/v1/workloads")
+
+    def workload(self, name: str) -> Workload:
+        """A workload that is promised its SLO, or the last of its name that was."""
+        return cast(Workload, self._get(f"/v1/workloads/{part(name)}"))
+
+    def score_hosts(self, hosts: Sequence[str], **task: Any) -> Scores:
+        """Says how good hosts are for a task. Commits nothing.
+
+        Args:
+            hosts: The hosts, up to 10,000.
+            task: Of the task `egress_bps`, `ingress_bps`, `peers`, `cpus`, `memory`, `job`, `tags`.
+        """
+        return cast(
+            Scores, self._http.ask("POST", "/v1/score/hosts", None, {"hosts": list(hosts)} | task).body
+        )
+
+    def what_if(self, decision: str, policy: str) -> Decision:
+        """Says what another policy would do now with what a decision was asked. Commits nothing.
+
+        Args:
+            decision: What the decision is called.
+            policy: A policy of its kind, with settings after colons: `sinbad:remote_racks=2`.
+        """
+        path = f"/v1/decisions/{part(decision)}/what-if"
+        return cast(Decision, self._http.ask("POST", path, None, {"policy": policy}).body)
+
+    def policies(self) -> dict[str, list[dict[str, Any]]]:
+        """The policies there are, by kind of decision."""
+        return cast(dict[str, list[dict[str, Any]]], self._get("/v1/policies"))
 
     # ---- the service ----------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class Decision(TypedDict):
     telemetry_age_s: float | None
     note: str | None
     why: list[Reason]
+    promise: NotRequired[dict[str, Any]]
     client: str | None
     sequence: int | None
     key: str | None
@@ -152,6 +153,43 @@ Migration = TypedDict(
     },
 )
 """A move that was advised."""
+
+
+class Workload(TypedDict):
+    """A workload that is promised its SLO, or was."""
+
+    name: str
+    priority: int
+    slo: dict[str, float]
+    bound_s: float | None
+    by: str | None
+    seen_s: float | None
+    client: str
+    volume: str
+    path: list[str]
+    stages: list[dict[str, Any]]
+    decision: str
+    time: str
+    released: str | None
+
+
+class Score(TypedDict):
+    """How good a host is for a task: 0 to 100."""
+
+    host: str
+    score: int
+    value_bps: int | None
+    limit: str | None
+    refused: str | None
+
+
+class Scores(TypedDict):
+    """How good hosts are, and what that rests on."""
+
+    scores: list[Score]
+    policy: str
+    epoch: int
+    telemetry_age_s: float | None
 
 
 class Snapshot(TypedDict):

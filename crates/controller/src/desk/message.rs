@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use leeward_engine::{Availability, Rates};
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId};
-use leeward_placement::Refusal;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{AppRequest, TaskId};
+use leeward_placement::{Peer, Rating, Refusal};
 
 use super::migrations::{Migration, MigrationAnswer, MigrationState};
 use super::record::{Record, Wish};
 
 /// What somebody asks.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most messages are placements")]
 pub enum Message {
     /// Take telemetry in: all that is news of it, or nothing if anything in it is wrong.
     Report(Report),
@@ -37,6 +36,8 @@ pub enum Message {
     },
     /// What is in a rack?
     Rack(DomainId),
+    /// Which decisions hold something of a link? The last ones first, so many at most.
+    Holding(ResourceId, usize),
     /// Which moves were advised? The last ones first.
     Migrations {
         /// In this state only.
@@ -50,6 +51,32 @@ pub enum Message {
     Migration(u64, MigrationAnswer),
     /// What a job can bear from now on.
     Job(String, Availability),
+    /// How good are these hosts for a task?
+    Score(Score),
+    /// What would another policy, with settings after colons, do now with what this decision was asked?
+    WhatIf(u64, String),
+    /// Which workloads are promised their SLOs? Those promised last first.
+    Workloads {
+        /// Of decisions with lower numbers only.
+        before: Option<u64>,
+        /// So many at most.
+        limit: usize,
+    },
+    /// The workload of this name: the one that is promised its SLO, or the last one that was.
+    Workload(String),
+}
+
+/// A task that a scheduler seeks a host for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Score {
+    /// A request of the one task; the desk numbers it.
+    pub request: AppRequest,
+    /// Its job, where it has one with a name.
+    pub job: Option<String>,
+    /// What it talks to.
+    pub peers: Vec<Peer>,
+    /// The hosts.
+    pub hosts: Vec<HostId>,
 }
 
 impl Message {
@@ -61,6 +88,11 @@ impl Message {
             | Message::Decision(_)
             | Message::Decisions { .. }
             | Message::Rack(_)
+            | Message::Holding(..)
+            | Message::Score(_)
+            | Message::WhatIf(..)
+            | Message::Workloads { .. }
+            | Message::Workload(_)
             | Message::Migrations { .. } => false,
         }
     }
@@ -77,6 +109,8 @@ pub struct Report {
     pub hosts: Vec<HostReport>,
     /// What tasks carry across the links of their racks now.
     pub tasks: Vec<(TaskId, Rates)>,
+    /// What requests of workloads took, at the percentile of their SLOs, in seconds.
+    pub workloads: Vec<(String, f64)>,
 }
 
 /// What is to be known of a host; `None` leaves things as they are.
@@ -112,6 +146,8 @@ pub enum Request {
     Replicas(ReplicaRequest),
     /// Tasks. Their job is that of the wish.
     Tasks(AppRequest),
+    /// The workload of the wish.
+    Workload,
 }
 
 /// What tells a request apart from others, so that one that is sent again is not decided again.
@@ -157,6 +193,21 @@ pub enum Reply {
     Migrations(Vec<Migration>),
     /// It was noted.
     Noted,
+    /// How good hosts are.
+    Scores {
+        /// Of each host, in the order in which they were asked about, with the name of the link that limits it.
+        ratings: Vec<(Rating, Option<String>)>,
+        /// The policy with its settings.
+        policy: Arc<str>,
+        /// The state of the ledger.
+        epoch: u64,
+        /// How old the oldest telemetry is that plays a part.
+        age: Option<Nanos>,
+    },
+    /// What another policy would do: as if it were the decision, with the refusal where it would do nothing.
+    WouldBe(Arc<Record>, Option<Refusal>),
+    /// Workloads, and what was last seen of each.
+    Workloads(Vec<(Arc<Record>, Option<f64>)>),
 }
 
 /// What is in a rack.
@@ -166,6 +217,21 @@ pub struct RackContent {
     pub tasks: Vec<TaskState>,
     /// Copies that kept decisions put there, and nobody said the end of: the decision, the host, the size.
     pub replicas: Vec<(u64, String, Bytes)>,
+    /// Rates that are promised on its links and those of its hosts.
+    pub reservations: Vec<ReservationState>,
+}
+
+/// A rate that is promised on a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReservationState {
+    /// To which workload.
+    pub workload: String,
+    /// Where: the link's name.
+    pub link: String,
+    /// How much, in bit/s.
+    pub rate_bps: u64,
+    /// At which priority, 0 first.
+    pub priority: u8,
 }
 
 /// A task that runs.
@@ -235,6 +301,16 @@ pub enum Refused {
         /// Its address; `None` if it is not known.
         leader: Option<Arc<str>>,
     },
+    /// The policy for tasks does not rank single hosts.
+    NoScores(Arc<str>),
+    /// A field of the request is wrong, and why.
+    Wrong(Option<String>, String),
+    /// An SLO would not be kept for sure, or no server has room.
+    Promise(String),
+    /// A workload of this name is promised its SLO by this decision.
+    Taken(String, u64),
+    /// No workload of this name is known.
+    NoWorkload(String),
 }
 
 /// Part of a report.
@@ -246,6 +322,8 @@ pub enum Part {
     Load(usize),
     /// One of its hosts, by position.
     Host(usize),
+    /// One of its workloads, by position.
+    Workload(usize),
 }
 
 /// What is wrong with a report.
@@ -257,8 +335,10 @@ pub enum Wrong {
     Ahead,
     /// A load is negative.
     Negative,
-    /// The same link or host is there twice.
+    /// The same link, host or workload is there twice.
     Twice,
+    /// Nothing is promised to a workload of this name.
+    Unknown,
     /// The report has loads as well, and what they count for depends on which hosts are up.
     Mixed,
 }

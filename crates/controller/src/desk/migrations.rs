@@ -11,7 +11,7 @@ use leeward_placement::tasks::TaskId;
 use super::message::{Refused, Reply};
 use super::record::{Record, Wish};
 use super::{Desk, Replies};
-use crate::store::{Change, Held};
+use crate::store::Change;
 
 /// How long an answer is waited for.
 const PATIENCE: Nanos = Nanos(300 * Nanos::SECOND.0);
@@ -151,10 +151,8 @@ impl<R> Desk<R> {
 
     /// A task is on another host, and its app holds something else.
     fn put_task(&mut self, task: TaskId, host: &str) {
-        let ledger = self.engine.ledger();
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
-        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
-        let held: Vec<Held> = held.map(|entry| Held::of(ledger.fabric(), entry)).collect();
+        let held = self.held(&entries);
         let changed = self.records.change(task.app, |record: &mut Record| {
             record.entries = entries;
             if let Some(at) = record.shown.hosts.get_mut(task.index as usize) {

@@ -2,7 +2,8 @@
 //! it reads no clock and knows no socket and no disk.
 //!
 //! What its policy lets wait for others is answered later: whoever asked is kept with it as an `R`, which means nothing
-//! to the desk. So a report, a release or time alone may bring replies to earlier asks.
+//! to the desk. So a report, a release or time alone may bring replies to earlier asks. What takes longer than a turn is
+//! handed out as a study, and its finding handed in.
 
 mod clients;
 mod follow;
@@ -10,11 +11,14 @@ mod hosts;
 mod message;
 mod migrations;
 mod place;
+mod promises;
+mod questions;
 mod record;
 mod records;
 mod report;
 mod resume;
 mod seen;
+mod study;
 mod unkept;
 mod world;
 
@@ -28,14 +32,20 @@ use leeward_ledger::{Discarded, Scratch};
 use self::clients::Clients;
 use self::hosts::Hosts;
 pub use self::message::{
-    Caller, HostReport, Message, Part, Placement, RackContent, Refused, Reply, Report, Request, Skipped,
-    TaskState, Wrong,
+    Caller, HostReport, Message, Part, Placement, RackContent, Refused, Reply, Report, Request,
+    ReservationState, Score, Skipped, TaskState, Wrong,
 };
 use self::migrations::Migrations;
 pub use self::migrations::{Migration, MigrationAnswer, MigrationState};
-pub use self::record::{Classes, Limit, Rate, Record, Shown, TaskWish, TasksWish, TransferWish, Wish};
+use self::promises::Promises;
+pub use self::promises::Promising;
+use self::questions::WhatIf;
+pub use self::record::{
+    Classes, Limit, Rate, Record, ReplicasWish, Shown, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish,
+};
 use self::records::Records;
 pub use self::seen::Seen;
+pub use self::study::{Finding, Study};
 use self::unkept::Unkept;
 pub use self::world::{Counts, HostState, LinkState, World};
 use crate::store::Change;
@@ -82,6 +92,7 @@ pub struct Desk<R> {
     labels: Labels,
     records: Records,
     migrations: Migrations,
+    promises: Promises,
     unkept: Unkept,
     hosts: Hosts,
     clients: Clients,
@@ -98,6 +109,8 @@ pub struct Desk<R> {
     listens: fn(&R) -> bool,
     /// What waits to be decided, by number.
     waiting: BTreeMap<u64, Waiting<R>>,
+    /// Who asks what another policy would do, by number of the study.
+    what_ifs: BTreeMap<u64, WhatIf<R>>,
     limits: Limits,
     /// The version of the cluster.
     version: u64,
@@ -126,6 +139,7 @@ impl<R> Desk<R> {
             labels,
             records: Records::new(limits.decisions),
             migrations: Migrations::default(),
+            promises: Promises::default(),
             hosts: Hosts::default(),
             listens: |_| true,
             clients: Clients::new(limits.clients, limits.keys),
@@ -135,6 +149,7 @@ impl<R> Desk<R> {
             decided: 0,
             samples: 0,
             waiting: BTreeMap::new(),
+            what_ifs: BTreeMap::new(),
             limits,
             version: 0,
             next: 0,
@@ -161,6 +176,8 @@ impl<R> Desk<R> {
         for (_, Waiting { askers, .. }) in std::mem::take(&mut self.waiting) {
             out.extend(askers.into_iter().map(|asker| (asker, Err(Refused::Moved))));
         }
+        let asking = std::mem::take(&mut self.what_ifs).into_values();
+        out.extend(asking.map(|what_if| (what_if.into_asker(), Err(Refused::Moved))));
     }
 
     /// The fabric that it decides on.
@@ -217,6 +234,7 @@ impl<R> Desk<R> {
                 };
                 Ok(Reply::Decisions(self.records.all().rev().filter(wanted).take(limit).cloned().collect()))
             }
+            Message::Holding(link, limit) => Ok(Reply::Decisions(self.holding(link, limit))),
             Message::Rack(rack) => Ok(Reply::Rack(self.content(rack))),
             Message::Migrations { state, before, limit } => {
                 let wanted = |migration: &&Migration| {
@@ -226,6 +244,13 @@ impl<R> Desk<R> {
                 Ok(Reply::Migrations(self.migrations.last().filter(wanted).take(limit).cloned().collect()))
             }
             Message::Migration(id, answer) => self.answer(id, answer, out),
+            Message::Score(score) => self.score(score),
+            Message::WhatIf(id, policy) => return self.what_if(id, &policy, asker, out),
+            Message::Workloads { before, limit } => Ok(Reply::Workloads(self.workloads(before, limit))),
+            Message::Workload(name) => match self.workload(&name) {
+                Some(found) => Ok(Reply::Workloads(vec![found])),
+                None => Err(Refused::NoWorkload(name)),
+            },
             Message::Job(name, availability) => {
                 let job = self.job_named(&name);
                 self.changes.push(Change::Job(name, availability));
@@ -252,6 +277,7 @@ impl<R> Desk<R> {
                     let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
                     over.extend(self.settle(ask, answer, out));
                 }
+                Output::Answer(_, Answer::Promise(answer)) => self.promises.answer = Some(answer),
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => discarded = samples,
                 Output::Advise(advice) => self.advised(advice),

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use leeward_engine::{Ask, Input, Placed};
-use leeward_fabric::HostId;
+use leeward_fabric::{HostId, Nanos};
+use leeward_ledger::EntryId;
 use leeward_placement::Refusal;
 
 use super::clients::{Fate, Sequence};
-use super::message::{Placement, Refused, Reply, Request};
+use super::message::{Caller, Placement, Refused, Reply, Request};
 use super::record::{Record, Shown, Wish};
 use super::unkept::Over;
 use super::{Desk, Replies, Waiting};
-use crate::store::{Change, Held};
+use crate::store::Change;
 
 /// So many may wait for one decision, all of them sending the same request again.
 const ASKERS: usize = 16;
@@ -53,16 +54,21 @@ impl<R> Desk<R> {
         match &mut placement.request {
             Request::Replicas(request) => (request.id, request.file) = (id, id),
             Request::Tasks(request) => (request.id, request.job) = (id, job),
+            Request::Workload => {}
         }
         if let Some(caller) = &placement.caller {
             self.clients.ask(caller, id);
         }
         let ask = match placement.request.clone() {
-            Request::Replicas(request) => Ask::Replicas(request),
-            Request::Tasks(request) => Ask::Tasks(request),
+            Request::Replicas(request) => Some(Ask::Replicas(request)),
+            Request::Tasks(request) => Some(Ask::Tasks(request)),
+            Request::Workload => None,
         };
         self.waiting.insert(id, Waiting { placement, askers: vec![asker] });
-        self.tell(Input::Ask(id, ask), out);
+        match ask {
+            Some(ask) => drop(self.tell(Input::Ask(id, ask), out)),
+            None => self.look_into(id, out),
+        }
     }
 
     /// The number of the job of a wish that is decided under `id`.
@@ -88,34 +94,45 @@ impl<R> Desk<R> {
         answer: Result<(Vec<HostId>, Placed<C>), Refusal>,
         out: &mut Replies<R>,
     ) -> Vec<Over> {
-        let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return Vec::new() };
-        let Placement { request, wish, caller, lasts } = placement;
         let (hosts, Placed { decision, entries }) = match answer {
             Ok(placed) => placed,
             Err(refusal) => {
-                caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
-                let refused = |asker| (asker, Err(Refused::Placement(refusal.clone())));
-                out.extend(askers.into_iter().map(refused));
+                self.refuse(ask, &Refused::Placement(refusal), out);
                 return Vec::new();
             }
         };
-        caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Decided(ask)));
-        let ledger = self.engine.ledger();
-        let fabric = ledger.fabric().clone();
+        let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return Vec::new() };
+        let Placement { request, wish, caller, lasts } = placement;
+        let fabric = self.engine.ledger().fabric().clone();
         if let Request::Replicas(request) = &request {
             for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
                 self.hosts.placed(host, self.now, request.size);
             }
         }
-        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
-        let held = held.map(|entry| Held::of(&fabric, entry)).collect();
-        let policy = match &request {
-            Request::Replicas(_) => &self.labels.replicas,
-            Request::Tasks(_) => &self.labels.tasks,
+        let policy = match &wish {
+            Wish::Replicas(_) => &self.labels.replicas,
+            _ => &self.labels.tasks,
         };
         let shown = Shown::of(&fabric, policy, wish, &hosts, &decision);
+        self.decided(ask, caller, lasts, shown, entries, askers, out)
+    }
+
+    /// A decision is made: it is kept, and all who asked for it are told. Returns what does not count any more for it.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a record, and who waits for it")]
+    pub(super) fn decided(
+        &mut self,
+        id: u64,
+        caller: Option<Caller>,
+        lasts: Option<Nanos>,
+        shown: Shown,
+        entries: Vec<EntryId>,
+        askers: Vec<R>,
+        out: &mut Replies<R>,
+    ) -> Vec<Over> {
+        caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Decided(id)));
+        let held = self.held(&entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
-        let record = Arc::new(Record { id: ask, at, caller, shown, entries, expires, released: None });
+        let record = Arc::new(Record { id, at, caller, shown, entries, expires, released: None });
         self.changes.push(Change::Decided(record.clone(), held));
         self.decided += 1;
         for (before, asker) in askers.into_iter().enumerate() {
@@ -130,6 +147,7 @@ impl<R> Desk<R> {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
         if record.released.is_none() {
             self.count(&record, 1);
+            self.promises.begin(&record);
         }
         let Some(leaving) = self.records.keep(record) else { return Vec::new() };
         if leaving.released.is_none() {
@@ -150,17 +168,18 @@ impl<R> Desk<R> {
             self.expiries.remove(&(at, id));
         }
         self.count(&record, -1);
+        self.promises.end(&record);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.shown.wish {
-            Wish::Replicas { .. } => self.tell(Input::Release(&entries), out),
             Wish::Tasks(_) => self.tell(Input::Ended(id), out),
+            _ => self.tell(Input::Release(&entries), out),
         };
         Some(record)
     }
 
     /// Counts copies of a block on their hosts.
     fn count(&mut self, record: &Record, by: i32) {
-        if !matches!(record.shown.wish, Wish::Replicas { .. }) {
+        if !matches!(record.shown.wish, Wish::Replicas(_)) {
             return;
         }
         let fabric = self.engine.ledger().fabric();

@@ -3,9 +3,13 @@
 
 use std::sync::Arc;
 
+use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Nanos};
 use leeward_ledger::EntryId;
+use leeward_placement::replicas::{Form, ReplicaRequest};
 use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
+use leeward_placement::volumes::agree::{self, Agreed};
+use leeward_placement::volumes::file::WorkloadFile;
 use leeward_placement::{Constraints, Decision, Note, Reason, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +63,9 @@ pub struct Shown {
     pub note: Option<String>,
     /// Candidates level by level.
     pub why: Vec<Reason>,
+    /// What a workload is promised: as it is now, whatever was decided since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Agreed>,
 }
 
 /// Where a decision is narrowest.
@@ -94,35 +101,135 @@ impl Shown {
             oldest: decision.basis.oldest,
             note: decision.basis.note.map(|note| Note::text(note).to_owned()),
             why: decision.why.iter().map(|considered| Reason::of(fabric, considered)).collect(),
+            promise: None,
         }
     }
 }
 
-/// What was asked. Of constraints nothing is kept but tags: what they kept out is told with the candidates, and they may
-/// be as long as the cluster has hosts.
+/// What was asked.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "request", rename_all = "snake_case")]
 pub enum Wish {
     /// Copies of a block.
-    Replicas {
-        /// Size of the block.
-        size: Bytes,
-        /// Who writes; null if that is outside the cluster.
-        writer: Option<String>,
-        /// Copies, the writer's included.
-        replicas: u8,
-    },
+    Replicas(ReplicasWish),
     /// Tasks.
     Tasks(TasksWish),
+    /// An SLO for a workload whose volume is somewhere.
+    Workload(WorkloadWish),
+    /// A server for the volume of a workload, and its SLO.
+    Volumes(WorkloadWish),
 }
 
 impl Wish {
     /// What kind of thing was asked for.
     pub fn kind(&self) -> &'static str {
         match self {
-            Wish::Replicas { .. } => "replicas",
+            Wish::Replicas(_) => "replicas",
             Wish::Tasks(_) => "tasks",
+            Wish::Workload(_) => "workload",
+            Wish::Volumes(_) => "volumes",
         }
+    }
+
+    /// The workload that was asked for, where it was one.
+    pub fn workload(&self) -> Option<&WorkloadWish> {
+        match self {
+            Wish::Workload(wish) | Wish::Volumes(wish) => Some(wish),
+            Wish::Replicas(_) | Wish::Tasks(_) => None,
+        }
+    }
+}
+
+/// Names of hosts that are kept of a request: they may be as many as the cluster has hosts, and of most what they kept out
+/// is told with the candidates.
+const NAMES: usize = 32;
+
+/// Names in a request, if they are few; and whether they were too many.
+fn few(names: &[String]) -> (Vec<String>, bool) {
+    if names.len() <= NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
+}
+
+/// Copies of a block that were asked for.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ReplicasWish {
+    /// Size of the block.
+    pub size: Bytes,
+    /// Who writes; null if that is outside the cluster.
+    pub writer: Option<String>,
+    /// Copies, the writer's included.
+    pub replicas: u8,
+    /// Fault domains besides the first copy's that must hold one, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault_domains: Option<u8>,
+    /// Hosts, racks and pods that must hold none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Tags that the hosts must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Hosts of related files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collocate: Vec<String>,
+    /// How much more of its room, as a share, a host may fill than hosts do in the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_imbalance: Option<f64>,
+    /// Whether `exclude` or `collocate` had more than 32 names, which are not kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forgotten: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl ReplicasWish {
+    /// What was asked for by a form.
+    pub fn of(form: &Form<'_>) -> ReplicasWish {
+        let ((exclude, first), (collocate, second)) = (few(form.exclude), few(form.collocate));
+        ReplicasWish {
+            size: form.size,
+            writer: form.writer.map(str::to_owned),
+            replicas: form.replicas,
+            fault_domains: form.fault_domains,
+            exclude,
+            tags: form.tags.to_vec(),
+            collocate,
+            max_imbalance: form.max_imbalance,
+            forgotten: first || second,
+        }
+    }
+
+    /// The request with this number.
+    ///
+    /// # Errors
+    /// Names that the cluster does not have any more.
+    pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
+        let form = Form {
+            size: self.size,
+            writer: self.writer.as_deref(),
+            replicas: self.replicas,
+            fault_domains: self.fault_domains,
+            exclude: &self.exclude,
+            tags: &self.tags,
+            collocate: &self.collocate,
+            max_imbalance: self.max_imbalance,
+        };
+        form.request(fabric, id)
+    }
+}
+
+/// A workload that was asked for.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadWish {
+    /// Its fields, as in a workload file.
+    #[schemars(with = "WorkloadFile")]
+    pub workload: agree::Form,
+}
+
+impl WorkloadWish {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        self.workload.get("name").and_then(serde_json::Value::as_str).unwrap_or_default()
     }
 }
 
@@ -139,6 +246,12 @@ pub struct TasksWish {
     pub transfers: Vec<TransferWish>,
     /// Tags that their hosts must have.
     pub tags: Vec<String>,
+    /// Hosts, racks and pods that must hold none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Whether `exclude` had more than 32 names, which are not kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forgotten: bool,
 }
 
 /// A task that was asked for.
@@ -225,10 +338,19 @@ impl TasksWish {
             tasks: app.names.iter().zip(&app.request.tasks).map(task).collect(),
             transfers: app.request.transfers.iter().map(transfer).collect(),
             tags,
+            exclude: Vec::new(),
+            forgotten: false,
         }
     }
 
-    /// The request with this number and job. Tags that no host has any more are passed over: what runs, runs.
+    /// The same without some hosts, racks and pods.
+    #[must_use]
+    pub fn without(self, exclude: &[String]) -> TasksWish {
+        let (exclude, forgotten) = few(exclude);
+        TasksWish { exclude, forgotten, ..self }
+    }
+
+    /// The request with this number and job. Names and tags that the cluster has no more are passed over: what runs, runs.
     pub fn request(&self, fabric: &Fabric, id: u64, job: u64) -> AppRequest {
         let task = |wish: &TaskWish| Task {
             cpus: wish.cpus,
@@ -239,12 +361,15 @@ impl TasksWish {
         };
         let transfer = |one: &TransferWish| Transfer { from: one.from, to: one.to, bytes: one.bytes };
         let tags = self.tags.iter().filter_map(|tag| fabric.tag_mask(tag)).fold(0, |all, tag| all | tag);
+        let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
+        let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());
+        let excluded_domains = domains.filter_map(|name| fabric.domain(name)).collect();
         AppRequest {
             id,
             job,
             tasks: self.tasks.iter().map(task).collect(),
             transfers: self.transfers.iter().map(transfer).collect(),
-            constraints: Constraints { tags, ..Constraints::default() },
+            constraints: Constraints { tags, excluded_hosts, excluded_domains, ..Constraints::default() },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The decisions that are kept, so that they can be explained, repeated and released. Memory is bounded: the one that
-//! was made first leaves when there are too many. What it put into the ledger stays (`unkept`); and tasks run until
-//! somebody says that they ended, so theirs stay until then.
+//! was made first leaves when there are too many. What it put into the ledger stays (`unkept`); and tasks run and workloads
+//! are promised their SLOs until somebody says that they ended, so theirs stay until then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Records {
     kept: BTreeMap<u64, Arc<Record>>,
     /// Their numbers in the order in which they were decided; one that waited was numbered long before.
     order: VecDeque<u64>,
-    /// Older ones, of tasks that run.
+    /// Older ones, of tasks and workloads that run.
     running: BTreeMap<u64, Arc<Record>>,
     most: usize,
 }
@@ -27,7 +27,7 @@ impl Records {
         Records { kept: BTreeMap::new(), order: VecDeque::new(), running: BTreeMap::new(), most }
     }
 
-    /// How many are kept, those of tasks that run aside.
+    /// How many are kept, older ones of tasks and workloads that run aside.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -51,7 +51,7 @@ impl Records {
             return None;
         }
         let first = self.order.pop_front().and_then(|first| self.kept.remove(&first))?;
-        if matches!(first.shown.wish, Wish::Tasks(_)) && first.released.is_none() {
+        if !matches!(first.shown.wish, Wish::Replicas(_)) && first.released.is_none() {
             self.running.insert(first.id, first);
             return None;
         }

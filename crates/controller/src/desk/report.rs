@@ -25,6 +25,9 @@ impl<R> Desk<R> {
         if !report.tasks.is_empty() {
             self.tell(Input::Rates(&report.tasks), out);
         }
+        for (name, latency) in &report.workloads {
+            skipped.stale += u64::from(!self.promises.saw(name, window.1, *latency));
+        }
         let sample = |&(resource, load)| Sample { resource, window, load, guaranteed: None };
         let samples: Vec<Sample> = report.loads.iter().map(sample).collect();
         let discarded = self.tell(Input::Report(&samples), out);
@@ -51,6 +54,15 @@ impl<R> Desk<R> {
             }
             if said.up.is_some() && !report.loads.is_empty() {
                 return Err((Part::Host(at), Wrong::Mixed));
+            }
+        }
+        let mut workloads = BTreeSet::new();
+        for (at, (name, _)) in report.workloads.iter().enumerate() {
+            if !self.promises.is_in_force(name) {
+                return Err((Part::Workload(at), Wrong::Unknown));
+            }
+            if !workloads.insert(name) {
+                return Err((Part::Workload(at), Wrong::Twice));
             }
         }
         let mut links = BTreeSet::new();

@@ -7,13 +7,13 @@ use leeward_fabric::HostId;
 use leeward_ledger::{CommitError, Entry};
 
 use super::clients::Fate;
-use super::record::{Record, Wish};
+use super::record::{Record, ReplicasWish, Wish};
 use super::{Desk, Replies};
 use crate::store::{Change, Held, State};
 
 impl<R> Desk<R> {
     /// Takes up what there is: decisions are kept again, and what they hold counts again until telemetry shows it. A
-    /// decision on hosts that the cluster has no more is over. To be called before anything else.
+    /// decision on hosts that the cluster has no more is over, and so is a promise that it could not keep. To be called before anything else.
     ///
     /// # Errors
     /// What the ledger cannot take.
@@ -42,6 +42,7 @@ impl<R> Desk<R> {
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = record.shown.hosts.iter().map(|name| fabric.host(name)).collect();
         let mut record = Record { entries: Vec::new(), ..record };
+        let hosts = hosts.filter(|_| self.can_stand(&record.shown));
         match hosts {
             Some(hosts) if record.released.is_none() => {
                 let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
@@ -66,7 +67,7 @@ impl<R> Desk<R> {
     ) -> Result<(), CommitError> {
         let id = record.id;
         record.entries = match &record.shown.wish {
-            &Wish::Replicas { size, .. } => {
+            &Wish::Replicas(ReplicasWish { size, .. }) => {
                 let fabric = self.engine.ledger().fabric().clone();
                 for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
                     self.hosts.placed(host, record.at, size);
@@ -78,6 +79,7 @@ impl<R> Desk<R> {
                 let request = tasks.request(self.engine.ledger().fabric(), id, job);
                 self.engine.resume_app(record.at, &request, hosts, held)?
             }
+            Wish::Workload(_) | Wish::Volumes(_) => self.engine.resume_promise(record.at, held)?,
         };
         Ok(())
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::View;
+use leeward_ledger::{EntryId, View};
 use leeward_placement::moves::Running;
 
-use super::{Desk, RackContent, TaskState, Wish};
+use super::{Desk, RackContent, Record, ReplicasWish, TaskState, Wish};
 
 /// The network at a moment.
 #[derive(Clone, Debug)]
@@ -169,6 +169,16 @@ impl<R> Desk<R> {
 }
 
 impl<R> Desk<R> {
+    /// Decisions that hold something of a link, the last ones first.
+    pub(super) fn holding(&self, link: ResourceId, limit: usize) -> Vec<Arc<Record>> {
+        let ledger = self.engine.ledger();
+        let crosses = |entry: &EntryId| {
+            ledger.entry(*entry).is_some_and(|entry| entry.hops.iter().any(|hop| hop.resource == link))
+        };
+        let holds = |record: &&Arc<Record>| record.released.is_none() && record.entries.iter().any(crosses);
+        self.records.all().rev().filter(holds).take(limit).cloned().collect()
+    }
+
     /// What is in a rack.
     pub(super) fn content(&self, rack: DomainId) -> RackContent {
         let fabric = self.engine.ledger().fabric();
@@ -188,8 +198,8 @@ impl<R> Desk<R> {
         let is_here = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
         let copies = self.records.all().filter(|record| record.released.is_none()).flat_map(|record| {
             let size = match record.shown.wish {
-                Wish::Replicas { size, .. } => Some(size),
-                Wish::Tasks(_) => None,
+                Wish::Replicas(ReplicasWish { size, .. }) => Some(size),
+                Wish::Tasks(_) | Wish::Workload(_) | Wish::Volumes(_) => None,
             };
             let here = record.shown.hosts.iter().filter(is_here);
             size.into_iter()
@@ -198,6 +208,7 @@ impl<R> Desk<R> {
         RackContent {
             tasks: self.engine.tasks_in(rack).filter_map(task).collect(),
             replicas: copies.collect(),
+            reservations: self.reservations(rack),
         }
     }
 }

@@ -6,12 +6,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use leeward_fabric::Fabric;
 use leeward_placement::Reason;
+use leeward_placement::volumes::agree::Agreed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::place::{ReplicasBody, TasksBody};
-use super::problem::Problem;
+use super::place::{ReplicasBody, TasksBody, WorkloadBody};
+use super::problem::{Problem, refusal_text};
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
 use crate::clock::Clock;
@@ -43,6 +44,9 @@ pub struct Decision {
     note: Option<String>,
     /// Candidates level by level.
     why: Vec<Reason>,
+    /// What the workload is promised, as it is now; only of a decision about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    promise: Option<Agreed>,
     /// Who asked; null where that was not said.
     client: Option<String>,
     /// The client's number of the request.
@@ -76,6 +80,7 @@ impl Decision {
             telemetry_age_s: record.age().map(|age| age.as_secs_f64()),
             note: shown.note,
             why: shown.why,
+            promise: shown.promise,
             client,
             sequence,
             key,
@@ -118,6 +123,40 @@ pub async fn place_replicas(
 
 pub async fn place_tasks(State(edge): Shared, headers: HeaderMap, Body(body): Body<TasksBody>) -> Answer {
     place(&edge, "tasks", |fabric| body.message(fabric, &headers)).await
+}
+
+pub async fn place_volume(State(edge): Shared, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> Answer {
+    place(&edge, "volumes", |_| body.message(&headers, false)).await
+}
+
+pub async fn admit(State(edge): Shared, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> Answer {
+    place(&edge, "workload", |_| body.message(&headers, true)).await
+}
+
+/// The body of `POST /v1/decisions/{id}/what-if`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhatIfBody {
+    /// A policy of the decision's kind, with settings after colons: `sinbad:remote_racks=2`.
+    policy: String,
+}
+
+pub async fn what_if(
+    State(edge): Shared,
+    Asked(Path(id)): Named,
+    Body(WhatIfBody { policy }): Body<WhatIfBody>,
+) -> Answer {
+    let id = number(&id)?;
+    match edge.reply(|_| Ok(Message::WhatIf(id, policy.clone()))).await? {
+        Reply::WouldBe(record, refusal) => {
+            let mut would = Decision::of(&record, &edge.clock);
+            if let Some(refusal) = refusal {
+                would.note = Some(refusal_text(&refusal, &edge.clock));
+            }
+            Ok(Json(would).into_response())
+        }
+        _ => Err(Problem::broken()),
+    }
 }
 
 /// The number of a decision.

@@ -12,12 +12,15 @@ mod network;
 mod openapi;
 mod page;
 mod place;
+mod policies;
 mod problem;
 mod reload;
 mod reports;
+mod score;
 mod shapes;
 mod status;
 mod table;
+mod workloads;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,6 +190,72 @@ const OPERATIONS: &[Operation] = &[
         handler: || post(decisions::place_tasks),
     },
     Operation {
+        method: Method::POST,
+        path: "/v1/place/volumes",
+        role: Some(Role::Place),
+        summary: "Decide which server takes the volume of a workload, and promise the workload its SLO.",
+        parameters: &[KEY],
+        body: Some(of::<place::WorkloadBody>),
+        answers: &[
+            (200, "The decision that was made for it before.", Json(of::<decisions::Decision>)),
+            (201, "The decision.", Json(of::<decisions::Decision>)),
+        ],
+        handler: || post(decisions::place_volume),
+    },
+    Operation {
+        method: Method::POST,
+        path: "/v1/score/hosts",
+        role: Some(Role::Read),
+        summary: "Say how good hosts are for a task; nothing is committed.",
+        parameters: &[],
+        body: Some(of::<score::ScoreBody>),
+        answers: &[(200, "Scores.", Json(of::<score::Scores>))],
+        handler: || post(score::hosts),
+    },
+    Operation {
+        method: Method::POST,
+        path: "/v1/workloads",
+        role: Some(Role::Place),
+        summary: "Promise a workload its SLO where its volume is, if that can be kept.",
+        parameters: &[KEY],
+        body: Some(of::<place::WorkloadBody>),
+        answers: &[
+            (200, "The decision that was made for it before.", Json(of::<decisions::Decision>)),
+            (201, "The decision.", Json(of::<decisions::Decision>)),
+        ],
+        handler: || post(decisions::admit),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/workloads",
+        role: Some(Role::Read),
+        summary: "List the workloads that are promised their SLOs, those promised last first.",
+        parameters: &[LIMIT, AFTER],
+        body: None,
+        answers: &[(200, "Workloads.", Json(of::<Page<workloads::Workload>>))],
+        handler: || get(workloads::list),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/workloads/{name}",
+        role: Some(Role::Read),
+        summary: "Show a workload that is promised its SLO, or the last of its name that was.",
+        parameters: &[path("name", "Its name.")],
+        body: None,
+        answers: &[(200, "The workload.", Json(of::<workloads::Workload>))],
+        handler: || get(workloads::one),
+    },
+    Operation {
+        method: Method::GET,
+        path: "/v1/policies",
+        role: Some(Role::Read),
+        summary: "List the policies there are, by kind of decision.",
+        parameters: &[],
+        body: None,
+        answers: &[(200, "Policies.", Json(of::<policies::Policies>))],
+        handler: || get(policies::list),
+    },
+    Operation {
         method: Method::GET,
         path: "/v1/decisions",
         role: Some(Role::Read),
@@ -205,6 +274,16 @@ const OPERATIONS: &[Operation] = &[
         body: None,
         answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
         handler: || get(decisions::decision),
+    },
+    Operation {
+        method: Method::POST,
+        path: "/v1/decisions/{id}/what-if",
+        role: Some(Role::Read),
+        summary: "Say what another policy would do now with what a decision was asked; nothing is committed.",
+        parameters: &[path("id", "What the decision is called.")],
+        body: Some(of::<decisions::WhatIfBody>),
+        answers: &[(200, "As if it were the decision.", Json(of::<decisions::Decision>))],
+        handler: || post(decisions::what_if),
     },
     Operation {
         method: Method::GET,
@@ -295,10 +374,10 @@ const OPERATIONS: &[Operation] = &[
         method: Method::GET,
         path: "/v1/links/{link}",
         role: Some(Role::Read),
-        summary: "Show a link.",
+        summary: "Show a link, and which decisions hold something of it.",
         parameters: &[path("link", "Its name.")],
         body: None,
-        answers: &[(200, "The link.", Json(of::<shapes::Link>))],
+        answers: &[(200, "The link.", Json(of::<shapes::LinkPage>))],
         handler: || get(network::link),
     },
     Operation {

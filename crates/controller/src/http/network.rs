@@ -7,15 +7,15 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
-use leeward_fabric::{DomainId, Nanos};
+use leeward_fabric::{DomainId, Fabric, Nanos};
 use leeward_ledger::named_link;
 use serde::Deserialize;
 
 use super::problem::Problem;
-use super::shapes::{Host, Link, Page, Rack, RackPage, Replica, Snapshot, Task};
+use super::shapes::{Hold, Host, Link, LinkPage, Page, Rack, RackPage, Replica, Reservation, Snapshot, Task};
 use super::{Answer, Asked, Edge, Named, Shared};
 use crate::clock::Clock;
-use crate::desk::{LinkState, Message, Reply, World};
+use crate::desk::{LinkState, Message, Record, Reply, World};
 use crate::office::Slots;
 
 /// Items of a page where nobody says how many.
@@ -93,7 +93,7 @@ pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
         hosts: world.hosts_of(rack).iter().map(|host| Host::of(&world, &edge.clock, host)).collect(),
         tasks: content.tasks.into_iter().map(|task| Task::of(&world, task)).collect(),
         replicas: content.replicas.into_iter().map(replica).collect(),
-        reservations: Vec::new(),
+        reservations: content.reservations.into_iter().map(Reservation::from).collect(),
     };
     Ok(Json(page).into_response())
 }
@@ -129,9 +129,17 @@ pub async fn links(State(edge): Shared, Asked(Query(asked)): Asked<Query<Links>>
 
 pub async fn link(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     let world = edge.world().await?;
-    let link = named_link(&world.fabric, &name).map_err(|_| Problem::none_such("link", &name))?;
-    let link = Link::at(&world, &edge.clock, Some(link)).ok_or_else(|| Problem::none_such("link", &name))?;
-    Ok(Json(link).into_response())
+    let named = |fabric: &Fabric| named_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
+    let link = Link::at(&world, &edge.clock, Some(named(&world.fabric)?));
+    let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
+    let holding = edge.reply(|fabric| Ok(Message::Holding(named(fabric)?, LARGEST_PAGE))).await?;
+    let Reply::Decisions(holding) = holding else { return Err(Problem::broken()) };
+    let hold = |record: &Arc<Record>| Hold {
+        decision: record.id.to_string(),
+        kind: record.shown.wish.kind(),
+        time: edge.clock.text(record.at),
+    };
+    Ok(Json(LinkPage { link, holds: holding.iter().map(hold).collect() }).into_response())
 }
 
 pub async fn hosts(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {

@@ -8,12 +8,14 @@ use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{Form, ReplicaRequest};
 use leeward_placement::tasks::{App, AppFile, AppRequest};
+use leeward_placement::volumes::agree;
+use leeward_placement::volumes::file::WorkloadFile;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::problem::Problem;
-use crate::desk::{Caller, Message, Placement, Request, TasksWish, Wish};
+use crate::desk::{Caller, Message, Placement, ReplicasWish, Request, TasksWish, Wish, WorkloadWish};
 
 /// Bytes of the longest name of a client, and of the longest key.
 pub const LONGEST_NAME: usize = 128;
@@ -127,7 +129,7 @@ impl ReplicasBody {
             max_imbalance: self.max_imbalance,
         };
         let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
-        let wish = Wish::Replicas { size: self.size, writer: self.writer.clone(), replicas: self.replicas };
+        let wish = Wish::Replicas(ReplicasWish::of(&form));
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
         terms.placement(headers, Request::Replicas(request), wish)
     }
@@ -179,9 +181,40 @@ impl TasksBody {
             return Err(Problem::field("job", format!("expected a name of 1 to {LONGEST_NAME} bytes")));
         }
         let constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
-        let wish = Wish::Tasks(TasksWish::of(&app, self.job.clone(), self.tags.clone()));
+        let wish = TasksWish::of(&app, self.job.clone(), self.tags.clone()).without(&self.exclude);
+        let wish = Wish::Tasks(wish);
         let request = AppRequest { constraints, ..app.request };
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
         terms.placement(headers, Request::Tasks(request), wish)
+    }
+}
+
+/// The body of `POST /v1/workloads` and of `POST /v1/place/volumes`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadBody {
+    /// The workload, as in a workload file; what would name a file there stands here itself. It has a `server` if it is to
+    /// be admitted where its volume is, and none if that is to be placed.
+    #[schemars(with = "WorkloadFile")]
+    workload: agree::Form,
+    /// Who asks.
+    client: Option<String>,
+    /// The client's number of the request; it rises.
+    sequence: Option<u64>,
+    /// After how long it ends by itself.
+    lasts: Option<Nanos>,
+}
+
+impl WorkloadBody {
+    /// What it asks of the desk; `placed` if its volume is somewhere already.
+    pub fn message(&self, headers: &HeaderMap, placed: bool) -> Result<Message, Problem> {
+        agree::check(&self.workload, placed).map_err(|error| {
+            let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
+            Problem::field(field, error.message)
+        })?;
+        let wish = WorkloadWish { workload: self.workload.clone() };
+        let wish = if placed { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+        let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
+        terms.placement(headers, Request::Workload, wish)
     }
 }

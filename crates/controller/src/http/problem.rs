@@ -290,6 +290,25 @@ impl Problem {
                 let detail = format!("the move is {} already, and stays so", state.word());
                 Problem::new(ANSWERED, detail)
             }
+            Refused::NoScores(policy) => Problem::new(
+                REFUSED,
+                format!(
+                    "`{policy}` does not rank single hosts; serve with a policy for tasks that does (`leeward`, `utp`, `borg`)"
+                ),
+            ),
+            Refused::Wrong(Some(field), detail) => Problem::field(field, detail),
+            Refused::Wrong(None, detail) => Problem::invalid(detail),
+            Refused::Promise(why) => Problem::new(
+                REFUSED,
+                format!("{why}; ask for a longer latency or for less, or again when others have ended"),
+            ),
+            Refused::Taken(name, by) => Problem::new(
+                REFUSED,
+                format!(
+                    "a workload `{name}` is promised its SLO by decision {by}; release that first, or take another name"
+                ),
+            ),
+            Refused::NoWorkload(name) => Problem::none_kept("workload", &name),
             Refused::Moved => Problem::new(BUSY, "the cluster has just changed; ask again"),
             Refused::Version { found } => Problem::version(found),
             Refused::Busy => Problem::new(
@@ -301,7 +320,7 @@ impl Problem {
 }
 
 /// A refusal, with times as people read them and what can be done.
-fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
+pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
     let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
     match refusal {
         Refusal::NoTelemetry { newest: Some(at) } => format!(
@@ -322,6 +341,7 @@ fn report(part: Part, wrong: Wrong, clock: &Clock) -> Problem {
         (Part::Load(at), _) => format!("links[{at}].link"),
         (Part::Host(at), Wrong::Mixed) => format!("hosts[{at}].up"),
         (Part::Host(at), _) => format!("hosts[{at}].host"),
+        (Part::Workload(at), _) => format!("workloads[{at}].workload"),
     };
     let detail = match wrong {
         Wrong::Empty => "the window ends before it begins; `until` must be later than `from`".to_owned(),
@@ -331,6 +351,7 @@ fn report(part: Part, wrong: Wrong, clock: &Clock) -> Problem {
         ),
         Wrong::Negative => "must not be negative".to_owned(),
         Wrong::Twice => "it is there twice; a report says one thing of each".to_owned(),
+        Wrong::Unknown => "nothing is promised to a workload of this name".to_owned(),
         Wrong::Mixed => {
             "whether a host is up changes what loads mean; send `links` in a report of their own".to_owned()
         }

@@ -34,6 +34,19 @@ pub struct ReportBody {
     /// What tasks carry across the links of their racks.
     #[serde(default)]
     tasks: Vec<TaskBody>,
+    /// What requests of workloads took.
+    #[serde(default)]
+    workloads: Vec<LatencyBody>,
+}
+
+/// What requests of a workload took.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyBody {
+    /// Its name.
+    workload: String,
+    /// At the percentile of its SLO, over the window.
+    latency_s: f64,
 }
 
 /// What a task carries across the links of its rack.
@@ -98,7 +111,17 @@ impl ReportBody {
             let rates = Rates { egress_bps: body.egress_bps, ingress_bps: body.ingress_bps };
             Ok((TaskId { app: app.map_err(|_| wrong())?, index: body.task }, rates))
         };
+        let seen = |(at, body): (usize, &LatencyBody)| {
+            let wrong = || Problem::field(format!("workloads[{at}].latency_s"), "expected seconds from 0");
+            let seconds = body.latency_s;
+            if seconds.is_finite() && seconds >= 0.0 {
+                Ok((body.workload.clone(), seconds))
+            } else {
+                Err(wrong())
+            }
+        };
         Ok(Message::Report(Report {
+            workloads: self.workloads.iter().enumerate().map(seen).collect::<Result<_, Problem>>()?,
             tasks: self.tasks.iter().enumerate().map(task).collect::<Result<_, Problem>>()?,
             window,
             loads: self.links.iter().enumerate().map(load).collect::<Result<_, Problem>>()?,

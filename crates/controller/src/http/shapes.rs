@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock::Clock;
-use crate::desk::{HostState, LinkState, TaskState, World};
+use crate::desk::{HostState, LinkState, ReservationState, TaskState, World};
 
 /// A link.
 #[derive(Serialize, JsonSchema)]
@@ -59,6 +59,27 @@ impl Link {
     pub fn at(world: &World, clock: &Clock, link: Option<ResourceId>) -> Option<Link> {
         link.and_then(|link| world.link(link)).map(|state| Link::of(world, clock, state))
     }
+}
+
+/// A link, with who holds something of it.
+#[derive(Serialize, JsonSchema)]
+pub struct LinkPage {
+    /// The link.
+    #[serde(flatten)]
+    pub link: Link,
+    /// Decisions that are kept and hold something of it, the last ones first; 1,000 at most.
+    pub holds: Vec<Hold>,
+}
+
+/// A decision that holds something.
+#[derive(Serialize, JsonSchema)]
+pub struct Hold {
+    /// The decision.
+    pub decision: String,
+    /// What was asked for.
+    pub kind: &'static str,
+    /// When it was made.
+    pub time: String,
 }
 
 /// A host.
@@ -216,6 +237,13 @@ pub struct Reservation {
     pub rate_bps: u64,
     /// At which priority, 0 first.
     pub priority: u8,
+}
+
+impl From<ReservationState> for Reservation {
+    fn from(state: ReservationState) -> Reservation {
+        let ReservationState { workload, link, rate_bps, priority } = state;
+        Reservation { workload, link, rate_bps, priority }
+    }
 }
 
 /// A rack, with what is in it.

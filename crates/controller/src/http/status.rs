@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::problem::Problem;
 use super::{Answer, Shared, demo};
-use crate::desk::Labels;
+use crate::desk::{Labels, Promising};
 use crate::office::Position;
 use crate::store::Durability;
 
@@ -20,6 +20,8 @@ use crate::store::Durability;
 pub struct About {
     /// The policies, with their settings.
     pub labels: Labels,
+    /// Who decides what is promised to workloads.
+    pub promising: Promising,
     /// When the service started.
     pub since: String,
     /// Seconds between reports of a link.
@@ -89,6 +91,12 @@ pub struct Policies {
     replicas: String,
     /// For tasks.
     tasks: String,
+    /// For moves; null where nothing is moved.
+    moves: Option<String>,
+    /// For workloads whose volume is somewhere.
+    workload: String,
+    /// For volumes that are to be placed.
+    volumes: String,
 }
 
 pub async fn status(State(edge): Shared) -> Answer {
@@ -113,6 +121,9 @@ pub async fn status(State(edge): Shared) -> Answer {
         policies: Policies {
             replicas: about.labels.replicas.to_string(),
             tasks: about.labels.tasks.to_string(),
+            moves: about.labels.moves.as_ref().map(|moves| moves.to_string()),
+            workload: about.promising.admission.label.clone(),
+            volumes: about.promising.volumes.label.clone(),
         },
         since: about.since.clone(),
         time: edge.clock.text(world.at),

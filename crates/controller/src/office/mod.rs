@@ -11,6 +11,7 @@ mod history;
 mod keeper;
 mod published;
 mod work;
+mod studies;
 
 use std::sync::Arc;
 
@@ -22,9 +23,10 @@ pub use self::history::Slots;
 use self::keeper::{Extent, Keeper};
 pub use self::published::Position;
 use self::published::{Press, Published};
+use self::studies::Studies;
 use self::work::Work;
 use crate::clock::Clock;
-use crate::desk::{Desk, Message, Refused, Reply, World};
+use crate::desk::{Desk, Finding, Message, Refused, Reply, World};
 use crate::store::{Kind, Origin, Store, StoreError, Version};
 
 /// Messages that may be on their way; who sends one more waits.
@@ -34,7 +36,6 @@ type Answer = Result<Reply, Refused>;
 type Asker = oneshot::Sender<Answer>;
 
 /// What is handed in.
-#[expect(clippy::large_enum_variant, reason = "nearly all are messages")]
 enum Envelope {
     /// A message for the desk, and the fabric that its numbers are of.
     Message(Message, Arc<Fabric>, Asker),
@@ -42,6 +43,8 @@ enum Envelope {
     Cluster(NewCluster, oneshot::Sender<Result<(), Refused>>),
     /// Somebody wants to see the network as it is now.
     World(oneshot::Sender<Arc<World>>),
+    /// What the desk of this number wanted to know.
+    Found(u64, Finding),
 }
 
 /// Where messages for the desk are handed in, and what readers see.
@@ -127,7 +130,9 @@ impl Office {
         let before = Version { number: 0, at: clock.now(), origin: Origin::File, text: file.text.clone() };
         let (press, published) = Press::new(desk.world(), before);
         let cluster = file.cluster.clone();
-        let mut work = Work { desk, cluster, make, keeper, clock, press, term: None, exact: false };
+        let (studies, desks) = (Studies::start(&sender)?, 0);
+        let mut work =
+            Work { desk, desks, studies, cluster, make, keeper, clock, press, term: None, exact: false };
         work.begin(file).await?;
         Ok((Office { inbox: sender, published, kept }, work.run(messages)))
     }

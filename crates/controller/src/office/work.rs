@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::keeper::{Heard, Keeper, Turn};
 use super::published::{Position, Press};
+use super::studies::Studies;
 use super::{Asker, Envelope, Maker, NewCluster, OpenError, fresh};
 use crate::clock::Clock;
 use crate::desk::{Desk, Message, Refused, Replies, Reply, Seen};
@@ -16,6 +17,9 @@ use crate::store::{Change, News, Standing, StoreError, Version};
 /// The desk's owner.
 pub(super) struct Work {
     pub desk: Desk<Asker>,
+    /// How many desks there were before: what those wanted to know is of no use to this one.
+    pub desks: u64,
+    pub studies: Studies,
     pub cluster: Cluster,
     pub make: Maker,
     pub keeper: Keeper,
@@ -73,6 +77,10 @@ impl Work {
                         None => self.desk.handle(self.clock.now(), message, asker, &mut replies),
                     },
                     Some(Envelope::World(asker)) => self.press.want(asker),
+                    Some(Envelope::Found(desk, finding)) if desk == self.desks => {
+                        self.desk.found(self.clock.now(), finding, &mut replies);
+                    }
+                    Some(Envelope::Found(..)) => {}
                     None => break,
                 },
                 () = until(&self.clock, self.desk.wakes_at()) => self.desk.wake(self.clock.now(), &mut replies),
@@ -166,6 +174,7 @@ impl Work {
             self.press.cluster(stored);
         }
         self.desk = fresh(&self.make, &self.cluster, position == Position::Leads);
+        self.desks += 1;
         self.desk.resume(state)?;
         seen.into_iter().for_each(|seen| self.desk.see(seen));
         self.exact = true;
@@ -218,6 +227,9 @@ impl Work {
     /// Sends replies: at once where they tell of what telemetry shows, and when it is kept where they tell of what was
     /// decided.
     async fn finish(&mut self, replies: Replies<Asker>) {
+        for study in self.desk.studies() {
+            self.studies.look_into(self.desks, study);
+        }
         let mut turn = Turn { changes: self.desk.changes().collect(), replies: Vec::new() };
         let leads = self.press.position() == Position::Leads;
         if !leads {
@@ -232,6 +244,7 @@ impl Work {
                     | Reply::Decision(_)
                     | Reply::Decisions(_)
                     | Reply::Migrations(_)
+                    | Reply::Workloads(_)
                     | Reply::Noted,
                 ) if leads => turn.replies.push((asker, answer)),
                 answer => drop(asker.send(answer)),

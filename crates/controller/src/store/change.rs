@@ -16,7 +16,7 @@ use crate::desk::{Caller, Migration, Record};
 pub enum Change {
     /// A decision was made, and holds this much of the network.
     Decided(Arc<Record>, Vec<Held>),
-    /// A decision's tasks are elsewhere now, and hold something else.
+    /// A decision's tasks are elsewhere now, or its workload has other priorities or limits, and it holds something else.
     Moved(Arc<Record>, Vec<Held>),
     /// A move was advised, or answered.
     Migration(Migration),

@@ -42,6 +42,14 @@ impl Engine {
         Ok(ids)
     }
 
+    /// What was promised to a workload at a time not before the last one's.
+    ///
+    /// # Errors
+    /// What the ledger cannot take: a resource that is not in its fabric, or on which nothing can be promised.
+    pub fn resume_promise(&mut self, at: Nanos, entries: Vec<Entry>) -> Result<Vec<EntryId>, CommitError> {
+        self.recommit(at, entries)
+    }
+
     fn recommit(&mut self, at: Nanos, add: Vec<Entry>) -> Result<Vec<EntryId>, CommitError> {
         self.now = self.now.max(at);
         self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now)

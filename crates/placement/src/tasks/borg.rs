@@ -15,13 +15,16 @@ use leeward_fabric::{DomainId, Fabric, HostId, Nanos, ResourceId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rate::rate;
 use super::score::Racks;
 use super::seats::{Seats, Taken};
 use super::{AppRequest, Assignment, change};
 use crate::decision::oldest_of;
 use crate::policy::{setting_error, settings};
 use crate::ties::{Draws, Ties};
-use crate::{Considered, Context, Decision, Explain, Made, Objectives, Policy, Refusal, Registration};
+use crate::{
+    Considered, Context, Decision, Explain, Made, Objectives, Peer, Policy, Rating, Refusal, Registration,
+};
 
 /// Draws for each host of the sample before every host is looked at in turn.
 const DRAWS: u32 = 4;
@@ -293,6 +296,16 @@ impl Policy<AppRequest> for Borg {
             notes.oldest = self.rests_on(&hosts, context);
             Ok(hosts)
         })
+    }
+
+    fn rate(
+        &self,
+        request: &AppRequest,
+        peers: &[Peer],
+        hosts: &[HostId],
+        context: &Context<'_, '_>,
+    ) -> Option<Vec<Rating>> {
+        (request.tasks.len() == 1).then(|| rate(self, request, peers, hosts, context))
     }
 }
 

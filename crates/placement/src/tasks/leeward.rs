@@ -7,7 +7,7 @@
 //!
 //! What has no transfers is placed as `utp` places it, and on a mesh, where there are no racks to compare, anywhere.
 
-use leeward_fabric::Shape;
+use leeward_fabric::{HostId, Shape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use super::search::{Effort, improve};
 use super::seats::{Seats, shuffled};
 use super::{AppRequest, Assignment, change};
 use crate::policy::{setting_error, settings};
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Peer, Policy, Rating, Refusal, Registration};
 
 /// Settings of `leeward` for tasks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -112,6 +112,16 @@ impl Policy<AppRequest> for Leeward {
             notes.estimate = Some(self.estimate());
             self.assign(request, context)
         })
+    }
+
+    fn rate(
+        &self,
+        request: &AppRequest,
+        peers: &[Peer],
+        hosts: &[HostId],
+        context: &Context<'_, '_>,
+    ) -> Option<Vec<Rating>> {
+        self.single.rate(request, peers, hosts, context)
     }
 }
 

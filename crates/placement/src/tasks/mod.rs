@@ -14,6 +14,7 @@ mod file;
 mod leeward;
 mod minimum_machines;
 mod random;
+mod rate;
 mod rates;
 mod round_robin;
 mod score;

@@ -165,6 +165,11 @@ fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn
 }
 
 impl Score {
+    /// The link that limits it, where links play a part.
+    pub fn limit(&self) -> Option<ResourceId> {
+        self.limit
+    }
+
     /// What is said of it to who asks why.
     pub fn considered(&self, host: HostId, chosen: bool, context: &Context<'_, '_>) -> Considered {
         let verdict = match self.unseen {

@@ -4,6 +4,7 @@
 //! the promises that share them. Every analysis, search and comparator works on these.
 
 pub mod admit;
+pub mod agree;
 pub mod bound;
 pub mod file;
 pub mod limits;

@@ -188,6 +188,14 @@ pub struct Registration {
 pub const REGISTRY: &[Registration] =
     &[bounded::SNC, bounded::DNC, bounded::BEST, silo::REGISTRATION, qjump::REGISTRATION, bounded::NONE];
 
+/// Names of those that decide by bounds of promises as they are.
+const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
+
+/// Whether a policy gives networks rates of its own, so that it keeps only what it promised itself.
+pub fn paces(name: &str) -> bool {
+    !BOUNDED.contains(&name)
+}
+
 /// Makes a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Placed, Workloads};
 use crate::PolicyError;
-use crate::volumes::admit::{Admission, Arrival, Outcome, Refused, make};
+use crate::volumes::admit::{Admission, Arrival, Outcome, Refused, make, paces};
 use crate::volumes::{Promise, System};
 
 /// A way of admission with the settings of a file.
@@ -69,9 +69,6 @@ pub enum Order {
     Policy,
 }
 
-/// Names of those that decide by bounds as a file sets them.
-const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
-
 impl Workloads {
     /// Makes a way of admission by name. Where the settings (YAML or JSON, empty for the defaults) say nothing of `bounds` and `levels`, they
     /// are as in the file.
@@ -79,7 +76,7 @@ impl Workloads {
     /// # Errors
     /// A name that there is not, or settings that are not right.
     pub fn admission(&self, name: &str, settings: &str) -> Result<Chosen, PolicyError> {
-        if !BOUNDED.contains(&name) {
+        if paces(name) {
             return Ok(Chosen { admission: make(name, settings)?, paces: true, levels: None });
         }
         // What is wrong with them is said of what was given, before anything is added.

@@ -10,7 +10,7 @@ use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scalars::{CurvesFile, PriorityFile, Share};
+use super::scalars::{CurvesFile, ModelsFile, PriorityFile, Share};
 use crate::volumes::bound::BoundSettings;
 
 /// Weight that is added to requests unless the file says another, so that what a trace did not show is covered: with less, a few
@@ -84,8 +84,8 @@ pub struct WorkloadFile {
     /// Its r-b curves: for each stage token buckets, all of which hold at once; or the name of a file with the JSON of `leeward slo
     /// curve`.
     pub curves: Option<CurvesFile>,
-    /// Its models: the name of a file with the JSON of `leeward slo model`, which has curves too.
-    pub model: Option<String>,
+    /// Its models: the JSON of `leeward slo model`, which has curves too, or the name of a file with it.
+    pub model: Option<ModelsFile>,
     /// How long requests take at the device without any queueing, where it is not known from a trace.
     pub unloaded: Option<Nanos>,
     /// The stages that it has. Default those of the file.

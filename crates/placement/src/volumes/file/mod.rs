@@ -32,7 +32,7 @@ pub use form::{
 };
 pub use model::{BucketRecord, ModelRecord, RequestsName, SigmaName, SizesRecord, StateRecord};
 pub use routes::{Routes, Server};
-pub use scalars::{CurvesFile, PriorityFile, Share};
+pub use scalars::{CurvesFile, ModelsFile, PriorityFile, Share};
 
 use super::admit::Arrival;
 use super::bound::{BoundSettings, Bounds, attainable};

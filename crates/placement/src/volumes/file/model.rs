@@ -6,6 +6,7 @@ use leeward_calculus::mmpp::{Mmpp, ModelError, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml, shown};
 use leeward_traces::Stage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Work of a bucket at most, and a second: sums of curves stay far from the end of numbers. In bytes it is an exabyte.
@@ -90,7 +91,7 @@ pub struct SizesRecord {
 }
 
 /// A token bucket in the work of its stage.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BucketRecord {
     /// Work a second.
     pub rate: f64,
@@ -217,6 +218,11 @@ pub(super) fn read_models(path: &str) -> Result<Vec<Told>, InputError> {
     let list = text.trim_start().starts_with(['[', '-']);
     let records: Vec<ModelRecord> =
         if list { read_yaml(path, &text)? } else { vec![read_yaml(path, &text)?] };
+    models(path, &records)
+}
+
+/// What records of models say; `path` names where they stand.
+pub(super) fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<Told>, InputError> {
     let mut told = Vec::new();
     for (at, record) in records.iter().enumerate() {
         let wrong =

@@ -13,7 +13,7 @@ use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
 use super::model::{self, Told};
 use super::routes::Server;
-use super::scalars::{CurvesFile, PriorityFile};
+use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use super::traces::Trace;
 use super::{Entry, Open, Traced, Workloads};
 use crate::volumes::limits::with_margin;
@@ -195,7 +195,7 @@ impl Reader<'_> {
                         "goes with `trace`, whose volumes it is of",
                     ));
                 }
-                self.source((number, item), curves.as_ref(), model.as_deref())?
+                self.source((number, item), curves.as_ref(), model.as_ref())?
             }
         };
         let stored = match (&stages, &source) {
@@ -290,7 +290,7 @@ impl Reader<'_> {
         &self,
         draft: (usize, &Spanned<WorkloadFile>),
         curves: Option<&CurvesFile>,
-        model: Option<&str>,
+        model: Option<&ModelsFile>,
     ) -> Result<Source<'f>, InputError> {
         let located = |field: &str, name: &str| {
             let found = self.files.path(name).map_err(|error| self.inside(draft, field, error))?;
@@ -320,8 +320,14 @@ impl Reader<'_> {
                 told
             }
         };
-        let read = |name: &str| {
-            model::read_models(&located("model", name)?).map_err(|error| self.inside(draft, "model", error))
+        let read = |models: &ModelsFile| match models {
+            ModelsFile::Named(name) => model::read_models(&located("model", name)?)
+                .map_err(|error| self.inside(draft, "model", error)),
+            ModelsFile::Records(records) => model::models(self.path, records).map_err(|error| {
+                let field =
+                    error.field.as_deref().map_or("model".to_owned(), |field| format!("model{field}"));
+                self.wrong(draft, &field, error.message)
+            }),
         };
         for one in model.map(read).transpose()?.unwrap_or_default() {
             match told.iter_mut().find(|told| told.stage == one.stage) {

@@ -4,11 +4,12 @@ use std::fmt;
 
 use leeward_fabric::input::excerpt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::form::{BucketsFile, ByStage};
+use super::model::ModelRecord;
 
 /// A share, written in percent: `10%` is 0.1.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,6 +31,15 @@ pub enum CurvesFile {
     Named(String),
     /// Buckets.
     Buckets(BucketsFile),
+}
+
+/// Models that stand in the file, or the name of a file with them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ModelsFile {
+    /// The JSON of `leeward slo model`.
+    Named(String),
+    /// The same, here.
+    Records(Vec<ModelRecord>),
 }
 
 const SHARE: &str = "a share in percent, such as 10%";
@@ -165,5 +175,48 @@ impl JsonSchema for CurvesFile {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let buckets = generator.subschema_for::<BucketsFile>();
         json_schema!({ "anyOf": [{ "type": "string" }, buckets] })
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelsFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ModelsFile, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = ModelsFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a file, or what `leeward slo model -o json` prints")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<ModelsFile, E> {
+                Ok(ModelsFile::Named(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ModelsFile, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(ModelsFile::Records)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelsFile, A::Error> {
+                let one = ModelRecord::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(ModelsFile::Records(vec![one]))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for ModelsFile {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Models".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let record = serde_json::json!({
+            "type": "object",
+            "required": ["stage", "step_s", "states", "transitions"],
+        });
+        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": record }, record] })
     }
 }

@@ -72,7 +72,8 @@ impl Search<'_> {
             threads => threads * PLACES,
         };
         let mut waiting: Vec<Place> = Vec::new();
-        let servers = packing.site.servers().iter().enumerate();
+        let servers =
+            packing.site.servers().iter().enumerate().filter(|(server, _)| !packing.closed[*server]);
         let mut places =
             servers.flat_map(|(server, of)| (0..of.devices.len()).map(move |device| (server, device)));
         loop {

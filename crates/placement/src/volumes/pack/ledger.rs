@@ -16,6 +16,7 @@ use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::{BITS_PER_BYTE, Discipline, Fabric, Hop, ResourceId, ResourceKind};
 use leeward_ledger::{Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
+use super::super::{Promise, Queue};
 use super::packing::{Packing, Placed, Plan};
 use super::site::units_per_work;
 
@@ -132,17 +133,44 @@ fn promise(
     owner: u64,
     add: &mut Vec<Entry>,
 ) -> Result<(), BridgeError> {
-    for ((path, demand), limits) in placed.route.iter().zip(&placed.workload.demands).zip(limits) {
+    let promise = Promise {
+        workload: placed.workload.clone(),
+        route: placed.route.clone(),
+        priorities: vec![u32::try_from(placed.level).unwrap_or(u32::MAX); placed.route.len()],
+        limits: limits.to_vec(),
+    };
+    let entries = entries(fabric, packing.site.queues(), &promise, owner)?;
+    add.extend(entries.into_iter().map(|entry| Entry { fade: Fade::Held, starts: None, ..entry }));
+    Ok(())
+}
+
+/// What a ledger learns of a promise: an entry for each stage that crosses anything. Its mean starts when it is told to, and
+/// fades into telemetry.
+///
+/// # Errors
+/// Why it cannot be promised.
+pub fn entries(
+    fabric: &Fabric,
+    queues: &[Queue],
+    promise: &Promise,
+    owner: u64,
+) -> Result<Vec<Entry>, BridgeError> {
+    let Promise { workload, route, priorities, limits } = promise;
+    let mut add = Vec::with_capacity(route.len());
+    for (((path, demand), limits), &priority) in
+        route.iter().zip(&workload.demands).zip(limits).zip(priorities)
+    {
         let mut hops = Vec::with_capacity(path.len());
         let mut bits = BITS_PER_BYTE;
         for &queue in path {
-            let resource = packing.site.queues()[queue].resource.ok_or(BridgeError::NoFabric)?;
+            let resource = queues[queue].resource.ok_or(BridgeError::NoFabric)?;
             let classes = classes(fabric, resource)?;
-            if placed.level >= u64::from(classes.saturating_sub(1)) {
-                let workload = placed.workload.name.clone();
-                return Err(BridgeError::Priority { workload, priority: placed.level, classes });
-            }
             let device = fabric.kind(resource) == ResourceKind::Device;
+            // What is in front of a device tells any number of priorities apart; a switch has so many.
+            if !device && priority >= u32::from(classes.saturating_sub(1)) {
+                let (workload, priority) = (workload.name.clone(), u64::from(priority));
+                return Err(BridgeError::Priority { workload, priority, classes });
+            }
             // Native units for each byte: of a device's "bytes", each is one ns.
             hops.push(Hop { resource, work: if device { 1.0 } else { units_per_work(fabric, resource) } });
             bits = if device { BITS_PER_BYTE * NANOS } else { BITS_PER_BYTE };
@@ -161,12 +189,12 @@ fn promise(
                 // What is set aside is never less than what is let pass.
                 rate_bps: (limits.rate() * bits).ceil() as u64,
                 buckets: Arc::from(buckets),
-                priority: placed.level as u8,
+                priority: u8::try_from(priority).unwrap_or(u8::MAX),
             },
             sign: Sign::Adds,
-            fade: Fade::Held,
+            fade: Fade::WithEstimator,
             starts: None,
         });
     }
-    Ok(())
+    Ok(add)
 }

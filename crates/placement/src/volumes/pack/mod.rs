@@ -17,12 +17,14 @@ mod hopeless;
 mod ledger;
 mod packing;
 mod report;
+mod rounds;
 mod ruled_out;
 mod settings;
 mod site;
 
-pub use ledger::{BridgeError, Promised, believe, transaction};
-pub use packing::{Event, Packing, Plan, Request};
+pub use ledger::{BridgeError, Promised, believe, entries, transaction};
+pub use packing::{Event, Packing, Plan, Request, Resident};
 pub use report::{Hindered, Limit, NoRoom, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+pub use rounds::{Classes, ROUNDS, levels, promised};
 pub use settings::{PackSettings, Requests};
 pub use site::{Client, Server, Site, SiteError};

@@ -25,6 +25,21 @@ pub struct Request {
     pub client: Option<usize>,
 }
 
+/// A workload that is promised its SLO already.
+#[derive(Clone, Debug)]
+pub struct Resident {
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// The client it runs on, by index.
+    pub client: usize,
+    /// The server of its volume, by index.
+    pub server: usize,
+    /// Which device of that server.
+    pub device: usize,
+    /// What is enforced, for each of its demands.
+    pub limits: Vec<ArrivalCurve>,
+}
+
 /// Something that happens to a packing.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -90,6 +105,8 @@ pub struct Packing {
     pub(super) running: Vec<u32>,
     /// For each server, the client of its last workload, until one leaves it.
     pub(super) grouped: Vec<Option<usize>>,
+    /// For each server, whether it takes no more.
+    pub(super) closed: Vec<bool>,
     next: u64,
     pub(super) version: u64,
     refused: Vec<Refused>,
@@ -115,6 +132,7 @@ impl Packing {
             on: vec![Vec::new(); servers],
             running: vec![0; clients],
             grouped: vec![None; servers],
+            closed: vec![false; servers],
             next: 0,
             version: 0,
             refused: Vec::new(),
@@ -163,20 +181,7 @@ impl Packing {
             return false;
         }
         let Plan { new, limits, delays, pruned_by, .. } = plan;
-        let id = self.next;
-        (self.next, self.version) = (self.next + 1, self.version + 1);
-        self.pruned_by = self.pruned_by.max(pruned_by);
-        self.on[new.server].push(id);
-        self.running[new.client] += 1;
-        self.grouped[new.server] = Some(new.client);
-        self.names.insert(new.workload.name.clone(), id);
-        let mut touched: Vec<usize> = new.route.iter().flatten().copied().collect();
-        for &queue in &touched {
-            if self.at[queue].last() != Some(&id) {
-                self.at[queue].push(id);
-            }
-        }
-        self.placed.insert(id, new);
+        let mut touched = self.put(new, pruned_by);
         for (id, limits) in limits {
             let placed = self.placed.get_mut(&id).expect("a plan is of its packing");
             placed.limits = limits;
@@ -187,6 +192,68 @@ impl Packing {
         }
         self.sum_up(touched);
         true
+    }
+
+    /// Takes in workloads that are promised their SLOs already, in order: where they are, with the limits that are enforced. They
+    /// count as any other that was placed.
+    ///
+    /// # Errors
+    /// One that is no workload with an SLO, that is there already, or whose place the site does not have; none is taken in.
+    pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Refused> {
+        let mut taken: Vec<(Placed, f64)> = Vec::with_capacity(residents.len());
+        for Resident { workload: given, client, server, device, limits } in residents {
+            let refused = |why| Refused { workload: given.name.clone(), why };
+            let there = self.names.contains_key(&given.name);
+            if there || taken.iter().any(|(other, _)| other.workload.name == given.name) {
+                return Err(refused(Why::Placed));
+            }
+            let (workload, pruned_by) = self.prepare(&given).map_err(refused)?;
+            let devices = self.site.servers().get(server).map_or(0, |server| server.devices.len());
+            let is_there = client < self.site.clients().len() && device < devices;
+            if !is_there || limits.len() != workload.demands.len() {
+                return Err(refused(Why::Wrong("the site has no such place for it".to_owned())));
+            }
+            let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+            let path = |stage| self.site.path(client, server, device, stage);
+            let route: Vec<Vec<usize>> = workload.demands.iter().map(|demand| path(demand.stage)).collect();
+            let delays = route.iter().map(|path| vec![f64::INFINITY; path.len()]).collect();
+            let level = self.settings.level(slo.latency);
+            let placed = Placed { workload, client, server, device, level, route, limits, delays };
+            taken.push((placed, pruned_by));
+        }
+        for (placed, pruned_by) in taken {
+            let touched = self.put(placed, pruned_by);
+            self.sum_up(touched);
+        }
+        self.look_again();
+        Ok(())
+    }
+
+    /// A server takes no more from now on.
+    pub fn close(&mut self, server: usize) {
+        if let Some(closed) = self.closed.get_mut(server) {
+            *closed = true;
+            self.version += 1;
+        }
+    }
+
+    /// Adds a workload to those placed. Returns the queues that it crosses, to be summed up.
+    fn put(&mut self, new: Placed, pruned_by: f64) -> Vec<usize> {
+        let id = self.next;
+        (self.next, self.version) = (self.next + 1, self.version + 1);
+        self.pruned_by = self.pruned_by.max(pruned_by);
+        self.on[new.server].push(id);
+        self.running[new.client] += 1;
+        self.grouped[new.server] = Some(new.client);
+        self.names.insert(new.workload.name.clone(), id);
+        let touched: Vec<usize> = new.route.iter().flatten().copied().collect();
+        for &queue in &touched {
+            if self.at[queue].last() != Some(&id) {
+                self.at[queue].push(id);
+            }
+        }
+        self.placed.insert(id, new);
+        touched
     }
 
     /// Finds a place and takes it; who is refused is kept for the report. The server and the client, by index.
@@ -236,6 +303,12 @@ impl Packing {
     /// Servers with a workload.
     pub fn servers_used(&self) -> usize {
         self.on.iter().filter(|on| !on.is_empty()).count()
+    }
+
+    /// The device that a workload is on, as a queue by index; `None` if it is not placed.
+    pub fn device_of(&self, name: &str) -> Option<usize> {
+        let placed = &self.placed[self.names.get(name)?];
+        self.site.servers()[placed.server].devices.get(placed.device).copied()
     }
 
     /// The workloads that are placed, in order of arrival, with their server and client by index.

@@ -278,7 +278,8 @@ impl<'a> Plant<'a> {
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
-                    Output::Answer(_, Answer::Tasks(_) | Answer::Again(_)) | Output::Advise(_) => {
+                    Output::Answer(_, Answer::Tasks(_) | Answer::Again(_) | Answer::Promise(_))
+                    | Output::Advise(_) => {
                         unreachable!("nothing is asked about tasks here")
                     }
                 }

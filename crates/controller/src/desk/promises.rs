@@ -1,0 +1,432 @@
+//! Workloads that are promised their SLOs. What can be promised is looked into off the desk ([`super::Study`]), one after
+//! another, on what is in force then; and is in force once the ledger takes it, which it does only if no queue that was read
+//! was promised to anybody else meanwhile. If one was, it is looked into anew.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use leeward_engine::{Ask, Input};
+use leeward_fabric::{Capacities, Cluster, DomainId, HostId, Nanos, ResourceId, ResourceKind};
+use leeward_ledger::{CommitError, Demand, Entry, EntryId, Transaction};
+use leeward_placement::volumes::agree::{Agreed, AgreedStage, Agreement, Declined, Standing};
+use leeward_placement::volumes::pack::levels;
+use leeward_placement::{PolicySpec, Reason};
+
+use super::clients::Fate;
+use super::message::{Refused, ReservationState};
+use super::record::{Limit, Record, Shown, Wish};
+use super::study::{Asked, Finding, Found, Question, Study};
+use super::{Desk, Replies, Waiting};
+use crate::store::{Change, Held};
+
+/// How often it is looked into anew because something else was promised or ended meanwhile.
+const TRIES: u32 = 8;
+
+/// Who decides what is promised to workloads: policies with their settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Promising {
+    /// Whether one whose volume is somewhere is admitted.
+    pub admission: PolicySpec,
+    /// How limits are chosen where its volume is to be put somewhere.
+    pub volumes: PolicySpec,
+}
+
+impl Default for Promising {
+    fn default() -> Self {
+        Promising { admission: PolicySpec::named("dnc"), volumes: PolicySpec::named("compactor") }
+    }
+}
+
+/// What is in force, and what is looked into.
+#[derive(Debug, Default)]
+pub(super) struct Promises {
+    pub policies: Promising,
+    /// Decisions by name of the workload.
+    in_force: BTreeMap<String, u64>,
+    /// What requests were last seen to take, and until when that was true.
+    seen: BTreeMap<String, (Nanos, f64)>,
+    /// Requests that wait to be looked into, by number.
+    queue: VecDeque<u64>,
+    under_way: Option<UnderWay>,
+    studies: Vec<Study>,
+    /// The number of the next study.
+    next: u64,
+    /// What the ledger said of the last that was to be promised.
+    pub answer: Option<Result<Vec<EntryId>, CommitError>>,
+}
+
+/// The request that is looked into.
+#[derive(Debug)]
+struct UnderWay {
+    study: u64,
+    ask: u64,
+    tries: u32,
+    /// How often what is promised at each resource had changed.
+    versions: Vec<u32>,
+    epoch: u64,
+}
+
+impl Promises {
+    /// Whether a workload of this name is promised its SLO.
+    pub fn is_in_force(&self, name: &str) -> bool {
+        self.in_force.contains_key(name)
+    }
+
+    /// Requests of a workload took this long. Whether that is news.
+    pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> bool {
+        let (known, seen) = self.seen.entry(name.to_owned()).or_insert((Nanos(0), latency));
+        if until <= *known {
+            return false;
+        }
+        (*known, *seen) = (until, latency);
+        true
+    }
+
+    /// A decision about a workload is in force from now on.
+    pub fn begin(&mut self, record: &Record) {
+        if let Some(wish) = record.shown.wish.workload() {
+            self.in_force.insert(wish.name().to_owned(), record.id);
+        }
+    }
+
+    /// It is no longer.
+    pub fn end(&mut self, record: &Record) {
+        let Some(wish) = record.shown.wish.workload() else { return };
+        self.in_force.remove(wish.name());
+        self.seen.remove(wish.name());
+    }
+
+    /// Has a question looked into. Returns its number.
+    pub fn study(&mut self, commits: bool, question: Question) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.studies.push(Study { number, commits, question });
+        number
+    }
+}
+
+impl<R> Desk<R> {
+    /// The same desk, with who decides what is promised to workloads.
+    pub fn with_promising(mut self, policies: Promising) -> Desk<R> {
+        self.promises.policies = policies;
+        self
+    }
+
+    /// What is to be looked into elsewhere, and told to [`Desk::found`].
+    pub fn studies(&mut self) -> std::vec::Drain<'_, Study> {
+        self.promises.studies.drain(..)
+    }
+
+    /// Something that was looked into is found.
+    pub fn found(&mut self, now: Nanos, finding: Finding, out: &mut Replies<R>) {
+        self.wake(now, out);
+        match self.promises.under_way.take_if(|under_way| under_way.study == finding.number) {
+            Some(under_way) => {
+                if let Found::Promise(found) = finding.answer {
+                    self.promise(under_way, found, out);
+                }
+                self.look_into_next(out);
+            }
+            None => self.tell_what_if(finding, out),
+        }
+    }
+
+    /// Puts a request for a workload in its turn.
+    pub(super) fn look_into(&mut self, ask: u64, out: &mut Replies<R>) {
+        self.promises.queue.push_back(ask);
+        self.look_into_next(out);
+    }
+
+    fn look_into_next(&mut self, out: &mut Replies<R>) {
+        while self.promises.under_way.is_none() {
+            let Some(ask) = self.promises.queue.pop_front() else { return };
+            self.begin_study(ask, 0, out);
+        }
+    }
+
+    fn begin_study(&mut self, ask: u64, tries: u32, out: &mut Replies<R>) {
+        let Some(waiting) = self.waiting.get(&ask) else { return };
+        let wish = waiting.placement.wish.clone();
+        let Some(workload) = wish.workload() else { return };
+        if let Some(&by) = self.promises.in_force.get(workload.name()) {
+            return self.refuse(ask, &Refused::Taken(workload.name().to_owned(), by), out);
+        }
+        let policies = &self.promises.policies;
+        let policy = match wish {
+            Wish::Volumes(_) => policies.volumes.clone(),
+            _ => policies.admission.clone(),
+        };
+        let asked = self.asked(&wish, ask, policy);
+        let ledger = self.engine.ledger();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
+        let epoch = ledger.epoch();
+        let study = self.promises.study(true, Question::Promise(asked));
+        self.promises.under_way = Some(UnderWay { study, ask, tries, versions, epoch });
+    }
+
+    /// What there is to know of a workload, were it asked for now; one of its number that is in force is not there.
+    pub(super) fn asked(&mut self, wish: &Wish, id: u64, policy: PolicySpec) -> Asked {
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric().clone();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let capacities = Capacities::new(fabric.all_resources().map(|at| view.capacity(at)).collect());
+        let pool = self.engine.pool();
+        let closed = |host: &HostId| !pool.is_up(*host) || pool.is_draining(*host);
+        let among = matches!(wish, Wish::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
+        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
+        numbers.sort_unstable();
+        let standing = |&number: &u64| {
+            let Shown { wish, promise, .. } = &self.records.get(number)?.shown;
+            let form = wish.workload()?.workload.clone();
+            Some(Standing { id: number, form, agreed: promise.clone()? })
+        };
+        Asked {
+            standing: numbers.iter().filter(|&&number| number != id).filter_map(standing).collect(),
+            cluster: Cluster { fabric, capacities },
+            form: wish.workload().map(|wish| wish.workload.clone()).unwrap_or_default(),
+            id,
+            policy,
+            among,
+        }
+    }
+
+    /// What was found is in force if it still can be.
+    fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Declined>, out: &mut Replies<R>) {
+        let ask = under_way.ask;
+        let Some(waiting) = self.waiting.get(&ask) else { return };
+        let name = waiting.placement.wish.workload().map(|wish| wish.name().to_owned()).unwrap_or_default();
+        let agreement = match found {
+            Ok(agreement) => agreement,
+            Err(declined) => return self.refuse(ask, &refused(declined), out),
+        };
+        if let Some(&by) = self.promises.in_force.get(&name) {
+            return self.refuse(ask, &Refused::Taken(name, by), out);
+        }
+        let Some((change, changed)) = self.change(&agreement, &under_way) else {
+            return self.try_again(&under_way, out);
+        };
+        self.promises.answer = None;
+        self.tell(Input::Ask(ask, Ask::Promise(change)), out);
+        match self.promises.answer.take() {
+            Some(Ok(entries)) => self.in_force(&under_way, agreement, &changed, entries, out),
+            Some(Err(CommitError::Conflict { .. } | CommitError::NoEntry(_))) => {
+                self.try_again(&under_way, out);
+            }
+            Some(Err(error)) => self.refuse(ask, &Refused::Promise(error.to_string()), out),
+            None => self.refuse(ask, &Refused::Busy, out),
+        }
+    }
+
+    fn try_again(&mut self, under_way: &UnderWay, out: &mut Replies<R>) {
+        if under_way.tries + 1 < TRIES {
+            self.begin_study(under_way.ask, under_way.tries + 1, out);
+        } else {
+            self.refuse(under_way.ask, &Refused::Busy, out);
+        }
+    }
+
+    /// What the ledger is to learn, and for each workload but the last whether its entries are others then; `None` if one
+    /// of them has ended.
+    fn change(&self, agreement: &Agreement, under_way: &UnderWay) -> Option<(Transaction, Vec<bool>)> {
+        let version = |resource: &ResourceId| Some((*resource, *under_way.versions.get(resource.index())?));
+        let mut change = Transaction {
+            expect: agreement.read.iter().filter_map(version).collect(),
+            ..Transaction::default()
+        };
+        let mut changed = Vec::new();
+        let begins = |entry: &Entry| Entry { starts: Some(self.now), ..entry.clone() };
+        let (_, standing) = agreement.agreed.split_last()?;
+        for (agreed, entries) in standing.iter().zip(&agreement.entries) {
+            let record = self.records.get(*self.promises.in_force.get(&agreed.workload)?)?;
+            let differs = record.shown.promise.as_ref().is_none_or(|before| !same(before, agreed));
+            changed.push(differs);
+            if differs {
+                change.release.extend(&record.entries);
+                change.add.extend(entries.iter().map(begins));
+            }
+        }
+        change.add.extend(agreement.entries.get(standing.len())?.iter().map(begins));
+        Some((change, changed))
+    }
+
+    /// The ledger has taken what was agreed on: everybody is told, and it is kept.
+    fn in_force(
+        &mut self,
+        under_way: &UnderWay,
+        agreement: Agreement,
+        changed: &[bool],
+        entries: Vec<EntryId>,
+        out: &mut Replies<R>,
+    ) {
+        let Agreement { mut agreed, entries: planned, narrowest, .. } = agreement;
+        let (Some(new), mut entries) = (agreed.pop(), entries.into_iter()) else { return };
+        for ((agreed, &changed), planned) in agreed.into_iter().zip(changed).zip(&planned) {
+            let Some(&id) = self.promises.in_force.get(&agreed.workload) else { continue };
+            let own: Option<Vec<EntryId>> = changed.then(|| entries.by_ref().take(planned.len()).collect());
+            let bound = self.records.get(id).and_then(|record| record.shown.promise.as_ref());
+            if own.is_some() || bound != Some(&agreed) {
+                self.promised_anew(id, agreed, own);
+            }
+        }
+        let own: Vec<EntryId> = entries.collect();
+        let Some(Waiting { placement, askers }) = self.waiting.remove(&under_way.ask) else { return };
+        let shown = self.shown(&placement.wish, under_way.epoch, new, narrowest);
+        let over = self.decided(under_way.ask, placement.caller, placement.lasts, shown, own, askers, out);
+        self.leave(over, out);
+    }
+
+    /// A workload is promised something else than before.
+    fn promised_anew(&mut self, id: u64, agreed: Agreed, entries: Option<Vec<EntryId>>) {
+        let changed = self.records.change(id, |record: &mut Record| {
+            record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
+            record.shown.promise = Some(agreed);
+        });
+        let Some(record) = changed.cloned() else { return };
+        let held = self.held(&record.entries);
+        self.changes.push(Change::Moved(record, held));
+    }
+
+    /// Entries as they are kept.
+    pub(super) fn held(&self, entries: &[EntryId]) -> Vec<Held> {
+        let ledger = self.engine.ledger();
+        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
+        held.map(|entry| Held::of(ledger.fabric(), entry)).collect()
+    }
+
+    /// A promise as a decision.
+    pub(super) fn shown(
+        &self,
+        wish: &Wish,
+        epoch: u64,
+        agreed: Agreed,
+        narrowest: Option<(ResourceId, i64)>,
+    ) -> Shown {
+        let fabric = self.engine.ledger().fabric();
+        let limit =
+            narrowest.map(|(link, left)| Limit { at: Some(fabric.resource_name(link)), value_bps: left });
+        let policies = &self.promises.policies;
+        let policy = match wish {
+            Wish::Volumes(_) => &policies.volumes,
+            _ => &policies.admission,
+        };
+        let why = Reason {
+            candidate: agreed.server.clone(),
+            limit: limit.as_ref().and_then(|limit| limit.at.clone()),
+            sight: None,
+            value_bps: limit.as_ref().map(|limit| limit.value_bps),
+            objectives: None,
+            verdict: "chosen".into(),
+            because: None,
+        };
+        Shown {
+            wish: wish.clone(),
+            policy: policy.label.as_str().into(),
+            hosts: vec![agreed.server.clone()],
+            limit,
+            epoch,
+            oldest: None,
+            note: None,
+            why: vec![why],
+            promise: Some(agreed),
+        }
+    }
+
+    // ---- what there is --------------------------------------------------------------------------------
+
+    /// Workloads that are promised their SLOs, those promised last first.
+    pub(super) fn workloads(&self, before: Option<u64>, limit: usize) -> Vec<(Arc<Record>, Option<f64>)> {
+        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        let wanted = numbers.into_iter().filter(|&number| before.is_none_or(|before| number < before));
+        wanted
+            .filter_map(|number| self.records.get(number))
+            .take(limit)
+            .map(|one| self.seen_of(one))
+            .collect()
+    }
+
+    /// The workload of a name.
+    pub(super) fn workload(&self, name: &str) -> Option<(Arc<Record>, Option<f64>)> {
+        let named =
+            |record: &&Arc<Record>| record.shown.wish.workload().is_some_and(|wish| wish.name() == name);
+        let in_force = self.promises.in_force.get(name).and_then(|&number| self.records.get(number));
+        in_force.or_else(|| self.records.all().rev().find(named)).map(|record| self.seen_of(record))
+    }
+
+    fn seen_of(&self, record: &Arc<Record>) -> (Arc<Record>, Option<f64>) {
+        let name = record.shown.wish.workload().map(|wish| wish.name()).unwrap_or_default();
+        let seen = self.promises.seen.get(name).filter(|_| record.released.is_none());
+        (record.clone(), seen.map(|&(_, latency)| latency))
+    }
+
+    /// Rates that are promised on the links of a rack and its hosts.
+    pub(super) fn reservations(&self, rack: DomainId) -> Vec<ReservationState> {
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric();
+        let is_here = |link: ResourceId| match fabric.kind(link) {
+            ResourceKind::Device => false,
+            _ => match fabric.host_of(link) {
+                Some(host) => fabric.rack_of(host) == rack,
+                None => [fabric.out_of_domain(rack), fabric.into_domain(rack)].contains(&Some(link)),
+            },
+        };
+        let mut found = Vec::new();
+        for (name, &number) in &self.promises.in_force {
+            let entries = self.records.get(number).into_iter().flat_map(|record| &record.entries);
+            for entry in entries.filter_map(|&entry| ledger.entry(entry)) {
+                let Demand::Envelope { rate_bps, priority, .. } = entry.demand else { continue };
+                let links = entry.hops.iter().map(|hop| hop.resource).filter(|&link| is_here(link));
+                found.extend(links.map(|link| {
+                    let (workload, link) = (name.clone(), fabric.resource_name(link));
+                    ReservationState { workload, link, rate_bps, priority }
+                }));
+            }
+        }
+        found
+    }
+
+    /// Whether a promise can be kept on this cluster at all: its hosts and queues are there, and keep priorities.
+    pub(super) fn can_stand(&self, shown: &Shown) -> bool {
+        let fabric = self.engine.ledger().fabric();
+        let Some(agreed) = &shown.promise else { return shown.wish.workload().is_none() };
+        let Ok(levels) = levels(fabric) else { return false };
+        let hosts = [&agreed.client, &agreed.server];
+        let stands = |stage: &AgreedStage| {
+            stage.queues.iter().all(|name| {
+                fabric.resource(name).is_some_and(|queue| {
+                    fabric.kind(queue) == ResourceKind::Device || stage.priority < u32::from(levels)
+                })
+            })
+        };
+        hosts.into_iter().all(|name| fabric.host(name).is_some()) && agreed.stages.iter().all(stands)
+    }
+
+    /// What waited is refused, and may be asked for again.
+    pub(super) fn refuse(&mut self, ask: u64, refused: &Refused, out: &mut Replies<R>) {
+        let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return };
+        placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
+        out.extend(askers.into_iter().map(|asker| (asker, Err(refused.clone()))));
+    }
+}
+
+/// Whether what is enforced for a workload is the same.
+fn same(one: &Agreed, other: &Agreed) -> bool {
+    let of = |agreed: &Agreed| -> Vec<_> {
+        let stage = |stage: &AgreedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
+        agreed.stages.iter().map(stage).collect()
+    };
+    of(one) == of(other)
+}
+
+/// Why something is not promised.
+pub(super) fn refused(declined: Declined) -> Refused {
+    match declined {
+        Declined::Wrong(error) => {
+            let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
+            Refused::Wrong(Some(field), error.message)
+        }
+        Declined::Policy(message) => Refused::Wrong(Some("policy".to_owned()), message),
+        Declined::Refused(message) => Refused::Promise(message),
+    }
+}

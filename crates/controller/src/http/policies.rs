@@ -1,0 +1,73 @@
+//! The policies there are, by what they decide.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use leeward_placement::volumes::{admit, limits};
+use leeward_placement::{Registration, Request, moves, replicas, tasks};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Answer, Shared};
+
+/// The policies there are, by kind of decision.
+#[derive(Serialize, JsonSchema)]
+pub struct Policies {
+    /// Where copies of blocks go.
+    replicas: Vec<Policy>,
+    /// Where tasks go.
+    tasks: Vec<Policy>,
+    /// Which tasks leave hot racks.
+    moves: Vec<Policy>,
+    /// Whether a workload is admitted.
+    workload: Vec<Policy>,
+    /// How limits are chosen where a volume is placed.
+    volumes: Vec<Policy>,
+}
+
+/// A policy.
+#[derive(Serialize, JsonSchema)]
+pub struct Policy {
+    /// Its name.
+    name: &'static str,
+    /// What to ask for: the name, or with its settings where it is the one that decides here.
+    label: String,
+    /// Whether it is the one that decides here.
+    decides: bool,
+    /// What it does.
+    summary: &'static str,
+    /// Where it is from.
+    source: &'static str,
+}
+
+impl Policy {
+    fn of(name: &'static str, summary: &'static str, source: &'static str, label: Option<&str>) -> Policy {
+        let own = label.filter(|label| label.split(':').next() == Some(name));
+        Policy { name, label: own.unwrap_or(name).to_owned(), decides: own.is_some(), summary, source }
+    }
+}
+
+fn all<Q: Request>(registry: &[Registration<Q>], label: Option<&str>) -> Vec<Policy> {
+    registry.iter().map(|one| Policy::of(one.name, one.summary, one.source, label)).collect()
+}
+
+pub async fn list(State(edge): Shared) -> Answer {
+    let (labels, promising) = (&edge.about.labels, &edge.about.promising);
+    let admission = Some(promising.admission.label.as_str());
+    let volumes = Some(promising.volumes.label.as_str());
+    let policies = Policies {
+        replicas: all(replicas::REGISTRY, Some(&labels.replicas)),
+        tasks: all(tasks::REGISTRY, Some(&labels.tasks)),
+        moves: all(moves::REGISTRY, labels.moves.as_deref()),
+        workload: admit::REGISTRY
+            .iter()
+            .filter(|one| !admit::paces(one.name))
+            .map(|one| Policy::of(one.name, one.summary, one.source, admission))
+            .collect(),
+        volumes: limits::REGISTRY
+            .iter()
+            .map(|one| Policy::of(one.name, one.summary, one.source, volumes))
+            .collect(),
+    };
+    Ok(Json(policies).into_response())
+}

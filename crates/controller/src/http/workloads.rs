@@ -1,0 +1,88 @@
+//! Workloads that are promised their SLOs.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::IntoResponse;
+use leeward_placement::volumes::agree::{Agreed, AgreedSlo, AgreedStage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::network::Part;
+use super::problem::Problem;
+use super::shapes::Page;
+use super::{Answer, Asked, Edge, Named, Shared};
+use crate::desk::{Message, Record, Reply};
+
+/// A workload that is promised its SLO, or was.
+#[derive(Serialize, JsonSchema)]
+pub struct Workload {
+    /// Its name.
+    name: String,
+    /// Its priority at the first stage, 0 first.
+    priority: u32,
+    /// What it is promised.
+    slo: AgreedSlo,
+    /// The most that a request takes, the SLO's percentile where the bound is of one; null where there is no bound.
+    bound_s: Option<f64>,
+    /// What bounds it.
+    by: Option<String>,
+    /// What requests were last reported to take at the SLO's percentile; null while nobody has reported.
+    seen_s: Option<f64>,
+    /// The host that makes the requests.
+    client: String,
+    /// The device that has its volume; the host where no device is known.
+    volume: String,
+    /// The links and the device that requests pass, in order.
+    path: Vec<String>,
+    /// The same stage by stage, with priorities and what is to be enforced.
+    stages: Vec<AgreedStage>,
+    /// The decision that promised it.
+    decision: String,
+    /// When that was made.
+    time: String,
+    /// When it ended; null while it is promised.
+    released: Option<String>,
+}
+
+impl Workload {
+    fn of(edge: &Edge, record: &Record, seen: Option<f64>) -> Option<Workload> {
+        let Agreed { workload, client, volume, slo, bound_s, by, stages, .. } =
+            record.shown.promise.clone()?;
+        Some(Workload {
+            name: workload,
+            priority: stages.iter().find(|stage| !stage.queues.is_empty()).map_or(0, |stage| stage.priority),
+            slo,
+            bound_s,
+            by,
+            seen_s: seen,
+            client,
+            volume,
+            path: stages.iter().flat_map(|stage| stage.queues.clone()).collect(),
+            stages,
+            decision: record.id.to_string(),
+            time: edge.clock.text(record.at),
+            released: record.released.map(|at| edge.clock.text(at)),
+        })
+    }
+}
+
+pub async fn list(State(edge): Shared, Asked(Query(part)): Asked<Query<Part>>) -> Answer {
+    let (limit, before) = (part.limit()?, part.after()?);
+    let list = Message::Workloads { before, limit: limit + 1 };
+    let Reply::Workloads(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
+        return Err(Problem::broken());
+    };
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(last, _)| last.id.to_string());
+    let items = found.iter().filter_map(|(record, seen)| Workload::of(&edge, record, *seen)).collect();
+    Ok(Json(Page::<Workload> { items, next }).into_response())
+}
+
+pub async fn one(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
+    let Reply::Workloads(found) = edge.reply(|_| Ok(Message::Workload(name.clone()))).await? else {
+        return Err(Problem::broken());
+    };
+    let workload = found.first().and_then(|(record, seen)| Workload::of(&edge, record, *seen));
+    Ok(Json(workload.ok_or_else(|| Problem::none_kept("workload", &name))?).into_response())
+}

@@ -1,0 +1,46 @@
+//! The threads that look into what takes longer than a turn of the desk: one for what is to be promised, one for what would
+//! be. They end with the office, or with what they are looking into.
+
+use std::sync::mpsc as std_mpsc;
+
+use tokio::sync::mpsc;
+
+use super::Envelope;
+use crate::desk::Study;
+
+/// The ways to the threads.
+pub(super) struct Studies {
+    promises: std_mpsc::Sender<(u64, Study)>,
+    what_ifs: std_mpsc::Sender<(u64, Study)>,
+}
+
+impl Studies {
+    /// Starts the threads, which tell `inbox` what they find.
+    pub fn start(inbox: &mpsc::Sender<Envelope>) -> std::io::Result<Studies> {
+        Ok(Studies {
+            promises: thread("leeward-promise", inbox)?,
+            what_ifs: thread("leeward-what-if", inbox)?,
+        })
+    }
+
+    /// Has something looked into for the desk of this number.
+    pub fn look_into(&self, desk: u64, study: Study) {
+        let thread = if study.commits() { &self.promises } else { &self.what_ifs };
+        // The thread is there as long as this is.
+        let _ = thread.send((desk, study));
+    }
+}
+
+fn thread(name: &str, inbox: &mpsc::Sender<Envelope>) -> std::io::Result<std_mpsc::Sender<(u64, Study)>> {
+    let (orders, studies) = std_mpsc::channel::<(u64, Study)>();
+    // The office is open while others hold its inbox, and not for the sake of what is looked into.
+    let inbox = inbox.downgrade();
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        for (desk, study) in studies {
+            let finding = study.find();
+            let Some(inbox) = inbox.upgrade() else { return };
+            let _ = inbox.blocking_send(Envelope::Found(desk, finding));
+        }
+    })?;
+    Ok(orders)
+}

@@ -1,0 +1,149 @@
+//! What would be, beside what is.
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
+use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_placement::replicas::{self, Form};
+use leeward_placement::tasks::{self, AppRequest, Class, Task, Traffic};
+use leeward_placement::{Explain, Peer};
+use proptest::prelude::*;
+
+const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
+
+fn cluster() -> Cluster {
+    let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
+                devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
+    Cluster::from_text("test", text).expect("the test writes a right cluster")
+}
+
+/// An engine that has seen links loaded as the shares say, with these policies.
+fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine {
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let policies = Policies {
+        replicas: Some(replicas::make(blocks, "").expect("a policy of the registry")),
+        tasks: Some(tasks::make(apps, "").expect("a policy of the registry")),
+        ..Policies::default()
+    };
+    let mut engine = Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Top(8));
+    let links = cluster.fabric.all_resources();
+    let links = links.filter(|&link| cluster.fabric.kind(link) != ResourceKind::Device);
+    let sample = |(at, resource): (usize, ResourceId)| {
+        let capacity = cluster.capacities.get(resource).0;
+        let load = Load(capacity / 100 * i64::from(shares[at % shares.len()]));
+        Sample { resource, window: (Nanos(NOW.0 - Nanos::SECOND.0), NOW), load, guaranteed: None }
+    };
+    let samples: Vec<Sample> = links.enumerate().map(sample).collect();
+    engine.handle(NOW, Input::Report(&samples), &mut Vec::new());
+    engine
+}
+
+fn answer(engine: &mut Engine, ask: Ask) -> Answer {
+    let mut out = Vec::new();
+    engine.handle(NOW, Input::Ask(1, ask), &mut out);
+    let answer = out.into_iter().find_map(|output| match output {
+        Output::Answer(1, answer) => Some(answer),
+        _ => None,
+    });
+    answer.expect("it is decided at once")
+}
+
+fn task(egress: u64, ingress: u64) -> Task {
+    let mut task = Task::default();
+    task.egress[Class::BestEffort as usize] = Traffic::steady(egress);
+    task.ingress[Class::BestEffort as usize] = Traffic::steady(ingress);
+    task
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Asked right after it decided, with its own decision taken out, a policy would decide the same; and asking changes
+    /// nothing.
+    #[test]
+    fn a_policy_would_do_what_it_did(
+        shares in prop::collection::vec(0_u8..95, 7..40),
+        before in prop::collection::vec((1_u64..1 << 28, 0_u32..20), 0..6),
+        size in 1_u64..1 << 28, writer in 0_u32..20, tasks in 1_usize..4,
+        blocks in prop::sample::select(vec!["sinbad", "leeward", "uniform", "ccp"]),
+        apps in prop::sample::select(vec!["leeward", "borg", "utp", "choreo", "random"]),
+    ) {
+        let cluster = cluster();
+        let mut engine = engine(&cluster, &shares, blocks, apps);
+        let block = |size: u64, writer: u32, id: u64| {
+            let name = cluster.fabric.host_name(HostId(writer));
+            let form = Form { writer: Some(name), ..Form::of(Bytes(size)) };
+            form.request(&cluster.fabric, id).expect("a right request")
+        };
+        for (id, (size, writer)) in (100..).zip(before) {
+            answer(&mut engine, Ask::Replicas(block(size, writer, id)));
+        }
+        let request = block(size, writer, 1);
+        if let Answer::Replicas(Ok(placed)) = answer(&mut engine, Ask::Replicas(request.clone())) {
+            let (epoch, hosts) = (engine.ledger().epoch(), placed.decision.choice);
+            let policy = replicas::make(blocks, "").expect("a policy");
+            let would = engine.publish().replicas(policy.as_ref(), &request, &hosts);
+            prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
+            prop_assert_eq!(engine.ledger().epoch(), epoch);
+        }
+        let request = AppRequest { id: 2, job: 9, tasks: vec![task(50_000_000, 20_000_000); tasks], ..AppRequest::default() };
+        if let Answer::Tasks(Ok(placed)) = answer(&mut engine, Ask::Tasks(request.clone())) {
+            let hosts = placed.decision.choice;
+            let policy = tasks::make(apps, "").expect("a policy");
+            let would = engine.publish().tasks(policy.as_ref(), &request, &hosts);
+            prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
+        }
+    }
+
+    /// A host is rated by the fullest link that the task would cross; what a policy chooses is rated as well as the best to
+    /// within its step; peers add what they exchange, and never make a host better.
+    #[test]
+    fn ratings_are_what_the_policy_chooses_by(
+        shares in prop::collection::vec(0_u8..95, 7..40),
+        egress in 0_u64..400_000_000, ingress in 0_u64..400_000_000, peer in 0_u32..20,
+        to_peer in 0_u64..400_000_000, from_peer in 0_u64..400_000_000,
+    ) {
+        let cluster = cluster();
+        let mut engine = engine(&cluster, &shares, "uniform", "utp");
+        let request = AppRequest { id: 1, job: 1, tasks: vec![task(egress, ingress)], ..AppRequest::default() };
+        let hosts: Vec<HostId> = cluster.fabric.all_hosts().collect();
+        let ratings = engine.rate(&request, &[], &hosts).expect("utp rates hosts");
+        let peers = [Peer { host: HostId(peer), egress_bps: to_peer, ingress_bps: from_peer }];
+        let beside = engine.rate(&request, &peers, &hosts).expect("utp rates hosts");
+        let mut scratch = Scratch::default();
+        let view = engine.ledger().view(NOW, &mut scratch);
+        for (host, (rating, beside)) in hosts.iter().zip(ratings.iter().zip(&beside)) {
+            let rack = cluster.fabric.rack_of(*host);
+            let loaded = |link: Option<ResourceId>, bps: u64| {
+                view.utilization_with(link.expect("a tree"), Load(bps as i64)).expect("it is seen")
+            };
+            let up = loaded(cluster.fabric.out_of_domain(rack), egress);
+            let down = loaded(cluster.fabric.into_domain(rack), ingress);
+            prop_assert_eq!(rating.loaded, up.max(down));
+            prop_assert!(rating.refused.is_none() && rating.limit.is_some());
+            prop_assert!(beside.loaded >= rating.loaded);
+            if *host == HostId(peer) {
+                prop_assert_eq!(beside.loaded, rating.loaded, "on the same host nothing is sent");
+            }
+        }
+        let best = ratings.iter().map(|rating| rating.loaded).fold(f64::INFINITY, f64::min);
+        let Answer::Tasks(Ok(placed)) = answer(&mut engine, Ask::Tasks(request)) else {
+            panic!("there is room")
+        };
+        let chosen = ratings[placed.decision.choice[0].index()].loaded;
+        prop_assert!(chosen <= best + 0.02, "{chosen} and {best}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
+    let cluster = cluster();
+    let mut engine = engine(&cluster, &[10], "uniform", "leeward");
+    engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());
+    engine.handle(NOW, Input::Health(HostId(7), false), &mut Vec::new());
+    let request = AppRequest { tasks: vec![task(1, 1)], ..AppRequest::default() };
+    let ratings = engine.rate(&request, &[], &[3, 7, 11].map(HostId)).expect("leeward rates hosts");
+    let refused: Vec<_> = ratings.iter().map(|rating| rating.refused.map(|why| why.text())).collect();
+    assert_eq!(refused, [Some("the host is draining"), Some("the host is down"), None]);
+    let mut random = self::engine(&cluster, &[10], "uniform", "random");
+    assert_eq!(random.rate(&request, &[], &[HostId(1)]), None);
+}

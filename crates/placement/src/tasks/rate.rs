@@ -1,0 +1,89 @@
+//! How good hosts would be for a single task, for schedulers that ask about hosts of their own choice: by the objective
+//! that balances load in `borg` and its kin, as a share.
+//!
+//! `borg` itself looks at the host's processors and memory. Where links are balanced it is the fullest link that the
+//! task's traffic would cross with its peak on it: the two of the host's rack, and those on the way to and from its peers.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{Endpoint, Hop, HostId, Load, ResourceId};
+
+use super::AppRequest;
+use super::borg::{Borg, rack_links};
+use super::score::Racks;
+use super::seats::Seats;
+use crate::{Constraint, Context, Peer, Rating};
+
+/// Rates hosts for the one task of a request, in order.
+pub(super) fn rate(
+    policy: &Borg,
+    request: &AppRequest,
+    peers: &[Peer],
+    hosts: &[HostId],
+    context: &Context<'_, '_>,
+) -> Vec<Rating> {
+    let seats = Seats::new(context.pool, request);
+    let in_racks = context.pool.racks_of(request.job);
+    let mut racks = Racks::new(policy, (request, 0), context, in_racks, 1);
+    let one = |host: HostId| {
+        let refused =
+            |because| Rating { host, loaded: f64::INFINITY, limit: None, left: None, refused: Some(because) };
+        if let Some(because) = seats.refuses(host, 0) {
+            return refused(because);
+        }
+        if policy.proactive && !peers.is_empty() {
+            return beside(host, request, peers, context).unwrap_or_else(refused);
+        }
+        match racks.score(host, &seats, None) {
+            Some(score) if score.unseen.is_none() => {
+                let loaded = score.objectives.balance;
+                let left = score.limit().map(|limit| left(context, limit, loaded));
+                Rating { host, loaded, limit: score.limit(), left, refused: None }
+            }
+            // Nothing is ranked below what there is not, so it is one that cannot be seen.
+            _ => refused(Constraint::Unknown),
+        }
+    };
+    hosts.iter().copied().map(one).collect()
+}
+
+/// The same by all links that the traffic of the task and its peers would cross.
+fn beside(
+    host: HostId,
+    request: &AppRequest,
+    peers: &[Peer],
+    context: &Context<'_, '_>,
+) -> Result<Rating, Constraint> {
+    let (fabric, task) = (context.view.fabric(), &request.tasks[0]);
+    let mut extra = BTreeMap::<ResourceId, u64>::new();
+    let mut add = |link: ResourceId, bps: u64| {
+        let sum = extra.entry(link).or_default();
+        *sum = sum.saturating_add(bps);
+    };
+    let own = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps];
+    rack_links(fabric, host).zip(own).for_each(|(link, bps)| add(link, bps));
+    let mut hops = Vec::<Hop>::new();
+    for peer in peers.iter().filter(|peer| peer.host != host) {
+        for (from, to, bps) in [(host, peer.host, peer.egress_bps), (peer.host, host, peer.ingress_bps)] {
+            hops.clear();
+            fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut hops);
+            hops.iter().filter(|_| bps > 0).for_each(|hop| add(hop.resource, bps));
+        }
+    }
+    let mut fullest = Rating { host, loaded: 0.0, limit: None, left: None, refused: None };
+    for (link, bps) in extra {
+        let bps = Load(i64::try_from(bps).unwrap_or(i64::MAX));
+        let loaded = context.view.utilization_with(link, bps).ok_or(Constraint::Unknown)?;
+        if fullest.limit.is_none() || loaded > fullest.loaded {
+            let left = Some(left(context, link, loaded));
+            fullest = Rating { loaded, limit: Some(link), left, ..fullest };
+        }
+    }
+    Ok(fullest)
+}
+
+/// What a link has left when it is loaded to this share; nothing at all where it carries nothing.
+fn left(context: &Context<'_, '_>, link: ResourceId, loaded: f64) -> Load {
+    let capacity = context.view.capacity(link).0 as f64;
+    Load(if loaded.is_finite() { ((1.0 - loaded) * capacity).round() as i64 } else { 0 })
+}

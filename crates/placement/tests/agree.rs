@@ -1,0 +1,296 @@
+//! Workloads that come to those in force, one by one.
+
+use std::collections::BTreeMap;
+
+use leeward_fabric::{Cluster, HostId, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch, Transaction};
+use leeward_placement::PolicySpec;
+use leeward_placement::volumes::agree::{Agreed, Agreement, Declined, Form, Standing, admit, check, pack};
+use leeward_placement::volumes::bound::{Bounds, Method};
+use leeward_placement::volumes::file::Workloads;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const CLUSTER: &str = "racks: 2\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 1\npriorities: 4\n\
+                       devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
+
+fn cluster(text: &str) -> Cluster {
+    Cluster::from_text("test", text).expect("the test writes a right cluster")
+}
+
+/// A workload that is asked for.
+#[derive(Clone, Debug)]
+struct Ask {
+    client: u32,
+    server: u32,
+    millis: u64,
+    share: u32,
+    burst: u64,
+    bytes: u64,
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let slo = prop::sample::select(vec![20_u64, 40, 60, 100, 400]);
+    (0..6_u32, 0..6_u32, slo, 1..25_u32, 1..12_u64, 1..40_u64).prop_map(
+        |(client, server, millis, share, burst, bytes)| Ask { client, server, millis, share, burst, bytes },
+    )
+}
+
+impl Ask {
+    fn form(&self, name: &str, placed: bool) -> Form {
+        let host = |host: u32| format!("r{}h{}", host / 3, host % 3);
+        let link =
+            json!([{ "rate": format!("{}MB/s", self.bytes), "burst": format!("{}kB", 8 * self.bytes) }]);
+        let mut form = json!({
+            "name": name,
+            "client": host(self.client),
+            "slo": { "percentile": 99.9, "latency": format!("{}ms", self.millis) },
+            "curves": {
+                "network-in": link,
+                "storage": [
+                    { "rate": format!("{}%", self.share), "burst": format!("{}ms", self.burst) },
+                    { "rate": format!("{}%", self.share + 20), "burst": format!("{}us", 100 * self.burst) },
+                ],
+                "network-out": link,
+            },
+            "unloaded": "200us",
+        });
+        if placed {
+            form["server"] = host(self.server).into();
+        }
+        match form {
+            Value::Object(form) => form,
+            _ => unreachable!("it is written as an object"),
+        }
+    }
+}
+
+fn policy(text: &str) -> PolicySpec {
+    text.parse().expect("a policy")
+}
+
+/// What is in force, in a ledger that enforces it.
+struct House {
+    cluster: Cluster,
+    ledger: Ledger,
+    standing: Vec<Standing>,
+    entries: BTreeMap<u64, Vec<leeward_ledger::EntryId>>,
+}
+
+impl House {
+    fn new() -> House {
+        let cluster = cluster(CLUSTER);
+        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+        let ledger = ledger.expect("defaults are right");
+        House { cluster, ledger, standing: Vec::new(), entries: BTreeMap::new() }
+    }
+
+    /// Puts an agreement in force: all of it is committed anew, expecting what it read.
+    fn settle(&mut self, id: u64, form: Form, agreement: &Agreement) {
+        let mut scratch = Scratch::default();
+        let view = self.ledger.view(Nanos(0), &mut scratch);
+        let expect = agreement.read.iter().map(|&queue| (queue, view.version(queue))).collect();
+        let release = self.entries.values().flatten().copied().collect();
+        let add = agreement.entries.iter().flatten().cloned().collect();
+        let change = Transaction { add, release, expect, ..Transaction::default() };
+        let mut ids = self.ledger.commit(change, Nanos(0)).expect("nothing changed meanwhile").into_iter();
+        let agreed = agreement.agreed.last().expect("the new one").clone();
+        self.standing.push(Standing { id, form, agreed });
+        for ((standing, agreed), entries) in
+            self.standing.iter_mut().zip(&agreement.agreed).zip(&agreement.entries)
+        {
+            assert_eq!(standing.agreed.workload, agreed.workload);
+            standing.agreed = agreed.clone();
+            self.entries.insert(standing.id, ids.by_ref().take(entries.len()).collect());
+        }
+    }
+
+    /// Every SLO is kept by its bound; and a file with all that is in force says the same bounds, and that what is
+    /// reserved on each link is what its limits let pass.
+    fn check(&self) -> Result<(), TestCaseError> {
+        let forms: Vec<Value> = self.standing.iter().map(in_force).collect();
+        let file = json!({ "workloads": forms, "levels": 3 }).to_string();
+        let open = |name: &str| Err(leeward_fabric::input::InputError::new(name, "no file"));
+        let read = Workloads::from_text("w", &file, &self.cluster, &Default::default(), &open, None);
+        let read = read.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let placed = read.system(&self.cluster).expect("it has servers");
+        let mut bounds = Bounds::new(&placed.system, read.bounds).expect("a right system");
+        let mut reserved = BTreeMap::<ResourceId, f64>::new();
+        for (at, (standing, promise)) in self.standing.iter().zip(&placed.system.promises).enumerate() {
+            let Agreed { bound_s, slo, .. } = &standing.agreed;
+            let told = bound_s.expect("it is bounded");
+            prop_assert!(told <= slo.latency_s, "{standing:?}");
+            let bound = bounds.bound(at, Method::Dnc).expect("a bound").seconds;
+            prop_assert!((bound - told).abs() <= 1e-6 * told, "{bound} is not {told}: {standing:?}");
+            for (limit, route) in promise.limits.iter().zip(&promise.route) {
+                for queue in route.iter().filter_map(|&queue| placed.system.queues[queue].resource) {
+                    *reserved.entry(queue).or_default() += limit.rate();
+                }
+            }
+        }
+        let mut scratch = Scratch::default();
+        let view = self.ledger.view(Nanos(0), &mut scratch);
+        for (queue, work) in reserved {
+            let unit = if self.cluster.fabric.resource_name(queue).ends_with("ssd") { 1e9 } else { 8.0 };
+            let (found, capacity) = (view.reserved(queue).0 as f64, view.capacity(queue).0 as f64);
+            let apart = (found - work * unit).abs();
+            prop_assert!(apart <= 1.0 + 8.0 * self.standing.len() as f64, "{found} is not {}", work * unit);
+            prop_assert!(found <= capacity, "{found} of {capacity}");
+        }
+        Ok(())
+    }
+}
+
+/// The form of a workload as a file has it once it is promised something.
+fn in_force(standing: &Standing) -> Value {
+    let mut form = Value::Object(standing.form.clone());
+    form["server"] = standing.agreed.volume.clone().into();
+    for stage in &standing.agreed.stages {
+        form["priority"][&stage.stage] = stage.priority.into();
+        if stage.own_curve || stage.queues.is_empty() {
+            continue;
+        }
+        let bucket = |bucket: &leeward_placement::volumes::file::BucketRecord| match stage.stage.as_str() {
+            "storage" => json!({
+                "rate": format!("{:.4}%", 100.0 * bucket.rate),
+                "burst": format!("{}ns", (1e9 * bucket.burst).round()),
+            }),
+            _ => json!({ "rate": format!("{}B/s", bucket.rate), "burst": format!("{}B", bucket.burst) }),
+        };
+        form["limits"][&stage.stage] = stage.limits.iter().map(bucket).collect();
+    }
+    form
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whoever comes where, by admission or by packing, all that was promised stays promised.
+    #[test]
+    fn whatever_is_agreed_keeps_every_slo_and_the_ledger_has_what_is_enforced(
+        asks in prop::collection::vec((ask(), any::<bool>()), 1..7),
+    ) {
+        let mut house = House::new();
+        let down = HostId(0);
+        for (id, (ask, placed)) in (0..).zip(asks) {
+            let form = ask.form(&format!("w{id}"), placed);
+            prop_assert_eq!(check(&form, placed), Ok(()));
+            let (cluster, standing) = (&house.cluster, &house.standing);
+            let agreement = match placed {
+                true => admit(cluster, standing, &form, id, &policy("dnc")),
+                false => pack(cluster, standing, &form, id, &policy("compactor"), &[down]),
+            };
+            match agreement {
+                Ok(agreement) => {
+                    let own = agreement.agreed.last().expect("the new one");
+                    prop_assert!(placed || own.server != "r0h0", "it is closed");
+                    for (before, after) in house.standing.iter().zip(&agreement.agreed) {
+                        prop_assert_eq!(&before.agreed.volume, &after.volume, "volumes stay");
+                        if after.server != own.server || placed {
+                            let limits = |of: &Agreed| -> Vec<_> {
+                                of.stages.iter().map(|stage| stage.limits.clone()).collect()
+                            };
+                            prop_assert_eq!(limits(&before.agreed), limits(after), "others keep limits");
+                        }
+                    }
+                    house.settle(id, form, &agreement);
+                    house.check()?;
+                }
+                Err(Declined::Refused(why)) => prop_assert!(why.len() > 10, "{}", why),
+                Err(other) => prop_assert!(false, "{}", other),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
+    let house = House::new();
+    let ask = Ask { client: 0, server: 1, millis: 5, share: 10, burst: 30, bytes: 1 };
+    let refused = admit(&house.cluster, &[], &ask.form("a", true), 0, &policy("dnc"));
+    let Err(Declined::Refused(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.starts_with("a: a bound of ") && why.ends_with(" at storage (r0h1:ssd)"), "{why}");
+    let refused = pack(&house.cluster, &[], &ask.form("a", false), 0, &policy("compactor"), &[]);
+    let Err(Declined::Refused(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
+}
+
+#[test]
+fn a_cluster_without_priorities_promises_nothing() {
+    let plain = cluster(&CLUSTER.replace("priorities: 4\n", ""));
+    let ask = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
+    for agreement in [
+        admit(&plain, &[], &ask.form("a", true), 0, &policy("dnc")),
+        pack(&plain, &[], &ask.form("a", false), 0, &policy("compactor"), &[]),
+    ] {
+        let Err(Declined::Refused(why)) = agreement else { panic!("{agreement:?}") };
+        assert!(why.contains("`priorities`"), "{why}");
+    }
+}
+
+#[test]
+fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
+    let mut house = House::new();
+    let ask = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
+    let first = ask.form("a", true);
+    let agreement = admit(&house.cluster, &[], &first, 0, &policy("dnc")).expect("there is room");
+    house.settle(0, first, &agreement);
+    let mut second = ask.form("b", true);
+    second.insert("depends_on".to_owned(), json!(["a"]));
+    let agreement =
+        admit(&house.cluster, &house.standing, &second, 1, &policy("dnc")).expect("there is room");
+    house.settle(1, second.clone(), &agreement);
+    house.standing.remove(0);
+    assert!(admit(&house.cluster, &house.standing, &ask.form("c", true), 2, &policy("dnc")).is_ok());
+    // One that is new depends on what is there only.
+    let wrong = admit(&house.cluster, &[], &second, 3, &policy("dnc"));
+    let Err(Declined::Wrong(error)) = wrong else { panic!("{wrong:?}") };
+    assert_eq!(error.field.as_deref(), Some("depends_on[0]"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_a_form_is_told_with_its_field() {
+    let right = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
+    let with = |field: &str, value: Value| {
+        let mut form = right.form("a", true);
+        form.insert(field.to_owned(), value);
+        form
+    };
+    let table = [
+        ("name", json!("")),
+        ("name", json!("a b")),
+        ("trace", json!("/etc/passwd")),
+        ("curves", json!("/etc/passwd")),
+        ("model", json!("/etc/passwd")),
+        ("priority", json!(0)),
+        ("limits", json!({})),
+        ("slo", Value::Null),
+        ("server", Value::Null),
+        ("server", json!("r9h9")),
+        ("client", json!("r9h9")),
+        ("slo.percentile", json!({ "percentile": 100, "latency": "1ms" })),
+        ("slo.latency", json!({ "percentile": 99, "latency": 1 })),
+        ("curves.storage", json!({ "storage": [] })),
+        ("model[0].stage", json!([{ "stage": "disk", "step_s": 1.0, "states": [], "transitions": [] }])),
+        ("model[0].states", json!([{ "stage": "storage", "step_s": 1.0, "states": [], "transitions": [] }])),
+    ];
+    let cluster = cluster(CLUSTER);
+    for (field, value) in table {
+        let form = with(field.split(['.', '[']).next().unwrap_or(field), value);
+        let error = match check(&form, true) {
+            Err(error) => error,
+            Ok(()) => match admit(&cluster, &[], &form, 0, &policy("dnc")) {
+                Err(Declined::Wrong(error)) => error,
+                other => panic!("{form:?}: {other:?}"),
+            },
+        };
+        assert_eq!(error.field.as_deref(), Some(field), "{error}");
+        assert!(!error.to_string().contains("root:"), "{error}");
+    }
+    let wrong = |by: &str| admit(&cluster, &[], &right.form("a", true), 0, &policy(by));
+    for by in ["dncc", "dnc:serach=false", "silo++"] {
+        assert!(matches!(wrong(by), Err(Declined::Policy(_))), "{by}: {:?}", wrong(by));
+    }
+    let wrong = pack(&cluster, &[], &right.form("a", false), 0, &policy("compact"), &[]);
+    assert!(matches!(wrong, Err(Declined::Policy(_))), "{wrong:?}");
+}
