@@ -13,8 +13,8 @@ mod support;
 use std::time::Instant;
 
 use leeward_controller::{
-    Desk, Durability, Limits, Message, NewCluster, Office, Placement, ReplicasWish, Replies, Report, Request, Sqlite,
-    Store, Wish,
+    Desk, Durability, Limits, Message, NewCluster, Office, Placement, ReplicasWish, Replies, Report, Request,
+    Sqlite, Store, Wish,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};

@@ -156,8 +156,14 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
+<<<<<<< HEAD
         let Ready { flags, settings, address, cluster, policies, moves, promising, access, tls, store: place, demo } =
             self;
+=======
+        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place, .. } =
+            self;
+        let promising = self.promising;
+>>>>>>> ef71eea (Format of the same)
         let store = opened(&place, &settings).map_err(|message| flags.wrong("store", message))?;
         let [blocks, apps] = policies;
         let labels = Labels {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use leeward_controller::{
     Caller, Change, Database, Desk, Durability, Kind, Limits, Message, Migration, MigrationAnswer,
-    MigrationState, News, Placement, Postgres, Record, Refused, ReplicasWish, Replies, Reply, Report, Request, Sqlite,
-    Standing, State, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
+    MigrationState, News, Placement, Postgres, Record, Refused, ReplicasWish, Replies, Reply, Report,
+    Request, Sqlite, Standing, State, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
 };
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;

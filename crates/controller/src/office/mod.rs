@@ -10,8 +10,8 @@
 mod history;
 mod keeper;
 mod published;
-mod work;
 mod studies;
+mod work;
 
 use std::sync::Arc;
 
