@@ -130,7 +130,19 @@ impl Ready {
         }
         let access = Arc::new(Access::new(tokens, settings.limits.requests_per_s));
         let tls = tls.map(|tls| Arc::new(ArcSwap::new(tls)));
-        Ok(Ready { flags, settings, address, cluster, policies, moves, promising, access, tls, store, demo: false })
+        Ok(Ready {
+            flags,
+            settings,
+            address,
+            cluster,
+            policies,
+            moves,
+            promising,
+            access,
+            tls,
+            store,
+            demo: false,
+        })
     }
 
     /// The same as a demo: it shows what somebody puts there.
@@ -156,14 +168,19 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-<<<<<<< HEAD
-        let Ready { flags, settings, address, cluster, policies, moves, promising, access, tls, store: place, demo } =
-            self;
-=======
-        let Ready { flags, settings, address, cluster, policies, moves, access, tls, store: place, .. } =
-            self;
-        let promising = self.promising;
->>>>>>> ef71eea (Format of the same)
+        let Ready {
+            flags,
+            settings,
+            address,
+            cluster,
+            policies,
+            moves,
+            promising,
+            access,
+            tls,
+            store: place,
+            demo,
+        } = self;
         let store = opened(&place, &settings).map_err(|message| flags.wrong("store", message))?;
         let [blocks, apps] = policies;
         let labels = Labels {
