@@ -127,7 +127,7 @@ pub enum ScheduleError {
         expected: usize,
     },
     /// A day of no length.
-    #[error("day {day}: a length of 0: must be above")]
+    #[error("day {day}: a length of 0: must be above 0")]
     Empty {
         /// Which day, from 0.
         day: usize,

@@ -163,7 +163,7 @@ fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
     let nobody = "days: [{length: 1ms, circuits: [[7, 1]]}]";
     assert_eq!(says("fixed", nobody), "day 0: destination 1: source 7 of 3 racks, numbered from 0");
     let none = "days: [{length: 0s, circuits: [[0, 1]]}]";
-    assert_eq!(says("fixed", none), "day 0: a length of 0: must be above");
+    assert_eq!(says("fixed", none), "day 0: a length of 0: must be above 0");
     let rings = says("fixed", "rings: [1, 3]");
     assert!(
         rings.ends_with("3: expected no multiple of the 3 racks, whose circuits lead nowhere"),

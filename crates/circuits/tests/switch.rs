@@ -261,7 +261,7 @@ fn bad_settings_and_events_are_told() {
     assert_eq!(with(Settings { racks: 0, ..good.clone() }), "0 racks: must be 1 to 1024");
     assert_eq!(
         with(Settings { packet_rate: Bandwidth(0), ..good.clone() }),
-        "packet_rate of 0 bit/s: must be above"
+        "packet_rate of 0 bit/s: must be above 0"
     );
     assert_eq!(
         Switch::<u64>::new(Settings { circuit_rate: Bandwidth(0), ..good.clone() }).expect_err("no rate"),

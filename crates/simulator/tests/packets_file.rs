@@ -227,7 +227,7 @@ fn what_is_wrong_is_told_with_its_field() {
     let table = [
         ("network: {racks: 8, speed: 10Gbps}\n", "network.speed"),
         ("network: {packet_rate: 10}\n", "such as 10Gbps"),
-        ("network: {packet_rate: 0Gbps}\n", "network: packet_rate of 0 bit/s: must be above"),
+        ("network: {packet_rate: 0Gbps}\n", "network: packet_rate of 0 bit/s: must be above 0"),
         ("network: {racks: 4000}\n", "network: 4000 racks: must be 1 to 1024"),
         ("network: {hosts_per_rack: 0}\n", "network.hosts_per_rack: 0: must be above 0"),
         ("network: {racks: 1000, hosts_per_rack: 1000}\n", "network.hosts_per_rack: 1000000 hosts in all"),
@@ -271,7 +271,7 @@ fn what_is_wrong_is_told_with_its_field() {
             "network.packet_switch: false: pairs without demand have no circuit",
         ),
         ("network: {relay_capacity: 0}\n", "network: relay_capacity of 0 packets: must be at least 1"),
-        ("network: {circuit_rate: 0bps}\n", "network: circuit_rate of 0 bit/s: must be above"),
+        ("network: {circuit_rate: 0bps}\n", "network: circuit_rate of 0 bit/s: must be above 0"),
         ("tcp: {control: vegas}\n", "tcp.control"),
         ("tcp: {mss: 0}\n", "tcp: mss: 0: must be above 0"),
         (
@@ -313,7 +313,7 @@ fn what_is_wrong_is_told_with_its_field() {
         ),
         (
             "scheduler: {days: [{length: 0s, circuits: [[0, 1]]}]}\n",
-            "scheduler.days: day 0: a length of 0: must be above",
+            "scheduler.days: day 0: a length of 0: must be above 0",
         ),
         ("scheduler: {days: [{length: 1ms}]}\n", "scheduler.days[0].circuits: missing"),
         (
@@ -342,6 +342,7 @@ fn what_is_wrong_is_told_with_its_field() {
         ("{flows: [{from: [0, 0], to: [1, 0], bytes: 0B}]}", "workload.flows: piece 0: 0 bytes"),
         ("{rings: {rings: 8}}", "workload.rings: rings: 8: must be above 0 and below"),
         ("{rings: {small_bytes: [1B, 2B]}}", "workload.rings: small_rate: "),
+        ("{rings: {until: 0s}}", "workload.rings: until: 0: must be above 0"),
         ("{dfsio: {replication: 1}}", "workload.dfsio: replication: 1: must be from 2"),
         ("{dfsio: {mappers: 0}}", "workload.dfsio: mappers: 0: must be above 0"),
         ("{dfsio: {report: 0s}}", "workload.dfsio: report: 0: must be above 0"),
@@ -358,6 +359,10 @@ fn what_is_wrong_is_told_with_its_field() {
         ("{dfsio: {packet: 1B}}", "workload.dfsio: bytes: "),
         ("{collective: {kind: ring, bytes: 1MB, ranks_per_rack: 0}}", "ranks_per_rack: 0: must be above 0"),
         ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),
+        (
+            "{collective: {kind: tree, bytes: 9000000TB, parts: 1152921504606846976}}",
+            "workload.collective: rounds: 18446744073709551615 pieces in all: must be 20 million",
+        ),
         (
             "{collective: {kind: star, bytes: 1MB}}",
             "workload.collective.kind: `star`: expected one of ring, tree",

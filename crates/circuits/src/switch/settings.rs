@@ -55,7 +55,7 @@ pub enum SettingsError {
         racks: usize,
     },
     /// A link that carries nothing.
-    #[error("{field} of 0 bit/s: must be above")]
+    #[error("{field} of 0 bit/s: must be above 0")]
     Rate {
         /// Which.
         field: &'static str,

@@ -286,6 +286,7 @@ impl RingsFile {
     fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
         let range = |[least, most]: [Bytes; 2]| least.0..=most.0;
         let end = self.until.unwrap_or(end);
+        above("until", end.0)?;
         for (name, rate, least) in [
             ("big_rate", self.big_rate, self.big_bytes[0]),
             ("small_rate", self.small_rate, self.small_bytes[0]),
@@ -360,7 +361,7 @@ impl CollectiveFile {
         }
         let all = u64::from(racks) * u64::from(self.ranks_per_rack);
         let each = match self.kind {
-            CollectiveKind::Tree => 2 * all.saturating_mul(self.parts as u64),
+            CollectiveKind::Tree => (2 * all).saturating_mul(self.parts as u64),
             // What waits for what is as many again as there are ranks.
             CollectiveKind::AllToAll => all * all * all,
             CollectiveKind::Ring => 2 * all * all,
