@@ -15,7 +15,11 @@ export default defineConfig({
     viewport: { width: 1280, height: 720 },
     locale: 'en-GB',
     timezoneId: 'UTC',
-    launchOptions: { executablePath, args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'] },
+    // Containers have little shared memory.
+    launchOptions: {
+      executablePath,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'],
+    },
   },
   projects: [
     { name: 'light', testIgnore: ['real/**', 'pictures.spec.ts'], use: { colorScheme: 'light' } },

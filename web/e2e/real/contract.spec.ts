@@ -77,12 +77,10 @@ async function compared(description: Description): Promise<string[]> {
   const source = ts.createSourceFile('types.ts', readFileSync(TYPES, 'utf8'), ts.ScriptTarget.ES2022)
   const described: Record<'Answers' | 'Bodies' | 'Events', Schema> = { Answers: {}, Bodies: {}, Events: {} }
   const [lines, wrong]: [string[], string[]] = [[], []]
-  const further = keys(source, 'FurtherAnswers')
-  for (const key of [...keys(source, 'Answers'), ...further]) {
+  for (const key of keys(source, 'Answers')) {
     const [method = '', path = ''] = key.split(' ')
     const operation = description.paths[path]?.[method.toLowerCase()]
     const answer = operation?.responses['200'] ?? operation?.responses['201']
-    if (!operation && further.includes(key)) continue
     if (!operation || !answer) wrong.push(`${key}: the service does not have it`)
     else described.Answers[key] = answer.content['application/json']?.schema
     const body = operation?.requestBody?.content['application/json']?.schema
@@ -99,9 +97,8 @@ async function compared(description: Description): Promise<string[]> {
     schema.required = Object.keys(properties)
     const options = { additionalProperties: false, bannerComment: '', format: false }
     text += `export namespace ${kind} {\n${await compile(schema, 'All', options)}\n}\n`
-    for (const key of [...keys(source, kind), ...keys(source, `Further${kind}`)]) {
-      if (further.includes(key) && !(key in properties)) continue
-      const page = `(Page.${kind}${kind === 'Events' ? '' : ` & Page.Further${kind}`})['${key}']`
+    for (const key of keys(source, kind)) {
+      const page = `Page.${kind}['${key}']`
       const service = `Service.${kind}.All['${key}']`
       // Answers and events come from the service, bodies from the page.
       const [to, from] = whole ? [page, service] : [service, page]

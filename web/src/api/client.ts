@@ -1,23 +1,21 @@
 import { Problem } from './problem'
-import type { Answers, Bodies, FurtherAnswers, FurtherBodies, Page } from './types'
+import type { Answers, Bodies, Page } from './types'
 
 /** Most items of one answer; longer lists are asked for in parts. */
 const MOST = 1000
 /** Decisions that are asked for at once. */
 const DECISIONS = 200
 
-type All = Answers & FurtherAnswers
-type Sent = Bodies & FurtherBodies
-type Operation = keyof All
-type List = { [O in Operation]: All[O] extends Page<unknown> ? O : never }[Operation]
-type Item<O extends List> = All[O] extends Page<infer T> ? T : never
+type Operation = keyof Answers
+type List = { [O in Operation]: Answers[O] extends Page<unknown> ? O : never }[Operation]
+type Item<O extends List> = Answers[O] extends Page<infer T> ? T : never
 type Query = Record<string, string | number | null | undefined>
 
 /** What an operation is asked with: what stands for the names in its path, after `?`, and in its body. */
 interface Asked<O extends Operation> {
   names?: Record<string, string>
   query?: Query
-  body?: O extends keyof Sent ? Sent[O] : never
+  body?: O extends keyof Bodies ? Bodies[O] : never
   signal?: AbortSignal | undefined
 }
 
@@ -69,7 +67,7 @@ export class Client {
     return items
   }
 
-  private async ask<O extends Operation>(operation: O, asked: Asked<O>): Promise<All[O]> {
+  private async ask<O extends Operation>(operation: O, asked: Asked<O>): Promise<Answers[O]> {
     const [method, template] = operation.split(' ') as [string, string]
     // A name may hold any letter.
     const path = template.replace(/{(\w+)}/g, (_, name: string) =>
@@ -89,7 +87,7 @@ export class Client {
     const response = await this.send(query ? `${path}?${query}` : path, headers, init)
     return (await response.json().catch((cause: unknown) => {
       throw Problem.unreachable(cause)
-    })) as All[O]
+    })) as Answers[O]
   }
 
   private async send(path: string, headers: Record<string, string>, init: RequestInit): Promise<Response> {

@@ -17,10 +17,6 @@ export interface Answers {
   'GET /v1/hotspots': Page<Hotspot>
   'GET /v1/migrations': Page<Migration>
   'POST /v1/migrations/{id}': Migration
-}
-
-/** What is asked of controllers that have it. Others answer that there is no such path, and the page says so. */
-export interface FurtherAnswers {
   'GET /v1/policies': Policies
   'POST /v1/decisions/{id}/what-if': Decided
   'GET /v1/workloads': Page<Workload>
@@ -30,9 +26,6 @@ export interface FurtherAnswers {
 /** What is sent with it. */
 export interface Bodies {
   'POST /v1/migrations/{id}': { answer: 'done' | 'refused'; reason?: string }
-}
-
-export interface FurtherBodies {
   'POST /v1/decisions/{id}/what-if': { policy: string }
 }
 
