@@ -23,6 +23,9 @@ fn every_decision_that_was_acknowledged_outlives_kill_after_kill() {
         std::thread::scope(|scope| {
             let process = &process;
             let placing = scope.spawn(|| placers(process, &clients, 1, || false));
+            process.until("something was decided", |process| {
+                process.get("/v1/status").is_some_and(|(_, status)| status["decided"].as_u64() > Some(0))
+            });
             // Not the same time in each round, so that it dies at many places.
             std::thread::sleep(Duration::from_millis(40 + 37 * round));
             process.signal("-KILL");

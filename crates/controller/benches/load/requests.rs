@@ -79,7 +79,7 @@ impl Writer {
             }
         };
         let head = format!(
-            "POST /v1/{path} HTTP/1.1\r\nhost: leeward\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "POST /v1/{path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
         out.clear();
