@@ -9,7 +9,11 @@
 set -eu
 ALL="core rack0 rack1 a b c d"
 
-for name in $ALL; do ip netns del "lab-$name" 2> /dev/null || true; done
+for name in $ALL; do
+    # Who still listens there would keep its network.
+    ip netns pids "lab-$name" 2> /dev/null | xargs -r kill || true
+    ip netns del "lab-$name" 2> /dev/null || true
+done
 [ "${1:-}" != remove ] || exit 0
 for name in $ALL; do
     ip netns add "lab-$name"
