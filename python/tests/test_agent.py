@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -21,7 +23,7 @@ Served = Callable[..., AbstractContextManager[str]]
 
 LEEWARD = str(Path(sys.executable).with_name("leeward"))
 CLUSTER = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}\n"
-SECONDS = 7.0
+SECONDS = 8.0
 SEND = """\
 import socket, sys, time
 address, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
@@ -48,6 +50,8 @@ def two() -> Iterator[tuple[str, str]]:
     """Two namespaces that a cable joins, 10.77.0.1 at the first and 10.77.0.2 at the other."""
     if os.geteuid() != 0:
         pytest.skip("namespaces need root")
+    if shutil.which("ip") is None:
+        pytest.skip("namespaces need ip")
     names = [f"lwagent-{os.getpid()}-{end}" for end in "ab"]
     try:
         for name in names:
@@ -120,10 +124,14 @@ def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_wa
         told(agent, "reports are taken in")
         send = inside(here, sys.executable, "-c", SEND, "10.77.0.2", "40e6", str(SECONDS))
         with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
-            time.sleep(SECONDS - 1)
-            seen = controller.link("r0h1:egress")
+            time.sleep(1.5)
+            # Of one window of 200 ms a busy machine may make anything.
+            seen = []
+            for _ in range(7):
+                seen.append(controller.link("r0h1:egress")["measured_bps"])
+                time.sleep(0.3)
             sent = float(sending.communicate(timeout=30)[0])
-        assert abs(seen["measured_bps"] / sent - 1) < 0.1, (seen, sent)
+        assert abs(statistics.median(seen) / sent - 1) < 0.1, (seen, sent)
         assert controller.link("r0h1:ingress")["measured_bps"] < 0.1 * sent
         assert controller.link("r1h0:egress")["measured_bps"] is None, "nobody reports it"
         controller.kill()

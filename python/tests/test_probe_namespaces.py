@@ -11,6 +11,9 @@ from leeward import Cluster, place_tasks
 from leeward.reproduce import reproduce
 from leeward.reproduce.choreo.namespaces import Network, UnableError, network
 
+NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
+"""What a machine says that lets nobody make namespaces."""
+
 
 @contextmanager
 def made(*pods: tuple[int, ...]) -> Iterator[Network]:
@@ -20,7 +23,7 @@ def made(*pods: tuple[int, ...]) -> Iterator[Network]:
             yield built
     except UnableError as error:
         # What was asked of a network that is there must not fail.
-        if any(why in str(error) for why in ("need root", "No such file")):
+        if any(why in str(error) for why in NOT_HERE):
             pytest.skip(str(error))
         raise
 
