@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Client, InputError, ProblemError, RefusedError, UnreachableError
+from leeward.client import shapes
 from leeward.client.events import Event, events
 from leeward.client.http import Answer, Http
 
@@ -129,6 +130,18 @@ def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
     assert not WITHOUT.keys() - operations.keys(), "there is a reason for what does not exist"
 
 
+def test_shapes_have_the_fields_that_are_described(service: str) -> None:
+    schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
+    called = {"Score": "HostScore", "TaskReport": "TaskBody", "HostReport": "HostBody"}
+    # A host's report is by its name; a decision has what was asked by its kind.
+    apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
+    made = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
+    for name, shape in made.items():
+        described = schemas[called.get(name, name)]["properties"].keys()
+        assert shape.__annotations__.keys() ^ described == apart.get(name, set()), name
+    assert len(made) > 20
+
+
 def _template(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
 
@@ -222,7 +235,7 @@ def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[d
             self.do_GET()
 
         def do_GET(self) -> None:
-            heard.append({name.lower(): value for name, value in self.headers.items()})
+            heard.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})
             status, headers, body = answers.pop(0)
             if body is None:
                 self.close_connection = True
@@ -307,23 +320,56 @@ def test_what_is_no_success_is_a_problem_whoever_answers(
 
 
 def test_who_is_not_there_and_who_is_no_controller_is_told(flaky: Any) -> None:
-    url, answers, _ = flaky
-    answers += [(200, {}, b"hello there")]
-    with pytest.raises(UnreachableError, match="it is no controller: it says `hello there`"):
-        Client(url, patience_s=0).status()
+    url, answers, heard = flaky
+    answers += [(200, {}, b"hello\x1b[2J\n there")]
+    with pytest.raises(UnreachableError, match=r"it is no controller: it says `hello \[2J there`"):
+        Client(url).status()
+    assert len(heard) == 1, "asked again, it would say the same"
     with pytest.raises(UnreachableError, match=r"^http://127.0.0.1:1: no answer: Connection refused$"):
         Client("http://127.0.0.1:1", patience_s=0).status()
     with pytest.raises(UnreachableError, match="does not speak TLS"):
         Client(url.replace("http", "https"), patience_s=0).status()
 
 
+@pytest.mark.parametrize("handled", [KeyError("mine"), OSError("mine"), UnreachableError("mine", "mine")])
+def test_what_the_caller_handles_meanwhile_is_not_what_is_in_the_way(handled: Exception) -> None:
+    def ask() -> None:
+        try:
+            raise handled
+        except type(handled):
+            Client("http://127.0.0.1:1", patience_s=0).status()
+
+    with pytest.raises(UnreachableError, match=r"no answer: Connection refused$"):
+        ask()
+
+
+def test_a_follower_is_asked_once_and_says_who_leads(flaky: Any) -> None:
+    url, answers, heard = flaky
+    follower = {"type": "urn:leeward:problem:follower", "status": 503, "leader": "http://b:7600"}
+    answers += [(503, {"retry-after": "1"}, follower)]
+    with pytest.raises(ProblemError) as told:
+        Client(url).place_replicas("1MiB")
+    assert (told.value.word, told.value.leader, len(heard)) == ("follower", "http://b:7600", 1)
+
+
 @pytest.mark.parametrize(
     "url",
-    ["", "localhost:7600", "ftp://a", "http://", "http://a:b", "http://a/?x", "http://a b", "http://u:p@a"],
+    [
+        "",
+        "localhost:7600",
+        "ftp://a",
+        "http://",
+        "http://a:b",
+        "http://a/?x",
+        "http://a b",
+        "http://u:p@a",
+        "http://u:p@a:b",
+    ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as told:
         Client(url)
+    assert "u:p" not in str(told.value), "a password is not repeated"
 
 
 def test_a_stream_that_breaks_off_is_gone_on_with(flaky: Any) -> None:
@@ -357,12 +403,30 @@ def test_events_are_the_same_wherever_a_stream_is_cut(cuts: list[int]) -> None:
     assert list(events(pieces)) == [Event("a", {"x": 1}, "1"), Event("message", [], "2")]
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"data: {\n\n"],
+        [b"data: " + b"[" * 100_000 + b"\n\n"],
+        [b"data: " + b" " * 2**20 + b"\n"] * 65,
+        [b" " * 2**20] * 65,
+    ],
+    ids=["no JSON", "too deep", "an event without an end", "a line without an end"],
+)
+def test_a_stream_that_no_controller_sends_is_told(pieces: list[bytes]) -> None:
+    with pytest.raises(UnreachableError, match=r"^/v1/events: no answer: (an event|a line)"):
+        list(events(pieces))
+
+
 def test_a_name_with_a_slash_is_one_part_of_a_path(flaky: Any) -> None:
-    url, answers, _ = flaky
+    url, answers, heard = flaky
     answers += [(200, {}, {})]
     Client(url, patience_s=0).link("a/b:uplink")
+    assert heard[0]["path"] == "/v1/links/a%2Fb%3Auplink"
 
 
 def test_tls_is_checked_by_who_signed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ca: .*nothing.pem"):
         Client("https://127.0.0.1:1", ca=tmp_path / "nothing.pem", patience_s=0).status()
+    with pytest.raises(InputError, match="ca: the address is not https"):
+        Client("http://127.0.0.1:1", ca=tmp_path / "nothing.pem")

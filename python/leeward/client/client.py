@@ -16,6 +16,7 @@ from leeward.client.shapes import (
     HostReport,
     Hotspot,
     Link,
+    LinkPage,
     Migration,
     Rack,
     RackPage,
@@ -289,9 +290,9 @@ class Client:
         """The links, at most so many: those that are hot, or are not; the most loaded first, or by name."""
         return self._all("/v1/links", most, hot=hot, sort=sort)
 
-    def link(self, link: str) -> Link:
-        """A link by its name, `r3:uplink`."""
-        return cast(Link, self._get(f"/v1/links/{part(link)}"))
+    def link(self, link: str) -> LinkPage:
+        """A link by its name, `r3:uplink`, with the decisions that hold something of it."""
+        return cast(LinkPage, self._get(f"/v1/links/{part(link)}"))
 
     def link_history(self, link: str, *, since: datetime | None = None, step_s: int = 10) -> History:
         """What a link carried in the last hour, in steps of a multiple of ten seconds."""

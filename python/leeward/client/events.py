@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.client.http import FIRST_WAIT_S, LONGEST_WAIT_S, Http
-from leeward.client.problems import ProblemError, UnreachableError
+from leeward.client.problems import ProblemError, StrangeError, UnreachableError, beginning
 
 PATH = "/v1/events"
 SILENCE_S = 45.0
 """Without a word for so long, the other side is gone: it says something every 15 seconds."""
-LONGEST_LINE = 64 * 2**20
-"""Of a stream, in bytes."""
+LONGEST_EVENT = 64 * 2**20
+"""Of a stream, in bytes: a line, and all the data of an event."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Event:
     """Something happened.
 
     Attributes:
-        name: What: `decision`, `racks`, `hotspot`, `cluster`, or `missed` where what came in between is not
-            kept any more.
+        name: What: `decision`, `racks`, `hotspot`, `cluster`, `leader`, or `missed` where what came in
+            between is not kept any more.
         data: As the reference of the HTTP interface has it.
         id: What to go on after, later; None of `missed`.
     """
@@ -52,6 +52,8 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
                     start, last = http.clock(), event.id or last
                     yield event
             failed: ProblemError | UnreachableError = UnreachableError(http.url, "the stream ended")
+        except StrangeError:
+            raise
         except UnreachableError as error:
             failed = error
         except ProblemError as error:
@@ -65,8 +67,12 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[Event]:
-    """The events of a stream that comes in pieces, cut anywhere. What is not whole at its end is none."""
-    name, data, told = "", [], None
+    """The events of a stream that comes in pieces, cut anywhere. What is not whole at its end is none.
+
+    Raises:
+        UnreachableError: What comes is not what a controller says.
+    """
+    name, data, told, kept = "", [], None, 0
     for line in _lines(pieces):
         if line:
             field, _, value = line.partition(":")
@@ -75,12 +81,22 @@ def events(pieces: Iterable[bytes]) -> Iterator[Event]:
                 name = value
             elif field == "data":
                 data.append(value)
+                kept += len(value) + 1
+                if kept > LONGEST_EVENT:
+                    raise StrangeError(PATH, "an event of the stream has no end")
             elif field == "id":
                 told = value
             continue
         if data:
-            yield Event(name or "message", json.loads("\n".join(data)), told)
-        name, data, told = "", [], None
+            yield Event(name or "message", _read("\n".join(data)), told)
+        name, data, told, kept = "", [], None, 0
+
+
+def _read(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise StrangeError(PATH, f"an event is no JSON: `{beginning(data)}`") from None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
@@ -93,6 +109,6 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
             yield b"".join([*rest, line]).decode(errors="replace").removesuffix("\r")
             rest, kept = [], 0
         kept += len(end)
-        if kept > LONGEST_LINE:
-            raise UnreachableError(PATH, "a line of the stream has no end")
+        if kept > LONGEST_EVENT:
+            raise StrangeError(PATH, "a line of the stream has no end")
         rest.append(end)

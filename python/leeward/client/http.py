@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from leeward.client.problems import ProblemError, UnreachableError, problem
+from leeward.client.problems import ProblemError, StrangeError, UnreachableError, beginning, problem
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Http:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
+        if "@" in self.url:
+            error = InputError("url", None, None, None, "a password in an address is seen by everyone here")
+            error.add_note("who asks is told by a token")
+            raise error
         try:
             parts = urlsplit(self.url)
             good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -71,10 +75,8 @@ class Http:
         if not good or any(letter in self.url for letter in " \t\r\n?#"):
             message = f"`{self.url}`: expected an address: http://127.0.0.1:7600"
             raise InputError("url", None, None, None, message)
-        if parts.username is not None:
-            error = InputError("url", None, None, None, "a password in an address is seen by everyone here")
-            error.add_note("who asks is told by a token")
-            raise error
+        if self.ca is not None and parts.scheme != "https":
+            raise InputError("ca", None, None, None, "the address is not https, so nothing is vouched for")
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable()):
             raise InputError("token", None, None, None, "it has a letter that no token has")
         for name, value in (("timeout_s", self.timeout_s), ("patience_s", self.patience_s)):
@@ -115,6 +117,8 @@ class Http:
                 if not error.passes:
                     raise
                 pause = max(wait, error.after_s)
+            except StrangeError:
+                raise
             except UnreachableError as error:
                 failed, pause = error, wait
                 if isinstance(error.__cause__, ssl.SSLCertVerificationError):
@@ -175,14 +179,14 @@ class Http:
         text = response.read(MOST_BYTES + 1)
         headers = {name.lower(): value for name, value in response.headers.items()}
         if len(text) > MOST_BYTES:
-            raise UnreachableError(self.url, f"more than {MOST_BYTES // 2**20} MiB came")
+            raise StrangeError(self.url, f"more than {MOST_BYTES // 2**20} MiB came")
         if not text:
             return Answer(None, headers)
         try:
             return Answer(json.loads(text), headers)
         except (ValueError, RecursionError):
-            begins = " ".join(text[:60].decode(errors="replace").split())
-            raise UnreachableError(self.url, f"it is no controller: it says `{begins}`") from None
+            begins = beginning(text[:60].decode(errors="replace"))
+            raise StrangeError(self.url, f"it is no controller: it says `{begins}`") from None
 
     @cached_property
     def _pool(self) -> "PoolManager":
@@ -207,8 +211,15 @@ def _text(value: Any) -> str:
 
 def _cause(error: BaseException) -> BaseException:
     """What was first in the way: libraries wrap it in errors of their own."""
+    from urllib3.exceptions import HTTPError
+
     while True:
-        inner = getattr(error, "reason", None) or error.__cause__ or error.__context__
+        inner = getattr(error, "reason", None) or error.__cause__
+        if inner is None and isinstance(error, HTTPError):
+            inner = error.__context__
+            # What the caller was about to handle when it asked is there too, and is not in the way.
+            if isinstance(inner, UnreachableError) or not isinstance(inner, (HTTPError, OSError)):
+                return error
         if not isinstance(inner, BaseException):
             return error
         error = inner

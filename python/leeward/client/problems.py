@@ -28,6 +28,10 @@ class UnreachableError(ConnectionError):
         return f"{self.url}: no answer: {self.why}"
 
 
+class StrangeError(UnreachableError):
+    """What answered is no controller, or answers as none does: asked again, it would say the same."""
+
+
 class ProblemError(Exception):
     """The service did not do what it was asked for: a problem document (RFC 9457).
 
@@ -38,6 +42,7 @@ class ProblemError(Exception):
         detail: What was wrong, and what to do.
         field: The field that was wrong, as a path; None where it is none.
         after_s: After how many seconds to ask again, as the service says; 0 if it says nothing.
+        leader: Where to ask instead, if another service decides and it is known which; of `follower`.
     """
 
     def __init__(
@@ -48,20 +53,25 @@ class ProblemError(Exception):
         detail: str,
         field: str | None = None,
         after_s: float = 0.0,
+        leader: str | None = None,
     ) -> None:
         """Takes the attributes, in order."""
-        super().__init__(word, title, status, detail, field, after_s)
+        super().__init__(word, title, status, detail, field, after_s, leader)
         self.word = word
         self.title = title
         self.status = status
         self.detail = detail
         self.field = field
         self.after_s = after_s
+        self.leader = leader
 
     @property
     def passes(self) -> bool:
-        """Whether the same may be done a little later: the service is busy, or cannot be reached just now."""
-        return self.status in PASSING
+        """Whether the same may be done a little later: the service is busy, or cannot be reached just now.
+
+        A follower says the same until it leads: its leader is to be asked.
+        """
+        return self.status in PASSING and self.word != "follower"
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.field, self.detail or self.title) if part)
@@ -86,13 +96,20 @@ def problem(status: int, body: bytes, retry_after: str | None = None) -> Problem
         document: Any = json.loads(body)
         kind, title = str(document["type"]), str(document.get("title", ""))
         detail, field = str(document.get("detail", "")), document.get("field")
+        leader = document.get("leader")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        text = " ".join(body[:200].decode(errors="replace").split())
+        text = beginning(body[:200].decode(errors="replace"))
         title = f"the answer is {status}"
         return ProblemError("", title, status, f"{title}: {text}".rstrip(": "), None, after_s)
     word = kind.removeprefix(KIND)
     made = RefusedError if word == "refused" else ProblemError
-    return made(word, title, status, detail, None if field is None else str(field), after_s)
+    field, leader = (None if one is None else str(one) for one in (field, leader))
+    return made(word, title, status, detail, field, after_s, leader)
+
+
+def beginning(text: str, most: int = 200) -> str:
+    """What others said, in a line that a terminal can be shown; at most so many letters of it."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[:most]).split())
 
 
 def _seconds(text: str | None) -> float:

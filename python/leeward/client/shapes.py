@@ -65,6 +65,20 @@ class Link(TypedDict):
     hot_since: str | None
 
 
+class Hold(TypedDict):
+    """A decision that holds something."""
+
+    decision: str
+    kind: str
+    time: str
+
+
+class LinkPage(Link):
+    """A link, with who holds something of it."""
+
+    holds: list[Hold]
+
+
 class Rack(TypedDict):
     """A rack, as one of many."""
 
@@ -227,6 +241,11 @@ class Status(TypedDict):
     samples: int
     waiting: int
     released_early: int
+    store: str
+    durability: str | None
+    role: str
+    leader: str | None
+    stalled: str | None
     demo: dict[str, Any] | None
 
 
