@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leeward import Cluster, place_tasks
 from leeward.reproduce import reproduce
+from leeward.reproduce.choreo import between
 from leeward.reproduce.choreo.namespaces import Network, UnableError, network
 
 NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
@@ -67,3 +69,18 @@ def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert missing == ["2", "7", "8", "4.3", "4.3"]
     assert any(row.figure == "2" and row.paper and row.ours for row in rows)
     assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == ["2.png", "2.svg"]
+
+
+def test_a_path_of_which_trains_failed_is_no_steady_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        hosts = ((0, 0), (0, 1), (1, 0), (1, 1))
+
+        def limit(self, *_: object) -> None:
+            pass
+
+        def ask(self, *_: str) -> dict[str, Any]:
+            return {"samples": [{"rate_bps": 1e8}], "errors": ["it takes too long"] * 2, "lags": []}
+
+    monkeypatch.setattr(between, "network", lambda *_: nullcontext(Failing()))
+    with pytest.raises(UnableError, match=r"^6 of 360 trains could not be measured$"):
+        between.stability()

@@ -68,7 +68,7 @@ def stability() -> list[Steady]:
     """Figure 7: some paths, one after the other.
 
     Raises:
-        UnableError: There are no namespaces here.
+        UnableError: There are no namespaces here; or trains failed, and rates would not be evenly apart.
     """
     with network((2, 2)) as built:
         _hose(built)
@@ -76,6 +76,9 @@ def stability() -> list[Steady]:
         times = ("--every", f"{round(1000 * EVERY_S)}ms", "--times", str(TIMES), "--lags", lags)
         pairs = [(built.hosts[at], built.hosts[(at + 2) % 4]) for at in range(PATHS)]
         said = [built.ask("steady", *map(address, pair), *times) for pair in pairs]
+    failed = sum(len(path["errors"]) for path in said)
+    if failed:
+        raise UnableError(f"{failed} of {PATHS * TIMES} trains could not be measured")
     return [Steady(numpy.array([one["rate_bps"] for one in path["samples"]]), path["lags"]) for path in said]
 
 
