@@ -173,7 +173,7 @@ def test_the_demo_shows_both_ways_and_ends_when_it_is_told_to() -> None:
             assert process.stderr is not None
             url = process.stderr.readline().split()[-1]
             client, end = Client(url), time.monotonic() + 180
-            while len(_seen(client)) < 10:
+            while len(_seen(client)) < 20:
                 assert process.poll() is None
                 assert time.monotonic() < end, "the demo stands still"
                 time.sleep(0.2)
@@ -184,8 +184,10 @@ def test_the_demo_shows_both_ways_and_ends_when_it_is_told_to() -> None:
             means = [_mean(arm["hot_share"]) for arm in (default, leeward)]
             assert means[1] < means[0], means
             assert demo["arms"][0]["policy"] == "borg"
-            shown = {rack["rack"]: rack["up"]["utilization"] for rack in client.racks() if rack["up"]}
-            assert all(used is not None for used in shown.values()), "the service sees what it is told"
+            # After three intervals without a report a link is unknown: a busy machine may be as slow as that.
+            while any(rack["up"]["utilization"] is None for rack in client.racks() if rack["up"]):
+                assert time.monotonic() < end, "the service sees what it is told"
+                time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
             said = process.stderr.read()
@@ -218,6 +220,10 @@ def _mean(shares: list[float | None]) -> float:
         (["--demo", "--speed", "nan"], "error: --speed: nan: expected a number above 0, to 100,000\n"),
         (["--demo", "--interval", "1"], "error: --interval: `1`: the unit is missing"),
         (["--demo", "--moves", "borg"], "error: --moves: unknown policy `borg` for moves"),
+        (
+            ["--demo", "--check-config"],
+            "error: --check-config: a demo has no settings to check; leave it out\n",
+        ),
         (["--cluster", "c.yaml", "--speed", "3"], "error: --speed: it goes with --demo\n"),
     ],
 )

@@ -86,6 +86,8 @@ def serve(
     }
     if speed is not None and not demo:
         raise InputError("--speed", None, None, None, "it goes with --demo")
+    if demo and check_config:
+        raise InputError("--check-config", None, None, None, "a demo has no settings to check; leave it out")
     if demo:
         serve_demo.serve(given, serve_demo.SPEED if speed is None else speed)
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from leeward import _native
+from leeward.cli.controller import asking
 from leeward.client import Client, UnreachableError
 from leeward.demo.cell import Cell
 from leeward.errors import InputError
@@ -54,7 +55,8 @@ def serve(given: dict[str, str | int | None], speed: float) -> None:
         finally:
             driving.end()
     if driving.failed is not None:
-        raise driving.failed
+        with asking():
+            raise driving.failed
 
 
 class _Driving:
