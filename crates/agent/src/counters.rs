@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::excerpt;
 
-/// Wall and monotonic clock may drift apart so far between two readings; beyond it somebody has set the wall clock, and
-/// nobody knows when the window was.
+/// Wall and monotonic clock may drift apart so far between two readings, or by a thousandth of the time between if that is
+/// more: NTP slews the wall clock by 500 ppm at most. Beyond it somebody has set the wall clock, and nobody knows when the
+/// window was.
 const DRIFT: Nanos = Nanos(100_000_000);
 
 /// What an interface counted one way.
@@ -70,12 +72,14 @@ impl Window {
 }
 
 /// Why a reading ends no window.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Gap {
     /// It is the first.
     First,
     /// No interface is to be watched.
     NoInterface,
+    /// No interface has this name that is to be watched; what the others carry is not all that the host does.
+    Missing(String),
     /// An interface came, so what it carried before is not known.
     Came,
     /// An interface went, with what it carried last.
@@ -89,6 +93,10 @@ pub enum Gap {
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Gap::Missing(name) => {
+                let name = excerpt(name);
+                return write!(f, "interface `{name}` is not there; /sys/class/net lists those that are");
+            }
             Gap::First => "counters are read for the first time",
             Gap::NoInterface => "there is no interface to watch",
             Gap::Came => "an interface came",
@@ -114,7 +122,7 @@ struct Last {
     counts: BTreeMap<u32, [Count; 2]>,
 }
 
-/// Bytes from one count to a later one; `None` if the counter began anew.
+/// Bytes from one count to a later one; `None` if the counter began anew or stepped back.
 fn counted(before: Count, after: Count) -> Option<u64> {
     if after.packets < before.packets {
         return None;
@@ -123,7 +131,8 @@ fn counted(before: Count, after: Count) -> Option<u64> {
         Some(bytes) => Some(bytes),
         // A counter of bytes that fell while that of packets did not has wrapped: drivers of 32 bits do, soon.
         None if before.bytes <= u64::from(u32::MAX) => Some((1 << 32) - before.bytes + after.bytes),
-        None => Some(after.bytes.wrapping_sub(before.bytes)),
+        // One of 64 bits that wrapped fell by more than half of its range. One that fell by less was set back.
+        None => Some(after.bytes.wrapping_sub(before.bytes)).filter(|&bytes| bytes < 1 << 63),
     }
 }
 
@@ -133,35 +142,40 @@ impl Meter {
         Meter { names: names.into_iter().map(|name| (name, None)).collect(), last: None }
     }
 
-    /// Indices of the interfaces that are watched.
-    fn watched(&mut self, interfaces: &[Interface]) -> BTreeSet<u32> {
+    /// Indices of the interfaces that are watched, and the first name that none has.
+    fn watched(&mut self, interfaces: &[Interface]) -> (BTreeSet<u32>, Option<String>) {
         if self.names.is_empty() {
-            return interfaces.iter().filter(|one| one.physical).map(|one| one.index).collect();
+            let physical = interfaces.iter().filter(|one| one.physical);
+            return (physical.map(|one| one.index).collect(), None);
         }
-        let mut watched = BTreeSet::new();
+        let (mut watched, mut missing) = (BTreeSet::new(), None);
         for (name, known) in &mut self.names {
             // Who has the name now, or who had it last under another one.
             let named = interfaces.iter().find(|one| one.name == *name);
             let found = named.or_else(|| interfaces.iter().find(|one| Some(one.index) == *known));
             *known = found.map(|one| one.index);
             watched.extend(*known);
+            if known.is_none() && missing.is_none() {
+                missing = Some(name.clone());
+            }
         }
-        watched
+        (watched, missing)
     }
 
     /// Takes a reading; the window that it ends, or why there is none.
     pub fn take(&mut self, reading: &Reading) -> Result<Window, Gap> {
-        let watched = self.watched(&reading.interfaces);
+        let (watched, missing) = self.watched(&reading.interfaces);
         let of = |one: &Interface| (one.index, [one.sent, one.received]);
         let counts: BTreeMap<u32, [Count; 2]> =
             reading.interfaces.iter().filter(|one| watched.contains(&one.index)).map(of).collect();
         let now = Last { at: reading.at, wall: reading.wall, counts };
-        let window = match &self.last {
+        let window = match (missing, &self.last) {
+            (Some(name), _) => Err(Gap::Missing(name)),
             _ if now.counts.is_empty() => Err(Gap::NoInterface),
-            None => Err(Gap::First),
+            (None, None) => Err(Gap::First),
             // Readings of the same moment: the one before stands, so that nothing is lost.
-            Some(last) if now.at <= last.at => return Err(Gap::First),
-            Some(last) => between(last, &now),
+            (None, Some(last)) if now.at <= last.at => return Err(Gap::First),
+            (None, Some(last)) => between(last, &now),
         };
         self.last = Some(now);
         window
@@ -171,7 +185,8 @@ impl Meter {
 fn between(last: &Last, now: &Last) -> Result<Window, Gap> {
     let (began, wall) = (&last.counts, now.wall.0.checked_sub(last.wall.0));
     let took = now.at.0 - last.at.0;
-    if !wall.is_some_and(|wall| wall.abs_diff(took) <= DRIFT.0 && wall > 0) {
+    let drift = DRIFT.0.max(took / 1_000);
+    if !wall.is_some_and(|wall| wall.abs_diff(took) <= drift && wall > 0) {
         return Err(Gap::ClockSet);
     }
     if began.keys().any(|index| !now.counts.contains_key(index)) {
@@ -306,6 +321,72 @@ mod tests {
         assert!(meter.take(&named(0, "eth0", 100)).is_err());
         assert_eq!(meter.take(&named(1_000, "lan0", 150)).map(|window| window.egress), Ok(50));
         assert_eq!(meter.take(&named(2_000, "lan0", 160)).map(|window| window.egress), Ok(10));
-        assert_eq!(Meter::new(["eth7".to_owned()]).take(&named(0, "eth0", 1)), Err(Gap::NoInterface));
+    }
+
+    #[test]
+    fn what_a_name_without_an_interface_would_carry_is_missed_and_the_name_told() {
+        let two = |at: u64, second: &str| {
+            let sent = count(100 * at, at);
+            reading(at, vec![interface(1, "eth0", sent, sent), interface(2, second, sent, sent)])
+        };
+        let missing = |name: &str| Err(Gap::Missing(name.to_owned()));
+        for (names, second, expected) in [
+            (vec!["eth0", "eth1"], "eth1", Ok(200_000)),
+            (vec!["eth0"], "eth1", Ok(100_000)),
+            (vec!["eth0", "eht1"], "eth1", missing("eht1")),
+            (vec!["eht1", "eth0"], "eth1", missing("eht1")),
+            (vec!["eth1", "eth0"], "eth2", missing("eth1")),
+            (vec!["eth7"], "eth1", missing("eth7")),
+        ] {
+            let mut meter = Meter::new(names.iter().map(|&name| name.to_owned()));
+            let _ = meter.take(&two(1_000, second));
+            let window = meter.take(&two(2_000, second)).map(|window| window.egress);
+            assert_eq!(window, expected, "{names:?}");
+        }
+        let told = "interface `eht1` is not there; /sys/class/net lists those that are";
+        assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), told);
+        // When it comes, what it carried before is of no window, and then both are in one.
+        let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
+        let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]
+            .map(|(at, second)| meter.take(&two(at, second)).map(|window| window.egress));
+        assert_eq!(taken, [missing("eth1"), missing("eth1"), Err(Gap::Came), Ok(200_000)]);
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_slewed_is_not_taken_for_one_that_was_set() {
+        let minutes = 60 * Nanos::SECOND.0;
+        for (took, drift, right) in [
+            (Nanos::SECOND.0, 90_000_000, true),
+            (Nanos::SECOND.0, 110_000_000, false),
+            (10 * minutes, 10 * minutes / 2_000, true),
+            (10 * minutes, 10 * minutes / 500, false),
+        ] {
+            for wall in [took + drift, took - drift] {
+                let mut meter = Meter::new([]);
+                let begin = reading(0, vec![interface(1, "eth0", count(0, 0), count(0, 0))]);
+                let end = Reading { at: Nanos(took), wall: Nanos(begin.wall.0 + wall), ..begin.clone() };
+                assert_eq!(meter.take(&begin), Err(Gap::First));
+                let window = meter.take(&end);
+                assert!(if right { window.is_ok() } else { window == Err(Gap::ClockSet) }, "{took} {wall}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_that_fell_has_wrapped_or_begun_anew() {
+        let (short, long) = (1 << 32, u64::MAX);
+        for (before, after, expected) in [
+            ((500, 5), (700, 6), Some(200)),
+            ((short - 10, 5), (20, 6), Some(30)),
+            ((long - 9, 5), (20, 6), Some(30)),
+            // Of 64 bits, and back by a little: low, in the middle, and high.
+            ((short + 10, 5), (short + 9, 6), None),
+            ((long / 2, 5), (long / 2 - 1, 6), None),
+            ((long, 5), (long - 1, 6), None),
+            ((500, 5), (0, 0), None),
+        ] {
+            let counted = counted(count(before.0, before.1), count(after.0, after.1));
+            assert_eq!(counted, expected, "{before:?} {after:?}");
+        }
     }
 }
