@@ -91,6 +91,27 @@ def test_what_leeward_place_prints_is_explained(run: Run, tmp_path: Path) -> Non
         assert " chosen" in told.stdout
 
 
+REASON: dict[str, Any] = {
+    "candidate": "r0",
+    "limit": "r0:uplink",
+    "sight": None,
+    "value_bps": None,
+    "verdict": "chosen",
+    "because": None,
+}
+ODD: list[dict[str, Any]] = [
+    {"hosts": [1]},
+    {"limit": {}},
+    {"limit": {"value_bps": 10**400}},
+    {"id": "7"},
+    {"request": {"size": "1MiB"}},
+    {"why": [REASON | {"value_bps": "x"}]},
+    {"kind": "tasks", "why": [REASON | {"objectives": {"task": 0}}]},
+    {"promise": {"slo": None}},
+]
+"""Fields of what looks like a decision and is none."""
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -101,6 +122,12 @@ def test_what_leeward_place_prints_is_explained(run: Run, tmp_path: Path) -> Non
         ('{"policy": "sinbad", "why": [], "limit": 3}', "d.json: limit: expected a decision as JSON"),
         ('{"policy": "sinbad", "why": [], "hosts": "a"}', "d.json: hosts: expected a decision as JSON"),
         ("[" * 100_000, "d.json: not JSON"),
+        ('{"policy": NaN}', "d.json: not JSON: NaN is no number"),
+        ('{"policy": "sinbad", "why": [], "tasks": null}', "d.json: tasks: expected a decision as JSON"),
+        *(
+            (json.dumps({"policy": "sinbad", "why": []} | odd), "d.json: expected a decision as JSON")
+            for odd in ODD
+        ),
     ],
 )
 def test_a_file_that_is_no_decision_is_told(run: Run, tmp_path: Path, text: str, error: str) -> None:
@@ -108,6 +135,50 @@ def test_a_file_that_is_no_decision_is_told(run: Run, tmp_path: Path, text: str,
     told = run("explain", "d.json")
     assert (told.returncode, told.stdout) == (2, "")
     assert told.stderr.startswith(f"error: {error}")
+
+
+def test_what_a_decision_says_tells_a_terminal_nothing(run: Run, tmp_path: Path) -> None:
+    odd = "a\x1b[2Jb"
+    made = {"policy": odd, "why": [REASON | {"candidate": odd}], "hosts": [odd], "note": odd}
+    (tmp_path / "d.json").write_text(json.dumps(made | {"kind": odd, "request": {odd: odd}}))
+    told = run("explain", "d.json")
+    assert (told.returncode, told.stdout.count("a?[2Jb")) == (0, 7)
+    assert "\x1b" not in told.stdout
+
+
+def test_what_is_promised_to_a_workload_is_explained(served: Served, run: Run, tmp_path: Path) -> None:
+    cluster = CLUSTER | {"priorities": 8, "devices": [{"name": "ssd", "read": "500MB/s", "write": "400MB/s"}]}
+    link = [{"rate": "4MB/s", "burst": "64kB"}]
+    curves = {"network-in": link, "network-out": link, "storage": [{"rate": "10%", "burst": "4ms"}]}
+    slo = {"percentile": 99, "latency": "50ms"}
+    asked = {"name": "mail", "client": "r0h0", "slo": slo, "unloaded": "100us", "curves": curves}
+    with served(tmp_path, cluster) as url:
+        client = Client(url, patience_s=0)
+        made = client.promise(asked | {"server": "r1h1"})
+        told = run("explain", made["id"], "--controller", url)
+        volume = client.place_volume(asked | {"name": "index"})
+        found = run("explain", volume["id"], "--controller", url)
+    assert (told.returncode, told.stderr, found.returncode, found.stderr) == (0, "", 0, "")
+    assert (
+        "asked      workload: client r0h0, curves (network-in 1, network-out 1, storage 1), name mail"
+        in told.stdout
+    )
+    bound = made["promise"]["bound_s"]
+    assert f"promised   99 % in 50 ms; bound {1000 * bound:.3g} ms by dnc, volume r1h1:ssd\n" in told.stdout
+    rows = {line.split()[0]: line for line in told.stdout.splitlines() if line}
+    assert rows["storage"].split("  ")[0] == "storage"
+    assert "11 % + 4.4 ms" in rows["storage"], "curves have a margin of 10 %"
+    assert "4.4 MB/s + 70.4 kB" in rows["network-in"]
+    assert "asked      volumes: client r0h0" in found.stdout
+    # After a change of the cluster there may be no bound any more.
+    stages = [
+        stage | {"bound_s": None, "priority": None, "limits": []} for stage in made["promise"]["stages"]
+    ]
+    lost = made["promise"] | {"bound_s": None, "by": None, "stages": stages}
+    (tmp_path / "d.json").write_text(json.dumps(made | {"promise": lost}))
+    told = run("explain", "d.json")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "promised   99 % in 50 ms; no bound, volume r1h1:ssd\n" in told.stdout
 
 
 def test_what_there_is_not_is_told(client: Client, run: Run, tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """`leeward explain`: a decision, and why."""
 
+import io
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any
@@ -11,7 +14,8 @@ import typer
 from leeward._native import rate_text
 from leeward.cli import place, place_tasks
 from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
-from leeward.cli.output import Format, FormatOption, print_json
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.slo.options import amount, duration, percentile, rate
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -26,6 +30,8 @@ A decision is explained as it was made: nothing is decided anew.
 """
 REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
 """What a candidate has."""
+WRONG = (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError)
+"""What comes of fields that are missing, or are something else."""
 PATIENCE_S = 1.0
 """How long a controller that does not answer is asked again."""
 
@@ -51,18 +57,61 @@ def explain(
     """
     if decision.isascii() and decision.isdigit():
         with asking():
-            made: dict[str, Any] = dict(client(controller, token_file, ca, PATIENCE_S).decision(decision))
+            made = client(controller, token_file, ca, PATIENCE_S).decision(decision)
+        _show(made, output, "--controller")
     else:
-        made = _read(decision)
-    if output is Format.json:
-        print_json(made)
-    else:
-        _print(made)
+        name = "<stdin>" if decision == "-" else decision
+        _show(_read(decision, name), output, name)
 
 
-def _read(file: str) -> dict[str, Any]:
-    """A decision in a file, as `-o json` of this command or of `leeward place` prints it."""
-    name = "<stdin>" if file == "-" else file
+def _show(made: Any, output: Format, name: str) -> None:
+    """Prints a decision, or nothing of what is none."""
+    wrong = _wrong(made)
+    if wrong is not None:
+        raise _no_decision(name, wrong or None)
+    with _expected(name):
+        if output is Format.json:
+            print_json(made)
+            return
+        made = _plain(made)
+        # Once for nobody: fields that only look right are found before anything is shown.
+        with redirect_stdout(io.StringIO()):
+            _print(made)
+    _print(made)
+
+
+@contextmanager
+def _expected(name: str) -> Iterator[None]:
+    """Tells what is no decision, wherever it shows that it is none.
+
+    Raises:
+        InputError: It is.
+    """
+    try:
+        yield
+    except WRONG:
+        raise _no_decision(name, None) from None
+
+
+def _no_decision(name: str, field: str | None) -> InputError:
+    told = InputError(name, None, None, field, "expected a decision as JSON")
+    told.add_note("leeward explain NUMBER -o json prints one")
+    return told
+
+
+def _plain(value: Any) -> Any:
+    """The same without letters that would tell a terminal to do something."""
+    if isinstance(value, str):
+        return "".join(letter if letter.isprintable() else "?" for letter in value)
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {_plain(name): _plain(one) for name, one in value.items()}
+    return value
+
+
+def _read(file: str, name: str) -> Any:
+    """JSON in a file, as `-o json` of this command or of `leeward place` prints a decision."""
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -72,17 +121,17 @@ def _read(file: str) -> dict[str, Any]:
         why = getattr(error, "strerror", None) or "not text"
         raise InputError(name, None, None, None, why) from None
     try:
-        read = json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise InputError(name, error.lineno, error.colno, None, f"not JSON: {error.msg}") from None
     except RecursionError:
         raise InputError(name, None, None, None, "not JSON: it is too deep") from None
-    wrong = _wrong(read)
-    if wrong is not None:
-        told = InputError(name, None, None, wrong or None, "expected a decision as JSON")
-        told.add_note("leeward explain NUMBER -o json prints one")
-        raise told
-    return dict(read)
+    except ValueError as error:
+        raise InputError(name, None, None, None, f"not JSON: {error}") from None
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
 
 
 def _wrong(read: Any) -> str | None:
@@ -93,9 +142,10 @@ def _wrong(read: Any) -> str | None:
         "policy": str,
         "why": list,
         "hosts": (list, NoneType),
-        "tasks": (list, NoneType),
+        "tasks": list,
         "request": (dict, NoneType),
         "limit": (dict, NoneType),
+        "promise": (dict, NoneType),
         "telemetry_age_s": (int, float, NoneType),
     }
     for field, kind in kinds.items():
@@ -115,6 +165,8 @@ def _print(made: dict[str, Any]) -> None:
         print(f"{label:<10} {text}")
     if made.get("note"):
         print(f"\n{made['note']}")
+    if promise := made.get("promise"):
+        _print_promise(promise)
     if not made["why"]:
         print("\nno candidates were kept")
     elif _is_of_tasks(made):
@@ -131,12 +183,15 @@ def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
     if "id" in made:
         lines.append(("decision", f"{made['id']}, made {made['time']}"))
     if asked:
-        lines.append(("asked", f"{made['kind']}: {_words(asked)}"))
+        # What is asked of a workload is its file.
+        lines.append(("asked", f"{made['kind']}: {_words(asked.get('workload') or asked)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
     if made.get("refused"):
         lines.append(("refused", str(made["refused"])))
     lines.append(("policy", made["policy"]))
     lines.append(("narrowest", _narrowest(made)))
+    if promise := made.get("promise"):
+        lines.append(("promised", _promised(promise)))
     if "telemetry_age_s" in made:
         age = made["telemetry_age_s"]
         old = "none played a part" if age is None else f"{age:.1f} s old when it was made"
@@ -150,7 +205,7 @@ def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _narrowest(made: dict[str, Any]) -> str:
     """Where it is narrowest, as the policy saw it."""
-    if limit := made.get("limit"):
+    if (limit := made.get("limit")) is not None:
         return f"{limit.get('at') or 'a copy'}, {rate_text(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in made["why"]]
     chosen = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
@@ -166,13 +221,50 @@ def _narrowest(made: dict[str, Any]) -> str:
 
 
 def _words(asked: dict[str, Any]) -> str:
-    """What was asked, its fields in a line; lists by how long they are."""
+    """What was asked, its fields in a line; lists by how long they are, groups of fields in brackets."""
     parts = []
     for name, value in asked.items():
         if value is None or value == []:
             continue
-        parts.append(f"{name} {len(value) if isinstance(value, list) else value}")
+        if isinstance(value, dict):
+            parts.append(f"{name} ({_words(value)})")
+        else:
+            parts.append(f"{name} {len(value) if isinstance(value, list) else value}")
     return ", ".join(parts)
+
+
+def _promised(promise: dict[str, Any]) -> str:
+    """What a workload can count on."""
+    slo, bound = promise["slo"], promise["bound_s"]
+    asked = f"{percentile(slo['percentile'])} in {duration(slo['latency_s'])}"
+    found = "no bound" if bound is None else f"bound {duration(bound)} by {promise['by']}"
+    return f"{asked}; {found}, volume {promise['volume']}"
+
+
+def _print_promise(promise: dict[str, Any]) -> None:
+    """Prints what is promised at each stage of a request's way, and what is to be enforced there."""
+    print()
+    print_table(
+        ("STAGE", "PRIORITY", "LIMITS", "BOUND", "QUEUES"),
+        "<>>><",
+        [
+            (
+                stage["stage"],
+                "-" if stage["priority"] is None else str(stage["priority"]),
+                _limits(stage),
+                duration(stage["bound_s"]),
+                ", ".join(stage["queues"]) or "-",
+            )
+            for stage in promise["stages"]
+        ],
+    )
+
+
+def _limits(stage: dict[str, Any]) -> str:
+    """Its token buckets: of bytes, or at a device of its time."""
+    unit = "s" if stage["stage"] == "storage" else "bytes"
+    buckets = [f"{rate(one['rate'], unit)} + {amount(one['burst'], unit)}" for one in stage["limits"] or []]
+    return ", ".join(buckets) or "-"
 
 
 def _is_of_tasks(made: dict[str, Any]) -> bool:
