@@ -10,7 +10,7 @@ import typer
 
 from leeward.cli.options import given_by, place
 from leeward.client import Client, ProblemError, UnreachableError
-from leeward.client.client import URL
+from leeward.client.asking import URL
 from leeward.errors import InputError
 
 ControllerOption = Annotated[

@@ -1,14 +1,12 @@
 """The client: for each operation of the service a method."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from os import PathLike
 from typing import Any, Literal, cast
-from uuid import uuid4
 
 from leeward.client import events
-from leeward.client.http import Answer, Http, part
+from leeward.client.http import Answer, part
+from leeward.client.placing import Placing
 from leeward.client.shapes import (
     Decision,
     History,
@@ -28,19 +26,9 @@ from leeward.client.shapes import (
     TaskReport,
     Workload,
 )
-from leeward.errors import names
-
-URL = "http://127.0.0.1:7600"
-"""Where a service listens unless it is told otherwise."""
-PAGE = 1_000
-"""Items that are asked for at once."""
 
 
-def _new_key() -> str:
-    return uuid4().hex
-
-
-class Client:
+class Client(Placing):
     """A client of one service. It may be shared by threads.
 
     What the service does not do is a `ProblemError` with the document's fields; a policy that places
@@ -48,202 +36,6 @@ class Client:
     request was sent again for as long as patience is. Placements have keys, so sending them again places
     nothing twice.
     """
-
-    def __init__(
-        self,
-        url: str = URL,
-        *,
-        token: str | None = None,
-        ca: str | PathLike[str] | None = None,
-        timeout_s: float = 60.0,
-        patience_s: float = 30.0,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-        new_key: Callable[[], str] = _new_key,
-    ) -> None:
-        """A client; nothing is sent yet.
-
-        Args:
-            url: Where the service listens.
-            token: Who asks, where the service wants to know.
-            ca: A PEM file of who signed the service's certificate; by default those that the system knows.
-            timeout_s: How long an answer may take.
-            patience_s: How long a request is sent again where no answer comes or the service is busy; 0 is
-                not at all.
-            sleep: Waits so many seconds.
-            clock: Seconds from any origin.
-            new_key: Makes a key that nobody else uses, for each placement.
-
-        Raises:
-            InputError: The address or the token is none.
-        """
-        self._http = Http(url.rstrip("/"), token, ca, timeout_s, patience_s, sleep, clock)
-        self._new_key = new_key
-
-    @property
-    def url(self) -> str:
-        """Where the service listens."""
-        return self._http.url
-
-    # ---- placing --------------------------------------------------------------------------------------
-
-    def place_replicas(
-        self,
-        size: str,
-        *,
-        writer: str | None = None,
-        replicas: int = 3,
-        fault_domains: int | None = None,
-        collocate: Sequence[str] | str = (),
-        max_imbalance: float | None = None,
-        blocks_left: int = 1,
-        exclude: Sequence[str] | str = (),
-        tags: Sequence[str] | str = (),
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
-        """Decides where the copies of a block go; they count until they are released.
-
-        Args:
-            size: Of the block, such as `256MiB`.
-            writer: The host that writes; none if it is outside the cluster.
-            replicas: Copies, the writer's included.
-            fault_domains: Fault domains besides the first copy's that must hold one.
-            collocate: Hosts of related files: no other may hold a copy.
-            max_imbalance: How much more of its room, as a share, a host may fill than hosts do in the mean.
-            blocks_left: Blocks of the file that are yet to be written, this one included.
-            exclude: Hosts, racks and pods that must hold none.
-            tags: Tags that hosts must have.
-            lasts: After how long it ends by itself, such as `2h`.
-            client: Who asks, where requests are numbered; with `sequence`.
-            sequence: The number of the request, above those before.
-            key: One that nobody else uses; by default, where requests are not numbered, a new one.
-
-        Raises:
-            RefusedError: The policy places it nowhere.
-            ProblemError: The service does not do it.
-            UnreachableError: No answer came. Whether it was placed is not known; asked again with the same
-                key, it is not placed again.
-        """
-        body = {
-            "size": size,
-            "writer": writer,
-            "replicas": replicas,
-            "fault_domains": fault_domains,
-            "collocate": names(collocate),
-            "max_imbalance": max_imbalance,
-            "blocks_left": blocks_left,
-            "exclude": names(exclude),
-            "tags": names(tags),
-            "lasts": lasts,
-        }
-        return self._place("/v1/place/replicas", body, client, sequence, key)
-
-    def place_tasks(
-        self,
-        app: Mapping[str, Any],
-        *,
-        job: str | None = None,
-        exclude: Sequence[str] | str = (),
-        tags: Sequence[str] | str = (),
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
-        """Decides where tasks go; they count until they are released.
-
-        Args:
-            app: The tasks and what they send each other, as in an app file without `matrix`.
-            job: The job they belong to: its tasks are spread over racks.
-            exclude: Hosts, racks and pods that must have none.
-            tags: Tags that hosts must have.
-            lasts: After how long they end by themselves, such as `2h`.
-            client: Who asks, where requests are numbered; with `sequence`.
-            sequence: The number of the request, above those before.
-            key: One that nobody else uses; by default, where requests are not numbered, a new one.
-
-        Raises:
-            RefusedError: The policy places them nowhere.
-            ProblemError: The service does not do it.
-            UnreachableError: No answer came; see `place_replicas`.
-        """
-        body = {
-            "app": dict(app),
-            "job": job,
-            "exclude": names(exclude),
-            "tags": names(tags),
-            "lasts": lasts,
-        }
-        return self._place("/v1/place/tasks", body, client, sequence, key)
-
-    def promise(
-        self,
-        workload: Mapping[str, Any],
-        *,
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
-        """Promises a workload its SLO where its volume is, if that can be kept, until it is released.
-
-        Args:
-            workload: Its fields as in a file of workloads, with `server`; it names no file.
-            lasts: After how long it ends by itself, such as `2h`.
-            client: Who asks, where requests are numbered; with `sequence`.
-            sequence: The number of the request, above those before.
-            key: One that nobody else uses; by default, where requests are not numbered, a new one.
-
-        Raises:
-            RefusedError: Its SLO, or that of another, would not be kept.
-            ProblemError: The service does not do it.
-            UnreachableError: No answer came; see `place_replicas`.
-        """
-        body = {"workload": dict(workload), "lasts": lasts}
-        return self._place("/v1/workloads", body, client, sequence, key)
-
-    def place_volume(
-        self,
-        workload: Mapping[str, Any],
-        *,
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
-        """Finds a server for the volume of a workload without `server`, and promises it its SLO; likewise."""
-        body = {"workload": dict(workload), "lasts": lasts}
-        return self._place("/v1/place/volumes", body, client, sequence, key)
-
-    def _place(
-        self, path: str, body: dict[str, Any], client: str | None, sequence: int | None, key: str | None
-    ) -> Decision:
-        body = {name: value for name, value in body.items() if value is not None}
-        if client is not None or sequence is not None:
-            body |= {"client": client, "sequence": sequence}
-        elif key is None:
-            key = self._new_key()
-        headers = None if key is None else {"idempotency-key": key}
-        return cast(Decision, self._http.ask("POST", path, None, body, headers).body)
-
-    def release(self, decision: str) -> Decision:
-        """Says that the work of a decision ended; it stops counting. Said again, it changes nothing."""
-        return cast(Decision, self._http.ask("DELETE", f"/v1/commitments/{part(decision)}").body)
-
-    def decision(self, decision: str) -> Decision:
-        """A decision as it is kept."""
-        return cast(Decision, self._get(f"/v1/decisions/{part(decision)}"))
-
-    def decisions(self, kind: str | None = None, most: int | None = None) -> Iterator[Decision]:
-        """The decisions that are kept, of one kind or all, the last ones first; at most so many."""
-        return self._all("/v1/decisions", most, kind=kind)
-
-    def commitments(self, kind: str | None = None) -> Iterator[Decision]:
-        """Those that hold something of the network."""
-        return self._all("/v1/commitments", kind=kind)
 
     # ---- telemetry ------------------------------------------------------------------------------------
 
@@ -443,21 +235,6 @@ class Client:
             UnreachableError: Nobody has answered for as long as patience is.
         """
         return events.follow(self._http, after)
-
-    def _get(self, path: str, **query: Any) -> Any:
-        return self._http.ask("GET", path, query).body
-
-    def _all(self, path: str, most: int | None = None, **query: Any) -> Iterator[Any]:
-        """The items of a list, part by part as they are wanted; at most so many of them."""
-        after, left = None, most
-        while left is None or left > 0:
-            limit = PAGE if left is None else min(left, PAGE)
-            page = self._get(path, limit=limit, after=after, **query)
-            yield from page["items"]
-            after = page["next"]
-            left = None if left is None else left - len(page["items"])
-            if after is None:
-                return
 
 
 def _time(argument: str, at: datetime) -> str:
