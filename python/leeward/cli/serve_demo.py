@@ -8,12 +8,15 @@ import sys
 import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from leeward import _native
 from leeward.cli.controller import asking
 from leeward.client import Client, UnreachableError
-from leeward.demo.cell import Cell
 from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.demo.cell import Cell
 
 SPEED = 30.0
 FASTEST = 100_000.0
@@ -33,6 +36,8 @@ def serve(given: dict[str, str | int | None], speed: float) -> None:
     Raises:
         InputError: An option does not go with a demo, or is wrong.
     """
+    from leeward.demo.cell import Cell
+
     if not (math.isfinite(speed) and 0 < speed <= FASTEST):
         message = f"{speed:g}: expected a number above 0, to {FASTEST:,.0f}"
         raise InputError("--speed", None, None, None, message)
@@ -62,7 +67,7 @@ def serve(given: dict[str, str | int | None], speed: float) -> None:
 class _Driving:
     """The driver, in a thread of its own beside the service."""
 
-    def __init__(self, cell: Cell, given: dict[str, str | int | None], speed: float) -> None:
+    def __init__(self, cell: "Cell", given: dict[str, str | int | None], speed: float) -> None:
         self.failed: Exception | None = None
         self._cell = cell
         self._seed = 1 if given["seed"] is None else int(given["seed"])
