@@ -124,7 +124,7 @@ def test_what_else_is_wrong_is_told_by_argument() -> None:
     assert says(lambda *_: [("1ms", [(0, 1), (2, 2)])]).startswith(
         "days: day 0: a circuit from rack 2 to itself"
     )
-    assert says(lambda *_: [("0s", [(0, 1)])]) == "days: day 0: a length of 0: must be above"
+    assert says(lambda *_: [("0s", [(0, 1)])]) == "days: day 0: a length of 0: must be above 0"
     assert says("fixed:days=[]") == "scheduler: fixed.days: none: expected one at least"
     assert says("fixed:rings=[]") == "scheduler: fixed.rings: none: expected one at least"
     assert says(lambda *_: [("long", [])]).startswith("days: day 0: expected a length such as 180us")

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use leeward_probe::control::{Listener, Order, Outcome, Place, Secret, Stop, order};
@@ -33,8 +33,13 @@ pub struct Network {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Why networks cannot be made here; `None` if they can.
+/// Why networks cannot be made here; `None` if they can. It is tried once, for all tests of a process.
 pub fn cannot() -> Option<String> {
+    static TRIED: OnceLock<Option<String>> = OnceLock::new();
+    TRIED.get_or_init(tried).clone()
+}
+
+fn tried() -> Option<String> {
     if !nix::unistd::geteuid().is_root() {
         return Some("namespaces need root".to_owned());
     }
