@@ -14,6 +14,7 @@ MAKEFLAGS += --no-builtin-rules
 PYTHON ?= python3
 BIN := .venv/bin
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 600
 
 export PYTHON
 # CMake, which the solver is built with, is in .venv where the system has none.
@@ -47,7 +48,7 @@ binaries: prerequisites .venv/.python target/.dashboard ## Build static programs
 	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $(STATIC_TARGET) \
 		-p leeward-controller --bin leewardd -p leeward-agent --bin leeward-agent
 	@mkdir -p dist
-	install -m 755 target/$(STATIC_TARGET)/release/leewardd target/$(STATIC_TARGET)/release/leeward-agent dist/
+	install -s -m 755 target/$(STATIC_TARGET)/release/leewardd target/$(STATIC_TARGET)/release/leeward-agent dist/
 	@scripts/static dist/leewardd dist/leeward-agent
 
 .PHONY: demo
@@ -73,6 +74,10 @@ fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS
 	PROPTEST_CASES=4096 $(CARGO_TEST)
 	$(BIN)/pytest --quiet --hypothesis-profile=fuzz -m hypothesis
 	@scripts/fuzz $(FUZZ_SECONDS)
+
+.PHONY: soak
+soak: ## Keep a service among bad clients for SOAK_SECONDS
+	LEEWARD_SOAK=$(SOAK_SECONDS) $(CARGO_TEST) --test soak -- --nocapture
 
 .PHONY: docs
 docs: ## Build the book from docs/

@@ -1,22 +1,137 @@
 //! What the targets share: a small cluster, and what must hold of anything that a reader accepts or refuses.
 
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::sync::LazyLock;
 
 use leeward_capture::{Capture, Places, Settings};
-use leeward_fabric::Cluster;
+use leeward_controller::{Beside, Clock, Ear, understand};
 use leeward_fabric::input::{InputError, Text, read_yaml};
+use leeward_fabric::{Cluster, Nanos};
+use leeward_probe::control::{Answer, Ask, Order, Outcome, read, write};
+use leeward_probe::{Collector, Head, Limits, ProbeError, Sent, Train, estimate};
 use leeward_simulator::stage::workload::{Loaded, Source};
+use serde::de::DeserializeOwned;
 
 /// Seconds that each source is read for.
 pub const HORIZON: f64 = 100.0;
 
+const CLUSTER_TEXT: &str = r#"{"racks": 3, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 10,
+    "devices": [{"read": "100MB/s", "write": "50MB/s"}]}"#;
+
 /// Three racks of two hosts with a disk each.
-pub static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
-    let text = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 10, \
-                devices: [{read: 100MB/s, write: 50MB/s}]}";
-    Cluster::from_text("cluster", text).expect("a good cluster file")
-});
+pub static CLUSTER: LazyLock<Cluster> =
+    LazyLock::new(|| Cluster::from_text("cluster", CLUSTER_TEXT).expect("a good cluster file"));
+
+/// Reads a request as the service does. What is wrong with it is told in a short line, and is never the service's fault.
+pub fn request(bytes: &[u8]) {
+    let clock = Clock::new("2020-01-01T00:00:00Z".parse().expect("a time"), || Nanos(0));
+    let beside = Beside { cluster: &CLUSTER, text: CLUSTER_TEXT, clock: &clock };
+    if let Some(Err((status, detail))) = understand(bytes, &beside) {
+        assert!((400..500).contains(&status), "{status}: {detail}");
+        assert!(detail.len() < 2000 && !detail.contains('\n'), "{detail}");
+    }
+}
+
+/// Reads what hosts that measure say to each other: what one asks and the other answers, in turn. A question is read as it was
+/// written; an answer that passes its check is one that can be shown.
+pub fn conversation(mut bytes: &[u8]) {
+    let (mut train, mut asked) = (Train::default(), Order::Hops {});
+    loop {
+        let Some(ask) = heard::<Ask>(&mut bytes) else { return };
+        let mut written = Vec::new();
+        write(&mut written, &ask).expect("what was read is not too long");
+        assert_eq!(read::<Ask>(&mut &written[..]).expect("it was written"), ask);
+        match ask {
+            Ask::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
+            Ask::Measure { order, .. } => asked = order,
+            _ => {}
+        }
+        match heard::<Answer>(&mut bytes) {
+            Some(Answer::Received { received }) => {
+                let sent = Sent { packets: train.total_packets(), busy_ns: 1_000, waited_ns: 0 };
+                match estimate(&train, &sent, &received, Some(1_000)) {
+                    Ok(estimate) => estimate.check(&train).expect("it is made of a report that was checked"),
+                    Err(error) => short(&error.to_string()),
+                }
+            }
+            Some(Answer::Measured { outcome }) => match outcome.check(&asked) {
+                Ok(()) => shown(&outcome),
+                Err(error) => short(&error.to_string()),
+            },
+            Some(Answer::Refused { message }) => {
+                short(&ProbeError::refused("10.0.0.1", &message).to_string())
+            }
+            Some(_) => {}
+            None => return,
+        }
+    }
+}
+
+/// The next message; `None` if there is none, which is told in a short line.
+fn heard<T: DeserializeOwned>(bytes: &mut &[u8]) -> Option<T> {
+    read(bytes).map_err(|error| short(&error.to_string())).ok()
+}
+
+/// What was measured can be shown: its rates are numbers.
+fn shown(outcome: &Outcome) {
+    let rates = match outcome {
+        Outcome::Train { estimate } => vec![estimate.rate_bps, estimate.train_bps],
+        Outcome::Transfer { transferred } => {
+            let mut rates = transferred.windows_bps(10);
+            rates.push(transferred.rate_bps());
+            rates
+        }
+        Outcome::Hops { .. } => Vec::new(),
+    };
+    assert!(rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0), "{rates:?}");
+}
+
+/// Takes in packets, each behind two bytes with its length and eight with when it came. What a receiver says of them is what
+/// one can have received.
+pub fn packets(mut bytes: &[u8]) {
+    let train = Train { bursts: 3, packets: 5, bytes: 64, gap_ns: 0 };
+    let mut collector = Collector::new(1, train);
+    while let Some((head, rest)) = bytes.split_first_chunk::<10>() {
+        let [a, b, at @ ..] = *head;
+        let length = usize::from(u16::from_be_bytes([a, b])).min(rest.len());
+        let (packet, rest) = rest.split_at(length);
+        collector.packet(Head::read(packet), packet.len(), u64::from_be_bytes(at));
+        bytes = rest;
+    }
+    let received = collector.finish(0);
+    received.check(&train).expect("it was received");
+    assert!(received.packets() <= train.total_packets());
+}
+
+/// Reads a map file and what a Prometheus answers to it, each after an empty line. What links are said to carry are loads, over
+/// times that follow each other.
+pub fn answers(bytes: &[u8]) {
+    let mut parts = Vec::new();
+    let mut rest = bytes;
+    while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
+        parts.push(&rest[..end]);
+        rest = &rest[end + 2..];
+    }
+    parts.push(rest);
+    let Ok(map) = std::str::from_utf8(parts[0]) else { return };
+    let mut ear = match Ear::new("map", map, &CLUSTER, Nanos(15 * Nanos::SECOND.0)) {
+        Ok(ear) => ear,
+        Err(error) => return one_line(&error),
+    };
+    let mut ends = BTreeMap::new();
+    for round in parts[1..].chunks(ear.questions()) {
+        match ear.hear(round) {
+            Ok(windows) => {
+                for (link, from, until, load) in windows {
+                    let end = ends.insert(link, until).unwrap_or_default();
+                    assert!(end <= from && from < until && load.0 >= 0, "{link:?} {from} {until} {load:?}");
+                }
+            }
+            Err(error) => short(&error),
+        }
+    }
+}
 
 /// A source from its settings.
 pub fn source(settings: &str) -> Source {
@@ -70,7 +185,11 @@ pub fn check(read: &Result<Loaded, InputError>) {
 
 /// An error fits a terminal whatever the file holds.
 pub fn one_line(error: &InputError) {
-    let text = error.to_string();
+    short(&error.to_string());
+}
+
+/// So does what is told of anything else.
+fn short(text: &str) {
     assert!(text.len() < 2000 && !text.contains('\n'), "{text}");
 }
 

@@ -178,11 +178,12 @@ def bottlenecks(
 
     Returns:
         `between_four` and `from_one`, the experiments; `kind`: `hose`, `pipe`, `inside`, `mixed` or `None`;
-        and `uplinks`, what is known of the links out of racks.
+        `uplinks`, what is known of the links out of racks; and `errors` of transfers that were not carried,
+        whose experiments are left out.
 
     Raises:
         InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses.
+        OSError: A host cannot be reached, or refuses, from the first transfer on, or in every experiment.
     """
     whole_number("pairs", pairs, 1, 10_000)
     return _native.probe_bottlenecks(list(hosts), duration, pairs, seed, hops, secret, progress)

@@ -36,6 +36,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 Served = Callable[..., AbstractContextManager[str]]
 Promtool = Callable[..., subprocess.CompletedProcess[str]]
 Backfilled = Callable[[Path, Iterable[str]], AbstractContextManager[str]]
+Scraping = Callable[[Path, str], AbstractContextManager[str]]
 
 
 @pytest.fixture(scope="session")
@@ -186,35 +187,49 @@ def backfilled() -> Backfilled:
     @contextmanager
     def started(folder: Path, lines: Iterable[str]) -> Iterator[str]:
         (folder / "history.om").write_text("\n".join(lines) + "\n# EOF\n")
-        (folder / "prometheus.yml").write_text("global: {}\n")
         # One block: to make many takes long.
         blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
         subprocess.run([*blocks, "history.om", "data"], cwd=folder, check=True, capture_output=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{free.getsockname()[1]}"
-        options = {
-            "config.file": "prometheus.yml",
-            "storage.tsdb.path": "data",
-            "storage.tsdb.retention.time": "100y",
-            "web.listen-address": address,
-        }
-        command = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
-        with (folder / "log").open("w") as log:
-            running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
-        try:
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).close()
-                    break
-                except OSError:
-                    assert running.poll() is None, (folder / "log").read_text()
-                    time.sleep(0.1)
-            else:
-                pytest.fail("prometheus did not become ready in a minute")
-            yield f"http://{address}"
-        finally:
-            running.terminate()
-            running.wait()
+        with _prometheus(folder, "global: {}\n") as address:
+            yield address
 
     return started
+
+
+@pytest.fixture(scope="session")
+def scraping() -> Scraping:
+    """Starts a Prometheus by its configuration, in a folder; gives its address."""
+    if shutil.which("prometheus") is None:
+        pytest.skip("no prometheus: as root, apt-get install prometheus")
+    return _prometheus
+
+
+@contextmanager
+def _prometheus(folder: Path, configuration: str) -> Iterator[str]:
+    (folder / "prometheus.yml").write_text(configuration)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    options = {
+        "config.file": "prometheus.yml",
+        "storage.tsdb.path": "data",
+        "storage.tsdb.retention.time": "100y",
+        "web.listen-address": address,
+    }
+    command = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
+    with (folder / "log").open("w") as log:
+        running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).close()
+                break
+            except OSError:
+                assert running.poll() is None, (folder / "log").read_text()
+                time.sleep(0.1)
+        else:
+            pytest.fail("prometheus did not become ready in a minute")
+        yield f"http://{address}"
+    finally:
+        running.terminate()
+        running.wait()

@@ -201,8 +201,8 @@ def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_
     [
         (["--controller", "leeward:7600"], "error: --controller: `leeward:7600`: expected a URL such as "),
         (["--controller", "http://a", "--interval", "1"], "error: --interval: `1`: the unit is missing"),
-        (["--controller", "http://a", "--token", "none"], "error: none: no such file"),
-        (["--controller", "http://a", "--ca", "none"], "error: --ca: the controller's URL is not https"),
+        (["--controller", "http://a", "--token-file", "none"], "error: none: no such file"),
+        (["--controller", "http://a", "--ca", "none"], "error: --ca: no URL of a controller is https"),
         (["--controller", "https://a", "--probe-listen", "0.0.0.0:1"], "error: --probe-listen: "),
     ],
 )

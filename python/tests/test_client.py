@@ -73,10 +73,15 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.history("host"),
     lambda client: next(client.hosts(), None),
     lambda client: client.host("r0h0"),
+    lambda client: client.host_history("r0h0"),
     lambda client: next(client.hotspots(), None),
     lambda client: next(client.migrations("advised"), None),
     lambda client: client.answer_migration("0", "refused", "no"),
     lambda client: client.set_job("web", down=1),
+    lambda client: client.begin_probe("path", ["r0h0", "r0h1"], times=2),
+    lambda client: next(client.probes(), None),
+    lambda client: client.probe("1"),
+    lambda client: client.cancel_probe("1"),
     lambda client: client.snapshot(0, 1.0),
     lambda client: client.status(),
     lambda client: client.reload(),
@@ -132,7 +137,7 @@ def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
 
 def test_shapes_have_the_fields_that_are_described(service: str) -> None:
     schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
-    called = {"Score": "HostScore", "TaskReport": "TaskBody", "HostReport": "HostBody"}
+    called = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {"Score": "HostScore"}
     # A host's report is by its name; a decision has what was asked by its kind.
     apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
     made = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}

@@ -15,6 +15,7 @@ import typer
 
 import leeward
 from leeward import cli, probe
+from leeward.cli.probe.options import left_out
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 LEEWARD = Path(sys.executable).with_name("leeward")
@@ -105,6 +106,17 @@ def test_who_else_is_there_how_steady_it_is_and_which_train_to_use(run: Run, hos
     assert re.search(r"^use --bursts 2 --packets (20|40)$", shown.stdout, re.MULTILINE)
 
 
+def test_what_could_not_be_measured_is_told_once_and_the_code_is_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    left_out([], "of 3 trains could not be measured")
+    with pytest.raises(typer.Exit) as ended:
+        left_out(["gone", "slow", "gone"], "of 9 trains could not be measured")
+    assert ended.value.exit_code == 1
+    said = "error: gone\nerror: slow\nerror: 3 of 9 trains could not be measured\n"
+    assert capsys.readouterr() == ("", said)
+
+
 def test_bottlenecks_are_looked_for(run: Run, hosts: list[str]) -> None:
     ask = ("--hosts", listed(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
     shown = run("probe", "bottlenecks", *ask)
@@ -168,7 +180,7 @@ def examples() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("example", sorted(set(examples())))
-def test_examples_in_help_are_understood(run: Run, example: str) -> None:
+def test_examples_in_help_are_understood(run: Run, tmp_path: Path, example: str) -> None:
     name, *arguments = split(example)
     assert name == "leeward"
     # Where the hosts would be, nobody is: that is all that may be wrong.
@@ -176,6 +188,10 @@ def test_examples_in_help_are_understood(run: Run, example: str) -> None:
     arguments = [re.sub(r"10\.0\.(\d)\.(\d)", r"127.1.\1.\2", one) for one in arguments]
     if "listen" in arguments:
         return
+    through = "--controller" in arguments
+    arguments = [one.replace("https://leeward:7600", "http://127.0.0.1:1") for one in arguments]
+    (tmp_path / "admin.token").write_text("leeward_token\n")
     shown = run(*arguments)
-    assert shown.returncode == 1, shown.stderr
-    assert "nobody listens there" in shown.stdout + shown.stderr
+    assert shown.returncode == (2 if through else 1), shown.stderr
+    nobody = "127.0.0.1:1: no answer" if through else "nobody listens there"
+    assert nobody in shown.stdout + shown.stderr

@@ -1,17 +1,16 @@
 """Measurements between namespaces: what is measured is what `tc` limits, and tasks go where there is more."""
 
 import os
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from leeward import Cluster, place_tasks
 from leeward.reproduce import reproduce
-from leeward.reproduce.choreo import between
-from leeward.reproduce.choreo.namespaces import Network, UnableError, network
+from leeward.reproduce.choreo.namespaces import COMMAND, Network, UnableError, address, network
 
 NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
 """What a machine says that lets nobody make namespaces."""
@@ -61,6 +60,46 @@ def test_pipes_are_no_hose() -> None:
     assert said["kind"] == "pipe", said
 
 
+def started(running: ExitStack, *command: str) -> list[str]:
+    """A process that runs until the test is over, and the first line that it writes."""
+    process = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    running.callback(process.terminate)
+    assert process.stderr is not None
+    return process.stderr.readline().split()
+
+
+def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tmp_path: Path) -> None:
+    files = {
+        name: str(tmp_path / name) for name in ("cluster.yaml", "service.yaml", "tokens", "token", "secret")
+    }
+    Path(files["cluster.yaml"]).write_text("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}\n")
+    Path(files["service.yaml"]).write_text(f"probes: {{secret: {files['secret']}}}\n")
+    Path(files["secret"]).write_text("ours\n")
+    token = (*COMMAND, "token", "new", "--name", "all", "--role", "admin", "--tokens", files["tokens"])
+    Path(files["token"]).write_text(subprocess.run(token, check=True, capture_output=True, text=True).stdout)
+    url = "http://10.254.0.1:7600"
+    through = ("--controller", url, "--token-file", files["token"])
+    with made((2, 2)) as built, ExitStack() as running:
+
+        def run(place: str, *command: str) -> list[str]:
+            return started(running, "ip", "netns", "exec", f"{built.prefix}-{place}", *COMMAND, *command)
+
+        store = ("--store", "memory", "--listen", url.removeprefix("http://"))
+        serve = ("serve", "--cluster", files["cluster.yaml"], "--config", files["service.yaml"], *store)
+        assert run("core", *serve, "--tokens", files["tokens"]) == ["listening", "on", url]
+        for rack, host in built.hosts:
+            built.limit((rack, host), 30e6)
+            listen = ("--probe-listen", f"{address((rack, host))}:7602", "--secret", files["secret"])
+            agent = ("agent", "--host", f"r{rack}h{host}", "--interface", "eth0", *through, *listen)
+            assert run(f"h{rack}-{host}", *agent) == ["reports", "are", "taken", "in"]
+        paths = built.ask("path", "r0h0", "r1h1", *through)
+        hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
+        said = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
+    assert all(0.75 * 30e6 < path["rate_bps"] < 1.15 * 30e6 for path in paths), paths
+    assert (said["kind"], said["errors"]) == ("hose", []), said
+    assert {one["path"]["from"] for one in said["from_one"]} <= set(hosts.split(",")), said
+
+
 def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     rows = reproduce("choreo", ["2", "7", "8", "4.3"], seeds=1, out=tmp_path)
@@ -72,15 +111,8 @@ def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_a_path_of_which_trains_failed_is_no_steady_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing:
-        hosts = ((0, 0), (0, 1), (1, 0), (1, 1))
-
-        def limit(self, *_: object) -> None:
-            pass
-
-        def ask(self, *_: str) -> dict[str, Any]:
-            return {"samples": [{"rate_bps": 1e8}], "errors": ["it takes too long"] * 2, "lags": []}
-
-    monkeypatch.setattr(between, "network", lambda *_: nullcontext(Failing()))
-    with pytest.raises(UnableError, match=r"^6 of 360 trains could not be measured$"):
-        between.stability()
+    told = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
+    failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=told)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
+        Network("none", []).ask("steady")

@@ -60,7 +60,7 @@ test('a controller that is connected and silent is not live', async ({ page, ope
 
 test('a token is asked for, kept for this session, and forgotten on demand', async ({ page, open }) => {
   await open('racks', { token: 'sesame' })
-  const dialog = page.getByRole('dialog', { name: 'This controller asks for a token' })
+  const dialog = page.getByRole('dialog', { name: 'This service asks for a token' })
   await expect(dialog).toBeVisible()
   await accessible(page)
   // Tab stays inside: it goes through the dialog and the browser, and never to the page below.

@@ -72,3 +72,20 @@ export async function pass(mock: Mock, page: Page, ticks: number): Promise<void>
     await page.waitForTimeout(30)
   }
 }
+
+/** What the page's own thread computed, layout and painting included, whatever else the machine does; and what it holds. */
+export async function measuring(page: Page) {
+  const browser = await page.context().newCDPSession(page)
+  await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const metric = async (wanted: string) => {
+    const { metrics } = await browser.send('Performance.getMetrics')
+    return metrics.find(({ name }) => name === wanted)?.value ?? NaN
+  }
+  return {
+    busy_ms: async () => 1000 * (await metric('TaskDuration')),
+    heap_mib: async () => {
+      await browser.send('HeapProfiler.collectGarbage')
+      return (await metric('JSHeapUsedSize')) / 2 ** 20
+    },
+  }
+}

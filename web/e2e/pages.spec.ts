@@ -36,6 +36,23 @@ for (const [name, path, heading] of PAGES)
     },
   )
 
+test('on a narrow screen no page scrolls to the side, and whether it is live is in sight', async ({
+  page,
+  open,
+}) => {
+  await page.setViewportSize({ width: 400, height: 800 })
+  await open('racks', { demo: true })
+  await live(page)
+  for (const [, path, heading] of PAGES) {
+    await page.evaluate((path) => (location.hash = `#/${path}`), path)
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
+    await expect(page.getByRole('banner').getByRole('status')).toBeInViewport()
+    await expect(page.getByText(/^(Reading|Asking)/)).toHaveCount(0)
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(over, path).toBeLessThanOrEqual(0)
+  }
+})
+
 test('nothing moves on a page while ticks come in', async ({ page, open }) => {
   const mock = await open('racks')
   await live(page)
@@ -118,6 +135,13 @@ test('a rack: hosts, tasks, replicas, devices and reservations, and links to dec
     await page.getByRole('tab', { name: tab }).click()
     await expect(page.getByRole('tabpanel')).toContainText(text)
   }
+  await page.getByRole('tab', { name: 'Devices' }).click()
+  const device = (name: string) => page.getByRole('row', { name })
+  await expect(device('r12h1:nvme0')).toContainText(/9\d\s%\s*hot/)
+  await expect(device('r12h0:nvme1')).not.toContainText('hot')
+  await accessible(page)
+  await page.getByRole('tab', { name: 'Hosts' }).click()
+  await expect(page.getByRole('row', { name: /^r12h3 / })).toContainText('sends 25\u00a0Gbps of 50\u00a0Gbps')
   await page.getByRole('tab', { name: 'Replicas' }).click()
   await page.getByRole('tabpanel').getByRole('link').first().click()
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Decisions')
@@ -147,7 +171,8 @@ test('decisions: come in live, are filtered, paused, and compared with another p
   await expect(made).toContainText('downlink')
   await page.getByLabel('What if another policy had decided?').selectOption('uniform')
   const other = page.getByRole('region', { name: 'What if: uniform', exact: true })
-  await expect(other.getByRole('row').nth(1)).toContainText('–')
+  await expect(other).toContainText('What links carry played no part.')
+  await expect(other.getByRole('columnheader')).toHaveText(['Candidate', 'Verdict'])
   await expect(page.getByText(/^uniform would choose/)).toBeVisible()
   await accessible(page)
 })
@@ -156,7 +181,7 @@ test('hotspots: with age, the last hour, and moves off the link', async ({ page,
   const mock = await open('hotspots')
   await live(page)
   const hot = mock.world.hotspots(mock.step)
-  const table = page.getByRole('region', { name: 'Hot links' })
+  const table = page.getByRole('region', { name: 'Hot links', exact: true })
   await expect(table.getByRole('row')).toHaveCount(hot.length + 1)
   const oldest = table.getByRole('row').nth(1)
   await expect(oldest).toContainText(hot[0]?.link ?? '')
@@ -174,6 +199,27 @@ test('hotspots: with age, the last hour, and moves off the link', async ({ page,
     ticks++
   await pass(mock, page, ticks)
   await expect(table.getByRole('row')).toHaveCount(names(mock.step).length + 1)
+})
+
+test('hotspots: links of hosts are apart, and not counted in the head', async ({ page, open }) => {
+  const mock = await open('hotspots')
+  await live(page)
+  const shared = mock.world.hotspots(mock.step).length
+  const badge = page.getByRole('navigation').getByTitle(/hot links?$/)
+  await expect(badge).toHaveText(String(shared))
+  const time = mock.world.time(mock.step)
+  for (let at = 0; at < 60; at++)
+    mock.publish('hotspot', { link: `r0h${at}:egress`, since: time, age_s: 0, utilization: 0.9, until: null })
+  const own = page.getByRole('region', { name: 'Hot links of hosts' })
+  await expect(own.getByRole('row')).toHaveCount(51)
+  await expect(badge).toHaveText(String(shared))
+  await expect(page.getByRole('region', { name: 'Hot links', exact: true }).getByRole('row')).toHaveCount(
+    shared + 1,
+  )
+  await own.getByRole('button', { name: 'Show 10 more' }).press('Enter')
+  await expect(own.getByRole('row')).toHaveCount(61)
+  await expect(own.getByText('All 60 are shown.')).toBeFocused()
+  await accessible(page)
 })
 
 test('moves: one is answered as made, one refused with a reason', async ({ page, open }) => {

@@ -1,4 +1,4 @@
-import { expect, live, test } from './fixture.ts'
+import { expect, live, measuring, test } from './fixture.ts'
 
 const TICKS = 10
 
@@ -17,13 +17,7 @@ for (const racks of [10, 500])
         for (const { name, duration } of list.getEntries()) if (name === 'tick') ticks.push(duration)
       }).observe({ type: 'measure' })
     })
-    // What the page's thread computes, layout and painting included, whatever else the machine does meanwhile.
-    const browser = await page.context().newCDPSession(page)
-    await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
-    const busy = async () => {
-      const { metrics } = await browser.send('Performance.getMetrics')
-      return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1000
-    }
+    const { busy_ms: busy } = await measuring(page)
     const drawn = () => page.evaluate(() => (window as unknown as { ticks: number[] }).ticks)
     const before = await busy()
     for (let at = 0; at < TICKS; at++) {
@@ -43,12 +37,7 @@ test('two thousand decisions in a second are taken in, and the page answers', as
   const mock = await open('decisions')
   await live(page)
   const made = mock.world.decide(721, 0, 'replicas', 'leeward')
-  const browser = await page.context().newCDPSession(page)
-  await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
-  const busy = async () => {
-    const { metrics } = await browser.send('Performance.getMetrics')
-    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1000
-  }
+  const { busy_ms: busy } = await measuring(page)
   const before = await busy()
   for (let at = 0; at < 2000; at++) {
     mock.publish('decision', {

@@ -2,6 +2,7 @@ import type {
   Candidate,
   Decision,
   Demo,
+  Device,
   Host,
   Hotspot,
   Link,
@@ -147,7 +148,11 @@ export class World {
         HOST_BPS,
         load === null || !up ? null : Math.min(0.97, load * part),
         this.time(step),
-        {},
+        // One of a rack is slower than it should be.
+        {
+          queue_bytes: way === 0 && up ? Math.round(2e6 * part) : null,
+          full_bps: at === 3 ? 2 * HOST_BPS : null,
+        },
       )
     }
     return {
@@ -160,10 +165,24 @@ export class World {
       ingress: of(1),
       tasks: 1 + (at % 3),
       replicas: 2,
-      devices: [0, 1].map((n) => ({
-        device: `${host}:nvme${n}`,
-        capacity: '8TB',
-      })),
+      devices: [0, 1].map((n) => this.device(`${host}:nvme${n}`, rack, at, n, step, up)),
+    }
+  }
+
+  private device(device: string, rack: number, at: number, n: number, step: number, up: boolean): Device {
+    const draw = random(this.seed, rack, at, n, 51)
+    // One of a rack is hot.
+    const level = at === 1 && n === 0 ? 0.9 : 0.1 + 0.5 * draw()
+    const busy = up ? Math.min(0.99, level + 0.08 * random(this.seed, rack, at, n, step)()) : null
+    return {
+      device,
+      capacity: '8TB',
+      busy,
+      reserved: n === 0 ? 0.15 : 0,
+      hot_since: busy !== null && busy >= LIMIT ? this.time(step - 30) : null,
+      read_bps: busy === null ? null : Math.round(busy * 9e9),
+      write_bps: busy === null ? null : Math.round(busy * 3e9),
+      queue: busy === null ? null : Number((busy / (1.05 - busy)).toFixed(2)),
     }
   }
 
@@ -307,7 +326,6 @@ export class World {
         policy: name === 'default' ? 'uniform' : 'leeward',
         hot_racks: shares(name, step),
         hot_share: shares(name, step) / this.racks,
-        p99: name === 'default' ? 41.8 + Math.sin(step / 9) : 9.6 + 0.3 * Math.sin(step / 7),
         racks: Array.from({ length: this.racks }, (_, rack) => ({
           rack: `r${rack}`,
           up: this.utilization(rack, 0, step, name),
@@ -346,6 +364,8 @@ function link(
     hot_since: null,
     pending_bps: 0,
     reserved_bps: 0,
+    full_bps: null,
+    queue_bytes: null,
     ...extra,
   }
 }

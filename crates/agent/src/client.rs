@@ -1,5 +1,6 @@
 //! The way to the controller: one connection that is kept, HTTP or HTTPS.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use leeward_fabric::input::{InputError, excerpt, read_text};
 use serde::Deserialize;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
-use crate::report::{Refused, Report, Taken};
-use crate::settings::{Settings, secret};
+use crate::body::{Refused, Report, Taken};
+use crate::settings::{Settings, token};
 
 /// How long the controller may take for a report; the next one says more than this one by then.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,6 +23,7 @@ const LONGEST: u64 = 64 << 10;
 pub struct Client {
     agent: ureq::Agent,
     url: String,
+    reports: String,
     token: Option<String>,
 }
 
@@ -54,12 +56,33 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
     Ok(found.certs.iter().map(|one| Certificate::from_der(one).to_owned()).collect())
 }
 
+/// What went wrong on the way, in words.
+fn told(error: &ureq::Error) -> String {
+    let error = match error {
+        ureq::Error::Timeout(_) => return format!("no answer in {} s", PATIENCE.as_secs()),
+        ureq::Error::Io(error) => error,
+        error => return excerpt(&error.to_string()),
+    };
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            return format!("its certificate is not trusted ({why}); --ca names who vouches for it");
+        }
+        Some(error) => return excerpt(&error.to_string()),
+        None => {}
+    }
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "the connection was closed".to_owned(),
+        _ => excerpt(&error.to_string()),
+    }
+}
+
 impl Client {
-    /// A way to the controller; nothing is sent yet.
+    /// A way to the controller at a URL; nothing is sent yet.
     ///
     /// # Errors
     /// An [`InputError`] with the file that is wrong.
-    pub fn new(settings: &Settings) -> Result<Client, InputError> {
+    pub fn new(settings: &Settings, controller: &str) -> Result<Client, InputError> {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -68,23 +91,30 @@ impl Client {
             .timeout_global(Some(PATIENCE))
             .max_idle_age(IDLE)
             .user_agent(concat!("leeward-agent/", env!("CARGO_PKG_VERSION")));
-        let config = if settings.controller.starts_with("https://") {
+        let config = if controller.starts_with("https://") {
             let provider = Arc::new(rustls::crypto::ring::default_provider());
             let tls = TlsConfig::builder()
                 .provider(TlsProvider::Rustls)
                 .unversioned_rustls_crypto_provider(provider)
                 .root_certs(RootCerts::from(authorities(settings.ca.as_deref())?));
             config.tls_config(tls.build())
-        } else if settings.ca.is_some() {
+        } else if settings.ca.is_some() && !settings.controllers.iter().any(|url| url.starts_with("https://"))
+        {
             return Err(InputError::new(
                 "--ca",
-                "the controller's URL is not https, so nothing is vouched for",
+                "no URL of a controller is https, so nothing is vouched for",
             ));
         } else {
             config
         };
-        let url = format!("{}/v1/reports", settings.controller);
-        Ok(Client { agent: config.build().into(), url, token: settings.token.clone() })
+        let reports = format!("{controller}/v1/reports");
+        let (url, token) = (controller.to_owned(), settings.token.clone());
+        Ok(Client { agent: config.build().into(), url, reports, token })
+    }
+
+    /// Where the controller is.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Sends a report. The token is read each time, so that another one counts at once.
@@ -94,17 +124,17 @@ impl Client {
     pub fn send(&self, report: &Report) -> Result<Taken, Refused> {
         let refused = |why: String| Refused { why, after: None };
         let body = serde_json::to_string(report).map_err(|error| refused(error.to_string()))?;
-        let mut request = self.agent.post(&self.url).header("content-type", "application/json");
+        let mut request = self.agent.post(&self.reports).header("content-type", "application/json");
         if let Some(file) = &self.token {
-            let token = secret(file).map_err(|error| refused(error.to_string()))?;
+            let token = token(file).map_err(|error| refused(error.to_string()))?;
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let mut response = request.send(body).map_err(|error| refused(excerpt(&error.to_string())))?;
+        let mut response = request.send(body).map_err(|error| refused(told(&error)))?;
         let after = response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.parse().ok());
         let after = after.map(|seconds: u32| Nanos(u64::from(seconds) * Nanos::SECOND.0));
         let status = response.status();
         let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
-        let text = text.map_err(|error| refused(excerpt(&error.to_string())))?;
+        let text = text.map_err(|error| refused(told(&error)))?;
         if status.as_u16() != 200 {
             let detail = serde_json::from_str(&text).map(|problem: Problem| excerpt(&problem.detail));
             let why = format!("{status}: {}", detail.unwrap_or_else(|_| excerpt(text.trim())));

@@ -5,107 +5,17 @@
 //! idle link.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use leeward_fabric::Nanos;
-use leeward_fabric::input::excerpt;
+
+use crate::disks::{self, Disk};
+use crate::reading::{Count, Interface, Reading};
+use crate::window::{Gap, Window};
 
 /// Wall and monotonic clock may drift apart so far between two readings, or by a thousandth of the time between if that is
 /// more: NTP slews the wall clock by 500 ppm at most. Beyond it somebody has set the wall clock, and nobody knows when the
 /// window was.
 const DRIFT: Nanos = Nanos(100_000_000);
-
-/// What an interface counted one way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Count {
-    /// Bytes.
-    pub bytes: u64,
-    /// Packets; they tell a counter that wrapped from one that began anew.
-    pub packets: u64,
-}
-
-/// An interface as it was read.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Interface {
-    /// The kernel's number of it, which stays when it is renamed.
-    pub index: u32,
-    /// What it is called.
-    pub name: String,
-    /// Whether it is a card of the machine, and no bridge, bond, tunnel or virtual function, whose bytes cross one.
-    pub physical: bool,
-    /// What came in.
-    pub received: Count,
-    /// What went out.
-    pub sent: Count,
-}
-
-/// What was read of a machine at a time.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reading {
-    /// The monotonic clock.
-    pub at: Nanos,
-    /// The wall clock, since 1970.
-    pub wall: Nanos,
-    /// All interfaces.
-    pub interfaces: Vec<Interface>,
-}
-
-/// What the interfaces carried together between two readings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Window {
-    /// When it begins by the wall clock, since 1970.
-    pub from: Nanos,
-    /// When it ends.
-    pub until: Nanos,
-    /// Bytes that the host sent.
-    pub egress: u64,
-    /// Bytes that it received.
-    pub ingress: u64,
-}
-
-impl Window {
-    /// The mean rate of so many bytes, in bits per second.
-    pub fn rate_bps(&self, bytes: u64) -> f64 {
-        let seconds = Nanos(self.until.0 - self.from.0).as_secs_f64();
-        8.0 * bytes as f64 / seconds
-    }
-}
-
-/// Why a reading ends no window.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Gap {
-    /// It is the first.
-    First,
-    /// No interface is to be watched.
-    NoInterface,
-    /// No interface has this name that is to be watched; what the others carry is not all that the host does.
-    Missing(String),
-    /// An interface came, so what it carried before is not known.
-    Came,
-    /// An interface went, with what it carried last.
-    Went,
-    /// Counters began anew.
-    Reset,
-    /// The wall clock was set.
-    ClockSet,
-}
-
-impl fmt::Display for Gap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Gap::Missing(name) => {
-                let name = excerpt(name);
-                return write!(f, "interface `{name}` is not there; /sys/class/net lists those that are");
-            }
-            Gap::First => "counters are read for the first time",
-            Gap::NoInterface => "there is no interface to watch",
-            Gap::Came => "an interface came",
-            Gap::Went => "an interface went",
-            Gap::Reset => "counters began anew",
-            Gap::ClockSet => "the wall clock was set",
-        })
-    }
-}
 
 /// Turns readings into windows.
 #[derive(Clone, Debug)]
@@ -120,6 +30,7 @@ struct Last {
     at: Nanos,
     wall: Nanos,
     counts: BTreeMap<u32, [Count; 2]>,
+    disks: Vec<Disk>,
 }
 
 /// Bytes from one count to a later one; `None` if the counter began anew or stepped back.
@@ -168,7 +79,8 @@ impl Meter {
         let of = |one: &Interface| (one.index, [one.sent, one.received]);
         let counts: BTreeMap<u32, [Count; 2]> =
             reading.interfaces.iter().filter(|one| watched.contains(&one.index)).map(of).collect();
-        let now = Last { at: reading.at, wall: reading.wall, counts };
+        let disks = reading.disks.clone();
+        let now = Last { at: reading.at, wall: reading.wall, counts, disks };
         let window = match (missing, &self.last) {
             (Some(name), _) => Err(Gap::Missing(name)),
             _ if now.counts.is_empty() => Err(Gap::NoInterface),
@@ -178,8 +90,25 @@ impl Meter {
             (None, Some(last)) => between(last, &now),
         };
         self.last = Some(now);
-        window
+        let all = reading.interfaces.iter();
+        let of = all.clone().filter(|one| watched.contains(&one.index));
+        let queues = all.filter(|one| is_queue_of(&watched, one, &reading.interfaces));
+        let sum = |of: Option<u64>, one: Option<u64>| Some(of?.saturating_add(one?));
+        window.map(|window| Window {
+            speed_bps: of.map(|one| one.speed_bps).fold(Some(0), sum),
+            queued: queues.map(|one| one.queued).fold(Some(0), sum),
+            ..window
+        })
     }
+}
+
+/// Whether what waits at an interface is sent by one that is watched: it is that, or a card below it. What waits at a
+/// virtual one below a bridge stays in the machine.
+fn is_queue_of(watched: &BTreeSet<u32>, one: &Interface, all: &[Interface]) -> bool {
+    let master = |one: &Interface| all.iter().find(|other| Some(other.index) == one.master);
+    // A bond may be part of a bridge. No chain is longer than all interfaces.
+    let mut above = std::iter::successors(Some(one), |one| master(one)).take(all.len());
+    watched.contains(&one.index) || (one.physical && above.any(|one| watched.contains(&one.index)))
 }
 
 fn between(last: &Last, now: &Last) -> Result<Window, Gap> {
@@ -199,7 +128,19 @@ fn between(last: &Last, now: &Last) -> Result<Window, Gap> {
             *sum = sum.saturating_add(counted(before[way], after[way]).ok_or(Gap::Reset)?);
         }
     }
-    Ok(Window { from: last.wall, until: now.wall, egress: bytes[0], ingress: bytes[1] })
+    let work = |after: &Disk| {
+        let before = last.disks.iter().find(|before| before.name == after.name)?;
+        disks::between(before, after, Nanos(took))
+    };
+    Ok(Window {
+        from: last.wall,
+        until: now.wall,
+        egress: bytes[0],
+        ingress: bytes[1],
+        speed_bps: None,
+        queued: None,
+        disks: now.disks.iter().filter_map(work).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -209,11 +150,13 @@ mod tests {
     use super::*;
 
     fn interface(index: u32, name: &str, sent: Count, received: Count) -> Interface {
-        Interface { index, name: name.to_owned(), physical: true, received, sent }
+        let (master, speed_bps, queued) = (None, None, None);
+        Interface { index, name: name.to_owned(), master, physical: true, received, sent, speed_bps, queued }
     }
 
     fn reading(at_ms: u64, interfaces: Vec<Interface>) -> Reading {
-        Reading { at: Nanos(at_ms * 1_000_000), wall: Nanos((at_ms + 1_000_000) * 1_000_000), interfaces }
+        let (at, wall) = (Nanos(at_ms * 1_000_000), Nanos((at_ms + 1_000_000) * 1_000_000));
+        Reading { at, wall, interfaces, disks: Vec::new(), unread: Vec::new() }
     }
 
     fn count(bytes: u64, packets: u64) -> Count {
@@ -275,7 +218,7 @@ mod tests {
                 let interfaces = interfaces.into_iter().map(|(index, [a, b, c, d])| {
                     interface(index, "x", count(a, b), count(c, d))
                 });
-                let reading = Reading { at: Nanos(at), wall: Nanos(wall), interfaces: interfaces.collect() };
+                let reading = Reading { at: Nanos(at), wall: Nanos(wall), ..reading(0, interfaces.collect()) };
                 if let Ok(window) = meter.take(&reading) {
                     for rate in [window.rate_bps(window.egress), window.rate_bps(window.ingress)] {
                         prop_assert!(rate.is_finite() && rate >= 0.0);
@@ -309,6 +252,64 @@ mod tests {
         let mut set = one(9_000, 990, 14);
         set.wall = Nanos(set.wall.0 + 3_600_000_000_000);
         assert_eq!(egress(meter.take(&set)), Err(Gap::ClockSet));
+    }
+
+    #[test]
+    fn speeds_and_queues_are_those_of_all_that_are_watched_or_not_known() {
+        let two = |at: u64, speeds: [Option<u64>; 2]| {
+            let one = |number: usize| Interface {
+                speed_bps: speeds[number],
+                queued: speeds[number].map(|speed| speed / 10),
+                ..interface(number as u32, "eth", count(at, at), count(at, at))
+            };
+            reading(at, vec![one(0), one(1)])
+        };
+        for (speeds, expected) in
+            [([Some(40), Some(0)], Some(40)), ([Some(40), None], None), ([Some(40), Some(20)], Some(60))]
+        {
+            let mut meter = Meter::new([]);
+            let _ = meter.take(&two(0, [None, None]));
+            let window = meter.take(&two(1_000, speeds)).expect("a window");
+            assert_eq!((window.speed_bps, window.queued), (expected, expected.map(|speed| speed / 10)));
+        }
+    }
+
+    #[test]
+    fn what_waits_at_a_bond_or_bridge_waits_at_the_cards_below() {
+        // Two cards in a bond in a bridge, with a machine's port beside it; a third card by itself.
+        let all = |at: u64| {
+            let one = |index, name: &str, master, physical, queued| Interface {
+                master,
+                physical,
+                queued,
+                ..interface(index, name, count(at, at), count(at, at))
+            };
+            let interfaces = vec![
+                one(1, "eth0", Some(4), true, Some(1_000)),
+                one(2, "eth1", Some(4), true, Some(200)),
+                one(3, "eth2", None, true, Some(30_000)),
+                one(4, "bond0", Some(5), false, Some(0)),
+                one(5, "br0", None, false, Some(0)),
+                one(6, "tap0", Some(5), false, Some(4)),
+                one(7, "lo", None, false, Some(50)),
+                one(8, "own", Some(8), true, None),
+            ];
+            reading(at, interfaces)
+        };
+        for (names, expected) in [
+            (vec!["bond0"], Some(1_200)),
+            (vec!["br0"], Some(1_200)),
+            (vec!["br0", "eth0", "eth2"], Some(31_200)),
+            (vec!["eth1"], Some(200)),
+            (vec!["tap0"], Some(4)),
+            (vec!["lo"], Some(50)),
+            (vec!["own", "lo"], None),
+        ] {
+            let mut meter = Meter::new(names.iter().map(|&name| name.to_owned()));
+            let _ = meter.take(&all(0));
+            let window = meter.take(&all(1_000)).expect("a window");
+            assert_eq!(window.queued, expected, "{names:?}");
+        }
     }
 
     #[test]

@@ -1,23 +1,32 @@
-//! What the kernel says of its interfaces: `/sys/class/net`.
+//! What the kernel says of interfaces and disks: `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`.
 //!
 //! The mount of sysfs decides of which network namespace: `ip netns exec` brings its own along.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use leeward_fabric::Nanos;
 
-use crate::counters::{Count, Interface, Reading};
+use crate::disks::{self, Disk};
+use crate::queues::Queues;
+use crate::reading::{Count, Interface, Reading};
 
-/// Where interfaces are read.
+/// A machine to read.
 pub struct Machine {
-    interfaces: PathBuf,
+    root: PathBuf,
+    /// What tells how much waits at interfaces, or why nothing does.
+    queues: io::Result<Queues>,
+    /// Speeds by interface, and how often its link had come or gone by then; of those that are there.
+    speeds: BTreeMap<u32, (u64, u64)>,
+    /// Which disks are drives of the machine, of those that are there.
+    physical: BTreeMap<String, bool>,
 }
 
 impl Default for Machine {
     fn default() -> Machine {
-        Machine { interfaces: PathBuf::from("/sys/class/net") }
+        Machine::new("/", Queues::open())
     }
 }
 
@@ -25,44 +34,112 @@ fn number(folder: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
 
-/// An interface; `None` if it goes while it is read.
-fn interface(folder: &Path, name: String) -> Option<Interface> {
-    let counters = folder.join("statistics");
-    let count = |way: &str| {
-        Some(Count {
-            bytes: number(&counters, &format!("{way}_bytes"))?,
-            packets: number(&counters, &format!("{way}_packets"))?,
-        })
-    };
-    // What a virtual function carries, its card counts too.
-    let physical = folder.join("device").exists() && !folder.join("device/physfn").exists();
-    Some(Interface {
-        index: u32::try_from(number(folder, "ifindex")?).ok()?,
-        name,
-        physical,
-        received: count("rx")?,
-        sent: count("tx")?,
-    })
+/// Whether an interface has no link; `None` if it does not say.
+fn has_no_link(folder: &Path) -> Option<bool> {
+    let state = fs::read_to_string(folder.join("operstate")).ok()?;
+    Some(matches!(state.trim(), "down" | "lowerlayerdown" | "notpresent"))
+}
+
+/// Whether a disk is a drive of the machine, in which nothing is changed, and no path to one that is there once more.
+fn is_drive(folder: &Path) -> bool {
+    folder.join("device").exists()
+        && ["hidden", "removable"].iter().all(|flag| number(folder, flag) != Some(1))
 }
 
 impl Machine {
-    /// Reads a folder that is like `/sys/class/net`.
-    pub fn new(interfaces: impl Into<PathBuf>) -> Machine {
-        Machine { interfaces: interfaces.into() }
+    /// Reads below a folder that is like `/`.
+    pub(crate) fn new(root: impl Into<PathBuf>, queues: io::Result<Queues>) -> Machine {
+        Machine { root: root.into(), queues, speeds: BTreeMap::new(), physical: BTreeMap::new() }
     }
 
-    /// Reads all interfaces at a time of both clocks.
+    /// Reads all interfaces and disks at a time of both clocks.
     ///
     /// # Errors
-    /// What the system says; an interface that goes meanwhile is left out.
-    pub fn read(&self, at: Nanos, wall: Nanos) -> io::Result<Reading> {
+    /// What the system says of interfaces; one that goes meanwhile is left out.
+    pub fn read(&mut self, at: Nanos, wall: Nanos) -> io::Result<Reading> {
+        let mut unread = Vec::new();
+        let queues = match &self.queues {
+            Ok(queues) => queues.read().map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let queues = queues.unwrap_or_else(|why| {
+            unread.push(format!("what waits at interfaces: {why}"));
+            BTreeMap::new()
+        });
         let mut interfaces = Vec::new();
-        for entry in fs::read_dir(&self.interfaces)? {
+        for entry in fs::read_dir(self.root.join("sys/class/net"))? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            interfaces.extend(interface(&entry.path(), name));
+            interfaces.extend(self.interface(&entry.path(), name, &queues));
         }
-        Ok(Reading { at, wall, interfaces })
+        let disks = self.disks().unwrap_or_else(|error| {
+            unread.push(format!("disks: /proc/diskstats: {error}"));
+            Vec::new()
+        });
+        // A number or name that comes back may be another one's.
+        self.speeds.retain(|index, _| interfaces.iter().any(|one| one.index == *index));
+        self.physical.retain(|name, _| disks.iter().any(|disk| disk.name == *name));
+        Ok(Reading { at, wall, interfaces, disks, unread })
+    }
+
+    /// An interface; `None` if it goes while it is read.
+    fn interface(&mut self, folder: &Path, name: String, queues: &BTreeMap<u32, u64>) -> Option<Interface> {
+        let counters = folder.join("statistics");
+        let count = |way: &str| {
+            Some(Count {
+                bytes: number(&counters, &format!("{way}_bytes"))?,
+                packets: number(&counters, &format!("{way}_packets"))?,
+            })
+        };
+        // What a virtual function carries, its card counts too.
+        let physical = folder.join("device").exists() && !folder.join("device/physfn").exists();
+        let index = u32::try_from(number(folder, "ifindex")?).ok()?;
+        let (received, sent) = (count("rx")?, count("tx")?);
+        let speed_bps = if physical { self.speed(folder, index) } else { None };
+        let queued = queues.get(&index).copied();
+        let master = number(&folder.join("master"), "ifindex").and_then(|index| u32::try_from(index).ok());
+        Some(Interface { index, name, master, physical, received, sent, speed_bps, queued })
+    }
+
+    /// What an interface carries at most each way, in bits per second: nothing while it has no link, and `None` if it does
+    /// not say. Cards are slow to say it, and once they did it is another one only after the link came anew.
+    fn speed(&mut self, folder: &Path, index: u32) -> Option<u64> {
+        if has_no_link(folder)? {
+            return Some(0);
+        }
+        let changes = number(folder, "carrier_changes");
+        let known = self.speeds.get(&index).filter(|&&(then, _)| changes == Some(then));
+        if let Some(&(_, speed)) = known {
+            return Some(speed);
+        }
+        // In Mbit/s; what does not know says -1, 0, or nothing.
+        let speed = number(folder, "speed").filter(|&speed| speed > 0)?.checked_mul(1_000_000)?;
+        if let Some(changes) = changes {
+            self.speeds.insert(index, (changes, speed));
+        }
+        Some(speed)
+    }
+
+    fn disks(&mut self) -> io::Result<Vec<Disk>> {
+        let text = fs::read_to_string(self.root.join("proc/diskstats"))?;
+        let disk = |line| {
+            let disk = disks::disk(line)?;
+            let folder = self.root.join("sys/block").join(&disk.name);
+            let physical = match self.physical.get(&disk.name) {
+                Some(&physical) => physical,
+                None => {
+                    let physical = is_drive(&folder);
+                    self.physical.insert(disk.name.clone(), physical);
+                    physical
+                }
+            };
+            // A part of a disk is counted as that is, in whose folder its own is.
+            let part = self.root.join("sys/class/block").join(&disk.name).join("..");
+            let asked = number(&folder, "queue/iostats").or_else(|| number(&part, "queue/iostats"));
+            let counted = asked != Some(0);
+            Some(Disk { physical, counted, ..disk })
+        };
+        Ok(text.lines().filter_map(disk).collect())
     }
 
     /// What the machine calls itself.
@@ -77,15 +154,29 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::Device;
+    use crate::counters::Meter;
+    use crate::pace::Pace;
+    use crate::report::{Disks, Reporter};
 
-    #[test]
-    fn interfaces_are_read_and_what_is_no_interface_is_left_out() {
+    /// A machine below a folder, and what writes files there.
+    fn machine() -> (Machine, impl Fn(&str, &str)) {
         let folder = tempfile::tempdir().expect("a folder");
-        let write = |path: &str, text: &str| {
+        let none = io::Error::other("there is no kernel");
+        let machine = Machine::new(folder.path(), Err(none));
+        let write = move |path: &str, text: &str| {
             let file = folder.path().join(path);
             fs::create_dir_all(file.parent().expect("it is in the folder")).expect("a folder");
             fs::write(file, text).expect("a file");
         };
+        (machine, write)
+    }
+
+    #[test]
+    fn interfaces_are_read_and_what_is_no_interface_is_left_out() {
+        let (mut machine, write_below) = machine();
+        let write = |path: &str, text: &str| write_below(&format!("sys/class/net/{path}"), text);
+        assert!(machine.read(Nanos(1), Nanos(2)).is_err());
         for (at, name) in ["eth0", "bond0", "vf0", "half"].iter().enumerate() {
             write(&format!("{name}/ifindex"), &format!("{}\n", at + 2));
             for counter in ["rx_bytes", "rx_packets", "tx_bytes"] {
@@ -98,12 +189,164 @@ mod tests {
         write("eth0/device/vendor", "");
         write("vf0/device/physfn/vendor", "");
         write("bonding_masters", "bond0\n");
-        let read = Machine::new(folder.path()).read(Nanos(1), Nanos(2)).expect("it is there");
-        let mut found: Vec<_> =
-            read.interfaces.iter().map(|one| (one.name.as_str(), one.index, one.physical)).collect();
+        write("eth0/master/ifindex", "3\n");
+        let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+        let found =
+            read.interfaces.iter().map(|one| (one.name.as_str(), one.index, one.master, one.physical));
+        let mut found: Vec<_> = found.collect();
         found.sort_unstable();
-        assert_eq!(found, [("bond0", 3, false), ("eth0", 2, true), ("vf0", 4, false)]);
+        let expected = [("bond0", 3, None, false), ("eth0", 2, Some(3), true), ("vf0", 4, None, false)];
+        assert_eq!(found, expected);
         assert_eq!(read.interfaces[0].received, Count { bytes: u64::MAX, packets: u64::MAX });
-        assert!(Machine::new(folder.path().join("none")).read(Nanos(1), Nanos(2)).is_err());
+        assert_eq!(read.unread.len(), 2, "{:?}", read.unread);
+    }
+
+    #[test]
+    fn a_speed_is_known_of_a_card_alone_and_asked_for_when_its_link_came_anew() {
+        let (mut machine, write) = machine();
+        for file in ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"] {
+            write(&format!("sys/class/net/eth0/statistics/{file}"), "7");
+        }
+        write("sys/class/net/eth0/ifindex", "2");
+        write("sys/class/net/eth0/speed", "10000");
+        let mut speed = |files: &[(&str, &str)]| {
+            for (file, text) in files {
+                write(&format!("sys/class/net/eth0/{file}"), text);
+            }
+            let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+            read.interfaces[0].speed_bps
+        };
+        assert_eq!(speed(&[("operstate", "up"), ("carrier_changes", "1")]), None, "it is no card yet");
+        assert_eq!(speed(&[("device/vendor", "")]), Some(10_000_000_000));
+        assert_eq!(speed(&[("speed", "1000")]), Some(10_000_000_000), "the link is the same");
+        assert_eq!(speed(&[("carrier_changes", "3")]), Some(1_000_000_000));
+        assert_eq!(speed(&[("operstate", "down")]), Some(0), "it says so before it counts it");
+        assert_eq!(speed(&[("operstate", "up")]), Some(1_000_000_000));
+        // While the link comes up, the card says nothing that is to be remembered.
+        for unsaid in ["-1", "0", ""] {
+            let coming = [("carrier_changes", "5"), ("speed", unsaid)];
+            assert_eq!(speed(&coming), None, "`{unsaid}`");
+        }
+        assert_eq!(speed(&[("speed", "25000")]), Some(25_000_000_000));
+        assert_eq!(speed(&[("speed", "-1")]), Some(25_000_000_000), "it said so of this link");
+    }
+
+    #[test]
+    fn a_number_or_name_that_comes_back_is_another_one_s() {
+        let (mut machine, write) = machine();
+        let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
+        let mut read = |index: &str, speed: &str, disk: &str, removable: &str| {
+            for file in ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"] {
+                write(&format!("sys/class/net/eth0/statistics/{file}"), "7");
+            }
+            for (file, text) in [("ifindex", index), ("carrier_changes", "1"), ("operstate", "up")] {
+                write(&format!("sys/class/net/eth0/{file}"), text);
+            }
+            write("sys/class/net/eth0/device/vendor", "");
+            write("sys/class/net/eth0/speed", speed);
+            write(&format!("sys/block/{disk}/device/vendor"), "");
+            write(&format!("sys/block/{disk}/removable"), removable);
+            write("proc/diskstats", &line(disk));
+            let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+            (read.interfaces[0].speed_bps, read.disks[0].physical)
+        };
+        assert_eq!(read("2", "1000", "sda", "0"), (Some(1_000_000_000), true));
+        assert_eq!(read("2", "10000", "sda", "1"), (Some(1_000_000_000), true), "they are the same still");
+        assert_eq!(read("3", "10000", "sdb", "0"), (Some(10_000_000_000), true));
+        assert_eq!(read("2", "25000", "sda", "1"), (Some(25_000_000_000), false));
+    }
+
+    #[test]
+    fn disks_are_drives_and_neither_parts_of_them_nor_what_is_made_of_them() {
+        let (mut machine, write) = machine();
+        write("sys/class/net/none", "");
+        for (file, text) in
+            [("sda/device/vendor", ""), ("sr0/device/vendor", ""), ("sr0/removable", "1"), ("dm-0/dm", "")]
+        {
+            write(&format!("sys/block/{file}"), text);
+        }
+        let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
+        write("proc/diskstats", &["sda", "sda1", "sr0", "dm-0"].map(line).concat());
+        let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+        let found: Vec<_> = read.disks.iter().map(|disk| (disk.name.as_str(), disk.physical)).collect();
+        assert_eq!(found, [("sda", true), ("sda1", false), ("sr0", false), ("dm-0", false)]);
+    }
+
+    #[test]
+    fn a_disk_that_the_kernel_does_not_count_says_so_and_its_parts_with_it() {
+        let (mut machine, write) = machine();
+        write("sys/class/net/none", "");
+        let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
+        write("proc/diskstats", &["sda", "sda1", "sdb", "sdc"].map(line).concat());
+        // A part's folder is in that of its disk.
+        write("sys/block/sda/sda1/size", "1");
+        write("sys/class/block/none", "");
+        let folder = machine.root.join("sys/class/block/sda1");
+        std::os::unix::fs::symlink("../../block/sda/sda1", folder).expect("a link");
+        let mut counted = |of_sda: &str| {
+            write("sys/block/sda/queue/iostats", of_sda);
+            write("sys/block/sdb/queue/iostats", "1\n");
+            let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+            read.disks.iter().map(|disk| disk.counted).collect::<Vec<_>>()
+        };
+        assert_eq!(counted("1\n"), [true; 4]);
+        assert_eq!(counted("0\n"), [false, false, true, true]);
+        assert_eq!(counted("1\n"), [true; 4]);
+    }
+
+    #[test]
+    fn what_files_of_interfaces_and_disks_say_is_in_reports() {
+        let (mut machine, write) = machine();
+        for (file, text) in
+            [("ifindex", "2"), ("operstate", "up"), ("carrier_changes", "1"), ("speed", "10000")]
+        {
+            write(&format!("sys/class/net/eth0/{file}"), text);
+        }
+        write("sys/class/net/eth0/device/vendor", "");
+        for disk in ["sda", "sdb"] {
+            write(&format!("sys/block/{disk}/device/vendor"), "");
+            write(&format!("sys/block/{disk}/queue/iostats"), "1");
+        }
+        let pace = Pace::new(Nanos::SECOND, Nanos(0), 0.0);
+        let disks = Disks::new([("sdb".to_owned(), "disk0".to_owned())]);
+        let mut reporter = Reporter::new("r0h1".to_owned(), Meter::new([]), disks, pace);
+        for second in [0, 2] {
+            for file in ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"] {
+                write(&format!("sys/class/net/eth0/statistics/{file}"), &(1_000_000 * second).to_string());
+            }
+            // Of sdb: 3 requests read 4 sectors, 5 wrote 8, busy for 500 ms with 1,000 ms of waiting, 2 there now.
+            let [reads, read, writes, written, busy, waited] =
+                [3, 4, 5, 8, 500, 1_000].map(|count: u64| count * second / 2);
+            let line = format!("8 16 sdb {reads} 0 {read} 0 {writes} 0 {written} 0 2 {busy} {waited}\n");
+            write("proc/diskstats", &(line + "8 0 sda 9 0 9 9 9 0 9 9 9 9 9\n"));
+            let at = Nanos(second * Nanos::SECOND.0);
+            let read = machine.read(at, at.plus(Nanos::SECOND)).expect("it is there");
+            let told = reporter.read(&read);
+            assert_eq!(told.len(), usize::from(second == 0), "of queues there is no kernel: {told:?}");
+        }
+        let report = reporter.report(Nanos(2)).expect("a window");
+        let [egress, ingress] = &report.links;
+        for link in [egress, ingress] {
+            assert_eq!((link.load_bps, link.speed_bps, link.queue_bytes), (8e6, Some(10_000_000_000), None));
+        }
+        let sector = 512.0 * 8.0 / 2.0;
+        let (read_bps, write_bps) = (4.0 * sector, 8.0 * sector);
+        let expected = Device {
+            device: "r0h1:disk0".to_owned(),
+            busy: 0.25,
+            read_bps,
+            write_bps,
+            queue: 0.5,
+            in_flight: 2,
+        };
+        assert_eq!(report.devices, [expected]);
+    }
+
+    #[test]
+    fn this_machine_is_read_with_its_queues_and_disks() {
+        let read = Machine::default().read(Nanos(1), Nanos(2)).expect("it is Linux");
+        assert!(read.unread.is_empty(), "{:?}", read.unread);
+        let loopback = read.interfaces.iter().find(|one| one.name == "lo").expect("it is everywhere");
+        assert_eq!(loopback.queued, Some(0), "it has no queue");
     }
 }

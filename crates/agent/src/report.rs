@@ -1,90 +1,51 @@
 //! Readings become reports, and answers what is to be told. No input or output.
 
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use leeward_fabric::Nanos;
-use serde::{Deserialize, Serialize};
 
-use crate::counters::{Gap, Meter, Reading, Window};
+use crate::body::{Device, Link, Probe, Refused, Report, Skipped, Taken};
+use crate::counters::Meter;
+use crate::disks::{Disk, Work};
+use crate::event::Event;
 use crate::pace::Pace;
+use crate::reading::Reading;
+use crate::window::{Gap, Window};
 
-/// The body of `POST /v1/reports`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Report {
-    /// Where the window begins, RFC 3339.
-    pub from: String,
-    /// Where it ends.
-    pub until: String,
-    /// What the host's links carried.
-    pub links: [Link; 2],
-}
+/// So many things are told once; a controller that has always something new to say is not listened to for ever.
+const MOST_BESIDES: usize = 256;
 
-/// What a link carried in the mean.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Link {
-    /// Its name, `r3h7:egress`.
-    pub link: String,
-    /// Bits per second.
-    pub load_bps: f64,
-}
+/// Which disks are reported, and what the cluster calls them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Disks(BTreeMap<String, String>);
 
-/// A report was taken in.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-pub struct Taken {
-    /// How many of its links were news.
-    pub links: u64,
-}
+impl Disks {
+    /// These disks under these names; all that are physical under their own, if there are none.
+    pub fn new(named: impl IntoIterator<Item = (String, String)>) -> Disks {
+        Disks(named.into_iter().collect())
+    }
 
-/// A report was not taken in.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
-    /// Why, in words.
-    pub why: String,
-    /// After how long to come again, if the controller said so.
-    pub after: Option<Nanos>,
-}
-
-/// What whoever looks after the agent is told.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Event {
-    /// The first report was taken in, or the first one after some were not.
-    Reports {
-        /// How many windows were dropped since the one before.
-        dropped: u64,
-    },
-    /// A report was not taken in.
-    Refused {
-        /// Why.
-        why: String,
-        /// When the next one is sent.
-        wait: Nanos,
-    },
-    /// Reports are taken in, and say nothing new.
-    Stale,
-    /// There is nothing to report.
-    Gap(Gap),
-    /// Interfaces cannot be read.
-    Unread(String),
-}
-
-impl fmt::Display for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Event::Reports { dropped: 0 } => write!(f, "reports are taken in"),
-            Event::Reports { dropped } => {
-                write!(f, "reports are taken in; windows that were dropped before: {dropped}")
-            }
-            Event::Refused { why, wait } => {
-                write!(f, "not reported: {why}; again in {:.1} s", wait.as_secs_f64())
-            }
-            Event::Stale => f.write_str(
-                "reports say nothing new: another agent reports for this host, it is known to be down, \
-                 or this machine's clock is behind",
-            ),
-            Event::Gap(gap) => write!(f, "nothing to report: {gap}"),
-            Event::Unread(why) => write!(f, "nothing to report: interfaces cannot be read: {why}"),
+    /// What the cluster calls a disk; `None` if it is not reported.
+    fn device<'a>(&'a self, disk: &'a Disk) -> Option<&'a str> {
+        match self.0.get(&disk.name) {
+            Some(device) => Some(device),
+            None => Some(disk.name.as_str()).filter(|_| self.0.is_empty() && disk.physical),
         }
+    }
+
+    /// The one disk of several that could be reported, if nobody named any: by itself it would be taken for the host's only
+    /// one, which it is not.
+    fn left_over<'a>(&self, disks: &'a [Disk]) -> Option<&'a Disk> {
+        let physical: Vec<&Disk> = disks.iter().filter(|disk| self.0.is_empty() && disk.physical).collect();
+        let mut counted = physical.iter().filter(|disk| disk.counted);
+        let first = counted.next().filter(|_| physical.len() > 1)?;
+        counted.next().is_none().then_some(*first)
+    }
+
+    /// Disks that are to be reported and are not there.
+    fn missing(&self, disks: &[Disk]) -> impl Iterator<Item = &String> {
+        self.0.keys().filter(|name| !disks.iter().any(|disk| disk.name == **name))
     }
 }
 
@@ -93,12 +54,17 @@ impl fmt::Display for Event {
 pub struct Reporter {
     host: String,
     meter: Meter,
+    disks: Disks,
+    /// Where the host listens for measurements, if it does.
+    probe: Option<u16>,
     pace: Pace,
-    /// The last window, until it is sent or the next one comes.
-    window: Option<Window>,
+    /// The last window with what its devices did, until it is sent or the next one comes.
+    window: Option<(Window, Vec<Device>)>,
     dropped: u64,
     /// What was told last; it is told again when it changes.
     told: Option<Event>,
+    /// What was told besides, once each.
+    besides: BTreeSet<String>,
 }
 
 fn text(at: Nanos) -> String {
@@ -107,8 +73,14 @@ fn text(at: Nanos) -> String {
 
 impl Reporter {
     /// Reports for a host, by a meter and in a rhythm.
-    pub fn new(host: String, meter: Meter, pace: Pace) -> Reporter {
-        Reporter { host, meter, pace, window: None, dropped: 0, told: None }
+    pub fn new(host: String, meter: Meter, disks: Disks, pace: Pace) -> Reporter {
+        let (probe, window, dropped, told, besides) = (None, None, 0, None, BTreeSet::new());
+        Reporter { host, meter, disks, probe, pace, window, dropped, told, besides }
+    }
+
+    /// The same for a host that listens for measurements at a port, if it does.
+    pub fn probed_at(self, probe: Option<u16>) -> Reporter {
+        Reporter { probe, ..self }
     }
 
     /// When to read next.
@@ -117,17 +89,41 @@ impl Reporter {
     }
 
     /// Takes a reading.
-    pub fn read(&mut self, reading: &Reading) -> Option<Event> {
+    pub fn read(&mut self, reading: &Reading) -> Vec<Event> {
         // One that waits is older than what is known now.
         self.dropped += u64::from(self.window.take().is_some());
-        match self.meter.take(reading) {
+        let left_over = self.disks.left_over(&reading.disks);
+        let mut events: Vec<Event> = match self.meter.take(reading) {
             Ok(window) => {
-                self.window = Some(window);
-                None
+                let device = |work: &Work| {
+                    let named = |disk: &&Disk| disk.name == work.disk && left_over != Some(disk);
+                    let disk = reading.disks.iter().find(named)?;
+                    let name = self.disks.device(disk)?;
+                    Some(Device {
+                        device: format!("{}:{name}", self.host),
+                        busy: work.busy,
+                        read_bps: work.read_bps,
+                        write_bps: work.write_bps,
+                        queue: work.queue,
+                        in_flight: work.in_flight,
+                    })
+                };
+                let devices = window.disks.iter().filter_map(device).collect();
+                self.window = Some((window, devices));
+                Vec::new()
             }
-            Err(Gap::First) => None,
-            Err(gap) => self.tell(Event::Gap(gap)),
-        }
+            Err(Gap::First) => Vec::new(),
+            Err(gap) => self.tell(Event::Gap(gap)).into_iter().collect(),
+        };
+        let missing = self.disks.missing(&reading.disks).cloned().map(Event::NoDisk);
+        let uncounted = |disk: &&Disk| !disk.counted && self.disks.device(disk).is_some();
+        let uncounted =
+            reading.disks.iter().filter(uncounted).map(|disk| Event::NotCounted(disk.name.clone()));
+        let unread = reading.unread.iter().cloned().map(Event::Less);
+        let left_over = left_over.map(|disk| Event::LeftOver(disk.name.clone()));
+        let less: Vec<Event> = unread.chain(missing).chain(uncounted).chain(left_over).collect();
+        events.extend(self.besides(less));
+        events
     }
 
     /// Interfaces could not be read.
@@ -140,31 +136,45 @@ impl Reporter {
         if !self.pace.may_send(now) {
             return None;
         }
-        let window = self.window.take()?;
-        let link = |way: &str, bytes| Link {
+        let (window, devices) = self.window.take()?;
+        let link = |way: &str, bytes, queue_bytes| Link {
             link: format!("{}:{way}", self.host),
             load_bps: window.rate_bps(bytes),
+            speed_bps: window.speed_bps,
+            queue_bytes,
         };
-        let links = [link("egress", window.egress), link("ingress", window.ingress)];
-        Some(Report { from: text(window.from), until: text(window.until), links })
+        let links = [link("egress", window.egress, window.queued), link("ingress", window.ingress, None)];
+        let probe = self.probe.map(|port| Probe { host: self.host.clone(), port });
+        Some(Report { from: text(window.from), until: text(window.until), links, devices, probe })
     }
 
     /// What became of it. A report whose answer was lost may have been taken in; then the next one is news all the same.
-    pub fn answered(&mut self, now: Nanos, answer: Result<Taken, Refused>, random: f64) -> Option<Event> {
+    pub fn answered(&mut self, now: Nanos, answer: Result<Taken, Refused>, random: f64) -> Vec<Event> {
         match answer {
             Ok(taken) => {
                 self.pace.succeeded();
                 let dropped = std::mem::take(&mut self.dropped);
-                self.tell(if taken.links == 0 { Event::Stale } else { Event::Reports { dropped } })
+                // Where hosts have no links, nothing is taken in and nothing is stale.
+                let stale = taken.links == 0 && taken.skipped != Skipped::default();
+                let event = if stale { Event::Stale } else { Event::Reports { dropped } };
+                let mut events: Vec<Event> = self.tell(event).into_iter().collect();
+                events.extend(self.besides(taken.unknown_devices.into_iter().map(Event::NoDevice).collect()));
+                events
             }
             Err(Refused { why, after }) => {
                 self.dropped += 1;
                 let wait = self.pace.failed(now, after, random);
                 let event = Event::Refused { why, wait };
                 self.told = Some(event.clone());
-                Some(event)
+                vec![event]
             }
         }
+    }
+
+    /// Those of these events that were not told before.
+    fn besides(&mut self, mut events: Vec<Event>) -> Vec<Event> {
+        events.retain(|event| self.besides.len() < MOST_BESIDES && self.besides.insert(event.to_string()));
+        events
     }
 
     fn tell(&mut self, event: Event) -> Option<Event> {
@@ -184,25 +194,34 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::{Count, Interface};
+    use crate::reading::{Count, Interface};
 
     fn reading(second: u64, bytes: u64) -> Reading {
         let count = Count { bytes, packets: bytes / 1_000 };
-        let interface =
-            Interface { index: 1, name: "eth0".to_owned(), physical: true, received: count, sent: count };
+        let interface = Interface {
+            index: 1,
+            name: "eth0".to_owned(),
+            physical: true,
+            master: None,
+            received: count,
+            sent: count,
+            speed_bps: None,
+            queued: None,
+        };
         let at = Nanos(second * Nanos::SECOND.0);
-        Reading { at, wall: Nanos(1_769_860_800_000_000_000 + at.0), interfaces: vec![interface] }
+        let (wall, interfaces) = (Nanos(1_769_860_800_000_000_000 + at.0), vec![interface]);
+        Reading { at, wall, interfaces, disks: Vec::new(), unread: Vec::new() }
     }
 
     fn reporter() -> Reporter {
         let pace = Pace::new(Nanos::SECOND, Nanos(0), 0.0);
-        Reporter::new("r0h1".to_owned(), Meter::new([]), pace)
+        Reporter::new("r0h1".to_owned(), Meter::new([]), Disks::default(), pace)
     }
 
     #[test]
     fn a_report_has_the_window_and_the_host_s_links() {
         let mut reporter = reporter();
-        assert_eq!(reporter.read(&reading(0, 1_000)), None);
+        assert_eq!(reporter.read(&reading(0, 1_000)), []);
         assert_eq!(reporter.report(Nanos(0)), None, "one reading is no window");
         reporter.read(&reading(2, 251_000));
         let report = reporter.report(Nanos(2)).expect("a window");
@@ -223,18 +242,99 @@ mod tests {
             reporter.read(&reading(second, 1_000 * second));
             if reporter.report(now).is_some() {
                 sent += 1;
-                told += u64::from(reporter.answered(now, refused(), 0.5).is_some());
+                told += reporter.answered(now, refused(), 0.5).len();
             }
         }
         assert!(sent == told && (15..60).contains(&sent), "the waits grow: {sent}");
         reporter.read(&reading(2_000, 2_000_000));
         assert!(reporter.report(Nanos(2_000 * Nanos::SECOND.0)).is_some());
-        let event = reporter.answered(Nanos(0), Ok(Taken { links: 2 }), 0.5);
+        let taken = |links| {
+            let skipped = Skipped { stale: 2 - links, down: 0 };
+            Ok(Taken { links, skipped, unknown_devices: Vec::new() })
+        };
+        let events = reporter.answered(Nanos(0), taken(2), 0.5);
         // Each of the 999 windows and the last one was made, and that one alone was taken in.
-        assert_eq!(event, Some(Event::Reports { dropped: 999 }));
+        assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());
-        assert_eq!(reporter.answered(Nanos(0), Ok(Taken { links: 2 }), 0.5), None, "it is told once");
-        assert_eq!(reporter.answered(Nanos(0), Ok(Taken { links: 0 }), 0.5), Some(Event::Stale));
+        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "it is told once");
+        assert_eq!(reporter.answered(Nanos(0), taken(0), 0.5), [Event::Stale]);
+    }
+
+    #[test]
+    fn disks_are_reported_as_the_cluster_calls_them_and_what_is_in_the_way_is_told_once() {
+        let disk = |name: &str, second: u64| Disk {
+            name: name.to_owned(),
+            physical: !name.starts_with("md"),
+            counted: true,
+            busy_ms: 250 * second,
+            waited_ms: 500 * second,
+            written: 125_000 * second,
+            ..Disk::default()
+        };
+        let disks = |second| ["sda", "sdb", "md0"].map(|name| disk(name, second)).to_vec();
+        let named = |names: &[(&str, &str)]| {
+            Disks::new(names.iter().map(|&(disk, name)| (disk.to_owned(), name.to_owned())))
+        };
+        for (given, expected) in [
+            (named(&[]), vec!["r0h1:sda", "r0h1:sdb"]),
+            (named(&[("sdb", "disk0")]), vec!["r0h1:disk0"]),
+            (named(&[("md0", "array"), ("sdx", "disk1")]), vec!["r0h1:array"]),
+        ] {
+            let missing = given.missing(&disks(0)).count();
+            let mut reporter = Reporter { disks: given, ..reporter() };
+            let told = reporter.read(&Reading { disks: disks(0), ..reading(0, 1_000) });
+            assert_eq!(told.len(), missing, "{told:?}");
+            assert_eq!(
+                reporter.read(&Reading { disks: disks(2), ..reading(2, 2_000) }),
+                [],
+                "it is told once"
+            );
+            let devices = reporter.report(Nanos(2)).expect("a window").devices;
+            let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();
+            assert_eq!(names, expected);
+            let Device { busy, write_bps, queue, .. } = devices[0];
+            assert_eq!((busy, write_bps, queue), (0.25, 1e6, 0.5));
+            let unknown_devices = || vec![names[0].to_owned()];
+            let taken = || Ok(Taken { links: 2, unknown_devices: unknown_devices(), ..Taken::default() });
+            let told = reporter.answered(Nanos(2), taken(), 0.5);
+            assert_eq!(told[1..], [Event::NoDevice(names[0].to_owned())]);
+            assert_eq!(reporter.answered(Nanos(3), taken(), 0.5), []);
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_not_counted_is_left_out_and_told_once_and_the_last_of_several_is_nobody_s_only_one() {
+        let disks = |counted: &[(&str, bool)]| -> Vec<Disk> {
+            let disk = |&(name, counted): &(&str, bool)| Disk {
+                name: name.to_owned(),
+                physical: true,
+                counted,
+                ..Disk::default()
+            };
+            counted.iter().map(disk).collect()
+        };
+        let own = |name: &str| vec![(name.to_owned(), "disk0".to_owned())];
+        let (idle, left) = (Event::NotCounted("sda".to_owned()), Event::LeftOver("sdb".to_owned()));
+        for (given, there, expected, told) in [
+            (vec![], disks(&[("sda", true)]), vec!["r0h1:sda"], vec![]),
+            (vec![], disks(&[("sda", false)]), vec![], vec![idle.clone()]),
+            (vec![], disks(&[("sda", false), ("sdb", true)]), vec![], vec![idle.clone(), left]),
+            (
+                vec![],
+                disks(&[("sda", false), ("sdb", true), ("sdc", true)]),
+                vec!["r0h1:sdb", "r0h1:sdc"],
+                vec![idle.clone()],
+            ),
+            (own("sdb"), disks(&[("sda", false), ("sdb", true)]), vec!["r0h1:disk0"], vec![]),
+            (own("sda"), disks(&[("sda", false), ("sdb", true)]), vec![], vec![idle]),
+        ] {
+            let mut reporter = Reporter { disks: Disks::new(given), ..reporter() };
+            assert_eq!(reporter.read(&Reading { disks: there.clone(), ..reading(0, 1_000) }), told);
+            assert_eq!(reporter.read(&Reading { disks: there, ..reading(2, 2_000) }), []);
+            let devices = reporter.report(Nanos(2)).expect("a window").devices;
+            let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();
+            assert_eq!(names, expected);
+        }
     }
 }

@@ -14,16 +14,18 @@ const SHORTEST: Nanos = Nanos(10_000_000);
 /// What the command line says, as it was typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Given {
-    /// `--controller`.
-    pub controller: String,
+    /// `--controller`, each time.
+    pub controllers: Vec<String>,
     /// `--host`; the machine's name.
     pub host: Option<String>,
     /// `--interface`, each time; all that are physical.
     pub interfaces: Vec<String>,
+    /// `--device`, each time; all disks that are physical.
+    pub devices: Vec<String>,
     /// `--interval`; a second.
     pub interval: Option<String>,
-    /// `--token`: a file.
-    pub token: Option<String>,
+    /// `--token-file`.
+    pub token_file: Option<String>,
     /// `--ca`: a file; the system's authorities.
     pub ca: Option<String>,
     /// `--probe-listen`: where to take part in measurements.
@@ -34,12 +36,14 @@ pub struct Given {
 
 /// What an agent is to do.
 pub struct Settings {
-    /// The controller's URL, without a slash at its end.
-    pub controller: String,
+    /// The controllers' URLs, without a slash at their ends; each is reported to.
+    pub controllers: Vec<String>,
     /// The host's name in the cluster.
     pub host: String,
     /// Interfaces to watch; all that are physical, if there are none.
     pub interfaces: Vec<String>,
+    /// Disks to report, and what the cluster calls them; all that are physical, if there are none.
+    pub devices: Vec<(String, String)>,
     /// Time between reports.
     pub interval: Nanos,
     /// The file of the token.
@@ -51,13 +55,22 @@ pub struct Settings {
 }
 
 /// The first line of a file that has a secret; errors never repeat it.
-pub(crate) fn secret(file: &str) -> Result<String, InputError> {
+fn secret(file: &str) -> Result<String, InputError> {
     let text = read_text(file)?;
     let line = text.lines().next().unwrap_or_default().trim();
-    if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(InputError::new(file, "expected a line of letters, digits and signs, and nothing else"));
+    if line.is_empty() {
+        return Err(InputError::new(file, "expected a secret in the first line"));
     }
     Ok(line.to_owned())
+}
+
+/// The first line of a file that has a token, as a header may have it; errors never repeat it.
+pub(crate) fn token(file: &str) -> Result<String, InputError> {
+    let line = secret(file)?;
+    if !line.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(InputError::new(file, "expected a line of letters, digits and signs, and nothing else"));
+    }
+    Ok(line)
 }
 
 impl Settings {
@@ -67,16 +80,7 @@ impl Settings {
     /// An [`InputError`] with the option or the file.
     pub fn new(given: Given) -> Result<Settings, InputError> {
         let wrong = |option: &str, message: String| InputError::new(option, message);
-        let controller = given.controller.trim_end_matches('/').to_owned();
-        let rest = controller.strip_prefix("http://").or_else(|| controller.strip_prefix("https://"));
-        let named = rest.is_some_and(|rest| {
-            let right = |byte: u8| byte.is_ascii_graphic() && !b"@?#\"<>\\".contains(&byte);
-            !rest.is_empty() && !rest.starts_with(['/', ':']) && rest.bytes().all(right)
-        });
-        if !named {
-            let expected = "expected a URL such as https://leeward:7600";
-            return Err(wrong("--controller", format!("`{}`: {expected}", excerpt(&given.controller))));
-        }
+        let controllers = controllers(&given.controllers)?;
         let host = match given.host {
             Some(host) => host,
             None => {
@@ -91,8 +95,9 @@ impl Settings {
         if interval < SHORTEST {
             return Err(wrong("--interval", "expected 10ms or more".to_owned()));
         }
-        if let Some(file) = &given.token {
-            secret(file)?;
+        let devices = devices(&given.devices)?;
+        if let Some(file) = &given.token_file {
+            token(file)?;
         }
         let shared = given.secret.as_deref().map(secret).transpose()?;
         let probe = given.probe_listen.as_deref().map(|text| {
@@ -110,9 +115,56 @@ impl Settings {
         if probe.is_none() && given.secret.is_some() {
             return Err(wrong("--secret", "it is for measurements; give --probe-listen too".to_owned()));
         }
-        let (interfaces, token, ca) = (given.interfaces, given.token, given.ca);
-        Ok(Settings { controller, host, interfaces, interval, token, ca, probe })
+        let (interfaces, token, ca) = (given.interfaces, given.token_file, given.ca);
+        Ok(Settings { controllers, host, interfaces, devices, interval, token, ca, probe })
     }
+}
+
+/// URLs without a slash at their ends.
+fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
+    let wrong = |message: String| InputError::new("--controller", message);
+    let mut found: Vec<String> = Vec::new();
+    for text in given {
+        let url = text.trim_end_matches('/');
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        let named = rest.is_some_and(|rest| {
+            let right = |byte: u8| byte.is_ascii_graphic() && !b"@?#\"<>\\".contains(&byte);
+            !rest.is_empty() && !rest.starts_with(['/', ':']) && rest.bytes().all(right)
+        });
+        if !named {
+            let expected = "expected a URL such as https://leeward:7600";
+            return Err(wrong(format!("`{}`: {expected}", excerpt(text))));
+        }
+        if found.iter().any(|other| other == url) {
+            return Err(wrong(format!("`{}`: it is there twice", excerpt(text))));
+        }
+        found.push(url.to_owned());
+    }
+    if found.is_empty() {
+        return Err(wrong("missing; expected the URL of a controller".to_owned()));
+    }
+    Ok(found)
+}
+
+/// Disks, and what the cluster calls them: `DISK=NAME`, or `DISK` if that is the same.
+fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for text in given {
+        let wrong = |message: &str| InputError::new("--device", format!("`{}`: {message}", excerpt(text)));
+        let (disk, name) = text.split_once('=').unwrap_or((text, text));
+        let right = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if disk.is_empty() || disk.contains(|letter: char| letter == '/' || !letter.is_ascii_graphic()) {
+            return Err(wrong("expected a disk as /sys/block has it, such as sda or nvme0n1"));
+        }
+        if name.is_empty() || !name.bytes().all(right) {
+            return Err(wrong("expected DISK=NAME with the name of a device in the cluster file"));
+        }
+        if found.iter().any(|(other, called)| other == disk || called == name) {
+            return Err(wrong("a disk is one device; it is there twice"));
+        }
+        found.push((disk.to_owned(), name.to_owned()));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -128,33 +180,48 @@ mod tests {
             Some(file.display().to_string())
         };
         let right = || Given {
-            controller: "https://leeward:7600/".to_owned(),
+            controllers: vec!["https://leeward:7600/".to_owned(), "http://other:7600".to_owned()],
             host: Some("r0h0".to_owned()),
             ..Given::default()
         };
         let settings = Settings::new(right()).expect("it is right");
-        assert_eq!(
-            (settings.controller.as_str(), settings.interval),
-            ("https://leeward:7600", Nanos::SECOND)
-        );
-        let (spaced, good) = (file("spaced", "my secret\n"), file("good", "secret\n"));
+        assert_eq!(settings.controllers, ["https://leeward:7600", "http://other:7600"]);
+        assert_eq!(settings.interval, Nanos::SECOND);
+        let (spaced, empty) = (file("spaced", "my secret\n"), file("empty", " \n"));
         let open = || Some("0.0.0.0:7601".to_owned());
+        let several = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let cases = [
-            (Given { controller: "leeward:7600".to_owned(), ..right() }, "--controller"),
-            (Given { controller: "http://".to_owned(), ..right() }, "--controller"),
-            (Given { controller: "https://a@b\r\n".to_owned(), ..right() }, "--controller"),
+            (Given { controllers: several(&[]), ..right() }, "--controller"),
+            (Given { controllers: several(&["leeward:7600"]), ..right() }, "--controller"),
+            (Given { controllers: several(&["http://"]), ..right() }, "--controller"),
+            (Given { controllers: several(&["https://a@b\r\n"]), ..right() }, "--controller"),
+            (Given { controllers: several(&["http://a", "http://a/"]), ..right() }, "--controller"),
+            (Given { devices: several(&["/dev/sda"]), ..right() }, "--device"),
+            (Given { devices: several(&["sda="]), ..right() }, "--device"),
+            (Given { devices: several(&["sda=a b"]), ..right() }, "--device"),
+            (Given { devices: several(&["sda=disk0", "sdb=disk0"]), ..right() }, "--device"),
             (Given { host: Some("r0:h0".to_owned()), ..right() }, "--host"),
             (Given { interval: Some("1".to_owned()), ..right() }, "--interval"),
             (Given { interval: Some("0s".to_owned()), ..right() }, "--interval"),
-            (Given { token: spaced.clone(), ..right() }, spaced.as_deref().expect("a name")),
+            (Given { token_file: spaced.clone(), ..right() }, spaced.as_deref().expect("a name")),
             (Given { probe_listen: open(), ..right() }, "--probe-listen"),
             (Given { probe_listen: Some("here".to_owned()), ..right() }, "--probe-listen"),
-            (Given { secret: good.clone(), ..right() }, "--secret"),
+            (Given { secret: spaced.clone(), ..right() }, "--secret"),
+            (
+                Given { probe_listen: open(), secret: empty.clone(), ..right() },
+                empty.as_deref().expect("a name"),
+            ),
         ];
         for (given, at) in cases {
             let error = Settings::new(given).err().expect("it is wrong");
             assert!(error.file == at && !error.to_string().contains("my secret"), "{at}: {error}");
         }
-        assert!(Settings::new(Given { probe_listen: open(), secret: good, ..right() }).is_ok());
+        assert!(Settings::new(Given { probe_listen: open(), secret: spaced, ..right() }).is_ok());
+        let named = Settings::new(Given { devices: several(&["sda=disk0", "nvme0n1"]), ..right() });
+        let named = named.map(|settings| settings.devices).expect("they are right");
+        assert_eq!(
+            named,
+            [("sda", "disk0"), ("nvme0n1", "nvme0n1")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+        );
     }
 }

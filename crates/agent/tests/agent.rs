@@ -138,7 +138,7 @@ fn reports_come_every_interval_and_cost_little() {
     std::fs::write(&token, "leeward_abc\n").expect("a file");
     let (address, told) = controller(|_| response("200 OK", TAKEN));
     let token = token.display().to_string();
-    let agent = Agent::start(address, &["--interval", "50ms", "--token", &token]);
+    let agent = Agent::start(address, &["--interval", "50ms", "--token-file", &token]);
     let (mut end, mut sums) = (None, [0.0; 2]);
     for number in 0..40 {
         let (head, body) = told.recv_timeout(SOON).expect("a report");
@@ -166,6 +166,41 @@ fn reports_come_every_interval_and_cost_little() {
     assert!(resident < 20 << 20, "{resident} bytes resident");
     // At an interval of 1 s, a report is all that it does in a second. Ticks are 10 ms, and other tests run too.
     assert!(share < 0.005, "{share} s a report");
+}
+
+#[test]
+fn each_controller_is_reported_to_and_one_that_is_away_keeps_the_others_from_nothing() {
+    let (first, heard) = controller(|_| response("200 OK", TAKEN));
+    let unknown = r#"{"epoch":1,"links":2,"devices":0,"skipped":{},"unknown_devices":["r0h1:vda"]}"#;
+    let (second, heard_too) = controller(move |_| response("200 OK", unknown));
+    let (second, away) = (format!("http://{second}"), "http://127.0.0.1:1");
+    let more = ["--controller", away, "--controller", &second, "--interval", "20ms"];
+    let mut agent = Agent::start(first, &more);
+    let mut missing: Vec<String> = [
+        format!("http://{first}: reports are taken in"),
+        format!("{away}: not reported: nobody listens there; again in "),
+        format!("{second}: reports are taken in"),
+        format!("{second}: not taken in: the cluster has no device `r0h1:vda`; --device vda=NAME"),
+    ]
+    .into();
+    for line in agent.written() {
+        missing.retain(|beginning| !line.starts_with(beginning));
+        if missing.is_empty() {
+            break;
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+    for heard in [heard, heard_too] {
+        let (_, body) = heard.iter().nth(3).expect("it goes on");
+        let (egress, ingress) = (&body["links"][0], &body["links"][1]);
+        // The loopback is virtual: it has no speed, and no queue either.
+        assert!(egress["speed_bps"].is_null() && ingress["queue_bytes"].is_null(), "{body}");
+        assert_eq!(egress["queue_bytes"], 0, "{body}");
+        for device in body["devices"].as_array().into_iter().flatten() {
+            let busy = device["busy"].as_f64().expect("a share");
+            assert!((0.0..=1.0).contains(&busy) && device["in_flight"].is_u64(), "{device}");
+        }
+    }
 }
 
 #[test]
@@ -220,15 +255,20 @@ fn answers_of_any_kind_are_told_in_a_line_and_outlived() {
 #[test]
 fn what_is_wrong_is_told_in_a_line_with_code_2() {
     let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_leeward-agent")).args(arguments).output();
-        let output = output.expect("it runs");
-        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
+        let mut agent = Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
+        // One that goes on writes nothing more, and is ended when it is dropped.
+        let told: Vec<String> = agent.written().take(1).collect();
+        let told = told.concat();
+        assert!(told.starts_with("error: "), "it went on: {told}");
+        (agent.0.wait().expect("it ends").code(), told)
     };
     let url = ["--controller", "https://leeward:7600"];
     for (more, beginning) in [
-        (["--ca", "nothing.pem"], "error: nothing.pem: no such file\n"),
-        (["--token", "nothing"], "error: nothing: no such file\n"),
+        (["--ca", "nothing.pem"], "error: nothing.pem: no such file"),
+        (["--token-file", "nothing"], "error: nothing: no such file"),
         (["--interval", "soon"], "error: --interval: `soon`"),
+        (["--device", "/dev/sda"], "error: --device: `/dev/sda`: expected a disk"),
         (["--probe-listen", "0.0.0.0:7601"], "error: --probe-listen: `0.0.0.0:7601`: without a secret"),
     ] {
         let (code, told) = run(&[&url[..], &more].concat());
@@ -270,7 +310,8 @@ fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
             }
         }
     });
-    for (ca, told) in [(&wrong, "not reported: "), (&right, "reports are taken in")] {
+    let distrusted = "not reported: its certificate is not trusted (";
+    for (ca, told) in [(&wrong, distrusted), (&right, "reports are taken in")] {
         let mut agent = Agent::at(&url, &["--interval", "20ms", "--ca", ca]);
         let line = agent.written().next().expect("a line");
         assert!(line.starts_with(told), "{line}");
@@ -289,7 +330,7 @@ fn it_takes_part_in_measurements_if_it_is_told_to() {
         let address = free.expect("a port");
         let mut agent = Agent::start(at, &["--interval", "50ms", "--probe-listen", &address.to_string()]);
         let line = agent.written().next().expect("a line");
-        assert!(line.starts_with("reports are taken in") || line.contains("in use"), "{line}");
+        assert!(line.starts_with("reports are taken in") || line.contains("give another port"), "{line}");
         line.starts_with("reports").then_some((agent, address))
     });
     let (_agent, address) = started.expect("a port that stays free");

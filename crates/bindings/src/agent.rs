@@ -1,5 +1,7 @@
 //! The agent of a host, until the process is ended: what `leeward-agent` does, by the same code.
 
+use std::sync::Arc;
+
 use leeward_agent::{Given, Settings, Stopped, run};
 use pyo3::prelude::*;
 
@@ -9,11 +11,12 @@ use crate::errors::Refused;
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Said {
-    controller: String,
+    controllers: Vec<String>,
     host: Option<String>,
     interfaces: Vec<String>,
+    devices: Vec<String>,
     interval: Option<String>,
-    token: Option<String>,
+    token_file: Option<String>,
     ca: Option<String>,
     probe_listen: Option<String>,
     secret: Option<String>,
@@ -21,17 +24,18 @@ pub struct Said {
 
 impl From<Said> for Given {
     fn from(said: Said) -> Given {
-        let Said { controller, host, interfaces, interval, token, ca, probe_listen, secret } = said;
-        Given { controller, host, interfaces, interval, token, ca, probe_listen, secret }
+        let Said { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret } =
+            said;
+        Given { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret }
     }
 }
 
-/// Reads interfaces and reports what they carry until the process is ended. `tell` is called with a line for what happens.
+/// Reads interfaces and disks and reports what they carry until the process is ended. `tell` is called with a line for what
+/// happens.
 #[pyfunction]
 pub fn run_agent(py: Python<'_>, said: Said, tell: Py<PyAny>) -> PyResult<()> {
-    let settings = Settings::new(said.into()).map_err(Refused)?;
-    let told =
-        |event: &leeward_agent::Event| Python::attach(|py| tell.call1(py, (event.to_string(),))).map(drop);
+    let settings = Arc::new(Settings::new(said.into()).map_err(Refused)?);
+    let told = |line: &str| Python::attach(|py| tell.call1(py, (line,))).map(drop);
     match py.detach(|| run(&settings, told)) {
         Err(Stopped::Input(error)) => Err(Refused(error).into()),
         Err(Stopped::Told(error)) => Err(error),

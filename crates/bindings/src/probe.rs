@@ -8,11 +8,11 @@ use leeward_probe::calibrate::grid;
 use leeward_probe::control::{Listener, Place, Secret};
 use leeward_probe::link::{Link, send};
 use leeward_probe::mesh::{Shape, rounds};
-use leeward_probe::survey::{self, Experiment, Host, Placed, Progress, Schedule};
-use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, estimate};
+use leeward_probe::survey::{self, Host, Progress, Schedule};
+use leeward_probe::{Limits, ProbeError, Train, Transfer, estimate, told};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
@@ -34,7 +34,8 @@ pub fn probe_listen(
     let address: SocketAddr = listen
         .parse()
         .map_err(|_| wrong(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7601")))?;
-    let listener = Listener::bind(address, Limits::default(), Secret(secret)).map_err(raised)?;
+    let listener = Listener::bind(address, Limits::default(), Secret(secret));
+    let listener = listener.map_err(|error| wrong(error.to_string()))?;
     let bound = listener.address().map_err(raised)?;
     listening.call1(py, (bound.to_string(),))?;
     py.detach(|| listener.run()).map_err(raised)
@@ -51,16 +52,11 @@ pub fn probe_path(
     secret: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let (place, train) = (place(source)?, train_of(train)?);
+    let (place, train, secret) = (place(source)?, train_of(train)?, Secret(secret));
     let made = surveyed(py, progress, |progress| {
-        let mut made = Vec::with_capacity(times);
-        for number in 0..times {
-            made.push(survey::train(&place, to, &train, &Secret(secret.clone()))?);
-            progress(number + 1, times)?;
-        }
-        Ok(made)
+        told::path((source, &place), (to, to), &train, times, &secret, progress)
     })?;
-    as_python(py, &made.iter().map(|one| path_json(source, to, Some(one), None)).collect::<Vec<_>>())
+    as_python(py, &made)
 }
 
 /// Measures every path between hosts; with `hops` also where they are. `cluster` is a cluster file's text of the shape.
@@ -85,26 +81,9 @@ pub fn probe_mesh(
             return Err(refused("shape", format!("`{other}`: expected pipe or hose")));
         }
     };
-    let secret = Secret(secret);
-    let (meshed, placed) = surveyed(py, progress, |progress| {
-        let placed = counted(hops, &hosts, &secret, progress)?;
-        Ok((survey::mesh(&hosts, &train, at_once, &secret, progress)?, placed))
-    })?;
-    let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
-    let cluster = meshed.mesh().cluster(name, shape, racks);
-    let name = |host: usize| meshed.hosts[host].name.as_str();
-    let paths = meshed.paths.iter().map(|path| {
-        path_json(name(path.pair.0), name(path.pair.1), path.estimate.as_ref(), path.error.as_deref())
-    });
-    as_python(
-        py,
-        &json!({
-            "hosts": meshed.hosts,
-            "paths": paths.collect::<Vec<_>>(),
-            "topology": placed.as_ref().map(|placed| placed_json(&meshed.hosts, placed)),
-            "cluster": cluster.ok(),
-        }),
-    )
+    let meshing = told::Meshing { train, at_once, hops, shape, name: name.to_owned() };
+    let made = surveyed(py, progress, |progress| told::mesh(&hosts, &meshing, &Secret(secret), progress))?;
+    as_python(py, &made)
 }
 
 /// Counts the hops between hosts, and fits them to a tree.
@@ -117,7 +96,7 @@ pub fn probe_hops(
 ) -> PyResult<Py<PyAny>> {
     let hosts = hosts_of(hosts);
     let placed = surveyed(py, progress, |progress| survey::topology(&hosts, &Secret(secret), progress))?;
-    as_python(py, &placed_json(&hosts, &placed))
+    as_python(py, &told::Topology::new(&hosts, &placed))
 }
 
 /// Looks for shared bottlenecks; with `hops` also at the links out of racks.
@@ -134,44 +113,10 @@ pub fn probe_bottlenecks(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (hosts, each) = (hosts_of(hosts), transfer_of(duration)?);
-    let secret = Secret(secret);
-    let (found, placed) = surveyed(py, progress, |progress| {
-        let placed = counted(hops, &hosts, &secret, progress)?;
-        let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
-        Ok((survey::bottlenecks(&hosts, racks, &each, pairs, seed, &secret, progress)?, placed))
-    })?;
-    let name = |host: usize| hosts[host].name.as_str();
-    let experiment = |one: &Experiment| {
-        let ((a, b), (c, d)) = one.question;
-        json!({
-            "path": { "from": name(a), "to": name(b) },
-            "beside": { "from": name(c), "to": name(d) },
-            "alone_bps": one.comparison.alone_bps,
-            "beside_bps": one.comparison.beside_bps,
-            "noise_bps": one.comparison.noise_bps,
-            "fall": one.comparison.fall,
-            "sum": one.sum,
-            "shares": one.comparison.shares,
-        })
-    };
-    let all = |experiments: &[Experiment]| experiments.iter().map(experiment).collect::<Vec<_>>();
-    let uplinks = found.uplinks.iter().map(|one| {
-        json!({ "rack": one.rack, "bottleneck": one.bottleneck, "experiment": experiment(&one.experiment) })
-    });
-    as_python(
-        py,
-        &json!({
-            "hosts": hosts,
-            "between_four": all(&found.between_four),
-            "from_one": all(&found.from_one),
-            "between_four_share": found.protocol.between_four.1,
-            "from_one_share": found.protocol.from_one.1,
-            "sum": found.protocol.sum,
-            "kind": found.protocol.kind,
-            "uplinks": uplinks.collect::<Vec<_>>(),
-            "topology": placed.as_ref().map(|placed| placed_json(&hosts, placed)),
-        }),
-    )
+    let looking = told::Looking { each, pairs, seed, hops };
+    let found =
+        surveyed(py, progress, |progress| told::bottlenecks(&hosts, &looking, &Secret(secret), progress))?;
+    as_python(py, &found)
 }
 
 /// Tries trains against bulk transfers on the first paths of a mesh. Without bursts or packets, the grid is the paper's.
@@ -331,7 +276,7 @@ pub fn probe_modelled(
     }
     let (sent, received) = send(&train, line_bps, Link { rate_bps, bucket_bytes, queue_bytes }, |_, _| true);
     let made = estimate(&train, &sent, &received, None).map_err(raised)?;
-    as_python(py, &path_json("line", "link", Some(&made), None))
+    as_python(py, &told::Path::measured("line", "link", &made))
 }
 
 /// Runs a survey while other threads of Python go on; tells `progress` each step, and hears interruptions.
@@ -355,55 +300,6 @@ fn surveyed<T: Send>(
         survey(&mut tell)
     });
     made.map_err(|error| stopped.unwrap_or_else(|| raised(error)))
-}
-
-/// Counts hops before a survey, where they are wanted: an interruption is heard, and the steps told are those of the survey.
-fn counted(
-    wanted: bool,
-    hosts: &[Host],
-    secret: &Secret,
-    progress: &mut Progress<'_>,
-) -> Result<Option<Placed>, ProbeError> {
-    let mut heard = |_, total| progress(0, total);
-    wanted.then(|| survey::topology(hosts, secret, &mut heard)).transpose()
-}
-
-fn path_json(from: &str, to: &str, estimate: Option<&Estimate>, error: Option<&str>) -> Value {
-    let of = |value: fn(&Estimate) -> Value| estimate.map_or(Value::Null, value);
-    json!({
-        "from": from,
-        "to": to,
-        "rate_bps": of(|one| json!(one.rate_bps)),
-        "train_bps": of(|one| json!(one.train_bps)),
-        "bound_bps": of(|one| json!(one.bound_bps)),
-        "sent_bps": of(|one| json!(one.sent_bps)),
-        "sender_limited": of(|one| json!(one.sender_limited)),
-        "overran": of(|one| json!(one.overran)),
-        "loss": of(|one| json!(one.loss)),
-        "rtt_s": of(|one| json!(one.rtt_ns.map(|ns| ns as f64 / 1e9))),
-        "spread": of(|one| json!(one.spread)),
-        "sent": of(|one| json!(one.sent)),
-        "received": of(|one| json!(one.received)),
-        "overrun": of(|one| json!(one.overrun)),
-        "error": error,
-    })
-}
-
-fn placed_json(hosts: &[Host], placed: &Placed) -> Value {
-    let name = |host: &usize| hosts[*host].name.as_str();
-    let groups = |groups: &[Vec<usize>]| -> Vec<Vec<&str>> {
-        groups.iter().map(|group| group.iter().map(name).collect()).collect()
-    };
-    let misfits = placed.topology.misfits.iter().map(
-        |one| json!({ "from": name(&one.pair.0), "to": name(&one.pair.1), "hops": one.hops, "why": one.why }),
-    );
-    json!({
-        "hosts": hosts.iter().map(|host| &host.name).collect::<Vec<_>>(),
-        "hops": placed.hops,
-        "racks": groups(&placed.topology.racks),
-        "subtrees": groups(&placed.topology.subtrees),
-        "misfits": misfits.collect::<Vec<_>>(),
-    })
 }
 
 fn hosts_of(hosts: HostArguments) -> Vec<Host> {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use leeward_controller::{Flags, NewToken, Ready, StartError};
+use leeward_controller::{Flags, NewToken, Ready, StartError, is_json, log_end};
 use leeward_fabric::input::InputError;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PySystemExit};
 use pyo3::prelude::*;
 
 use crate::errors::Refused;
@@ -24,13 +24,30 @@ pub struct Given {
     store: Option<String>,
     durable: Option<String>,
     tokens: Option<String>,
+    prometheus: Option<String>,
+    map: Option<String>,
+    http: Option<String>,
 }
 
 impl From<Given> for Flags {
     fn from(given: Given) -> Flags {
         let Given { config, cluster, listen, policy, task_policy, moves, interval, seed, .. } = given;
-        let Given { store, durable, tokens, .. } = given;
-        Flags { config, cluster, listen, policy, task_policy, moves, interval, seed, store, durable, tokens }
+        let Given { store, durable, tokens, prometheus, map, http, .. } = given;
+        let asked = Flags { prometheus, map, http, ..Flags::default() };
+        Flags {
+            config,
+            cluster,
+            listen,
+            policy,
+            task_policy,
+            moves,
+            interval,
+            seed,
+            store,
+            durable,
+            tokens,
+            ..asked
+        }
     }
 }
 
@@ -42,27 +59,46 @@ pub fn check_service(given: Given) -> Result<(), Refused> {
 
 /// Serves over HTTP until SIGINT or SIGTERM. `listening` is called with the URL, and the file that decisions are kept in
 /// or None for memory, once it listens. A `demo` shows what somebody puts there.
+///
+/// Where the log is JSON, it says all of this: `listening` is called for a demo alone, and what goes wrong ends the process
+/// with its code.
 #[pyfunction]
 #[pyo3(signature = (given, listening, demo = false))]
 pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
-    let ready = Ready::new(given.into()).map_err(Refused)?.demo(demo);
     let tell = |url: &str, store: Option<&Path>| {
+        if is_json() && !demo {
+            return Ok(());
+        }
         Python::attach(|py| listening.call1(py, (url, store.map(Path::display).map(|file| file.to_string()))))
             .map(drop)
     };
     // Other threads of Python go on; this one comes back to say where the service listens.
-    py.detach(|| ready.run(tell)).map_err(|error| match error {
-        StartError::Input(error) => Refused(error).into(),
+    let served = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
+    served.map_err(|error| match error {
+        StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| Refused(error).into()),
         StartError::Told(error) => error,
-        StartError::Broken(error) => PyOSError::new_err(error.to_string()),
+        StartError::Broken(error) => {
+            logged(&error, 1).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
+        }
     })
 }
 
-/// Makes a token, and adds its line to a file if one is given; the token and the line.
+/// The end of the process with a code, once the log has said why; `None` where that is not the log's to say.
+fn logged(why: &dyn std::fmt::Display, code: i32) -> Option<PyErr> {
+    log_end(why).then(|| PySystemExit::new_err(code))
+}
+
+/// Makes a token, bound to hosts if there are any, and adds its line to a file if one is given; the token and the line.
 #[pyfunction]
-pub fn new_token(name: &str, role: &str, file: Option<&str>) -> Result<(String, String), Refused> {
+pub fn new_token(
+    name: &str,
+    role: &str,
+    hosts: Vec<String>,
+    file: Option<&str>,
+) -> Result<(String, String), Refused> {
     let role = role.parse().map_err(|message| InputError::new("--role", message))?;
-    let made = NewToken::make(name, role).map_err(|message| InputError::new("--name", message))?;
+    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let made = NewToken::make(name, role, &hosts)?;
     file.map_or(Ok(()), |file| made.add(file))?;
     let NewToken { token, line } = made;
     Ok((token, line))

@@ -62,7 +62,10 @@ pub fn pack_slo(
                 })
             };
             let packed = run.pack(&classes, &tell)?;
-            if round == ROUNDS || !classes.learn(&packed.system, &packed.bounds) {
+            let bounded = packed.system.promises.iter().zip(&packed.bounds);
+            let bounded = bounded
+                .filter_map(|(promise, bound)| Some((promise.workload.slo?, bound.as_ref().ok()?.seconds)));
+            if round == ROUNDS || !classes.learn(bounded) {
                 return Ok(run.describe(&packed, round));
             }
         }

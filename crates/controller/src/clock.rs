@@ -1,10 +1,13 @@
-//! The edge of time: the engine counts nanoseconds since it started, people write RFC 3339.
+//! The edge of time: the engine counts nanoseconds since 2020, people write RFC 3339.
 //!
 //! The engine's time begins with the year 2020, for every run of the service alike, so what is stored means the same
-//! later. The two are tied together once, at the start, and from then on the monotonic clock alone counts; a wall clock
-//! that is set anew does not make time jump.
+//! later. It goes by the monotonic clock, and forward with the wall clock where that is ahead: after the machine slept, or
+//! its clock was set forward. It never goes back. When the wall clock is set back, time goes on as if it had not been, and
+//! how far the machine's clock is behind is told ([`Clock::behind`]): decisions that were made, and windows that were seen,
+//! must not lie in the future.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use leeward_fabric::Nanos;
@@ -13,12 +16,24 @@ use leeward_fabric::input::excerpt;
 /// Seconds of the Unix epoch at which the engine's time begins: 2020-01-01T00:00:00Z.
 const ORIGIN: i64 = 1_577_836_800;
 
-/// What time it is, and how it is written.
+/// What the two clocks of a machine show at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hands {
+    /// The wall clock, from the engine's zero on.
+    pub wall: Nanos,
+    /// The monotonic clock, from any beginning. It is read after the other: what lies between them makes time late and
+    /// never early.
+    pub steady: Nanos,
+}
+
+/// What time it is, and how it is written. Copies show the same time.
 #[derive(Clone)]
 pub struct Clock {
     /// Wall time at the engine's zero.
     origin: Timestamp,
-    now: Arc<dyn Fn() -> Nanos + Send + Sync>,
+    hands: Arc<dyn Fn() -> Hands + Send + Sync>,
+    /// How far the wall clock was ever ahead of the monotonic one, in nanoseconds.
+    ahead: Arc<AtomicU64>,
 }
 
 impl Clock {
@@ -26,21 +41,66 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the one place of the service that reads a clock")]
     pub fn system() -> Clock {
         let origin = Timestamp::from_second(ORIGIN).expect("a time that there was");
-        let (started, wall) = (std::time::Instant::now(), Timestamp::now());
-        // A machine that takes this for an earlier year begins with the year 2020.
-        let before = u64::try_from(wall.duration_since(origin).as_nanos()).unwrap_or(0);
-        let now = move || Nanos(before).plus(Nanos(started.elapsed().as_nanos() as u64));
-        Clock { origin, now: Arc::new(now) }
+        let started = std::time::Instant::now();
+        Clock::with_hands(origin, move || {
+            // A machine that takes this for an earlier year begins with the year 2020.
+            let wall = u64::try_from(Timestamp::now().duration_since(origin).as_nanos()).unwrap_or(0);
+            Hands { wall: Nanos(wall), steady: Nanos(started.elapsed().as_nanos() as u64) }
+        })
     }
 
-    /// A clock whose zero was at `origin`, and which reads what `now` says.
+    /// A clock whose zero was at `origin`, and which goes as the hands show.
+    pub fn with_hands(origin: Timestamp, hands: impl Fn() -> Hands + Send + Sync + 'static) -> Clock {
+        Clock { origin, hands: Arc::new(hands), ahead: Arc::default() }
+    }
+
+    /// A clock whose zero was at `origin`, and which reads the latest that `now` said.
     pub fn new(origin: Timestamp, now: impl Fn() -> Nanos + Send + Sync + 'static) -> Clock {
-        Clock { origin, now: Arc::new(now) }
+        Clock::with_hands(origin, move || Hands { wall: now(), steady: Nanos(0) })
     }
 
     /// What time it is.
     pub fn now(&self) -> Nanos {
-        (self.now)()
+        self.time(self.read_hands().steady)
+    }
+
+    /// How far the machine's wall clock is behind that, because it was set back. No more than the time between two
+    /// readings if it was not.
+    pub fn behind(&self) -> Nanos {
+        let Hands { wall, steady } = self.read_hands();
+        self.time(steady).since(wall)
+    }
+
+    /// How far the time is ahead of the monotonic clock. It grows by what the wall clock goes forward.
+    pub fn ahead(&self) -> Nanos {
+        self.read_hands();
+        Nanos(self.ahead.load(Ordering::Relaxed))
+    }
+
+    /// What the hands show, with the time where it is to be.
+    fn read_hands(&self) -> Hands {
+        let hands = (self.hands)();
+        let ahead = hands.wall.since(hands.steady).0;
+        // Most readings change nothing, and what is only read is shared by all threads at no cost.
+        if self.ahead.load(Ordering::Relaxed) < ahead {
+            self.ahead.fetch_max(ahead, Ordering::Relaxed);
+        }
+        hands
+    }
+
+    fn time(&self, steady: Nanos) -> Nanos {
+        steady.plus(Nanos(self.ahead.load(Ordering::Relaxed)))
+    }
+
+    /// A time in milliseconds since 1970.
+    pub fn unix_ms(&self, at: Nanos) -> i64 {
+        self.origin.as_millisecond().saturating_add_unsigned(at.0 / 1_000_000)
+    }
+
+    /// A time that is told in milliseconds since 1970; `None` if it is before the engine's.
+    pub fn at_unix_ms(&self, ms: i64) -> Option<Nanos> {
+        let since = u64::try_from(ms.checked_sub(self.origin.as_millisecond())?).ok()?;
+        since.checked_mul(1_000_000).map(Nanos)
     }
 
     /// A time as people read it.
@@ -66,7 +126,18 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Hands that a test sets, first to this time and none passed, and the clock that they are of.
+    fn set(first: u64) -> (Arc<Mutex<Hands>>, Clock) {
+        let hands = Arc::new(Mutex::new(Hands { wall: Nanos(first), steady: Nanos(0) }));
+        let (origin, shown) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
+        (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
+    }
 
     fn clock() -> Clock {
         Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(0))
@@ -80,6 +151,15 @@ mod tests {
         }
         assert_eq!(clock().text(Nanos(1_500_000_000)), "2026-01-31T12:00:01.5Z");
         assert_eq!(clock().read("2026-01-31T14:00:01+02:00"), Ok(Nanos::SECOND));
+    }
+
+    #[test]
+    fn milliseconds_since_1970_are_the_same_times() {
+        assert_eq!(clock().unix_ms(Nanos(1_500_000_000)), 1_769_860_801_500);
+        assert_eq!(clock().at_unix_ms(1_769_860_801_500), Some(Nanos(1_500_000_000)));
+        for ms in [1_769_860_799_999, 0, i64::MIN, i64::MAX] {
+            assert_eq!(clock().at_unix_ms(ms), None, "{ms}");
+        }
     }
 
     #[test]
@@ -105,5 +185,45 @@ mod tests {
             other.now() >= Nanos(Nanos::SECOND.0 * 86_400 * 365)
                 && other.now() < one.now().plus(Nanos::SECOND)
         );
+    }
+    proptest! {
+        /// Clocks that go, the wall clock now and then set to any time.
+        #[test]
+        fn time_never_goes_back_goes_as_fast_as_the_steady_clock_and_is_no_earlier_than_the_wall_clock(
+            first in 0_u64..1_000_000,
+            steps in prop::collection::vec((0_u64..1_000, prop::option::of(0_u64..2_000_000)), 1..50),
+        ) {
+            let (hands, clock) = set(first);
+            let mut last = clock.now();
+            prop_assert_eq!(last, Nanos(first));
+            for (passed, wall) in steps {
+                let mut shown = hands.lock().expect("nobody panicked");
+                shown.steady = shown.steady.plus(Nanos(passed));
+                shown.wall = wall.map_or(shown.wall.plus(Nanos(passed)), Nanos);
+                let wall = shown.wall;
+                drop(shown);
+                let now = clock.now();
+                prop_assert_eq!(now, last.plus(Nanos(passed)).max(wall));
+                prop_assert_eq!(clock.behind(), now.since(wall));
+                prop_assert_eq!(clock.clone().now(), now, "copies show the same");
+                last = now;
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_that_slept_or_was_set_forward_is_followed_and_one_that_was_set_back_is_told() {
+        let (hands, clock) = set(1_000);
+        let set = |wall: u64, steady: u64| {
+            *hands.lock().expect("nobody panicked") = Hands { wall: Nanos(wall), steady: Nanos(steady) };
+            (clock.now().0, clock.behind().0, clock.ahead().0)
+        };
+        assert_eq!(set(1_000, 0), (1_000, 0, 1_000));
+        assert_eq!(set(1_010, 10), (1_010, 0, 1_000));
+        assert_eq!(set(5_000, 20), (5_000, 0, 4_980), "the machine slept");
+        assert_eq!(set(2_000, 30), (5_010, 3_010, 4_980), "it was set back");
+        assert_eq!(set(4_990, 40), (5_020, 30, 4_980), "and is almost right again");
+        assert_eq!(set(5_030, 50), (5_030, 0, 4_980));
+        assert_eq!(set(0, 60), (5_040, 5_040, 4_980), "it takes this for a year before 2020");
     }
 }

@@ -15,31 +15,41 @@
 
 mod access;
 mod clock;
+mod described;
 mod desk;
 mod http;
 mod log;
 mod office;
+mod probes;
 mod reload;
 mod service;
 mod settings;
 mod start;
 mod store;
+mod telemetry;
 mod watch;
 
-pub use access::{Access, Client, Denied, NewToken, Rates, Role, Token, Tokens, certified};
-pub use clock::Clock;
+pub use access::{Access, Client, Denied, Guest, Hosts, NewToken, Rates, Role, Token, Tokens, certified};
+pub use clock::{Clock, Hands};
 pub use desk::{
-    Caller, Classes, Counts, Desk, Finding, HostReport, HostState, Labels, Limit, Limits, LinkState, Message,
-    Migration, MigrationAnswer, MigrationState, Part, Placement, Promising, RackContent, Rate, Record,
-    Refused, ReplicasWish, Replies, Reply, Report, Request, ReservationState, Score, Seen, Shown, Skipped,
-    Study, TaskState, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish, World, Wrong,
+    Called, Caller, Classes, Counts, Desk, DeviceState, Finding, HostReport, HostState, Labels, Lane, Limit,
+    Limits, LinkState, Message, Migration, MigrationAnswer, MigrationState, Part, Placement, Promising,
+    RackContent, Rate, Rated, Reading, Record, Refused, ReplicasWish, Replies, Reply, Report, Request,
+    Requests, ReservationState, Score, Seen, Shown, Skipped, Study, TaskState, TaskWish, TasksWish,
+    TransferWish, Wish, WorkloadWish, World, Wrong,
 };
+pub use http::{Beside, understand};
+pub use log::{is_json, log_end};
 pub use office::{Closed, Maker, NewCluster, Office, OpenError, Position, Slots};
 pub use reload::{Reload, Reloaded};
 pub use service::{RunError, Service};
-pub use settings::{Flags, Format, Level, LimitSettings, LogSettings, PolicySettings, Settings, TlsSettings};
+pub use settings::{
+    Flags, Format, Level, LimitSettings, LogSettings, PolicySettings, ProbeSettings, PrometheusSettings,
+    Settings, TelemetrySettings, TlsSettings,
+};
 pub use start::{Ready, StartError};
 pub use store::{
-    Change, Database, Durability, Held, Kind, News, Origin, Postgres, Sqlite, Standing, State, Store,
+    Change, Database, Durability, Held, Kind, Leadership, News, Origin, Postgres, Sqlite, State, Store,
     StoreError, Version,
 };
+pub use telemetry::{Ear, Plan, Telemetry};

@@ -1,5 +1,6 @@
 //! What is written to stderr while the service runs. No token and no key is ever in it.
 
+use std::fmt::Display;
 use std::io;
 use std::sync::OnceLock;
 
@@ -10,8 +11,14 @@ use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::settings::{Format, Level, LogSettings};
 
-/// The way to the level of the process's log.
-static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
+/// The process's log.
+static LOG: OnceLock<Log> = OnceLock::new();
+
+struct Log {
+    /// The way to its level.
+    level: reload::Handle<LevelFilter, Registry>,
+    format: Format,
+}
 
 fn filter(level: Level) -> LevelFilter {
     match level {
@@ -25,7 +32,7 @@ fn filter(level: Level) -> LevelFilter {
 /// Begins to write. A process has one log: who begins again sets its level.
 pub fn begin(settings: LogSettings) {
     let (level, handle) = reload::Layer::new(filter(settings.level));
-    if LEVEL.set(handle).is_err() {
+    if LOG.set(Log { level: handle, format: settings.format }).is_err() {
         return set_level(settings.level);
     }
     let lines = fmt::layer().with_writer(io::stderr).with_target(false).with_ansi(false);
@@ -39,7 +46,20 @@ pub fn begin(settings: LogSettings) {
 
 /// Writes so much from now on.
 pub fn set_level(level: Level) {
-    if let Some(handle) = LEVEL.get() {
-        let _ = handle.reload(filter(level));
+    if let Some(log) = LOG.get() {
+        let _ = log.level.reload(filter(level));
     }
+}
+
+/// Whether its lines are JSON. Then nothing else is written to stderr: what reads it reads JSON.
+pub fn is_json() -> bool {
+    LOG.get().is_some_and(|log| log.format == Format::Json)
+}
+
+/// Writes why the process ends, if lines are JSON; whether they are. Else it is for who ends it to say.
+pub fn log_end(why: &dyn Display) -> bool {
+    if is_json() {
+        tracing::error!("{why}");
+    }
+    is_json()
 }

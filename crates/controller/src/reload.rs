@@ -1,4 +1,5 @@
-//! Settings that change while the service runs: tokens, certificate, rates, and how much is logged.
+//! Settings that change while the service runs: tokens, certificate, rates, what is asked of Prometheus, and how much is
+//! logged.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use serde::Serialize;
 use crate::access::{Access, Tokens, certified};
 use crate::log;
 use crate::settings::{Flags, Settings};
+use crate::telemetry::{Plan, Telemetry};
 
 /// What can be made anew, and from what.
 pub struct Reload {
@@ -22,11 +24,15 @@ pub struct Reload {
     pub access: Arc<Access>,
     /// What TLS is spoken with.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    /// What is asked of Prometheus.
+    pub telemetry: Arc<Telemetry>,
 }
 
 /// What was read again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Reloaded {
+    /// The file of settings that was read; null if the service was started without one.
+    pub config: Option<String>,
     /// Settings that count as they are now.
     pub reloaded: Vec<&'static str>,
     /// Settings that differ from those that the service was started with, and count after a restart.
@@ -46,6 +52,7 @@ impl Reload {
             (Some(settings), Some(kept)) => Some((kept, certified(settings)?)),
             _ => None,
         };
+        let plan = Plan::of(&self.flags, &settings, self.started.interval)?;
         let mut reloaded = vec!["limits.requests_per_s", "log.level"];
         if let Some(tokens) = tokens {
             self.access.set_tokens(tokens);
@@ -55,19 +62,25 @@ impl Reload {
             kept.store(certificate);
             reloaded.push("tls");
         }
-        self.access.set_rate(settings.limits.requests_per_s);
+        if plan.is_some() || self.started.telemetry.prometheus.is_some() {
+            reloaded.push("telemetry");
+        }
+        self.telemetry.set(plan);
+        // The level first: whoever sees that another limit counts sees what is logged by then.
         log::set_level(settings.log.level);
-        Ok(Reloaded { reloaded, restart: self.started.fixed(&settings) })
+        self.access.set_rate(settings.limits.requests_per_s);
+        Ok(Reloaded { config: self.flags.config.clone(), reloaded, restart: self.started.fixed(&settings) })
     }
 
     /// The same, and writes down what came of it.
     pub fn logged(&self) -> Result<Reloaded, InputError> {
         let reloaded = self.again();
         match &reloaded {
-            Ok(Reloaded { reloaded, restart }) if restart.is_empty() => {
-                tracing::info!(reloaded = reloaded.join(" "), "settings were read again");
+            Ok(Reloaded { config, reloaded, restart }) if restart.is_empty() => {
+                tracing::info!(config, reloaded = reloaded.join(" "), "settings were read again");
             }
-            Ok(Reloaded { reloaded, restart }) => tracing::warn!(
+            Ok(Reloaded { config, reloaded, restart }) => tracing::warn!(
+                config,
                 reloaded = reloaded.join(" "),
                 restart = restart.join(" "),
                 "settings were read again; some of them take a restart"

@@ -31,9 +31,12 @@ use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits, Promising};
 use crate::http::{About, Board, Edge, Peer, description, routes};
 use crate::office::{NewCluster, Office, OpenError};
+use crate::probes::Probes;
 use crate::reload::Reload;
+use crate::settings::ProbeSettings;
 use crate::store::Store;
-use crate::watch::{Events, Metrics, Watched, watch};
+use crate::telemetry::{Telemetry, poll};
+use crate::watch::{Events, Metrics, Watched, watch, watch_clock};
 
 /// How much of its reasons a decision keeps.
 const EXPLAIN: Explain = Explain::Top(8);
@@ -61,10 +64,14 @@ pub struct Service {
     pub promising: Promising,
     /// What reads settings again.
     pub reload: Option<Arc<Reload>>,
+    /// What is asked of Prometheus; by default nothing.
+    pub telemetry: Arc<Telemetry>,
     /// The URL that others are told to reach it at; by default that of where it listens.
     pub advertise: Option<String>,
     /// Whether it shows a demo, which somebody puts there.
     pub demo: bool,
+    /// How agents are asked to measure.
+    pub probes: ProbeSettings,
     /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
     /// process have 1,024 files open.
     pub connections: usize,
@@ -122,8 +129,10 @@ impl Service {
             tls: None,
             promising: Promising::default(),
             reload: None,
+            telemetry: Arc::new(Telemetry::new(None)),
             advertise: None,
             demo: false,
+            probes: ProbeSettings::default(),
             cluster,
             make: Box::new(make),
             labels,
@@ -164,7 +173,9 @@ impl Service {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
             self;
-        let Service { body, streams, access, tls, reload, advertise, demo, promising, .. } = self;
+        let Service {
+            body, streams, access, tls, reload, telemetry, advertise, demo, probes, promising, ..
+        } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address: Arc<str> = match advertise {
             Some(url) => url.into(),
@@ -174,7 +185,7 @@ impl Service {
             labels: labels.clone(),
             promising: promising.clone(),
             since: clock.text(clock.now()),
-            interval_s: interval.as_secs_f64(),
+            interval,
             address: address.clone(),
         };
         let desk = Box::new(move |cluster: &Cluster, leads: bool| {
@@ -190,7 +201,17 @@ impl Service {
         let mut desk = tokio::spawn(work);
         let open = GracefulShutdown::new();
         let watching = watch(office.clone(), events.clone());
+        let polling = {
+            let (telemetry, office, clock, metrics) =
+                (telemetry.clone(), office.clone(), clock.clone(), metrics.clone());
+            async move { poll(&telemetry, &office, &clock, &metrics).await }
+        };
+        let ticking = {
+            let clock = clock.clone();
+            async move { watch_clock(&clock, interval).await }
+        };
         let (description, counted) = (description().into(), metrics.clone());
+        let probes = Probes::new(probes, interval, clock.now());
         let edge = Edge {
             office,
             clock,
@@ -199,7 +220,9 @@ impl Service {
             events: events.clone(),
             access,
             reload,
+            telemetry,
             demo: demo.then(Board::default),
+            probes,
             largest: body,
             patience,
             reading: Mutex::default(),
@@ -209,6 +232,8 @@ impl Service {
         let accepting = door.accept(listener, connections, &open);
         tokio::select! {
             never = accepting => match never {},
+            never = polling => match never {},
+            never = ticking => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
             // It holds while there is an office, so it can only have failed.

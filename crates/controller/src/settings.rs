@@ -1,6 +1,7 @@
 //! What a service is to be: one file, in YAML, JSON or TOML, and what the command line says, which wins. Every field has
 //! a default but the cluster.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml};
@@ -40,8 +41,23 @@ pub struct Settings {
     pub tls: Option<TlsSettings>,
     /// A file of tokens, as `leeward token new` makes them; it is read again when the service is told to reload.
     pub tokens: Option<String>,
+    /// Where telemetry comes from besides reports. It is read again when the service is told to reload.
+    pub telemetry: TelemetrySettings,
+    /// How agents are asked to measure.
+    pub probes: ProbeSettings,
     /// What is written to stderr.
     pub log: LogSettings,
+}
+
+/// How agents are asked to measure.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProbeSettings {
+    /// A file whose first line the hosts share; it is read for each survey.
+    pub secret: Option<String>,
+    /// Where hosts listen, `HOST` or `HOST:PORT` by their names, whose reports come from another address than others reach
+    /// them at.
+    pub addresses: BTreeMap<String, String>,
 }
 
 /// Who decides: policies, with settings after colons.
@@ -84,6 +100,30 @@ pub struct TlsSettings {
     pub cert: String,
     /// A PEM file of its key.
     pub key: String,
+}
+
+/// Where telemetry comes from besides reports.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// A Prometheus that the service asks, while it leads.
+    pub prometheus: Option<PrometheusSettings>,
+}
+
+/// A Prometheus that is asked for counters of ports.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrometheusSettings {
+    /// Its address, such as `http://prom:9090`.
+    pub url: Option<String>,
+    /// A map file: what to ask for, and which ports are which links. `leeward hotspots` takes the same.
+    pub map: Option<String>,
+    /// A file that says who asks and whom to trust, as promtool's `--http.config.file` does.
+    pub http: Option<String>,
+    /// Time between two rounds of questions, at most the interval; by default that.
+    pub every: Option<Nanos>,
+    /// How long one answer may take.
+    pub timeout: Nanos,
 }
 
 /// What is written to stderr. Can be changed while the service runs, but for the format.
@@ -137,8 +177,17 @@ impl Default for Settings {
             limits: LimitSettings::default(),
             tls: None,
             tokens: None,
+            telemetry: TelemetrySettings::default(),
+            probes: ProbeSettings::default(),
             log: LogSettings::default(),
         }
+    }
+}
+
+impl Default for PrometheusSettings {
+    fn default() -> Self {
+        let timeout = Nanos(10 * Nanos::SECOND.0);
+        PrometheusSettings { url: None, map: None, http: None, every: None, timeout }
     }
 }
 
@@ -192,6 +241,12 @@ pub struct Flags {
     pub durable: Option<String>,
     /// `--tokens`.
     pub tokens: Option<String>,
+    /// `--prometheus`: its address.
+    pub prometheus: Option<String>,
+    /// `--map`.
+    pub map: Option<String>,
+    /// `--http`.
+    pub http: Option<String>,
 }
 
 impl Flags {
@@ -216,6 +271,12 @@ impl Flags {
         settings.cluster = self.cluster.clone().or(settings.cluster);
         settings.store = self.store.clone().or(settings.store);
         settings.tokens = self.tokens.clone().or(settings.tokens);
+        if [&self.prometheus, &self.map, &self.http].into_iter().any(Option::is_some) {
+            let asked = settings.telemetry.prometheus.get_or_insert_default();
+            asked.url = self.prometheus.clone().or(asked.url.take());
+            asked.map = self.map.clone().or(asked.map.take());
+            asked.http = self.http.clone().or(asked.http.take());
+        }
         settings.seed = self.seed.unwrap_or(settings.seed);
         if let Some(interval) = &self.interval {
             let wrong = |error| InputError::new("--interval", error);
@@ -246,6 +307,8 @@ impl Flags {
             "interval" => ("--interval", self.interval.is_some()),
             "store" => ("--store", self.store.is_some()),
             "tokens" => ("--tokens", self.tokens.is_some()),
+            "telemetry.prometheus.url" => ("--prometheus", self.prometheus.is_some()),
+            "telemetry.prometheus.map" => ("--map", self.map.is_some()),
             _ => ("--config", false),
         };
         match &self.config {
@@ -300,6 +363,7 @@ impl Settings {
             // Who speaks HTTP does not understand HTTPS, and who needed a token is not to be let in without.
             ("tls", self.tls.is_some() != other.tls.is_some()),
             ("tokens", self.tokens.is_some() != other.tokens.is_some()),
+            ("probes", self.probes != other.probes),
             ("log.format", self.log.format != other.log.format),
         ];
         differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use leeward_controller::{
-    Access, Clock, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens,
-    certified,
+    Access, Clock, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, Telemetry, TlsSettings,
+    Tokens, certified,
 };
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -20,9 +20,16 @@ use support::{Server, agent, frozen, service};
 const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 /// A token of each role, and a service that knows them.
-fn guarded(settings: impl FnOnce(&mut Service)) -> (Server, [String; 3]) {
-    let roles = [Role::Read, Role::Place, Role::Admin];
-    let made = roles.map(|role| NewToken::make(role.name(), role).expect("randomness"));
+fn guarded(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
+    let made = Role::ALL.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
+    with_tokens(made, settings)
+}
+
+/// A service that knows these tokens, and the tokens.
+fn with_tokens<const N: usize>(
+    made: [NewToken; N],
+    settings: impl FnOnce(&mut Service),
+) -> (Server, [String; N]) {
     let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
     let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
     let mut service = service(CLUSTER, "", frozen());
@@ -61,7 +68,7 @@ fn each_operation_is_open_to_its_role_and_those_above() {
             let needed = operation["security"][0]["bearer"][0].as_str();
             let place = path.replace(['{', '}'], "");
             let method = method.to_uppercase();
-            let roles = ["read", "place", "admin"];
+            let roles = Role::ALL.map(Role::name);
             let needs = needed.map(|needed| roles.iter().position(|role| *role == needed).expect("a role"));
             if place == "/v1/events" {
                 continue;
@@ -98,6 +105,74 @@ fn each_operation_is_open_to_its_role_and_those_above() {
         let (status, cached, _) = ask(&server, "GET", &format!("/assets/{part}"), None, "cache-control");
         assert!(status == 200 && cached.contains("immutable"), "{part}");
     }
+}
+
+#[test]
+fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() {
+    let hosts: [(&str, &[&str]); 3] = [("r0h0", &["r0h0"]), ("r0", &["r0"]), ("switches", &[])];
+    let made = hosts.map(|(name, hosts)| NewToken::make(name, Role::Report, hosts).expect("randomness"));
+    let (server, [host, rack, switches]) = with_tokens(made, |_| {});
+    let report = |token: &str, said: Value| {
+        let mut body = json!({ "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z" });
+        body.as_object_mut().expect("an object").extend(said.as_object().expect("an object").clone());
+        let request =
+            agent().post(server.url("/v1/reports")).header("authorization", format!("Bearer {token}"));
+        let mut answer =
+            request.header("content-type", "application/json").send(body.to_string()).expect("it answers");
+        let text = answer.body_mut().read_to_string().expect("text");
+        (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
+    };
+    let link = |name: &str| json!({ "link": name, "load_bps": 1_000 });
+    let own = json!({
+        "links": [link("r0h0:egress"), link("r0h0:ingress")],
+        "devices": [{ "device": "r0h0:sda", "busy": 0.5 }],
+        "hosts": [{ "host": "r0h0", "draining": false, "stored": "1GB" }],
+        "probe": { "host": "r0h0", "port": 7601 },
+    });
+    let (status, told) = report(&host, own);
+    assert_eq!(
+        (status, &told["links"], &told["unknown_devices"]),
+        (200, &json!(2), &json!(["r0h0:sda"])),
+        "{told}"
+    );
+    let (_, _, before) = ask(&server, "GET", "/v1/snapshot", Some(&host), "");
+    let others = [
+        ("links[1].link", "r0h1:egress", json!({ "links": [link("r0h0:egress"), link("r0h1:egress")] })),
+        ("links[0].link", "r0:uplink", json!({ "links": [link("r0:uplink")] })),
+        ("links[0].link", "r0h0>r0h1", json!({ "links": [link("r0h0>r0h1")] })),
+        ("links[0].link", "r0h01:egress", json!({ "links": [link("r0h01:egress")] })),
+        ("devices[0].device", "r1h0:sda", json!({ "devices": [{ "device": "r1h0:sda", "busy": 0 }] })),
+        ("hosts[0].host", "r2h1", json!({ "hosts": [{ "host": "r2h1", "up": false }] })),
+        ("probe.host", "r1h0", json!({ "probe": { "host": "r1h0", "port": 7601 } })),
+        (
+            "tasks[0].decision",
+            "1",
+            json!({ "tasks": [{ "decision": "1", "egress_bps": 1, "ingress_bps": 1 }] }),
+        ),
+        ("workloads[0].workload", "mail", json!({ "workloads": [{ "workload": "mail", "latency_s": 1 }] })),
+    ];
+    for (field, name, said) in others {
+        let (status, problem) = report(&host, said);
+        assert_eq!((status, &problem["type"]), (403, &json!("urn:leeward:problem:forbidden")), "{problem}");
+        assert_eq!(problem["field"], json!(field), "{problem}");
+        assert!(
+            problem["detail"].as_str().is_some_and(|text| text.starts_with(&format!("`{name}`"))),
+            "{problem}"
+        );
+    }
+    assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "nothing of it counts");
+    // A rack that has the name of the token's host is no host.
+    assert_eq!(report(&rack, json!({ "links": [link("r0:uplink")] })).0, 403);
+    for (method, path) in [
+        ("POST", "/v1/place/replicas"),
+        ("DELETE", "/v1/commitments/1"),
+        ("PUT", "/v1/jobs/a"),
+        ("POST", "/v1/reload"),
+    ] {
+        assert_eq!(ask(&server, method, path, Some(&host), "").0, 403, "{method} {path}");
+    }
+    let everything = json!({ "links": [link("r0:uplink"), link("r2h1:egress")] });
+    assert_eq!(report(&switches, everything).0, 200, "who is bound to nothing reports of everything");
 }
 
 #[test]
@@ -225,13 +300,15 @@ fn certificate_and_tokens_are_read_again_without_a_restart() {
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
     let kept = Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key")));
-    let reload = Arc::new(Reload { flags, started, access: access.clone(), tls: Some(kept.clone()) });
+    let telemetry = Arc::new(Telemetry::new(None));
+    let (tls, access_too) = (Some(kept.clone()), access.clone());
+    let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
     let mut service = service(CLUSTER, "", frozen());
     (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
     let server = Server::start(service);
     assert_eq!(over_tls(&server, &first).expect("it speaks TLS"), "HTTP/1.1 401 Un");
 
-    let made = NewToken::make("a", Role::Admin).expect("randomness");
+    let made = NewToken::make("a", Role::Admin, &[]).expect("randomness");
     std::fs::write(&tokens, &made.line).expect("a file");
     let (_, second) = certificate(folder.path(), "service");
     write("seed: 7\nlimits: {requests_per_s: 2}\n");

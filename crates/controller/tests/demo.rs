@@ -23,7 +23,7 @@ fn put(server: &Server, demo: &Value) -> (u16, Value) {
 fn comparison() -> Value {
     let arm = |name: &str, up: f64| {
         json!({
-            "name": name, "policy": "borg", "hot_racks": 1, "hot_share": 0.5, "p99": null,
+            "name": name, "policy": "borg", "hot_racks": 1, "hot_share": 0.5,
             "racks": [{"rack": "r0", "up": up, "down": 1.25}, {"rack": "r1", "up": null, "down": 0.0}],
         })
     };
@@ -73,7 +73,6 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         ("/arms/1/policy", json!(long), "arms[1].policy"),
         ("/arms/1/hot_share", json!(1.1), "arms[1].hot_share"),
         ("/arms/1/hot_racks", json!(3), "arms[1].hot_racks"),
-        ("/arms/0/p99", json!(-1), "arms[0].p99"),
         ("/arms/0/racks/1/down", json!(-0.1), "arms[0].racks[1].down"),
         ("/arms/0/racks", json!(racks), "arms[0].racks"),
         ("/arms", json!(vec![comparison()["arms"][0].clone(); 9]), "arms"),

@@ -557,7 +557,7 @@ proptest! {
             let samples: Vec<Sample> = report.loads.iter().map(sample).collect();
             let left = ledger.report(&samples, now);
             let Ok(Reply::Reported { links, skipped, .. }) = taken else { panic!("{taken:?} {report:?}") };
-            prop_assert_eq!(skipped, Skipped { stale: left.stale + stale, down: left.down });
+            prop_assert_eq!(skipped, Skipped { stale: left.stale + stale, down: left.down, unknown: 0 });
             prop_assert_eq!(links, samples.len() as u64 - left.all());
             let mut scratch = Scratch::default();
             let view = ledger.view(now, &mut scratch);

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
@@ -33,8 +35,16 @@ fn started(folder: &Path, arguments: &[&str]) -> (Child, String, impl Iterator<I
     let written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let mut written = written.map_while(Result::ok);
     let first = written.next().expect("a line");
-    let url = first.strip_prefix("listening on ").expect("it listens").to_owned();
+    let url = match first.strip_prefix("listening on ") {
+        Some(url) => url.to_owned(),
+        None => json_of(&first)["url"].as_str().expect("it listens").to_owned(),
+    };
     (child, url, written)
+}
+
+/// A line of a log of JSON.
+fn json_of(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"))
 }
 
 fn signal(child: &Child, name: &str) {
@@ -43,9 +53,23 @@ fn signal(child: &Child, name: &str) {
 }
 
 fn status(url: &str, token: &str) -> u16 {
+    ask(url, "GET", "/v1/status", &format!("Bearer {token}"), "")
+}
+
+/// Asks by somebody; the status.
+fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let request = agent.get(format!("{url}/v1/status")).header("authorization", format!("Bearer {token}"));
-    request.call().expect("it answers").status().as_u16()
+    let request = ureq::http::Request::builder().method(method).uri(format!("{url}{path}"));
+    let request = request.header("authorization", who).header("content-type", "application/json");
+    agent.run(request.body(body.to_owned()).expect("a request")).expect("it answers").status().as_u16()
+}
+
+/// A token of a new name in the file `tokens` of the folder.
+fn token(folder: &Path, name: &str, more: &[&str]) -> String {
+    let all = [&["token", "new", "--name", name, "--tokens", "tokens"], more].concat();
+    let (code, token, told) = run(folder, &all);
+    assert_eq!((code, told.as_str()), (0, ""));
+    token.trim().to_owned()
 }
 
 #[test]
@@ -75,20 +99,15 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
     let config = "cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";
     std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
     let (mut child, url, mut written) = started(folder.path(), &["--config", "l.yaml"]);
-    let store = folder.path().join(".local/state/leeward/cluster.db");
-    assert_eq!(written.next().expect("a line"), format!("decisions are kept in {}", store.display()));
-    let (code, token, told) =
-        run(folder.path(), &["token", "new", "--name", "page", "--role", "read", "--tokens", "tokens"]);
-    assert_eq!((code, told.as_str()), (0, ""));
-    let token = token.trim();
+    let store = folder.path().join(".local/state/leeward/c.db");
+    let token = &token(folder.path(), "page", &["--role", "read"]);
     assert!(!std::fs::read_to_string(folder.path().join("tokens")).expect("a file").contains(token));
     assert_eq!(status(&url, token), 401);
     signal(&child, "-HUP");
     let mut until =
         |words: &str| written.by_ref().find(|line| line.contains(words)).expect("a line of the log");
     let line = until("settings were read again");
-    let line: serde_json::Value = serde_json::from_str(&line).expect("a line is JSON");
-    assert_eq!(line["level"], "INFO");
+    assert_eq!(json_of(&line)["level"], "INFO");
     assert_eq!(status(&url, token), 200);
     signal(&child, "-TERM");
     until("stopped");
@@ -105,4 +124,136 @@ fn a_service_without_tokens_says_that_anyone_here_may_ask() {
     assert_eq!(status(&url, "whatever"), 200);
     signal(&child, "-INT");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+/// Whether this is so within ten seconds.
+fn soon(is_so: impl Fn() -> bool) -> bool {
+    (0..200).any(|_| {
+        let so = is_so();
+        if !so {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        so
+    })
+}
+
+/// Tells a service to stop, and waits for that; the rest of what it writes.
+fn stopped(mut child: Child, written: impl Iterator<Item = String>) -> Vec<String> {
+    signal(&child, "-TERM");
+    let rest = written.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    rest
+}
+
+#[test]
+fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
+    let folder = folder();
+    std::fs::write(folder.path().join("wrong.yaml"), "{racks: many}").expect("a file");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    let config = |more: &str| {
+        let text = format!("store: memory\nlog: {{format: json}}\n{more}");
+        std::fs::write(folder.path().join("l.yaml"), text).expect("a file");
+    };
+    let fatal = [
+        ("cluster: wrong.yaml".to_owned(), "wrong.yaml:"),
+        (format!("cluster: c.yaml\nlisten: {taken}"), "l.yaml: listen: "),
+        ("cluster: c.yaml\nlisten: 0.0.0.0:0".to_owned(), "l.yaml: listen: "),
+        ("cluster: c.yaml\ntokens: none".to_owned(), "none: no such file"),
+    ];
+    for (more, beginning) in fatal {
+        config(&more);
+        let (code, _, told) = run(folder.path(), &["--config", "l.yaml"]);
+        assert_eq!((code, told.lines().count()), (2, 1), "{told}");
+        let line = json_of(&told);
+        let message = line["message"].as_str().expect("a text");
+        assert!(line["level"] == "ERROR" && message.starts_with(beginning), "{line}");
+    }
+    // Who checks settings reads text.
+    let (code, _, told) = run(folder.path(), &["--config", "l.yaml", "--check-config"]);
+    assert!(code == 2 && told.starts_with("error: none: "), "{told}");
+
+    let admin = token(folder.path(), "ops", &["--role", "admin"]);
+    config("cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens");
+    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), r#"{"name": "other"}"#), 200);
+    let lines: Vec<Value> = stopped(child, written).iter().map(|line| json_of(line)).collect();
+    let changed = lines.iter().find(|line| line["message"] == "the cluster was changed").expect("it is told");
+    assert_eq!((&changed["by"], &changed["version"]), (&json!("ops"), &json!(2)));
+    assert_eq!(lines.last().expect("a line")["message"], "stopped");
+}
+
+#[test]
+fn limits_of_rates_and_the_level_of_the_log_are_others_once_settings_are_read_again() {
+    let folder = folder();
+    let config = |limits: &str, level: &str| {
+        let text = format!(
+            "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\nlimits: {limits}\nlog: {{level: {level}}}\n"
+        );
+        std::fs::write(folder.path().join("l.yaml"), text).expect("a file");
+    };
+    config("{}", "info");
+    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let refused = || (0..20).filter(|_| status(&url, "") == 429).count();
+    assert_eq!(refused(), 0);
+    config("{requests_per_s: 1}", "debug");
+    signal(&child, "-HUP");
+    assert!(soon(|| refused() > 0), "the limit counts");
+    config("{}", "error");
+    signal(&child, "-HUP");
+    assert!(soon(|| refused() == 0), "it does not any more");
+    let lines = stopped(child, written);
+    let of_requests: Vec<usize> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.contains("DEBUG request "))
+        .map(|(at, _)| at)
+        .collect();
+    let again = lines.iter().position(|line| line.contains("settings were read again")).expect("it was told");
+    assert!(!of_requests.is_empty() && of_requests.iter().all(|&at| at > again), "{lines:#?}");
+    assert!(lines.last().is_some_and(|last| last.contains(" DEBUG ")), "nothing came after that but errors");
+}
+
+#[test]
+fn no_token_and_no_secret_is_in_the_log_whatever_is_asked() {
+    let folder = folder();
+    std::fs::write(folder.path().join("secret"), "what the hosts share").expect("a file");
+    let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nprobes: {secret: secret}\n\
+                  log: {level: debug}\n";
+    std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
+    let made = [
+        token(folder.path(), "page", &["--role", "read"]),
+        token(folder.path(), "r0h0", &["--role", "report", "--host", "r0h0"]),
+        token(folder.path(), "ops", &["--role", "admin"]),
+    ];
+    let [page, host, ops] = made.each_ref().map(|token| format!("Bearer {token}"));
+    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let report = |host: &str| {
+        json!({
+            "from": "2026-01-31T12:00:00Z", "until": "2026-01-31T12:00:01Z", "probe": { "host": host, "port": 9 },
+        })
+        .to_string()
+    };
+    let measure = json!({ "kind": "path", "hosts": ["r0h0", "r1h0"] }).to_string();
+    let asked = [
+        ("GET", "/v1/status", page.as_str(), String::new(), 200),
+        ("POST", "/v1/reload", &page, String::new(), 403),
+        ("GET", "/v1/status", "Bearer leeward_guessed", String::new(), 401),
+        ("GET", "/v1/status?token=leeward_guessed", "Basic leeward_guessed", String::new(), 401),
+        ("POST", "/v1/reports", &host, report("r0h0"), 200),
+        ("POST", "/v1/reports", &host, report("r1h0"), 403),
+        ("POST", "/v1/reports", &ops, report("r1h0"), 200),
+        ("POST", "/v1/probes", &ops, measure, 201),
+        ("POST", "/v1/place/replicas", &ops, "leeward_guessed".to_owned(), 400),
+        ("POST", "/v1/reload", &ops, String::new(), 200),
+    ];
+    for (method, path, who, body, status) in asked {
+        assert_eq!(ask(&url, method, path, who, &body), status, "{method} {path}");
+    }
+    let lines = stopped(child, written);
+    assert!(lines.iter().filter(|line| line.contains("DEBUG request ")).count() >= 10, "{lines:#?}");
+    let secrets = made.iter().map(|token| token.trim_start_matches("leeward_"));
+    for secret in secrets.chain(["guessed", "what the hosts share"]) {
+        assert!(lines.iter().all(|line| !line.contains(secret)), "{secret}: {lines:#?}");
+    }
 }

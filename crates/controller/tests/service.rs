@@ -152,6 +152,28 @@ fn without_telemetry_the_refusal_says_what_to_do() {
 }
 
 #[test]
+fn a_decision_keeps_up_to_eight_candidates_of_each_level_and_none_more_are_to_be_had() {
+    let cluster = "{racks: 12, hosts_per_rack: 12, nic: 1Gbps, oversubscription: 1}";
+    let server = Server::start(service(cluster, "", frozen()));
+    let racks = (0..12).flat_map(|rack| ["uplink", "downlink"].map(|way| format!("r{rack}:{way}")));
+    let hosts = (0..144).map(|host| format!("r{}h{}:ingress", host / 12, host % 12));
+    server.report(&racks.chain(hosts).map(|link| (link, 0.0)).collect::<Vec<_>>());
+    let (status, _, made) = server.post("/v1/place/replicas", &json!({ "size": "256MiB", "writer": "r0h0" }));
+    assert_eq!(status, 201, "{made}");
+    assert_eq!(server.get("/v1/decisions/0").2, made);
+    let why = made["why"].as_array().expect("candidates");
+    for of_hosts in [false, true] {
+        let level = why
+            .iter()
+            .filter(|one| one["candidate"].as_str().is_some_and(|name| name.contains('h') == of_hosts));
+        let (chosen, others): (Vec<_>, Vec<_>) = level.partition(|one| one["verdict"] == "chosen");
+        assert!(!chosen.is_empty() && (6..=8).contains(&others.len()), "{of_hosts}: {made}");
+    }
+    let (status, _, problem) = server.get("/v1/decisions?candidates=all");
+    assert_eq!((status, &problem["field"]), (422, &json!("candidates")), "{problem}");
+}
+
+#[test]
 fn a_body_that_is_too_large_is_not_read() {
     let server = start();
     let mut stream = TcpStream::connect(server.address).expect("it listens");
@@ -295,6 +317,9 @@ fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
     assert_eq!((status, &problem["type"]), (412, &json!("urn:leeward:problem:version")));
     let (status, patched) = server.patch("/v1/cluster", &json!({ "racks": 4, "name": null }), "\"1\"");
     assert_eq!((status, &patched["racks"], &patched["name"]), (200, &json!(4), &Value::Null));
+    // Whoever did not hear the answer sends the same again.
+    let (status, again) = server.patch("/v1/cluster", &json!({ "racks": 4, "name": null }), "\"1\"");
+    assert_eq!((status, again), (200, patched));
     let status = server.get("/v1/status").2;
     assert_eq!((&status["cluster_version"], &status["cluster"]), (&json!("2"), &json!("cluster")));
     let (_, _, racks) = server.get("/v1/racks");

@@ -5,12 +5,11 @@ mod postgres;
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use leeward_controller::{
-    Caller, Change, Database, Desk, Durability, Kind, Limits, Message, Migration, MigrationAnswer,
+    Caller, Change, Database, Desk, Durability, Leadership, Limits, Message, Migration, MigrationAnswer,
     MigrationState, News, Placement, Postgres, Record, Refused, ReplicasWish, Replies, Reply, Report,
-    Request, Sqlite, Standing, State, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
+    Request, Sqlite, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
 };
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
@@ -22,7 +21,7 @@ use leeward_placement::tasks::{App, TaskId};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde_json::json;
-use support::{Server, cluster, frozen, labels, policies, service_on};
+use support::{cluster, labels, policies};
 
 const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
                        devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
@@ -125,7 +124,7 @@ fn kept(desk: &mut Desk<()>, now: Nanos, id: u64) -> Option<Record> {
 
 /// A store that this service leads, and one beside it that follows, where stores can be shared.
 fn leads(mut store: Box<dyn Store>) -> Box<dyn Store> {
-    assert!(matches!(store.stand("here"), Ok(Standing::Leads { .. })));
+    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
     store
 }
 
@@ -263,100 +262,31 @@ fn both_stores_hold_the_same_and_who_follows_knows_what_the_leader_knows() {
         let (mut store, mut beside) = (leads(shared.store()), shared.store());
         following.resume(beside.load(limits.decisions, limits.keys).expect("it is read")).expect("it fits");
         let mut follow = |now| match beside.stand("there") {
-            Ok(Standing::Follows { leader, news: News::Changes(changes) }) => {
+            Ok(Leadership::Follows { leader, news: News::Changes(changes) }) => {
                 assert_eq!(leader.as_deref(), Some("here"));
                 changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
             }
             other => panic!("it does not follow: {other:?}"),
         };
         let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
-        let mut looks = looks.into_iter();
+        let (mut looks, mut together) = (looks.into_iter(), Vec::new());
         let (now, next) = carried_out(&of, &mut leading, &acts, |now, changes| {
-            store.apply(changes).expect("there is room");
             file.apply(changes).expect("there is room");
+            together.extend_from_slice(changes);
             if looks.next() == Some(true) {
+                store.apply(&std::mem::take(&mut together)).expect("there is room");
                 follow(now);
             }
         });
+        store.apply(&together).expect("there is room");
         follow(now);
         prop_assert_eq!(store.load(8, 100).expect("it is read"), file.load(8, 100).expect("it is read"));
         for id in 0..next {
-            prop_assert_eq!(store.decision(id), file.decision(id));
             prop_assert_eq!(kept(&mut following, now, id), kept(&mut leading, now, id), "decision {}", id);
         }
         prop_assert_eq!(counts(&mut following), counts(&mut leading));
         Ok(())
     });
-}
-
-#[test]
-fn a_leader_that_was_deposed_writes_nothing() {
-    let Some(server) = postgres::Server::shared() else { return };
-    let database = server.database();
-    let open = || server.store(&database).expect("it is there");
-    let (mut first, mut second) = (open(), open());
-    assert_eq!(first.stand("first"), Ok(Standing::Leads { term: 1 }));
-    let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
-    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "it never led");
-    assert!(
-        matches!(second.stand("second"), Ok(Standing::Follows { leader: Some(leader), .. }) if &*leader == "first")
-    );
-    first.apply(&change("kept")).expect("it leads");
-    // Another one took a term, and the first one does not know it.
-    server.ask(&database, "UPDATE leadership SET term = term + 1").expect("it is written");
-    assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
-    // The lock goes with the connection, when the server has noticed that it is closed.
-    let leads = (0..500).find_map(|_| match second.stand("second") {
-        Ok(Standing::Leads { term }) => Some(term),
-        _ => {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            None
-        }
-    });
-    assert_eq!(leads, Some(3));
-    assert!(matches!(first.stand("first"), Ok(Standing::Follows { news: News::Changes(_), .. })));
-    let jobs = second.load(10, 10).expect("it is read").jobs;
-    assert_eq!(jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["kept"]);
-}
-
-#[test]
-fn who_is_far_behind_is_told_to_load_everything() {
-    let Some(server) = postgres::Server::shared() else { return };
-    let database = server.database();
-    let open = || server.store(&database).expect("it is there");
-    let (mut first, mut second) = (open(), open());
-    assert!(matches!(first.stand("first"), Ok(Standing::Leads { .. })));
-    let everything = |stands| matches!(stands, Ok(Standing::Follows { news: News::Everything, .. }));
-    assert!(everything(second.stand("second")), "it has loaded nothing yet");
-    let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
-    (0..3).for_each(|number| first.apply(&change(number)).expect("it leads"));
-    second.load(10, 10).expect("it is read");
-    first.apply(&change(3)).expect("it leads");
-    let Ok(Standing::Follows { news: News::Changes(changes), .. }) = second.stand("second") else {
-        panic!("it does not follow")
-    };
-    assert_eq!(changes, change(3));
-    (4..8).for_each(|number| first.apply(&change(number)).expect("it leads"));
-    server.ask(&database, "DELETE FROM commits WHERE number < 7").expect("it is written");
-    assert!(everything(second.stand("second")));
-}
-
-#[test]
-fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
-    let Some(server) = postgres::Server::shared() else { return };
-    let database = server.database();
-    drop(server.store(&database).expect("it is there"));
-    drop(server.store(&database).expect("the same again"));
-    server.ask(&database, "UPDATE made SET steps = 99").expect("it is written");
-    assert!(matches!(server.store(&database), Err(StoreError::Newer { found: 99, .. })));
-    let Err(StoreError::Database(problem)) = server.store("nowhere") else { panic!("there is none") };
-    assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
-    let nobody = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a right URL");
-    let Err(error) = Postgres::open(nobody, Durability::Power, 1) else { panic!("nobody listens") };
-    assert!(
-        error.to_string().contains("onnection refused") && !error.to_string().contains("secret"),
-        "{error}"
-    );
 }
 
 /// Tasks that make the uplinks of their racks hot, until moves are advised; what changed is in the store.
@@ -430,19 +360,23 @@ fn moves_that_are_advised_are_kept_in_postgres_and_who_follows_knows_them() {
 fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let (of, limits) = (cluster(CLUSTER), Limits::default());
     let mut before = desk(&of, limits);
-    let mut following = desk(&of, limits);
+    let mut following = desk(&of, limits).led_elsewhere();
     let beside = beside.map(|mut beside| {
         following.resume(beside.load(100, 100).expect("it is read")).expect("it fits");
         beside
     });
     let (now, advised) = hot(&of, &mut before, &mut *store);
     if let Some(mut beside) = beside {
-        let Ok(Standing::Follows { news: News::Changes(changes), .. }) = beside.stand("there") else {
+        let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = beside.stand("there") else {
             panic!("it does not follow")
         };
         changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
         assert_eq!(migrations(&mut following, now), advised);
         assert_eq!(counts(&mut following), counts(&mut before));
+        // That nobody answers is for the leader to say.
+        following.wake(now.plus(Nanos(400 * SECOND.0)), &mut Replies::new());
+        assert_eq!(following.changes().count(), 0);
+        assert_eq!(migrations(&mut following, now), advised);
     }
     let first = advised[0].clone();
     assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
@@ -475,83 +409,21 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(out.remove(0).1, Err(Refused::NoMigration(99)));
 }
 
-/// A store that can be told to fail.
-struct Frail {
-    store: Sqlite,
-    fails: Arc<AtomicBool>,
-}
-
-impl Frail {
-    fn check(&self) -> Result<(), StoreError> {
-        match self.fails.load(Ordering::SeqCst) {
-            true => Err(StoreError::Database("database or disk is full".to_owned())),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Store for Frail {
-    fn kind(&self) -> Kind {
-        self.store.kind()
-    }
-
-    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
-        self.check()?;
-        self.store.stand(address)
-    }
-
-    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        self.check()?;
-        self.store.load(decisions, callers)
-    }
-
-    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        self.check()?;
-        self.store.apply(changes)
-    }
-
-    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
-        self.store.decision(id)
-    }
-}
-
 #[test]
-fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let store = Frail { store: Sqlite::in_memory().expect("there is memory"), fails: fails.clone() };
-    let policy = "{without_telemetry: default}";
-    let server = Server::start(service_on(CLUSTER, policy, frozen(), Box::new(store)));
-    let block = json!({ "size": "256MiB" });
-    let (status, _, first) = server.post("/v1/place/replicas", &block);
-    assert_eq!((status, &first["id"]), (201, &json!("0")));
-    fails.store(true, Ordering::SeqCst);
-    for _ in 0..3 {
-        let (status, _, problem) = server.post("/v1/place/replicas", &block);
-        assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
-    }
-    fails.store(false, Ordering::SeqCst);
-    let placed = (0..100).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        let (status, _, placed) = server.post("/v1/place/replicas", &block);
-        (status == 201).then_some(placed)
-    });
-    let placed = placed.expect("the store is well again");
-    assert_eq!(placed["id"], json!("1"), "what was refused has taken no number");
-    assert_eq!(server.get("/v1/decisions/0").2, first);
-    let items = server.get("/v1/commitments").2["items"].as_array().map(Vec::len);
-    assert_eq!(items, Some(2));
-    assert!(server.end().is_ok());
-}
-
-#[test]
-fn a_file_is_opened_again_and_one_of_a_later_version_is_refused() {
+fn a_file_is_opened_again_by_one_service_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
-    let open = || Sqlite::open(&path, leeward_controller::Durability::Process, 10);
-    drop(open().expect("a new file"));
+    let open = || Sqlite::open(&path, Durability::Process, 10);
+    let first = open().expect("a new file");
+    let Err(StoreError::Database(problem)) = open() else { panic!("two services have it") };
+    assert!(problem.contains("another service keeps its decisions in it"), "{problem}");
+    std::os::unix::fs::symlink(&path, folder.path().join("also.db")).expect("a link");
+    let also = Sqlite::open(&folder.path().join("also.db"), Durability::Process, 10);
+    assert!(also.is_err(), "the same file under another name");
+    drop(first);
     drop(open().expect("the same file"));
     std::fs::write(folder.path().join("text"), "this is no database, it is a text of some length")
         .expect("a file");
-    let text = Sqlite::open(&folder.path().join("text"), leeward_controller::Durability::Process, 10);
+    let text = Sqlite::open(&folder.path().join("text"), Durability::Process, 10);
     assert!(matches!(text, Err(StoreError::Database(_))));
 }

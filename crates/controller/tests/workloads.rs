@@ -5,13 +5,14 @@ mod support;
 use std::sync::Arc;
 
 use leeward_controller::{
-    Caller, Change, Desk, Finding, Limits, Message, Part, Placement, Record, Refused, Replies, Reply, Report,
-    Request, Study, Wish, WorkloadWish, Wrong,
+    Caller, Change, Desk, Finding, HostReport, Labels, Limits, Message, NewCluster, Placement, Record,
+    Refused, Replies, Reply, Report, Request, Score, Service, Skipped, Sqlite, Study, Wish, WorkloadWish,
 };
-use leeward_engine::Engine;
-use leeward_fabric::{Cluster, Nanos};
+use leeward_engine::{Engine, Policies};
+use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
-use leeward_placement::Explain;
+use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
+use leeward_placement::{Explain, Peer};
 use serde_json::{Value, json};
 use support::{Server, cluster, frozen, labels, policies, service};
 
@@ -29,7 +30,8 @@ const SECOND: Nanos = Nanos::SECOND;
 fn desk() -> Desk<u32> {
     let Cluster { fabric, capacities } = cluster(CLUSTER);
     let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
-    Desk::new(Engine::new(ledger, policies(""), 7, Explain::Top(8)), labels(), Limits::default())
+    let policies = Policies { tasks: tasks::make("utp", "").ok(), ..policies("") };
+    Desk::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
 }
 
 /// A workload of so many milliseconds on the device of a host, of which it takes a share.
@@ -199,6 +201,7 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
     // Elsewhere there is room, and packing finds it.
     let packed = placed(tell(&mut desk, ask(&form("packed", None, 30, 5), None), 0));
     assert_ne!(packed.shown.hosts, ["r1h1"]);
+    let before = desk.world().links;
     let what_if = |desk: &mut Desk<u32>, policy: &str| {
         let mut out = tell(desk, Message::WhatIf(packed.id, policy.to_owned()), 0);
         out.pop().expect("a reply").1
@@ -207,7 +210,132 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
     assert_eq!(would.shown.hosts, packed.shown.hosts, "its own load is not in its way");
     assert!(matches!(what_if(&mut desk, "compact"), Err(Refused::Wrong(Some(_), _))));
     assert!(matches!(what_if(&mut desk, "sinbad"), Err(Refused::Wrong(Some(_), _))));
-    assert_eq!(desk.world().links.len(), before.len());
+    assert_eq!(
+        (desk.world().links, desk.changes().count()),
+        (before, 1),
+        "only what was packed is to be kept"
+    );
+}
+
+#[test]
+fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
+    let mut desk = desk();
+    let mut out = Replies::new();
+    desk.handle(SECOND, ask(&form("a", None, 50, 10), None), 1, &mut out);
+    let finding = desk.studies().next().expect("it is looked into").find();
+    // The first that was tried, whichever it is: all of that rack are emptied.
+    let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
+    let report = Report {
+        window: (Nanos(SECOND.0 - 1), SECOND),
+        hosts: (0..3).map(drained).collect(),
+        ..Report::default()
+    };
+    desk.handle(SECOND, Message::Report(report), 2, &mut out);
+    out.clear();
+    desk.found(SECOND, finding, &mut out);
+    assert_eq!(out, [], "it is looked into anew");
+    look_into(&mut desk, &mut out);
+    let record = placed(out);
+    assert!(record.shown.hosts[0].starts_with("r1"), "{:?}", record.shown.hosts);
+}
+
+#[test]
+fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
+    let mut desk = desk();
+    let name = |number: u64| format!("w{number}");
+    for number in 0..8 {
+        placed(tell(&mut desk, ask(&form(&name(number), Some("r1h1"), 400, 2), None), 0));
+    }
+    let mut out = Replies::new();
+    desk.handle(SECOND, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 1, &mut out);
+    for number in 0..8 {
+        assert_eq!(out, [], "{number}");
+        let finding = desk.studies().next().expect("it is looked into").find();
+        desk.handle(SECOND, Message::Release(number), 2, &mut out);
+        out.clear();
+        desk.found(SECOND, finding, &mut out);
+    }
+    assert_eq!(out, [(1, Err(Refused::Busy))]);
+    assert!(desk.studies().next().is_none());
+    // It may come again, and others may come.
+    assert_eq!(placed(tell(&mut desk, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id, 9);
+    assert_eq!(placed(tell(&mut desk, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 0)).id, 10);
+}
+
+#[test]
+fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_would_know_of() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    // Askers below this number have left.
+    static LEFT: AtomicU32 = AtomicU32::new(0);
+    let mut desk = desk().with_listening(|asker| *asker >= LEFT.load(Ordering::Relaxed));
+    let mut out = Replies::new();
+    for (asker, name) in [(1, "a"), (2, "b"), (3, "c"), (9, "d")] {
+        let key = (name == "c").then_some("key");
+        desk.handle(SECOND, ask(&form(name, Some("r1h1"), 100, 2), key), asker, &mut out);
+    }
+    let study = desk.studies().next().expect("the first is looked into");
+    LEFT.store(4, Ordering::Relaxed);
+    desk.found(SECOND, study.find(), &mut out);
+    look_into(&mut desk, &mut out);
+    let names = |desk: &mut Desk<u32>| -> Vec<String> {
+        let reply = tell(desk, Message::Workloads { before: None, limit: 9 }, 9).pop().expect("a reply").1;
+        let Ok(Reply::Workloads(found)) = reply else { panic!("{reply:?}") };
+        found.iter().filter_map(|(record, _)| Some(record.shown.wish.workload()?.name().to_owned())).collect()
+    };
+    assert_eq!(names(&mut desk), ["d"], "all others have left");
+    // Who comes back with a key is looked into then.
+    assert!(
+        placed(tell(&mut desk, ask(&form("c", Some("r1h1"), 100, 2), Some("key")), 9)).released.is_none()
+    );
+    assert_eq!(names(&mut desk), ["c", "d"]);
+}
+
+#[test]
+fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
+    let mut desk = desk();
+    let links =
+        desk.fabric().all_resources().filter(|&link| desk.fabric().kind(link) != ResourceKind::Device);
+    let loads = links.map(|link| (link, Load(100_000_000 + 10_000_000 * i64::from(link.0)))).collect();
+    let seen = Report { window: (Nanos(1), SECOND), loads, ..Report::default() };
+    assert!(matches!(tell(&mut desk, Message::Report(seen), 0).pop(), Some((_, Ok(_)))));
+    let rate = |bps: u64| Task {
+        egress: [Traffic::steady(bps); 3],
+        ingress: [Traffic::steady(bps / 2); 3],
+        ..Task::default()
+    };
+    let peers: Vec<Peer> =
+        (0..100).map(|at| Peer { host: HostId(at % 6), egress_bps: 100_000, ingress_bps: 10_000 }).collect();
+    let score = |hosts: &[HostId]| {
+        let request = AppRequest { tasks: vec![rate(20_000_000)], ..AppRequest::default() };
+        Message::Score(Score { request, job: None, peers: peers.clone(), hosts: hosts.to_vec() })
+    };
+    let hosts: Vec<HostId> = (0..600).map(|at| HostId(at % 6)).collect();
+    let mut out = Replies::new();
+    desk.handle(SECOND, score(&hosts), 1, &mut out);
+    assert_eq!(out, [], "it takes longer than a turn");
+    look_into(&mut desk, &mut out);
+    let scores = |mut out: Replies<u32>| match out.pop() {
+        Some((_, Ok(Reply::Scores { ratings, epoch, age, .. }))) => (ratings.0, epoch, age),
+        other => panic!("{other:?}"),
+    };
+    let (ratings, epoch, age) = scores(out);
+    assert_eq!(ratings.len(), hosts.len());
+    assert!(ratings.iter().any(|(rating, _)| rating.loaded != ratings[0].0.loaded), "all hosts are alike");
+    for (hosts, found) in hosts.chunks(60).zip(ratings.chunks(60)) {
+        let few = scores(tell(&mut desk, score(hosts), 2));
+        assert_eq!(few, (found.to_vec(), epoch, age));
+    }
+    // No more are open than there is room for, and those that wait are not told twice.
+    let mut out = Replies::new();
+    (0..6).for_each(|asker| desk.handle(SECOND, score(&hosts), asker, &mut out));
+    let busy: Vec<u32> = out.iter().map(|(asker, _)| *asker).collect();
+    assert_eq!((busy, &out[0].1), (vec![4, 5], &Err(Refused::Busy)));
+    out.clear();
+    desk.turn_away(&mut out);
+    assert_eq!(out.iter().map(|(asker, _)| *asker).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    out.clear();
+    look_into(&mut desk, &mut out);
+    assert_eq!(out, []);
 }
 
 #[test]
@@ -217,11 +345,13 @@ fn what_is_seen_of_a_workload_is_what_was_true_last() {
         let window = (Nanos(from), Nanos(from + 1));
         Message::Report(Report { window, workloads: vec![(name.to_owned(), seconds)], ..Report::default() })
     };
-    assert_eq!(
-        refused(tell(&mut desk, report(1, "a", 0.1), 0)),
-        Refused::Report(Part::Workload(0), Wrong::Unknown)
-    );
-    placed(tell(&mut desk, ask(&form("a", Some("r1h1"), 100, 5), None), 0));
+    let skipped = |desk: &mut Desk<u32>, report| match tell(desk, report, 0).pop() {
+        Some((_, Ok(Reply::Reported { skipped, .. }))) => skipped,
+        other => panic!("{other:?}"),
+    };
+    let unknown = Skipped { unknown: 1, ..Skipped::default() };
+    assert_eq!(skipped(&mut desk, report(1, "a", 0.1)), unknown);
+    let record = placed(tell(&mut desk, ask(&form("a", Some("r1h1"), 100, 5), None), 0));
     let seen = |desk: &mut Desk<u32>| {
         let reply = tell(desk, Message::Workloads { before: None, limit: 9 }, 0).pop().expect("a reply").1;
         let Ok(Reply::Workloads(found)) = reply else { panic!("{reply:?}") };
@@ -229,9 +359,16 @@ fn what_is_seen_of_a_workload_is_what_was_true_last() {
     };
     assert_eq!(seen(&mut desk), None);
     for (from, seconds, known) in [(5, 0.02, 0.02), (3, 0.03, 0.02), (6, 0.01, 0.01)] {
-        tell(&mut desk, report(from, "a", seconds), 0);
+        let stale = u64::from(seconds != known);
+        assert_eq!(skipped(&mut desk, report(from, "a", seconds)), Skipped { stale, ..Skipped::default() });
         assert_eq!(seen(&mut desk), Some(known));
     }
+    // Who reports cannot know of its end in time; what else is in the report counts.
+    tell(&mut desk, Message::Release(record.id), 0);
+    let Message::Report(late) = report(8, "a", 0.1) else { panic!("it is a report") };
+    let drains = HostReport { host: HostId(3), up: None, draining: Some(true), stored: None };
+    assert_eq!(skipped(&mut desk, Message::Report(Report { hosts: vec![drains], ..late })), unknown);
+    assert!(desk.world().hosts[3].draining);
 }
 
 #[test]
@@ -316,7 +453,11 @@ fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
     server.report(&links(0.0));
     let ask = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
     let (status, _, scores) = server.post("/v1/score/hosts", &ask);
-    assert_eq!((status, scores["scores"].as_array().map(Vec::len)), (200, Some(2)), "{scores}");
+    // `borg` balances processors, of which nothing is known here.
+    let of =
+        |host: &str| json!({ "host": host, "score": 100, "value_bps": null, "limit": null, "refused": null });
+    assert_eq!((status, &scores["scores"]), (200, &json!([of("r0h0"), of("r1h2")])), "{scores}");
+    assert_eq!((&scores["policy"], &scores["telemetry_age_s"]), (&json!("borg"), &Value::Null), "{scores}");
     let wrong = json!({ "hosts": ["r0h0", "r9h9"] });
     let (status, _, problem) = server.post("/v1/score/hosts", &wrong);
     assert_eq!((status, &problem["field"]), (422, &json!("hosts[1]")), "{problem}");
@@ -338,5 +479,48 @@ fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
     }
     assert_eq!(server.get("/v1/snapshot"), before);
     assert_eq!(server.post("/v1/decisions/99/what-if", &json!({ "policy": "sinbad" })).0, 404);
+    assert!(server.end().is_ok());
+}
+
+#[test]
+fn a_score_is_what_the_fullest_link_would_have_left() {
+    let tasks = || Policies { tasks: tasks::make("utp", "").ok(), ..policies("") };
+    let cluster = NewCluster::read("test", CLUSTER).expect("the test writes a right cluster");
+    let (labels, settings) = (Labels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
+    let store = Box::new(Sqlite::in_memory().expect("there is memory"));
+    let mut service = Service::new(cluster, tasks, labels, settings, 1, store).expect("defaults are right");
+    service.clock = frozen();
+    let server = Server::start(service);
+    let links = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(|link| (link.to_owned(), 3e8));
+    server.report(&links[..2]);
+    let ask = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
+    // A rack of three hosts sends 3 Gb/s: a tenth of it is there and a tenth comes.
+    let (_, _, scores) = server.post("/v1/score/hosts", &ask);
+    let seen = json!({
+        "host": "r0h0", "score": 80, "value_bps": 2_400_000_000_u64, "limit": "r0:uplink", "refused": null
+    });
+    assert_eq!(scores["scores"][0], seen, "{scores}");
+    assert_eq!(
+        (&scores["scores"][1]["score"], &scores["telemetry_age_s"]),
+        (&json!(0), &json!(0.0)),
+        "{scores}"
+    );
+    assert!(scores["scores"][1]["refused"].is_string(), "nobody reports of the other rack: {scores}");
+    // One that is emptied says so, and the other is rated all the same.
+    server.report(&links[2..]);
+    let emptied = json!({
+        "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
+        "hosts": [{ "host": "r1h2", "draining": true }],
+    });
+    assert_eq!(server.post("/v1/reports", &emptied).0, 200);
+    let (_, _, scores) = server.post("/v1/score/hosts", &ask);
+    assert_eq!(scores["scores"][0], seen, "{scores}");
+    assert_eq!(scores["scores"][1]["refused"], json!("the host is draining"), "{scores}");
+    // As many as may be asked about are found elsewhere, and are the same.
+    let peer = json!({ "host": "r0h1", "egress_bps": 0 });
+    let many = json!({ "hosts": vec!["r0h0"; 10_000], "egress_bps": 300_000_000, "peers": vec![peer; 100] });
+    let (status, _, scores) = server.post("/v1/score/hosts", &many);
+    let scores = scores["scores"].as_array().expect("a list");
+    assert!(status == 200 && scores.len() == 10_000 && scores.iter().all(|score| *score == seen));
     assert!(server.end().is_ok());
 }

@@ -5,6 +5,7 @@ mod resume;
 mod stays;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{EntryId, Ledger, Scratch};
@@ -16,6 +17,7 @@ use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, 
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
 use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
+use crate::published::Published;
 
 /// Who decides what. Asks of a kind that nobody decides are refused.
 #[derive(Default)]
@@ -44,7 +46,11 @@ const BEST_EFFORT: &str = "a best-effort decision relies on no version and names
 pub struct Engine {
     ledger: Ledger,
     pool: Pool,
+    /// Without that for tasks, which what is published has too.
     policies: Policies,
+    tasks: Option<Arc<dyn Policy<AppRequest>>>,
+    /// What was published last, if nothing was heard since but the time.
+    pub(crate) published: Option<Published>,
     cell: Cell,
     history: Option<History>,
     /// Requests that wait to be decided together, by the time they are due.
@@ -60,9 +66,11 @@ impl Engine {
     pub fn new(ledger: Ledger, policies: impl Into<Policies>, seed: u64, explain: Explain) -> Engine {
         let pool = Pool::new(ledger.fabric().clone());
         let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::new(pool.fabric()));
-        let policies = policies.into();
+        let mut policies = policies.into();
+        let tasks = policies.tasks.take().map(Arc::from);
         let history = policies.history.map(History::new);
-        Engine { ledger, pool, policies, cell, history, queue, scratch, seed, explain, now: Nanos(0) }
+        let (published, now) = (None, Nanos(0));
+        Engine { ledger, pool, policies, tasks, published, cell, history, queue, scratch, seed, explain, now }
     }
 
     /// What is known of load.
@@ -73,6 +81,11 @@ impl Engine {
     /// Which hosts may take work.
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// Where tasks go.
+    pub(crate) fn tasks(&self) -> Option<&Arc<dyn Policy<AppRequest>>> {
+        self.tasks.as_ref()
     }
 
     /// The time of the last input.
@@ -95,6 +108,9 @@ impl Engine {
         self.now = self.now.max(now);
         let now = self.now;
         self.ledger.advance(now);
+        if !matches!(input, Input::Wake) {
+            self.published = None;
+        }
         match input {
             Input::Report(samples) => {
                 let discarded = self.ledger.report(samples, now);
@@ -195,7 +211,7 @@ impl Engine {
     pub fn rate(&mut self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        let policy = self.policies.tasks.as_ref()?;
+        let policy = self.tasks.as_ref()?;
         policy.rate(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
@@ -212,7 +228,7 @@ impl Engine {
     }
 
     fn place_tasks(&mut self, mut request: AppRequest) -> Result<Placed<Assignment>, Refusal> {
-        let Some(policy) = &self.policies.tasks else {
+        let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
         // What is seen of the job by the time a task is moved may be another thing, so what is stated is kept.

@@ -3,28 +3,47 @@
 
 use std::sync::Arc;
 
-use leeward_fabric::{Fabric, HostId};
+use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
 use leeward_ledger::{Owner, OwnerKind, Scratch, Snapshot};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal};
+use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal};
 
 use crate::Engine;
 
-/// Ledger and hosts at a moment.
-#[derive(Clone, Debug)]
+/// Moments apart by less, between which nothing was heard, are taken for one.
+const ALIKE: Nanos = Nanos::SECOND;
+
+/// Ledger, hosts and the policy for tasks at a moment. Copies of it are one.
+#[derive(Clone)]
 pub struct Published {
     ledger: Arc<Snapshot>,
-    pool: Pool,
+    pool: Arc<Pool>,
+    tasks: Option<Arc<dyn Policy<AppRequest>>>,
     seed: u64,
     explain: Explain,
 }
 
 impl Engine {
-    /// Ledger and hosts as they are now. A copy of all that is in the ledger: for what is asked now and then.
-    pub fn publish(&self) -> Published {
-        let ledger = self.ledger().publish(self.now());
-        Published { ledger, pool: self.pool().clone(), seed: self.seed(), explain: self.explain() }
+    /// Ledger and hosts as they are now. A copy of all that is in the ledger, made once for all who ask before anything
+    /// changes.
+    pub fn publish(&mut self) -> Published {
+        let (now, epoch) = (self.now(), self.ledger().epoch());
+        let is_so = |last: &&Published| last.epoch() == epoch && now.since(last.at()) < ALIKE;
+        if let Some(last) = self.published.as_ref().filter(is_so) {
+            return last.clone();
+        }
+        let (ledger, pool) = (self.ledger().publish(now), Arc::new(self.pool().clone()));
+        let (tasks, seed, explain) = (self.tasks().cloned(), self.seed(), self.explain());
+        let published = Published { ledger, pool, tasks, seed, explain };
+        self.published = Some(published.clone());
+        published
+    }
+}
+
+impl std::fmt::Debug for Published {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Published").field("epoch", &self.epoch()).finish_non_exhaustive()
     }
 }
 
@@ -34,21 +53,37 @@ impl Published {
         self.pool.fabric()
     }
 
+    /// The state of the ledger.
+    pub fn epoch(&self) -> u64 {
+        self.ledger.epoch()
+    }
+
+    /// When it was.
+    pub fn at(&self) -> Nanos {
+        self.ledger.at()
+    }
+
+    /// The earliest of the ends of the last windows that were taken in of some links.
+    pub fn measured_until(&self, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
+        let mut scratch = Scratch::default();
+        let view = self.ledger.view(&mut scratch);
+        links.into_iter().map(|link| view.measured_until(link)).min()
+    }
+
     /// Where a policy would put the copies of a block that are on `hosts`, were they not there: their load is not in its
     /// way, nor what they store. No hosts if they count no more.
     ///
     /// # Errors
     /// The policy's refusal.
     pub fn replicas(
-        &mut self,
+        &self,
         policy: &dyn Policy<ReplicaRequest>,
         request: &ReplicaRequest,
         hosts: &[HostId],
     ) -> Result<Decision<Chain>, Refusal> {
-        hosts.iter().for_each(|&host| self.pool.discard(host, request.size));
-        let decision = self.decide(policy, request, OwnerKind::File, request.file);
-        hosts.iter().for_each(|&host| self.pool.store(host, request.size));
-        decision
+        let mut pool = Pool::clone(&self.pool);
+        hosts.iter().for_each(|&host| pool.discard(host, request.size));
+        self.decide(policy, request, &pool, Owner { kind: OwnerKind::File, id: request.file })
     }
 
     /// Where a policy would put the tasks that are on `hosts`, were they not there. No hosts if they have ended.
@@ -56,29 +91,38 @@ impl Published {
     /// # Errors
     /// The policy's refusal.
     pub fn tasks(
-        &mut self,
+        &self,
         policy: &dyn Policy<AppRequest>,
         request: &AppRequest,
         hosts: &[HostId],
     ) -> Result<Decision<Assignment>, Refusal> {
-        let placed = || request.tasks.iter().zip(hosts);
-        placed().for_each(|(task, &host)| self.pool.vacate(host, request.job, task.cpus, task.memory));
-        let decision = self.decide(policy, request, OwnerKind::App, request.id);
-        placed().for_each(|(task, &host)| self.pool.occupy(host, request.job, task.cpus, task.memory));
-        decision
+        let mut pool = Pool::clone(&self.pool);
+        for (task, &host) in request.tasks.iter().zip(hosts) {
+            pool.vacate(host, request.job, task.cpus, task.memory);
+        }
+        self.decide(policy, request, &pool, Owner { kind: OwnerKind::App, id: request.id })
+    }
+
+    /// How good hosts would be for the one task of a request, by the engine's policy for tasks; `None` if there is none, or
+    /// it ranks no hosts.
+    pub fn rate(&self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
+        let mut scratch = Scratch::default();
+        let view = &mut self.ledger.view(&mut scratch);
+        let (pool, seed, explain) = (&*self.pool, self.seed, self.explain);
+        self.tasks.as_ref()?.rate(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
     fn decide<Q: leeward_placement::Request>(
         &self,
         policy: &dyn Policy<Q>,
         request: &Q,
-        kind: OwnerKind,
-        id: u64,
+        pool: &Pool,
+        own: Owner,
     ) -> Result<Decision<Q::Choice>, Refusal> {
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(&mut scratch);
-        view.without(&Owner { kind, id });
-        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        view.without(&own);
+        let (seed, explain) = (self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
         policy.place(std::slice::from_ref(request), &mut context).remove(0)
     }

@@ -109,6 +109,8 @@ proptest! {
         let ratings = engine.rate(&request, &[], &hosts).expect("utp rates hosts");
         let peers = [Peer { host: HostId(peer), egress_bps: to_peer, ingress_bps: from_peer }];
         let beside = engine.rate(&request, &peers, &hosts).expect("utp rates hosts");
+        let published = engine.publish().rate(&request, &peers, &hosts);
+        prop_assert_eq!(published.as_ref(), Some(&beside));
         let mut scratch = Scratch::default();
         let view = engine.ledger().view(NOW, &mut scratch);
         for (host, (rating, beside)) in hosts.iter().zip(ratings.iter().zip(&beside)) {
@@ -146,4 +148,23 @@ fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
     assert_eq!(refused, [Some("the host is draining"), Some("the host is down"), None]);
     let mut random = self::engine(&cluster, &[10], "uniform", "random");
     assert_eq!(random.rate(&request, &[], &[HostId(1)]), None);
+}
+
+#[test]
+fn what_is_published_is_one_copy_until_something_is_heard_or_a_second_has_passed() {
+    let mut engine = engine(&cluster(), &[10], "uniform", "leeward");
+    let (first, open) = (engine.publish(), |engine: &mut Engine| {
+        let request = AppRequest { tasks: vec![task(1, 1)], ..AppRequest::default() };
+        let ratings = engine.publish().rate(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
+        (engine.publish().at(), ratings[0].refused.is_none())
+    });
+    let later = |millis: u64| NOW.plus(Nanos(millis * 1_000_000));
+    engine.handle(later(999), Input::Wake, &mut Vec::new());
+    assert_eq!(open(&mut engine), (first.at(), true), "only time has passed");
+    engine.handle(later(999), Input::Drain(HostId(3), true), &mut Vec::new());
+    assert_eq!(open(&mut engine), (later(999), false), "a host is emptied");
+    engine.handle(later(1_998), Input::Wake, &mut Vec::new());
+    assert_eq!(open(&mut engine).0, later(999));
+    engine.handle(later(1_999), Input::Wake, &mut Vec::new());
+    assert_eq!(open(&mut engine).0, later(1_999));
 }

@@ -234,7 +234,7 @@ fn exact(number: &str, factor: u64) -> Option<u128> {
 }
 
 macro_rules! quantity {
-    ($name:ident, $notation:expr, $schema:literal) => {
+    ($name:ident, $notation:expr, $type:tt, $unit:literal) => {
         impl $name {
             /// What a text of this quantity looks like, for "expected ...".
             pub const EXPECTED: &str = $notation.expected;
@@ -272,20 +272,22 @@ macro_rules! quantity {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": $notation.expected, "pattern": $schema })
+                json_schema!({
+                    "type": $type,
+                    "minimum": 0,
+                    "description": $notation.expected,
+                    "pattern": concat!(r"^ *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *", $unit, " *$"),
+                })
             }
         }
     };
 }
 
-quantity!(Bytes, BYTES, r"^\s*[0-9.][0-9_.eE+-]*\s*([kKMGTP]|[KMGTP]i)?B\s*$");
-quantity!(
-    Bandwidth,
-    BANDWIDTH,
-    r"^\s*[0-9.][0-9_.eE+-]*\s*([kKMGT]?(bps|b/s|bit/s)|[kMG]?Bps|([kMG]|Ki|Mi|Gi)?B/s)\s*$"
-);
-quantity!(Nanos, NANOS, r"^\s*[0-9.][0-9_.eE+-]*\s*(ns|us|ms|s|min|h|d)\s*$");
-quantity!(Cpus, CPUS, r"^\s*[0-9.][0-9_.eE+-]*\s*m?\s*$");
+quantity!(Bytes, BYTES, "string", "([kKMGTP]|[KMGTP]i)?B");
+quantity!(Bandwidth, BANDWIDTH, "string", "([kMGT]?(bps|b/s|bit/s)|Kbps|[kMG]?Bps|([kMG]|Ki|Mi|Gi)?B/s)");
+quantity!(Nanos, NANOS, "string", "(ns|us|ms|s|min|h|d)");
+// Without a unit, it is a number as well.
+quantity!(Cpus, CPUS, ["string", "number"], "m?");
 
 #[cfg(test)]
 mod tests {

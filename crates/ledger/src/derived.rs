@@ -1,8 +1,9 @@
 //! Links without a counter of their own: their load is the sum of those below (Sinbad section 6.2).
 //!
 //! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host known to be
-//! down adds nothing; a silent one adds the rate of its interface, because nobody can say that it is quiet. A new
-//! window of the sum is complete when every host that is seen has one that reaches its end.
+//! down adds nothing; a silent one adds the rate of its interface, because nobody can say that it is quiet: the rate that
+//! the cluster says, whatever less was believed of it last. A new window of the sum is complete when every host that is
+//! seen has one that reaches its end.
 //!
 //! A pod's sum is of its racks' sums, each before it is limited to what the rack's own link can carry.
 
@@ -12,6 +13,7 @@ use crate::Ledger;
 use crate::ledger::Due;
 use crate::settings::{Initial, Missing};
 use crate::state::Source;
+use crate::telemetry::fed_full;
 
 /// What is below a domain.
 #[derive(Clone, Debug, Default)]
@@ -166,16 +168,19 @@ impl Ledger {
         if gauge.source == Source::Down {
             return Sum { seen: true, ..Sum::default() };
         }
+        let most = || gauge.capacity.max(self.full.get(resource).0) as f64;
         let changes = self.changes_at(resource, now).filter(|&at| at != Nanos(u64::MAX));
         *due = [*due, changes].into_iter().flatten().min();
         match self.measured(resource, now) {
             Some(load) => Sum {
-                load,
+                load: self
+                    .missed(gauge, now)
+                    .map_or(load, |missed| fed_full(gauge.measured, most(), &missed)),
                 latest: self.commitments[resource.index()].latest,
                 window: Some(self.last_window(resource, now)),
                 seen: gauge.source == Source::Direct || self.settings.missing == Missing::Sinbad,
             },
-            None => Sum { load: gauge.capacity as f64, ..Sum::default() },
+            None => Sum { load: most(), ..Sum::default() },
         }
     }
 }

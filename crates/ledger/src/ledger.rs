@@ -26,6 +26,8 @@ pub struct Ledger {
     pub(crate) settings: LedgerSettings,
     /// `settings.unknown_after`, in time.
     pub(crate) unknown_after: Nanos,
+    /// What the cluster says that resources carry, whatever is believed.
+    pub(crate) full: Arc<Capacities>,
     pub(crate) gauges: Vec<Gauge>,
     pub(crate) commitments: Vec<Commitments>,
     /// What each domain's links add up to.
@@ -55,7 +57,8 @@ pub(crate) enum Due {
 }
 
 impl Ledger {
-    /// A ledger that knows nothing yet but the capacities to believe, which are those of the same fabric.
+    /// A ledger that knows nothing yet but the capacities to believe, which are those of the same fabric. Nothing that is
+    /// believed later makes a silent host count for less in the sum of its rack.
     ///
     /// # Panics
     ///
@@ -69,6 +72,7 @@ impl Ledger {
         let resources = fabric.resource_count();
         assert_eq!(capacities.as_slice().len(), resources, "capacities of the same fabric");
         let mut ledger = Ledger {
+            full: Arc::new(capacities.clone()),
             gauges: capacities.as_slice().iter().map(|c| Gauge::new(c.0)).collect(),
             commitments: vec![Commitments::default(); resources],
             below: vec![Below::default(); fabric.domain_count()],

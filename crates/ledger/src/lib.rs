@@ -42,6 +42,7 @@ pub use age::Clock;
 pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction};
 pub use ledger::Ledger;
 pub use loads::{load_of, named_link, read_loads};
+pub use numbers::Numbers;
 pub use sample::{Discarded, Sample};
 pub use settings::{Initial, LedgerSettings, Missing, SettingsError};
 pub use snapshot::Snapshot;

@@ -26,6 +26,21 @@ pub(crate) struct Sums {
     pub reserved_rate: i64,
 }
 
+/// What readers are shown of a resource, in its native unit of work a second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    /// As [`crate::View::measured`] says.
+    pub measured: Option<Load>,
+    /// L: what is, or soon will be, carried; `None` where it cannot be seen.
+    pub load: Option<Load>,
+    /// As [`crate::View::reserved`] says.
+    pub reserved: Load,
+    /// As [`crate::View::residual`] says.
+    pub residual: Load,
+    /// As [`crate::View::expected_capacity`] says.
+    pub expected: Option<Load>,
+}
+
 /// Work that telemetry does not show as it will be.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unseen {

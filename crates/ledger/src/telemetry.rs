@@ -71,7 +71,7 @@ impl Ledger {
             if let Some(missed) = settings.missed(gauge.until, windows) {
                 // They fill the gap, however long exactly it is.
                 let missed = Missed { interval: Nanos(gap / missed.count as u64), ..missed };
-                gauge.measured = fed_full(gauge, &missed);
+                gauge.measured = fed_full(gauge.measured, gauge.capacity as f64, &missed);
                 commitments.pending.miss(&missed);
                 commitments.pending_guaranteed.miss(&missed);
                 gauge.until = from;
@@ -145,7 +145,7 @@ impl Ledger {
     /// The reports that have not come by `now` and count as full ones: under `missing: sinbad`, of a resource that
     /// is not a sum.
     #[inline]
-    fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<Missed> {
+    pub(crate) fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<Missed> {
         if self.settings.missing == Missing::Strict || matches!(gauge.source, Source::Derived | Source::Down)
         {
             return None;
@@ -165,7 +165,9 @@ impl Ledger {
                 (now <= gauge.until.plus(self.unknown_after)).then_some(gauge.measured)
             }
             (Source::None | Source::Direct, Missing::Sinbad) => {
-                Some(self.missed(gauge, now).map_or(gauge.measured, |missed| fed_full(gauge, &missed)))
+                let full = gauge.capacity as f64;
+                let fed = |missed| fed_full(gauge.measured, full, &missed);
+                Some(self.missed(gauge, now).map_or(gauge.measured, fed))
             }
         }
     }
@@ -239,7 +241,6 @@ impl crate::LedgerSettings {
 }
 
 /// The estimate after missing reports that each counted as full: C - (C - v)(1 - alpha)^count.
-fn fed_full(gauge: &Gauge, missed: &Missed) -> f64 {
-    let capacity = gauge.capacity as f64;
-    capacity - (capacity - gauge.measured) * (1.0 - missed.alpha).powi(missed.count)
+pub(crate) fn fed_full(measured: f64, full: f64, missed: &Missed) -> f64 {
+    full - (full - measured) * (1.0 - missed.alpha).powi(missed.count)
 }

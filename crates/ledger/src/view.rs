@@ -8,7 +8,7 @@ use leeward_fabric::{Load, Nanos, ResourceId};
 
 use crate::Ledger;
 use crate::entry::{Entry, Fade, Owner};
-use crate::numbers::{Sums, expected_capacity, whole};
+use crate::numbers::{Numbers, Sums, expected_capacity, whole};
 use crate::share::{Rates, Share};
 use crate::state::{Promise, Source};
 use crate::transact::Stage;
@@ -269,6 +269,20 @@ impl<'a> View<'a> {
         let extra = self.changed(resource).map_or(0, |delta| delta.pressure);
         let measured = self.ledger.measured(resource, self.now)?;
         Some(whole(expected_capacity(gauge.capacity as f64, measured, gauge.pressure + extra)))
+    }
+
+    /// What readers are shown of a resource, from one look at it.
+    pub fn numbers(&self, resource: ResourceId) -> Numbers {
+        let (sums, gauge) = (self.sums(resource), &self.ledger.gauges[resource.index()]);
+        let pressure = gauge.pressure + self.changed(resource).map_or(0, |delta| delta.pressure);
+        let expected = |measured| whole(expected_capacity(sums.capacity, measured, pressure));
+        Numbers {
+            measured: sums.measured.map(whole),
+            load: sums.load().map(whole),
+            reserved: Load(sums.reserved_rate),
+            residual: whole(sums.residual(self.ledger.settings.limit)),
+            expected: sums.measured.map(expected),
+        }
     }
 
     /// max(0, limit C - L): what best-effort work may still use. Zero where it cannot be seen.

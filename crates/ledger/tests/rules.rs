@@ -4,8 +4,8 @@ use leeward_calculus::TokenBucket;
 use leeward_fabric::input::Text;
 use leeward_fabric::{Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{
-    Clock, CommitError, Demand, Discarded, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings, Sample,
-    Scratch, Sign, Transaction, read_loads,
+    Clock, CommitError, Demand, Discarded, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings, Missing,
+    Sample, Scratch, Sign, Transaction, read_loads,
 };
 
 mod support;
@@ -34,6 +34,10 @@ fn load(ledger: &Ledger, resource: ResourceId, now: u64) -> f64 {
     let mut scratch = Scratch::default();
     let view = ledger.view(Nanos(now), &mut scratch);
     view.utilization_with(resource, Load(0)).expect("seen") * view.capacity(resource).0 as f64
+}
+
+fn residual(ledger: &Ledger, resource: ResourceId, now: u64) -> i64 {
+    ledger.view(Nanos(now), &mut Scratch::default()).residual(resource).0
 }
 
 #[test]
@@ -307,6 +311,59 @@ fn a_host_that_comes_back_starts_anew() {
     report(&mut ledger, 3, 200);
     assert_eq!(until(&ledger), Nanos(4 * SECOND));
     assert_eq!(load(&ledger, link, 4 * SECOND), 200e6);
+}
+
+#[test]
+fn a_disk_is_reported_like_a_link_in_service_time() {
+    let text = "{racks: 1, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, devices: [{read: 1GB/s, write: 1GB/s}]}";
+    let mut ledger = ledger(&cluster(text), &LedgerSettings::default());
+    let fabric = ledger.fabric().clone();
+    let disk = |host| fabric.device(HostId(host), 0).expect("each has one");
+    assert_eq!(residual(&ledger, disk(0), SECOND), 0, "nobody has seen it");
+    let window = |from: u64, until: u64| (from * SECOND, until * SECOND);
+    assert_eq!(
+        ledger.report(&[sample(disk(0), window(0, 1), 250_000_000)], Nanos(SECOND)),
+        Discarded::default()
+    );
+    assert_eq!(load(&ledger, disk(0), SECOND), 0.25e9, "a quarter of a second in a second");
+    // What is written there and not seen yet is on top, and fades as its traffic shows; the other disk knows nothing of it.
+    let id = commit(&mut ledger, stream(&[disk(0)], 100_000_000), SECOND);
+    ledger.started(id, Nanos(SECOND));
+    assert_eq!(load(&ledger, disk(0), SECOND), 0.35e9);
+    for second in 1..7 {
+        let samples = [sample(disk(0), window(second, second + 1), 350_000_000)];
+        ledger.report(&samples, Nanos((second + 1) * SECOND));
+        assert!((load(&ledger, disk(0), (second + 1) * SECOND) - 0.35e9).abs() < 1.0, "at {second} s");
+    }
+    assert_eq!(residual(&ledger, disk(1), 7 * SECOND), 0);
+    assert!(residual(&ledger, disk(0), 11 * SECOND) == 0, "it is silent");
+    ledger.health(HostId(0), false, Nanos(12 * SECOND));
+    let samples = [sample(disk(0), window(11, 12), 1)];
+    assert_eq!(ledger.report(&samples, Nanos(12 * SECOND)).down, 1);
+}
+
+#[test]
+fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says() {
+    for missing in [Missing::Strict, Missing::Sinbad] {
+        let cluster = cluster(TREE);
+        let mut ledger = ledger(&cluster, &LedgerSettings { missing, ..LedgerSettings::default() });
+        let link = downlink(&cluster.fabric);
+        let hosts = [0, 1].map(|host| ingress(&cluster.fabric, host));
+        ledger.report(&hosts.map(|host| sample(host, (0, SECOND), 0)), Nanos(SECOND));
+        // Its cable is out, and then nothing is heard of it. The other one goes on.
+        ledger.believe(hosts[0], Load(0), Nanos(SECOND));
+        assert_eq!(readings(&ledger, SECOND)[link.index()].measured, Some(Load(0)));
+        for second in 1..60 {
+            let samples = [sample(hosts[1], (second * SECOND, (second + 1) * SECOND), 100 * MBPS as i64)];
+            ledger.report(&samples, Nanos((second + 1) * SECOND));
+        }
+        let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
+        assert!((silent - 1_100 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
+        // One that is believed to be faster counts as that.
+        ledger.believe(hosts[0], Load(1_200 * MBPS as i64), Nanos(60 * SECOND));
+        let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
+        assert!((silent - 1_300 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
+    }
 }
 
 #[test]

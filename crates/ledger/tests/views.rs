@@ -3,8 +3,8 @@
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{
-    Demand, Entry, EntryId, Fade, Initial, Ledger, LedgerSettings, Missing, Owner, OwnerKind, Scratch, Sign,
-    Transaction,
+    Demand, Entry, EntryId, Fade, Initial, Ledger, LedgerSettings, Missing, Numbers, Owner, OwnerKind,
+    Scratch, Sign, Transaction,
 };
 use proptest::prelude::*;
 
@@ -186,6 +186,16 @@ proptest! {
         prop_assert_eq!(&now_shown, &before);
         entries.iter().for_each(|entry| view.add(entry));
         let shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
+        for (&resource, shown) in resources.iter().zip(&shown) {
+            let Numbers { measured, load, reserved, residual, expected } = view.numbers(resource);
+            prop_assert_eq!((measured, residual, expected), (shown.measured, shown.residual, shown.expected_capacity));
+            prop_assert_eq!(reserved, view.reserved(resource));
+            let capacity = view.capacity(resource).0 as f64;
+            let loaded = shown.utilization.filter(|loaded| loaded.is_finite()).map(|loaded| loaded * capacity);
+            prop_assert_eq!(load.is_some(), measured.is_some());
+            let near = |load: Load| loaded.is_none_or(|loaded| (load.0 as f64 - loaded).abs() <= 1.0);
+            prop_assert!(load.is_none_or(near), "{load:?} is not {loaded:?}");
+        }
         prop_assert_eq!(readings(&ledger, now), before);
         prop_assert!(ledger.sums_bytes() == bytes);
         ledger.commit(Transaction { add: entries, ..Transaction::default() }, Nanos(now)).expect("as above");

@@ -16,6 +16,7 @@ pub struct Reason {
     /// The link or device that limits it, or `disk` for what a disk writes at most; where that was looked at.
     pub limit: Option<String>,
     /// How the load of its link is known: `counter`, `derived` (the sum of those below it) or `unseen`.
+    #[schemars(extend("enum" = ["counter", "derived", "unseen", null]))]
     pub sight: Option<Cow<'static, str>>,
     /// The number that ranked it, in bit/s.
     pub value_bps: Option<i64>,
@@ -23,6 +24,7 @@ pub struct Reason {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectives: Option<Objectives>,
     /// `chosen`, `outranked` or `refused`.
+    #[schemars(extend("enum" = ["chosen", "outranked", "refused"]))]
     pub verdict: Cow<'static, str>,
     /// Why it was refused.
     pub because: Option<Cow<'static, str>>,

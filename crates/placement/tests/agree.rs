@@ -215,6 +215,149 @@ fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
+/// A workload of requests that come by chance: its curve lets bursts through of which the largest takes far longer than its
+/// SLO, if they are `large`, and hardly any request does.
+fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
+    let model = |stage: &str, mean: f64, buckets: Value| {
+        json!({
+            "stage": stage, "step_s": 0.001, "transitions": [[1.0]], "largest": 16.0 * mean, "buckets": buckets,
+            "states": [{ "requests_per_step": 0.05, "requests": "bernoulli", "sizes": { "exponential": mean } }],
+        })
+    };
+    let (bytes, seconds, millis) = if large { (4_000_000.0, 0.05, 60) } else { (70_000.0, 0.01, 50) };
+    let link = json!([{ "rate": 10_000_000.0, "burst": bytes }]);
+    let form = json!({
+        "name": name, "client": "r0h0", "server": server,
+        "slo": { "percentile": 99.9, "latency": format!("{millis}ms") },
+        "model": [
+            model("network-in", 4_000.0, link.clone()),
+            model("storage", 0.000_5, json!([{ "rate": 0.2, "burst": seconds }])),
+            model("network-out", 4_000.0, link),
+        ],
+        "unloaded": "100us",
+    });
+    form.as_object().expect("an object").clone()
+}
+
+#[test]
+fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle() {
+    // On a way that all racks share, by a bound of another kind, and by none.
+    for by in ["snc", "none"] {
+        let mut house = House::new();
+        let form = by_chance("chance", Some("r1h1"), true);
+        let agreement = admit(&house.cluster, &[], &form, 0, &policy(by)).expect("it is admitted");
+        let told = agreement.agreed[0].clone();
+        assert_eq!(told.by.as_deref(), Some(by).filter(|by| *by != "none"), "{told:?}");
+        house.settle(0, form, &agreement);
+        let worst = admit(&house.cluster, &[], &by_chance("chance", Some("r1h1"), true), 0, &policy("dnc"));
+        assert!(matches!(worst, Err(Declined::Refused(_))), "its worst case is within its SLO: {worst:?}");
+        for (id, client) in [(1, 1), (2, 3), (3, 0)] {
+            let ask = Ask { client, server: 0, millis: 400, share: 2, burst: 1, bytes: 1 };
+            let form = ask.form(&format!("w{id}"), false);
+            let packed = pack(&house.cluster, &house.standing, &form, id, &policy("compactor"), &[]);
+            let packed = packed.unwrap_or_else(|why| panic!("{by}, {id}: {why}"));
+            let (chance, new) = (&packed.agreed[0], packed.agreed.last().expect("the new one"));
+            assert_ne!(new.server, "r1h1", "limits there would be chosen anew");
+            assert!(new.bound_s.expect("a bound") <= 0.4 && new.by.as_deref() == Some("dnc"));
+            assert_eq!(chance.by, told.by);
+            assert!(chance.bound_s.is_none_or(|bound| bound <= 0.06), "{chance:?}");
+            let limits = |of: &Agreed| of.stages.iter().map(|stage| stage.limits.clone()).collect::<Vec<_>>();
+            assert_eq!((limits(chance), &chance.volume), (limits(&told), &told.volume));
+            house.settle(id, form, &packed);
+        }
+    }
+}
+
+#[test]
+fn one_that_another_bound_keeps_is_kept_by_it_still() {
+    // More and more is packed beside it, of a shorter SLO and on its links, and refused before the SLO is lost.
+    let mut house = House::new();
+    let form = by_chance("chance", Some("r1h1"), true);
+    let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("it is admitted");
+    house.settle(0, form, &agreement);
+    let mut refused = None;
+    for id in 1..12 {
+        let form = by_chance(&format!("w{id}"), None, false);
+        match pack(&house.cluster, &house.standing, &form, id, &policy("compactor"), &[HostId(0), HostId(1)])
+        {
+            Ok(packed) => {
+                for agreed in &packed.agreed {
+                    assert!(agreed.bound_s.expect("a bound") <= agreed.slo.latency_s, "{id}: {agreed:?}");
+                }
+                house.settle(id, form, &packed);
+            }
+            Err(why) => {
+                refused = Some((id, why));
+                break;
+            }
+        }
+    }
+    let (id, why) = refused.expect("a link has an end");
+    assert!(id > 3, "{id}: {why}");
+    assert!(house.standing.iter().any(|one| one.agreed.by.as_deref() == Some("snc")), "{:?}", house.standing);
+    // Beside one of which no model is known, nothing can be said of chance.
+    let ask = Ask { client: 0, server: 0, millis: 50, share: 1, burst: 1, bytes: 1 };
+    let packed = pack(
+        &house.cluster,
+        &house.standing,
+        &ask.form("w", false),
+        99,
+        &policy("compactor"),
+        &[HostId(0), HostId(1)],
+    );
+    assert!(matches!(&packed, Err(Declined::Refused(why)) if why.contains("model")), "{packed:?}");
+}
+
+#[test]
+fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
+    let mut house = House::new();
+    for (id, client, server) in [(0, 0, 4), (1, 1, 2)] {
+        let ask = Ask { client, server, millis: 100, share: 5, burst: 1, bytes: 1 };
+        let form = ask.form(&format!("w{id}"), true);
+        let agreement = admit(&house.cluster, &house.standing, &form, id, &policy("dnc")).expect("room");
+        house.settle(id, form, &agreement);
+    }
+    let dead = house.cluster.fabric.resource("r1h1:ingress").expect("a link");
+    house.cluster.capacities.set(dead, leeward_fabric::Load(0));
+    // Across the links of the one that is lost, and in a rack where it is not.
+    for (id, client, closed) in [(2, 1, vec![]), (3, 0, vec![HostId(0), HostId(1), HostId(2)])] {
+        let ask = Ask { client, server: 0, millis: 200, share: 2, burst: 1, bytes: 1 };
+        let form = ask.form(&format!("w{id}"), false);
+        let packed = pack(&house.cluster, &house.standing, &form, id, &policy("compactor"), &closed);
+        match packed {
+            Ok(packed) => {
+                let new = packed.agreed.last().expect("the new one");
+                assert!(new.bound_s.is_some_and(|bound| bound <= 0.2) && new.server != "r1h1", "{new:?}");
+                assert_eq!(packed.agreed[0].stages[1].limits, house.standing[0].agreed.stages[1].limits);
+            }
+            // The links of the one that is lost have no room that is sure.
+            Err(Declined::Refused(why)) => assert!(id == 3 && why.contains("`w0`"), "{id}: {why}"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let ask = Ask { client: 2, server: 1, millis: 200, share: 2, burst: 1, bytes: 1 };
+    let admitted = admit(&house.cluster, &house.standing, &ask.form("w4", true), 4, &policy("dnc"));
+    let admitted = admitted.expect("it has nothing to do with the link");
+    assert!(admitted.agreed.last().is_some_and(|new| new.bound_s.is_some()));
+}
+
+#[test]
+fn what_shares_no_queue_with_a_volume_that_comes_keeps_its_priorities() {
+    let mut house = House::new();
+    // In the one rack by itself, of the longest SLO; alone it is first.
+    let ask = Ask { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
+    let form = ask.form("apart", true);
+    let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("there is room");
+    house.settle(0, form, &agreement);
+    let ask = Ask { client: 3, server: 0, millis: 20, share: 5, burst: 1, bytes: 1 };
+    let closed: Vec<HostId> = (0..3).map(HostId).collect();
+    let packed =
+        pack(&house.cluster, &house.standing, &ask.form("new", false), 1, &policy("compactor"), &closed);
+    let packed = packed.expect("there is room");
+    assert_eq!(packed.agreed[0], house.standing[0].agreed);
+    assert!(packed.agreed[1].server.starts_with("r1"));
+}
+
 #[test]
 fn a_cluster_without_priorities_promises_nothing() {
     let plain = cluster(&CLUSTER.replace("priorities: 4\n", ""));
@@ -293,4 +436,35 @@ fn what_is_wrong_with_a_form_is_told_with_its_field() {
     }
     let wrong = pack(&cluster, &[], &right.form("a", false), 0, &policy("compact"), &[]);
     assert!(matches!(wrong, Err(Declined::Policy(_))), "{wrong:?}");
+}
+
+#[test]
+fn a_promise_that_is_lost_with_its_link_is_no_obstacle_where_priorities_change() {
+    // One more SLO than priorities: each that comes changes the order of those that are there.
+    let mut house = House::new();
+    let asks = [(0, 1, 100), (0, 1, 150), (0, 1, 200), (0, 1, 250), (3, 4, 120)];
+    for (id, (client, server, millis)) in (0..).zip(asks) {
+        let ask = Ask { client, server, millis, share: 2, burst: 1, bytes: 1 };
+        let form = ask.form(&format!("w{id}"), true);
+        let agreement = admit(&house.cluster, &house.standing, &form, id, &policy("dnc")).expect("room");
+        house.settle(id, form, &agreement);
+    }
+    let come = |house: &House, (client, server, millis)| {
+        let ask = Ask { client, server, millis, share: 2, burst: 1, bytes: 1 };
+        admit(&house.cluster, &house.standing, &ask.form("new", true), 9, &policy("dnc"))
+    };
+    for link in ["r1h1:ingress", "r1h1:egress"] {
+        let dead = house.cluster.fabric.resource(link).expect("a link");
+        house.cluster.capacities.set(dead, leeward_fabric::Load(0));
+    }
+    for elsewhere in [(0, 2, 300), (0, 1, 110), (1, 5, 90), (5, 2, 170)] {
+        let admitted = come(&house, elsewhere).unwrap_or_else(|why| panic!("{elsewhere:?}: {why}"));
+        let bounded = |agreed: &Agreed| agreed.bound_s.is_some_and(|bound| bound <= agreed.slo.latency_s);
+        let kept: Vec<bool> = admitted.agreed.iter().map(bounded).collect();
+        assert_eq!(kept, [true, true, true, true, false, true], "{elsewhere:?}");
+    }
+    for across in [(3, 4, 500), (4, 0, 500)] {
+        let refused = come(&house, across);
+        assert!(matches!(&refused, Err(Declined::Refused(why)) if why.contains("new")), "{refused:?}");
+    }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ProbeError;
@@ -153,8 +154,9 @@ pub struct Tried {
 }
 
 /// What kind of network it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "NetworkKind")]
 pub enum Kind {
     /// Each source has a rate of its own that its paths share: the sum out of it stays what it was.
     Hose,

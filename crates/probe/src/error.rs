@@ -57,16 +57,33 @@ impl ProbeError {
         ProbeError::Setting { field: field.into(), message: message.into() }
     }
 
+    /// What a peer says no with: the beginning of it on one line, since a peer may say anything.
+    pub fn refused(peer: impl Into<String>, message: &str) -> ProbeError {
+        ProbeError::Refused { peer: peer.into(), message: beginning(message) }
+    }
+
     /// What the system says about something.
     pub fn system(what: impl ToString, error: &io::Error) -> ProbeError {
         let hint = match error.kind() {
             io::ErrorKind::ConnectionRefused => {
                 "nobody listens there; start `leeward probe listen`".to_owned()
             }
+            io::ErrorKind::AddrInUse => "somebody listens there already; give another port".to_owned(),
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
             io::ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
             _ => error.to_string(),
         };
         ProbeError::System { what: what.to_string(), message: hint }
     }
+}
+
+/// Letters of what somebody else says that are repeated.
+const LONGEST: usize = 200;
+
+/// The beginning of a text from elsewhere, on one line.
+pub(crate) fn beginning(text: &str) -> String {
+    let text = text.trim();
+    let shown: String =
+        text.chars().take(LONGEST).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if shown.len() < text.len() { shown + "..." } else { shown }
 }

@@ -72,6 +72,38 @@ pub struct Estimate {
     pub spread: Option<f64>,
 }
 
+impl Estimate {
+    /// Refuses what no train of this kind can say; a peer may say anything.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Nothing`] with what is wrong.
+    pub fn check(&self, train: &Train) -> Result<(), ProbeError> {
+        let rates = [
+            ("rate_bps", Some(self.rate_bps)),
+            ("train_bps", Some(self.train_bps)),
+            ("bound_bps", self.bound_bps),
+            ("sent_bps", self.sent_bps),
+        ];
+        let positive = |rate: f64| rate.is_finite() && rate > 0.0;
+        let no_rate = rates.into_iter().find_map(|(name, rate)| {
+            rate.filter(|&rate| !positive(rate)).map(|rate| format!("{name} {rate}: expected a rate above 0"))
+        });
+        let packets = [("received", self.received), ("sent", self.sent)];
+        let most = train.total_packets();
+        let no_count = packets.into_iter().find(|&(_, count)| count > most);
+        let no_count = no_count.map(|(name, count)| format!("{name} {count}: expected {most} at most"));
+        let spread = self.spread.filter(|spread| !(spread.is_finite() && *spread >= 0.0));
+        let no_spread = spread.map(|spread| format!("spread {spread}: expected a number from 0"));
+        let no_loss = (!(0.0..=1.0).contains(&self.loss))
+            .then(|| format!("loss {}: expected a share from 0 to 1", self.loss));
+        match no_rate.or(no_count).or(no_spread).or(no_loss) {
+            Some(wrong) => Err(ProbeError::Nothing(format!("a path cannot have been measured so: {wrong}"))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The bits of a burst and their time in nanoseconds; `None` if fewer than two of its packets came.
 fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
     let gaps = (burst.received >= 2).then(|| burst.highest - burst.lowest)?;

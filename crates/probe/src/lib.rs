@@ -11,6 +11,7 @@
 //!
 //! Received --estimate--> rate        Transferred --cross, bottleneck--> competing connections, shared links
 //! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> how far to trust them
+//! all of it --told--> what commands and the service show
 //! ```
 //!
 //! The lower half is arithmetic: no input or output, no clock, any report gives a number or an error. [`link`] is a token
@@ -32,6 +33,7 @@ mod numbers;
 mod sockets;
 pub mod stability;
 pub mod survey;
+pub mod told;
 pub mod topology;
 mod train;
 mod transferred;

@@ -49,7 +49,18 @@ impl Default for Limits {
     }
 }
 
+const _: () = assert!(HEADER as u64 <= Train::LEAST_BYTES, "a packet has room for its header");
+
 impl Train {
+    /// Bursts at most.
+    pub const MOST_BURSTS: u64 = 1_000;
+    /// Packets of a burst at most; there are two at least.
+    pub const MOST_PACKETS: u64 = 10_000;
+    /// Bytes of payload of a packet at least: there is room for its header.
+    pub const LEAST_BYTES: u64 = 64;
+    /// Bytes of payload of a packet at most: those of a jumbo frame of 9,000.
+    pub const MOST_BYTES: u64 = 8_972;
+
     /// Packets of the whole train.
     pub fn total_packets(&self) -> u64 {
         u64::from(self.bursts) * u64::from(self.packets)
@@ -67,9 +78,9 @@ impl Train {
     /// [`ProbeError::Setting`], which names the field and its bounds.
     pub fn check(&self, limits: &Limits) -> Result<(), ProbeError> {
         let bounds = [
-            ("bursts", u64::from(self.bursts), 1, 1_000),
-            ("packets", u64::from(self.packets), 2, 10_000),
-            ("bytes", u64::from(self.bytes), 64.max(HEADER as u64), 8_972),
+            ("bursts", u64::from(self.bursts), 1, Train::MOST_BURSTS),
+            ("packets", u64::from(self.packets), 2, Train::MOST_PACKETS),
+            ("bytes", u64::from(self.bytes), Train::LEAST_BYTES, Train::MOST_BYTES),
             ("gap_ns", self.gap_ns, 0, SECOND_NS),
         ];
         for (field, value, least, most) in bounds {

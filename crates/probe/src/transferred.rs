@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ProbeError;
+use crate::train::Transfer;
 
 /// How long a slot is: the paper looks at throughput "every 10 milliseconds".
 pub const SLOT_NS: u64 = 10_000_000;
@@ -52,15 +53,20 @@ impl Transferred {
         starts.map(|start| self.slots.iter().map(|each| rate(each, start..start + slots)).sum()).collect()
     }
 
-    /// Refuses what is no report of such a transfer; a peer may say anything.
+    /// Refuses what is no report of this transfer; a peer may say anything.
     ///
     /// # Errors
     ///
     /// [`ProbeError::Nothing`] with what is wrong.
-    pub fn check(&self, connections: u32) -> Result<(), ProbeError> {
-        if self.slots.len() != connections as usize {
-            let message = format!("{} connections reported of {connections}", self.slots.len());
+    pub fn check(&self, transfer: &Transfer) -> Result<(), ProbeError> {
+        if self.slots.len() != transfer.connections as usize {
+            let message = format!("{} connections reported of {}", self.slots.len(), transfer.connections);
             return Err(ProbeError::Nothing(message));
+        }
+        // Slots are counted up to this time, so another one would keep whoever counts them busy for years.
+        if self.duration_ns != transfer.duration_ns {
+            let [reported, asked] = [self.duration_ns, transfer.duration_ns].map(|ns| ns as f64 / 1e9);
+            return Err(ProbeError::Nothing(format!("{reported} s reported of a transfer of {asked} s")));
         }
         // No link is as fast as this, and sums stay within numbers.
         if self.slots.iter().flatten().any(|&bytes| bytes > 1 << 40) {
@@ -96,8 +102,17 @@ mod tests {
         assert_eq!(seen.rates_bps(), [1e8, 1e8]);
         assert_eq!(seen.rate_bps(), 2e8);
         assert_eq!(seen.windows_bps(20), [2e8; 4]);
-        assert_eq!(seen.check(2), Ok(()));
-        assert!(seen.check(3).is_err());
+        let asked = Transfer { duration_ns: 1_000_000_000, connections: 2 };
+        assert_eq!(seen.check(&asked), Ok(()));
+        assert!(seen.check(&Transfer { connections: 3, ..asked }).is_err());
+    }
+
+    #[test]
+    fn a_report_of_another_time_is_refused_at_once() {
+        let seen = Transferred { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
+        let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+        let refused = seen.check(&asked).unwrap_err().to_string();
+        assert!(refused.ends_with("s reported of a transfer of 1 s"), "{refused}");
     }
 
     #[test]
@@ -115,7 +130,11 @@ mod tests {
     #[test]
     fn nothing_is_no_rate() {
         let seen = Transferred { duration_ns: 1_000_000_000, slots: vec![vec![]] };
-        assert_eq!(seen.check(1), Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned())));
+        let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+        assert_eq!(
+            seen.check(&asked),
+            Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned()))
+        );
         let none = Transferred { duration_ns: 0, slots: vec![vec![1]] };
         assert_eq!((none.rate_bps(), none.windows_bps(0).len()), (0.0, 0));
     }

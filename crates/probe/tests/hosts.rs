@@ -1,13 +1,18 @@
 //! Hosts on the loopback measure each other.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::LazyLock;
 use std::thread;
 
-use leeward_probe::control::{Answer, Ask, Listener, Order, Outcome, Peer, Place, Secret, Stop, order};
+use leeward_probe::control::{
+    Answer, Ask, Listener, MOST_BYTES, Order, Outcome, Peer, Place, Secret, Stop, VERSION, order, read, write,
+};
 use leeward_probe::mesh::Shape;
 use leeward_probe::survey::{self, Host as Named, Schedule};
-use leeward_probe::{Limits, ProbeError, Train, Transfer};
+use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, Transferred};
+use proptest::prelude::*;
+use serde_json::json;
 
 /// A host that listens until it is dropped.
 struct Host {
@@ -115,6 +120,48 @@ fn what_is_not_of_the_protocol_is_told_so_and_hurts_nobody() {
     let error = peer.ask(&Ask::Ended {}, std::time::Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("not to be said now"), "{error}");
     assert!(order(&Place::Here, &b.at, &TRAIN, &Secret::default()).is_ok());
+}
+
+#[test]
+fn what_a_host_says_that_cannot_be_is_refused_at_once_in_a_short_line() {
+    let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+    let estimate = Estimate {
+        rate_bps: -1.0,
+        train_bps: 1e9,
+        bound_bps: None,
+        sent_bps: None,
+        sender_limited: false,
+        loss: 0.0,
+        overran: false,
+        rtt_ns: None,
+        sent: 150,
+        received: 150,
+        overrun: 0,
+        spread: None,
+    };
+    // Its slots would be counted for years.
+    let long = Transferred { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
+    let lies = [
+        (TRAIN, Answer::Measured { outcome: Outcome::Train { estimate } }),
+        (Order::Transfer { transfer }, Answer::Measured { outcome: Outcome::Transfer { transferred: long } }),
+        (TRAIN, Answer::Measured { outcome: Outcome::Hops { hops: Some(1) } }),
+        (TRAIN, Answer::Hello { version: VERSION }),
+        (TRAIN, Answer::Refused { message: "no\n".repeat(10_000) }),
+    ];
+    for (asked, lie) in lies {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place: Place = listener.local_addr().unwrap().to_string().parse().unwrap();
+        let liar = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            for answer in [Answer::Hello { version: VERSION }, lie] {
+                read::<Ask>(&mut stream).unwrap();
+                write(&mut stream, &answer).unwrap();
+            }
+        });
+        let refused = order(&place, "127.0.0.1:1", &asked, &Secret::default()).unwrap_err().to_string();
+        assert!(refused.len() < 500 && !refused.contains('\n'), "{refused}");
+        liar.join().unwrap();
+    }
 }
 
 #[test]
@@ -241,6 +288,28 @@ fn trains_are_calibrated_against_a_transfer() {
 }
 
 #[test]
+fn a_host_that_goes_away_leaves_the_experiments_that_were_made() {
+    let (a, b) = (Host::start(None), Host::start(None));
+    let mut gone = Some(Host::start(None));
+    let hosts: Vec<_> = [("a", &a), ("b", &b), ("c", gone.as_ref().unwrap())]
+        .map(|(name, host)| Named { name: name.to_owned(), address: host.at.clone() })
+        .into();
+    let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
+    let secret = Secret::default();
+    // Two paths alone, and two of them beside another: it goes after the first of these.
+    let made = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
+        assert_eq!(steps, 4);
+        if done == 3 {
+            gone.take();
+        }
+        Ok(())
+    });
+    let made = made.unwrap();
+    assert_eq!((made.from_one.len(), made.between_four.len(), made.protocol.from_one.0), (1, 0, 1));
+    assert_eq!(made.errors.len(), 1, "{:?}", made.errors);
+}
+
+#[test]
 fn what_cannot_be_surveyed_is_told_before_anything_is_sent() {
     let one = Named { name: "a".to_owned(), address: "127.0.0.1:1".to_owned() };
     let secret = Secret::default();
@@ -256,4 +325,50 @@ fn what_cannot_be_surveyed_is_told_before_anything_is_sent() {
     let fourth = Named { name: "d".to_owned(), address: "127.0.0.1:3".to_owned() };
     let made = survey::bottlenecks(&[one, third, fourth], None, &short, 20, 1, &secret, &mut |_, _| Ok(()));
     assert_eq!(made.unwrap_err().to_string(), "duration_ns: 1 s: expected at least 1.5 s");
+}
+
+/// A frame with anything in it, or with something of the protocol, or no frame at all.
+fn sent() -> impl Strategy<Value = Vec<u8>> {
+    let framed = |text: Vec<u8>| [&(text.len() as u32).to_be_bytes()[..], &text].concat();
+    let small = || 0_u32..20;
+    let train = (small(), small(), 0_u32..2_000).prop_map(|(bursts, packets, bytes)| {
+        json!({ "ask": "receive_train", "train": { "bursts": bursts, "packets": packets, "bytes": bytes } })
+    });
+    let measure = any::<u16>().prop_map(
+        |port| json!({ "ask": "measure", "to": format!("127.0.0.1:{port}"), "order": { "what": "hops" } }),
+    );
+    let hello = (0_u32..3, prop::option::of("[a-z]{0,8}"))
+        .prop_map(|(version, secret)| json!({ "ask": "hello", "version": version, "secret": secret }));
+    let data = any::<u64>().prop_map(|session| json!({ "ask": "data", "session": session }));
+    let known = prop_oneof![train, measure, hello, data].prop_map(|ask| ask.to_string().into_bytes());
+    prop_oneof![
+        any::<Vec<u8>>(),
+        any::<Vec<u8>>().prop_map(framed),
+        known.prop_map(framed),
+        Just(MOST_BYTES.to_be_bytes().to_vec()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn who_does_not_know_the_secret_is_refused_whatever_they_send_and_the_host_goes_on(
+        messages in prop::collection::vec(sent(), 0..6),
+    ) {
+        static HOST: LazyLock<Host> = LazyLock::new(|| Host::start(Some("a secret of ours")));
+        let mut stream = TcpStream::connect(&HOST.at).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        // It may hang up before all is said.
+        let _ = messages.iter().try_for_each(|message| stream.write_all(message));
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        let mut from = &heard[..];
+        while let Ok(answer) = read::<Answer>(&mut from) {
+            prop_assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        }
+        let secret = Secret(Some("a secret of ours".to_owned()));
+        let peer = Peer::greet(&HOST.at, &secret);
+        prop_assert!(peer.is_ok(), "{:?}", peer.err());
+    }
 }

@@ -1,4 +1,4 @@
-"""`leeward agent`: what a host's interfaces carry, reported to a controller."""
+"""`leeward agent`: what a host's interfaces carry and its disks do, reported to controllers."""
 
 import signal
 import sys
@@ -11,17 +11,23 @@ from leeward import _native
 EXAMPLES = """\b
 Examples:
   leeward agent --controller http://127.0.0.1:7600 --host r0h1
-  leeward agent --controller https://leeward:7600 --token /etc/leeward/agent.token
-  leeward agent --controller https://10.0.0.5:7600 --token token --ca ca.pem --interface bond0
+  leeward agent --controller https://leeward:7600 --token-file /etc/leeward/agent.token
+  leeward agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
+  leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --device sdb=disk0
 
-It runs until it is interrupted (Ctrl-C) or terminated, and goes on trying while the controller is away.
+It runs until it is interrupted (Ctrl-C) or terminated, and goes on trying while a controller is away.
 `leeward-agent` is the same program without Python.
 """
 
 
 def agent(
     controller: Annotated[
-        str, typer.Option(metavar="URL", help="The controller's URL, http or https.", show_default=False)
+        list[str],
+        typer.Option(
+            metavar="URL",
+            help="A controller's URL, http or https; each of several that share a store is reported to.",
+            show_default=False,
+        ),
     ],
     host: Annotated[
         str | None,
@@ -37,13 +43,21 @@ def agent(
             show_default="all that are physical",
         ),
     ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DISK[=NAME]",
+            help="A disk to report, and what the cluster calls it, if otherwise; may be given several times.",
+            show_default="all that are physical",
+        ),
+    ] = None,
     interval: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Time between reports, the controller's.", show_default="1s"),
     ] = None,
-    token: Annotated[
+    token_file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File with a token of role `place`.", show_default=False),
+        typer.Option(metavar="FILE", help="File with a token of role `report`.", show_default=False),
     ] = None,
     ca: Annotated[
         str | None,
@@ -64,7 +78,7 @@ def agent(
         ),
     ] = None,
 ) -> None:
-    """Report what this host's interfaces carry to a controller."""
+    """Report what this host's interfaces and disks do."""
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -72,11 +86,12 @@ def agent(
     # It goes on until it is told to stop; Python's own handler would wait for it to end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     said: dict[str, str | list[str] | None] = {
-        "controller": controller,
+        "controllers": controller,
         "host": host,
         "interfaces": interface or [],
+        "devices": device or [],
         "interval": interval,
-        "token": token,
+        "token_file": token_file,
         "ca": ca,
         "probe_listen": probe_listen,
         "secret": secret,

@@ -17,11 +17,12 @@ Examples:
   leeward serve --cluster c.yaml
   leeward serve --cluster c.yaml --policy sinbad:remote_racks=2 --moves utp --durable power
   leeward serve --config leeward.yaml --listen 0.0.0.0:7600 --tokens tokens
+  leeward serve --cluster c.yaml --prometheus http://prom:9090 --map snmp.yaml --interval 15s
   leeward serve --config leeward.yaml --check-config
   curl localhost:7600/v1/status
 
 It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way. SIGHUP
-makes it read tokens, certificate, limits of rates and the level of its log again.
+makes it read tokens, certificate, limits of rates, what it asks Prometheus and the level of its log again.
 """
 
 
@@ -51,13 +52,30 @@ def serve(
         typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.", show_default="1"),
     ] = None,
     store: Annotated[
-        str | None, option("FILE", "Where decisions are kept, or `memory`.", "by the cluster's name")
+        str | None,
+        option("FILE", "Where decisions are kept, `memory`, or a PostgreSQL.", "called like the cluster"),
     ] = None,
     durable: Annotated[
         str | None, option("WHAT", "What kept decisions outlive: `process` or `power`.", "process")
     ] = None,
     tokens: Annotated[
         str | None, option("FILE", "File of tokens; who has none of them is not let in.")
+    ] = None,
+    prometheus: Annotated[
+        str | None, option("URL", "A Prometheus to ask for telemetry, while this service leads.")
+    ] = None,
+    map_file: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="With --prometheus: which of its ports are which links.",
+            show_default=False,
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        option("FILE", "With --prometheus: how to reach it, as promtool's --http.config.file says it."),
     ] = None,
     demo: Annotated[
         bool,
@@ -83,6 +101,9 @@ def serve(
         "store": store,
         "durable": durable,
         "tokens": tokens,
+        "prometheus": prometheus,
+        "map": map_file,
+        "http": http,
     }
     if speed is not None and not demo:
         raise InputError("--speed", None, None, None, "it goes with --demo")

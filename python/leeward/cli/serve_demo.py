@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SPEED = 30.0
 FASTEST = 100_000.0
-OWN = ("config", "cluster", "store", "durable", "tokens")
+OWN = ("config", "cluster", "store", "durable", "tokens", "prometheus", "map", "http")
 """Options that a demo sets by itself."""
 LAST_WORDS_S = 45.0
 """How long the service may take to end after it stopped answering: what is under way has half a minute."""

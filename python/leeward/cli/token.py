@@ -10,6 +10,7 @@ from leeward import _native
 EXAMPLES = """\b
 Examples:
   leeward token new --name namenode --role place --tokens tokens
+  leeward token new --name r0h1 --role report --host r0h1 --tokens tokens
   leeward serve --cluster c.yaml --listen 0.0.0.0:7600 --tokens tokens
 """
 
@@ -21,8 +22,20 @@ def new(
     name: Annotated[str, typer.Option(metavar="NAME", help="Who it is for.", show_default=False)],
     role: Annotated[
         str,
-        typer.Option(metavar="ROLE", help="What it may do: `read`, `place` or `admin`.", show_default=False),
+        typer.Option(
+            metavar="ROLE",
+            help="What it may do: `read`, `report`, `place` or `admin`.",
+            show_default=False,
+        ),
     ],
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="With --role report: a host that it may report of, and nothing else; given once for each.",
+            show_default=False,
+        ),
+    ] = None,
     tokens: Annotated[
         str | None,
         typer.Option(
@@ -36,7 +49,7 @@ def new(
 
     The file has what it hashes to, and nobody can read the token there.
     """
-    token, line = _native.new_token(name, role, tokens)
+    token, line = _native.new_token(name, role, host or [], tokens)
     if tokens is None:
         print(line, file=sys.stderr)
     print(token)

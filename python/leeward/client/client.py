@@ -7,10 +7,13 @@ from typing import Any, Literal, cast
 from leeward.client import events
 from leeward.client.http import Answer, part
 from leeward.client.placing import Placing
+from leeward.client.probing import Probing
 from leeward.client.shapes import (
     Decision,
+    DeviceReport,
     History,
     Host,
+    HostHistory,
     HostReport,
     Hotspot,
     Link,
@@ -28,7 +31,7 @@ from leeward.client.shapes import (
 )
 
 
-class Client(Placing):
+class Client(Placing, Probing):
     """A client of one service. It may be shared by threads.
 
     What the service does not do is a `ProblemError` with the document's fields; a policy that places
@@ -45,6 +48,7 @@ class Client(Placing):
         until: datetime,
         *,
         links: Mapping[str, float] | None = None,
+        devices: Sequence[DeviceReport] = (),
         hosts: Mapping[str, HostReport] | None = None,
         tasks: Sequence[TaskReport] = (),
         workloads: Mapping[str, float] | None = None,
@@ -55,6 +59,7 @@ class Client(Placing):
             since: Where it begins, with a zone.
             until: Where it ends.
             links: What each link carried in the mean, in bit/s.
+            devices: What each device did; those that the cluster does not have are passed over and named.
             hosts: What each host says of itself.
             tasks: What tasks carry across the links of their racks.
             workloads: What requests of each took at the percentile of its SLO, in seconds.
@@ -64,6 +69,7 @@ class Client(Placing):
             "from": _time("since", since),
             "until": _time("until", until),
             "links": [{"link": link, "load_bps": load} for link, load in (links or {}).items()],
+            "devices": list(devices),
             "hosts": [{"host": host, **said} for host, said in (hosts or {}).items()],
             "tasks": list(tasks),
             "workloads": [{"workload": name, "latency_s": seconds} for name, seconds in seen],
@@ -112,6 +118,10 @@ class Client(Placing):
     def host(self, host: str) -> Host:
         """A host."""
         return cast(Host, self._get(f"/v1/hosts/{part(host)}"))
+
+    def host_history(self, host: str, *, since: datetime | None = None, step_s: int = 10) -> HostHistory:
+        """What the links and devices of a host carried in the last hour, and what waited there."""
+        return cast(HostHistory, self._get(f"/v1/hosts/{part(host)}/history", **_since(since, step_s)))
 
     def hotspots(self) -> Iterator[Hotspot]:
         """The links that are hot, the longest first."""

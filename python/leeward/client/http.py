@@ -78,7 +78,8 @@ class Http:
         if self.ca is not None and parts.scheme != "https":
             raise InputError("ca", None, None, None, "the address is not https, so nothing is vouched for")
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable()):
-            raise InputError("token", None, None, None, "it has a letter that no token has")
+            message = "it has a letter that no token has; expected what `leeward token new` printed"
+            raise InputError("token", None, None, None, message)
         for name, value in (("timeout_s", self.timeout_s), ("patience_s", self.patience_s)):
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(name, None, None, None, f"{value}: expected seconds from 0 on")

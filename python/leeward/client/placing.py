@@ -1,12 +1,25 @@
 """Placements: what is asked for, and what is let go again."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypedDict, Unpack, cast
 
 from leeward.client.asking import Asker
 from leeward.client.http import part
 from leeward.client.shapes import Decision
 from leeward.errors import names
+
+
+class Asked(TypedDict, total=False):
+    """What every placement may be asked with besides."""
+
+    lasts: str | None
+    """After how long it ends by itself, such as `2h`."""
+    client: str | None
+    """Who asks, where requests are numbered; with `sequence`."""
+    sequence: int | None
+    """The number of the request, above those before."""
+    key: str | None
+    """One that nobody else uses; by default, where requests are not numbered, a new one."""
 
 
 class Placing(Asker):
@@ -24,10 +37,7 @@ class Placing(Asker):
         blocks_left: int = 1,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
+        **asked: Unpack[Asked],
     ) -> Decision:
         """Decides where the copies of a block go; they count until they are released.
 
@@ -41,10 +51,7 @@ class Placing(Asker):
             blocks_left: Blocks of the file that are yet to be written, this one included.
             exclude: Hosts, racks and pods that must hold none.
             tags: Tags that hosts must have.
-            lasts: After how long it ends by itself, such as `2h`.
-            client: Who asks, where requests are numbered; with `sequence`.
-            sequence: The number of the request, above those before.
-            key: One that nobody else uses; by default, where requests are not numbered, a new one.
+            **asked: How long it lasts and who asks, as of `Asked`.
 
         Raises:
             RefusedError: The policy places it nowhere.
@@ -62,9 +69,8 @@ class Placing(Asker):
             "blocks_left": blocks_left,
             "exclude": names(exclude),
             "tags": names(tags),
-            "lasts": lasts,
         }
-        return self._place("/v1/place/replicas", body, client, sequence, key)
+        return self._place("/v1/place/replicas", body, **asked)
 
     def place_tasks(
         self,
@@ -73,10 +79,7 @@ class Placing(Asker):
         job: str | None = None,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
+        **asked: Unpack[Asked],
     ) -> Decision:
         """Decides where tasks go; they count until they are released.
 
@@ -85,10 +88,7 @@ class Placing(Asker):
             job: The job they belong to: its tasks are spread over racks.
             exclude: Hosts, racks and pods that must have none.
             tags: Tags that hosts must have.
-            lasts: After how long they end by themselves, such as `2h`.
-            client: Who asks, where requests are numbered; with `sequence`.
-            sequence: The number of the request, above those before.
-            key: One that nobody else uses; by default, where requests are not numbered, a new one.
+            **asked: How long it lasts and who asks, as of `Asked`.
 
         Raises:
             RefusedError: The policy places them nowhere.
@@ -100,53 +100,38 @@ class Placing(Asker):
             "job": job,
             "exclude": names(exclude),
             "tags": names(tags),
-            "lasts": lasts,
         }
-        return self._place("/v1/place/tasks", body, client, sequence, key)
+        return self._place("/v1/place/tasks", body, **asked)
 
-    def promise(
-        self,
-        workload: Mapping[str, Any],
-        *,
-        lasts: str | None = None,
-        client: str | None = None,
-        sequence: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
+    def promise(self, workload: Mapping[str, Any], **asked: Unpack[Asked]) -> Decision:
         """Promises a workload its SLO where its volume is, if that can be kept, until it is released.
 
         Args:
             workload: Its fields as in a file of workloads, with `server`; it names no file.
-            lasts: After how long it ends by itself, such as `2h`.
-            client: Who asks, where requests are numbered; with `sequence`.
-            sequence: The number of the request, above those before.
-            key: One that nobody else uses; by default, where requests are not numbered, a new one.
+            **asked: How long it lasts and who asks, as of `Asked`.
 
         Raises:
             RefusedError: Its SLO, or that of another, would not be kept.
             ProblemError: The service does not do it.
             UnreachableError: No answer came; see `place_replicas`.
         """
-        body = {"workload": dict(workload), "lasts": lasts}
-        return self._place("/v1/workloads", body, client, sequence, key)
+        return self._place("/v1/workloads", {"workload": dict(workload)}, **asked)
 
-    def place_volume(
+    def place_volume(self, workload: Mapping[str, Any], **asked: Unpack[Asked]) -> Decision:
+        """Finds a server for the volume of a workload without `server`, and promises it its SLO; likewise."""
+        return self._place("/v1/place/volumes", {"workload": dict(workload)}, **asked)
+
+    def _place(
         self,
-        workload: Mapping[str, Any],
+        path: str,
+        body: dict[str, Any],
         *,
         lasts: str | None = None,
         client: str | None = None,
         sequence: int | None = None,
         key: str | None = None,
     ) -> Decision:
-        """Finds a server for the volume of a workload without `server`, and promises it its SLO; likewise."""
-        body = {"workload": dict(workload), "lasts": lasts}
-        return self._place("/v1/place/volumes", body, client, sequence, key)
-
-    def _place(
-        self, path: str, body: dict[str, Any], client: str | None, sequence: int | None, key: str | None
-    ) -> Decision:
-        body = {name: value for name, value in body.items() if value is not None}
+        body = {name: value for name, value in (body | {"lasts": lasts}).items() if value is not None}
         if client is not None or sequence is not None:
             body |= {"client": client, "sequence": sequence}
         elif key is None:

@@ -63,6 +63,9 @@ class Link(TypedDict):
     residual_bps: int
     expected_capacity_bps: int | None
     hot_since: str | None
+    full_bps: int | None
+    speed_bps: int | None
+    queue_bytes: int | None
 
 
 class Hold(TypedDict):
@@ -91,6 +94,23 @@ class Rack(TypedDict):
     replicas: int
 
 
+class Device(TypedDict):
+    """A device of a host."""
+
+    device: str
+    capacity: str | None
+    seen: bool
+    busy: float | None
+    until: str | None
+    reserved: float
+    residual: float
+    hot_since: str | None
+    read_bps: float | None
+    write_bps: float | None
+    queue: float | None
+    in_flight: int | None
+
+
 class Host(TypedDict):
     """A host."""
 
@@ -104,7 +124,7 @@ class Host(TypedDict):
     replicas: int
     egress: Link | None
     ingress: Link | None
-    devices: list[dict[str, Any]]
+    devices: list[Device]
 
 
 class Task(TypedDict):
@@ -216,11 +236,29 @@ class Snapshot(TypedDict):
     clients: list[dict[str, Any]]
 
 
+class Probe(TypedDict):
+    """A survey, and what it came to."""
+
+    id: str
+    kind: str
+    hosts: list[str]
+    time: str
+    state: str
+    done: int
+    steps: int | None
+    ended: str | None
+    error: str | None
+    cluster_version: str | None
+    result: Any
+
+
 class Reported(TypedDict):
     """What became of a report."""
 
     links: int
+    devices: int
     skipped: dict[str, int]
+    unknown_devices: list[str]
     epoch: int
 
 
@@ -233,12 +271,14 @@ class Status(TypedDict):
     policies: dict[str, str | None]
     since: str
     time: str
+    clock_behind_s: float
     interval_s: float
     hot_above: float
     epoch: int
     decisions: int
     decided: int
     samples: int
+    slow_links: int
     waiting: int
     released_early: int
     store: str
@@ -246,14 +286,39 @@ class Status(TypedDict):
     role: str
     leader: str | None
     stalled: str | None
+    telemetry: dict[str, Any] | None
     demo: dict[str, Any] | None
 
 
 class Reloaded(TypedDict):
     """Settings that were read again."""
 
+    config: str | None
     reloaded: list[str]
     restart: list[str]
+
+
+HostHistory = TypedDict(
+    "HostHistory",
+    {
+        "from": str | None,
+        "step_s": int,
+        "links": list[dict[str, Any]],
+        "devices": list[dict[str, Any]],
+    },
+)
+"""A host over time: `from`, where the first step begins."""
+
+
+class DeviceReport(TypedDict):
+    """What a device did; what is not known is left out."""
+
+    device: str
+    busy: float
+    read_bps: NotRequired[float]
+    write_bps: NotRequired[float]
+    queue: NotRequired[float]
+    in_flight: NotRequired[int]
 
 
 class HostReport(TypedDict, total=False):

@@ -137,8 +137,6 @@ class Driver:
                     "policy": arm.placer.policy,
                     "hot_racks": self.hot_racks(arm.name),
                     "hot_share": self.hot_share(arm.name),
-                    # Links are simulated, and no operations on them.
-                    "p99": None,
                     "racks": self._racks(arm.name),
                 }
                 for arm in self.arms

@@ -74,7 +74,7 @@ test('a token is asked for; one that may only look is refused where it answers, 
   const controller = await start('racks', options, place)
   const [move] = await advised(controller)
   await visit(controller, 'hotspots')
-  const dialog = page.getByRole('dialog', { name: 'This controller asks for a token' })
+  const dialog = page.getByRole('dialog', { name: 'This service asks for a token' })
   await expect(dialog).toBeVisible()
   await dialog.getByLabel('Token').fill(read)
   await page.keyboard.press('Enter')
@@ -92,4 +92,8 @@ test('a token is asked for; one that may only look is refused where it answers, 
   await expect(moves.locator('.tag', { hasText: 'done' })).toBeVisible()
   const { items } = await controller.ask<List<Migration>>('GET', '/v1/migrations?state=done')
   expect(items.map((one) => one.id)).toContain(move?.id)
+  // What it came to is told where it was decided.
+  await moves.locator(`[href="#/decisions/${move?.decision}"]`).click()
+  const hosts = page.getByRole('list', { name: 'Hosts' })
+  await expect(hosts.getByRole('listitem')).toHaveText(`crawl ${move?.to} moved from ${move?.from}`)
 })

@@ -20,10 +20,20 @@ export class Controller {
     private readonly token: string | null,
   ) {}
 
-  /** Starts one with a cluster of examples/clusters and options of the command. Files that it names are of `folder`. */
-  static async start(cluster: string, options: string[], folder: string, token: string | null = null) {
-    const file = cluster.includes('/') ? cluster : `${ROOT}examples/clusters/${cluster}.yaml`
-    const controller = new Controller(['--cluster', file, '--seed', '1', ...options], folder, token)
+  /**
+   * Starts one with a cluster of examples/clusters and options of the command. Files that it names are of `folder`.
+   *
+   * @param cluster Null for a demo, which has its own.
+   */
+  static async start(
+    cluster: string | null,
+    options: string[],
+    folder: string,
+    token: string | null = null,
+  ): Promise<Controller> {
+    const file = cluster?.includes('/') ? cluster : `${ROOT}examples/clusters/${cluster}.yaml`
+    const own = cluster === null ? [] : ['--cluster', file]
+    const controller = new Controller([...own, '--seed', '1', ...options], folder, token)
     await controller.resume()
     return controller
   }
@@ -76,8 +86,16 @@ export class Controller {
     return fetch(`http://${this.address}${path}`)
   }
 
-  /** Reports what links carried in the last second, and what tasks sent out of their racks, in bits per second. */
-  async report(loads: Record<string, number>, tasks: Record<string, number> = {}): Promise<void> {
+  /**
+   * Reports what links carried in the last second, and what tasks sent out of their racks, in bits per second.
+   *
+   * @param other More fields of the report.
+   */
+  async report(
+    loads: Record<string, number>,
+    tasks: Record<string, number> = {},
+    other: object = {},
+  ): Promise<void> {
     this.until = Math.max(Date.now(), this.until + 1)
     await this.ask('POST', '/v1/reports', {
       from: new Date(this.until - 1000).toISOString(),
@@ -88,6 +106,7 @@ export class Controller {
         egress_bps,
         ingress_bps: 0,
       })),
+      ...other,
     })
   }
 

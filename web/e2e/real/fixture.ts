@@ -2,18 +2,18 @@ import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Page } from '@playwright/test'
 import { serve } from '../../mock/files.ts'
-import { careful, expect } from '../fixture.ts'
+import { accessible, careful, expect } from '../fixture.ts'
 import { Controller } from './controller.ts'
 
-export { accessible, live } from '../fixture.ts'
+export { accessible, live, measuring } from '../fixture.ts'
 export { COMMAND, Controller, even } from './controller.ts'
 export { expect }
 
 export const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
 interface Fixtures {
-  /** Starts a service with a cluster of examples/clusters; it ends with the test. */
-  start: (cluster: string, options?: string[], token?: string) => Promise<Controller>
+  /** Starts a service with a cluster of examples/clusters, or a demo with null; it ends with the test. */
+  start: (cluster: string | null, options?: string[], token?: string) => Promise<Controller>
   /** Opens the page that was built on a service. */
   visit: (controller: Controller, path?: string) => Promise<void>
 }
@@ -24,7 +24,7 @@ export const test = careful.extend<Fixtures>({
     const running: Controller[] = []
     mkdirSync(info.outputDir, { recursive: true })
     await use(async (cluster, options = [], token) => {
-      const store = options.includes('--store') ? [] : ['--store', 'memory']
+      const store = cluster === null || options.includes('--store') ? [] : ['--store', 'memory']
       const controller = await Controller.start(cluster, [...store, ...options], info.outputDir, token)
       running.push(controller)
       return controller
@@ -45,10 +45,22 @@ export async function feed(
   page: Page,
   controller: Controller,
   loads: Record<string, number>,
+  other: object = {},
 ): Promise<() => void> {
-  await controller.report(loads)
-  const timer = setInterval(() => void controller.report(loads).catch(() => undefined), 500)
+  const report = () => controller.report(loads, {}, other)
+  await report()
+  const timer = setInterval(() => void report().catch(() => undefined), 500)
   const end = () => clearInterval(timer)
   page.once('close', end)
   return end
+}
+
+/** That a page is right for those who do not see it, in dark and in light. */
+export async function readable(page: Page): Promise<void> {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    // Colours have come to rest.
+    await page.waitForTimeout(600)
+    await accessible(page)
+  }
 }

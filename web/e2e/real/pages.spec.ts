@@ -1,6 +1,5 @@
-import type { Page } from '@playwright/test'
 import type { Decision } from '../../src/api/types'
-import { accessible, type Controller, even, expect, feed, live, test } from './fixture.ts'
+import { accessible, type Controller, even, expect, feed, live, readable, test } from './fixture.ts'
 
 /** What examples/clusters/racks.yaml carries here: one link is hot, one is not seen. */
 function loads(): Record<string, number> {
@@ -13,15 +12,6 @@ function loads(): Record<string, number> {
 
 const block = (controller: Controller) =>
   controller.ask<Decision>('POST', '/v1/place/replicas', { size: '256MiB', writer: 'r0h1' })
-
-async function readable(page: Page): Promise<void> {
-  for (const colorScheme of ['dark', 'light'] as const) {
-    await page.emulateMedia({ colorScheme })
-    // Colours have come to rest.
-    await page.waitForTimeout(600)
-    await accessible(page)
-  }
-}
 
 test('from what is hot to a rack, what was placed in it, and why', async ({ page, start, visit }) => {
   const controller = await start('racks')
@@ -78,7 +68,7 @@ test('decisions and hotspots come in as they happen, and hotspots leave', async 
   await expect(list.getByRole('link').first()).toContainText(made.hosts.join(' → '))
 
   await page.getByRole('navigation').getByRole('link', { name: 'Hotspots' }).click()
-  const table = page.getByRole('region', { name: 'Hot links' })
+  const table = page.getByRole('region', { name: 'Hot links', exact: true })
   await expect(table.getByRole('row', { name: /^r2:downlink \d+ s 85 %/ })).toBeVisible()
   carried['r4:uplink'] = 19e9
   await expect(table.getByRole('row')).toHaveCount(3)

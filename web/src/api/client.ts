@@ -4,7 +4,7 @@ import type { Answers, Bodies, Page } from './types'
 /** Most items of one answer; longer lists are asked for in parts. */
 const MOST = 1000
 /** Decisions that are asked for at once. */
-const DECISIONS = 200
+const DECISIONS = 100
 
 type Operation = keyof Answers
 type List = { [O in Operation]: Answers[O] extends Page<unknown> ? O : never }[Operation]

@@ -66,9 +66,9 @@ export interface Status {
   epoch: number
   /** Decisions that are kept. */
   decisions: number
-  /** Decisions since the start. */
+  /** Decisions since the service started, or the cluster or who leads changed. */
   decided: number
-  /** Samples of links since the start. */
+  /** Samples of links and devices, since then. */
   samples: number
   waiting: number
   /** `leader`, or `follower`: one that answers reads while another decides. */
@@ -91,6 +91,10 @@ export interface Link {
   reserved_bps: number
   residual_bps: number
   hot_since: string | null
+  /** What the cluster says that it carries, where less is believed. */
+  full_bps: number | null
+  /** What waits to be sent. */
+  queue_bytes: number | null
 }
 
 export interface Rack {
@@ -107,6 +111,15 @@ export interface Rack {
 export interface Device {
   device: string
   capacity: string | null
+  /** The share of its time in which it is busy. */
+  busy: number | null
+  /** The share of its time that was promised. */
+  reserved: number
+  hot_since: string | null
+  read_bps: number | null
+  write_bps: number | null
+  /** Requests that were with it in the mean. */
+  queue: number | null
 }
 
 export interface Host {
@@ -266,7 +279,6 @@ export interface DemoArm {
   policy: string
   hot_racks: number
   hot_share: number
-  p99: number | null
   racks: { rack: string; up: number | null; down: number | null }[]
 }
 

@@ -40,6 +40,8 @@ const link = (name: string, until: string | null, hot_since: string | null): Lin
   hot_since,
   pending_bps: 0,
   reserved_bps: 0,
+  full_bps: null,
+  queue_bytes: null,
 })
 const racks = (until: string | null, hot: string | null): { items: Rack[] } => ({
   items: [

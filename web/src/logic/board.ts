@@ -27,20 +27,32 @@ export const EMPTY: Board = { racks: [], at: null, decisions: [], hotspots: [], 
  */
 export function reduce(board: Board, events: ServerEvent[]): Board {
   const decisions: Decision[] = []
+  /** What was said of links since the last racks, the last word of each; null of one that cooled. */
+  const hot = new Map<string, Hotspot | null>()
   for (const { name, data } of events) {
     const value = parse(data)
     if (value === null) continue
     if (name === 'decision') decisions.push(value as Events['decision'])
     else if (name === 'racks') {
       const { items } = value as Partial<Events['racks']>
-      if (Array.isArray(items)) board = withRacks(board, items)
+      if (Array.isArray(items)) board = withRacks(withHotspots(board, hot), items)
     } else if (name === 'hotspot') {
       const { until, ...hotspot } = value as Events['hotspot']
-      const others = board.hotspots.filter((one) => one.link !== hotspot.link)
-      board = { ...board, hotspots: until === null ? [hotspot, ...others] : others }
+      hot.delete(hotspot.link)
+      hot.set(hotspot.link, until === null ? hotspot : null)
     } else if (name === 'cluster' || name === 'leader') board = { ...board, changes: board.changes + 1 }
   }
+  board = withHotspots(board, hot)
   return decisions.length ? { ...board, decisions: withDecisions(board.decisions, decisions) } : board
+}
+
+/** Takes all of `hot` in at once, and leaves it empty: of a large cluster thousands may come together. */
+function withHotspots(board: Board, hot: Map<string, Hotspot | null>): Board {
+  if (hot.size === 0) return board
+  const others = board.hotspots.filter((one) => !hot.has(one.link))
+  const newer = [...hot.values()].filter((one) => one !== null).reverse()
+  hot.clear()
+  return { ...board, hotspots: [...newer, ...others] }
 }
 
 /** Racks of now. Hotspots on links that are no longer hot are over. */

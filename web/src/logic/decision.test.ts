@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Candidate, Decision } from '../api/types'
-import { asked, difference, levels, line, purposes } from './decision'
+import { asked, difference, levels, line, moved, purposes } from './decision'
 
 const made = (policy: string, hosts: string[], value_bps: number | null): Decision => ({
   id: 'd',
@@ -104,6 +104,23 @@ test('what was asked is told in words, and what was not said is left out', () =>
   expect(asked({ many: Array.from({ length: 10 }, (_, at) => at) })).toEqual([
     ['many', '0, 1, 2, 3, 4, 5, 4 more'],
   ])
+})
+
+test('a workload is told by its fields, without its curves', () => {
+  const slo = { percentile: 99.9, latency: '60ms' }
+  const curves = { storage: [{ rate: '15%', burst: '12ms' }] }
+  const workload = { name: 'orders-db', client: 'r0h1', slo, curves, model: {} }
+  expect(asked({ workload })).toEqual([
+    ['name', 'orders-db'],
+    ['client', 'r0h1'],
+    ['slo', 'percentile 99.9 latency 60ms'],
+  ])
+})
+
+test('a task that runs elsewhere than where it was placed was moved; one of which no candidates are kept was not', () => {
+  const why = [row('a', 'outranked', 0), row('b', 'chosen', 0), row('b', 'chosen', 1)]
+  expect(moved({ hosts: ['a', 'b', 'c'], why })).toEqual(['b', null, null])
+  expect(moved({ hosts: ['a'], why: [row('b', 'chosen')] })).toEqual([null])
 })
 
 test('a host is told with its task; a chain as a chain', () => {

@@ -3,8 +3,10 @@ import type { Candidate, Decided, Decision } from '../api/types'
 /** Parts of a list that are told one by one. */
 const TOLD = 6
 
-/** What was asked, as pairs of a name and a text. What was not said is left out. */
+/** What was asked, as pairs of a name and a text. What was not said is left out, and so are curves of a workload. */
 export function asked(request: object): [string, string][] {
+  const { workload } = request as { workload?: object }
+  if (workload) return asked({ ...workload, curves: null, model: null })
   return Object.entries(request)
     .map(([name, value]): [string, string] => [name.replaceAll('_', ' '), words(value)])
     .filter(([, text]) => text !== '')
@@ -27,6 +29,14 @@ function words(value: unknown): string {
 export function purposes(decision: Decision): (string | null)[] {
   const { tasks } = decision.request as { tasks?: { name?: string }[] }
   return decision.hosts.map((_, at) => tasks?.[at]?.name ?? null)
+}
+
+/** Where each task was placed that was moved since; null for those that were not. */
+export function moved({ hosts, why }: Pick<Decided, 'hosts' | 'why'>): (string | null)[] {
+  return hosts.map((host, at) => {
+    const first = why.find((one) => one.verdict === 'chosen' && one.objectives?.task === at)
+    return first && first.candidate !== host ? first.candidate : null
+  })
 }
 
 /** Hosts as they are told on a line: a chain as one, tasks side by side. */

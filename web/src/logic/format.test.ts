@@ -38,6 +38,14 @@ describe('numbers have a unit, and three digits that count', () => {
     [null, '–'],
   ])('a size of %s', (text, told) => expect(plain(size(text))).toBe(told))
 
+  test.each([
+    ['0B', '0 B'],
+    ['256MiB', '268 MB'],
+    ['6923893661KiB', '7.09 TB'],
+    ['7.09TB', '7.09 TB'],
+    [null, '–'],
+  ])('a size of %s in units of a thousand', (text, told) => expect(plain(size(text, true))).toBe(told))
+
   test('ages are whole seconds and never negative', () => {
     expect(plain(age(3.4))).toBe('3 s')
     expect(plain(age(-0.2))).toBe('0 s')

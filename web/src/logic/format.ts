@@ -29,12 +29,18 @@ export function rate(bps: Maybe): string {
   return digits(bps / size) + GAP + unit
 }
 
-/** A size as the controller writes it, `256MiB` or to the byte, in the largest unit of its kind: 256 MiB, 7.09 TB. */
-export function size(text: string | null | undefined): string {
+/**
+ * A size as the controller writes it, `256MiB` or to the byte, in the largest unit of its kind: 256 MiB, 7.09 TB.
+ *
+ * @param decimal Whether it is told in units of a thousand whatever its kind, so that those of a column compare.
+ */
+export function size(text: string | null | undefined, decimal = false): string {
   const [, number, unit] = /^([\d.]+)([KMGTP]i?)?B$/.exec(text ?? '') ?? []
   if (number === undefined) return text ?? UNKNOWN
-  const [step, mark] = unit?.endsWith('i') ? [1024, 'i'] : [1000, '']
+  const binary = unit?.endsWith('i') ?? false
+  const [step, mark] = binary && !decimal ? [1024, 'i'] : [1000, '']
   let [value, at] = [Number(number), unit ? 'KMGTP'.indexOf(unit[0] as string) + 1 : 0]
+  if (binary && decimal) [value, at] = [value * 1024 ** at, 0]
   while (value >= step && at < 5) [value, at] = [value / step, at + 1]
   return digits(value) + GAP + (at === 0 ? '' : 'KMGTP'[at - 1] + mark) + 'B'
 }
@@ -62,6 +68,11 @@ export function duration(seconds: Maybe): string {
 export function age(seconds: Maybe): string {
   if (!known(seconds)) return UNKNOWN
   return duration(seconds < 119.5 ? Math.max(0, Math.round(seconds)) : seconds)
+}
+
+/** A number without a unit, of three digits that count: 2.35. */
+export function number(value: Maybe): string {
+  return known(value) ? digits(value) : UNKNOWN
 }
 
 /** How often: 12.5 /s. */

@@ -18,6 +18,8 @@ function link(name: string, utilization: number | null): Link {
     hot_since: null,
     pending_bps: 0,
     reserved_bps: 0,
+    full_bps: null,
+    queue_bytes: null,
   }
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { hotNow, ordered, percents, spoken, tiling, type Cell } from './racks'
+import type { Link, Rack } from '../api/types'
+import { cells, hotNow, judged, ordered, percents, spoken, tiling, type Cell } from './racks'
 
-const cell = (rack: string, up: number | null, down: number | null): Cell => ({ rack, pod: null, up, down })
+const cell = (rack: string, up: number | null, down: number | null): Cell =>
+  judged({ rack, pod: null, up, down }, 0.75)
 const RACKS = [cell('r10', 0.2, 0.9), cell('r2', null, null), cell('r1', 0.8, null), cell('r3', 0.1, 0.2)]
 
 test('racks are ordered by the number in their name, or by heat with the unknown last', () => {
@@ -15,15 +17,27 @@ test('racks of the same heat keep the order of their names', () => {
 })
 
 test('a rack is hot if either link is, and known if either is', () => {
-  expect(hotNow(RACKS, 0.75)).toEqual({ hot: 2, known: 3 })
-  expect(hotNow(RACKS, 0.8)).toEqual({ hot: 2, known: 3 })
-  expect(hotNow([], 0.75)).toEqual({ hot: 0, known: 0 })
+  expect(hotNow(RACKS)).toEqual({ hot: 2, known: 3 })
+  expect(hotNow([])).toEqual({ hot: 0, known: 0 })
+})
+
+test('now a link is hot if the controller says so, whatever its mean is by then', () => {
+  const link = (utilization: number, hot_since: string | null) => ({ utilization, hot_since }) as Link
+  const rack = {
+    rack: 'r0',
+    pod: null,
+    up: link(0.66, '2026-03-02T09:00:00Z'),
+    down: link(0.8, null),
+  } as Rack
+  expect(cells([rack])).toEqual([
+    { rack: 'r0', pod: null, up: 0.66, down: 0.8, hot: { up: true, down: false } },
+  ])
 })
 
 test('a link is spoken with its state', () => {
-  expect(spoken('uplink', 0.83, 0.75)).toBe('uplink 83 %, hot')
-  expect(spoken('downlink', 0.2, 0.75)).toBe('downlink 20 %')
-  expect(spoken('uplink', null, 0.75)).toBe('uplink not known')
+  expect(spoken('uplink', 0.83, true, 0.75)).toBe('uplink 83 %, hot')
+  expect(spoken('downlink', 0.2, false, 0.75)).toBe('downlink 20 %')
+  expect(spoken('uplink', null, false, 0.75)).toBe('uplink not known')
 })
 
 test('what is not hot is not shown as if it were', () => {

@@ -7,6 +7,7 @@ export interface Cell {
   pod: string | null
   up: number | null
   down: number | null
+  hot: { up: boolean; down: boolean }
 }
 
 export type Order = 'name' | 'heat'
@@ -16,19 +17,39 @@ export function linksOf({ up, down }: Rack): Link[] {
   return [up, down].filter((link) => link !== null)
 }
 
-/** Racks of now. */
+/** Whether any rack has a link of its own; in a hose or a mesh none has, and what limits is at the hosts. */
+export function linked(racks: Rack[]): boolean {
+  return racks.some((rack) => linksOf(rack).length > 0)
+}
+
+/**
+ * Racks of now. Hot is what the controller says is: it judges by the last window, and a utilization is a mean that follows
+ * windows.
+ */
 export function cells(racks: Rack[]): Cell[] {
   const of = (link: Link | null) => link?.utilization ?? null
-  return racks.map(({ rack, pod, up, down }) => ({ rack, pod, up: of(up), down: of(down) }))
+  const hot = (link: Link | null) => typeof link?.hot_since === 'string'
+  return racks.map(({ rack, pod, up, down }) => ({
+    rack,
+    pod,
+    up: of(up),
+    down: of(down),
+    hot: { up: hot(up), down: hot(down) },
+  }))
+}
+
+/** Of racks of which utilizations alone are known: hot from a limit on. */
+export function judged(rack: Omit<Cell, 'hot'>, limit: number): Cell {
+  return { ...rack, hot: { up: (rack.up ?? 0) >= limit, down: (rack.down ?? 0) >= limit } }
 }
 
 /** Racks of a column of the history. */
-export function cellsAt(racks: Rack[], grid: Grid, column: number): Cell[] {
+export function cellsAt(racks: Rack[], grid: Grid, column: number, limit: number): Cell[] {
   const at = (link: Link | null) => {
     const value = link ? grid.rows.get(link.link)?.[column] : undefined
     return value === undefined || Number.isNaN(value) ? null : value
   }
-  return racks.map(({ rack, pod, up, down }) => ({ rack, pod, up: at(up), down: at(down) }))
+  return racks.map(({ rack, pod, up, down }) => judged({ rack, pod, up: at(up), down: at(down) }, limit))
 }
 
 /** The higher of both directions; null if neither is known. */
@@ -47,9 +68,9 @@ export function ordered<T extends Cell>(racks: T[], order: Order): T[] {
 const NAMES = new Intl.Collator('en', { numeric: true })
 
 /** How many racks have a hot link, and how many have a link that is known. */
-export function hotNow(racks: Cell[], limit: number): { hot: number; known: number } {
-  const known = racks.map(hottest).filter((value) => value !== null)
-  return { hot: known.filter((value) => value >= limit).length, known: known.length }
+export function hotNow(racks: Cell[]): { hot: number; known: number } {
+  const known = racks.filter((rack) => hottest(rack) !== null).length
+  return { hot: racks.filter(({ hot }) => hot.up || hot.down).length, known }
 }
 
 /** A share in whole percents that does not reach the limit by being rounded. */
@@ -59,9 +80,9 @@ export function percents(value: number, limit: number): number {
 }
 
 /** A direction in words: `uplink 83 %, hot`. */
-export function spoken(word: string, value: number | null, limit: number): string {
+export function spoken(word: string, value: number | null, hot: boolean, limit: number): string {
   if (value === null) return `${word} not known`
-  return `${word} ${percents(value, limit)} %${value >= limit ? ', hot' : ''}`
+  return `${word} ${percents(value, limit)} %${hot ? ', hot' : ''}`
 }
 
 /** How many columns of tiles fit, so that all racks show in a box if that is at all possible. */

@@ -7,6 +7,7 @@ import { tick as rendered } from 'svelte'
 import { EMPTY, reduce, withDecisions, withRacks, type Board } from '../logic/board'
 import { connectionOf, type Connection } from '../logic/connection'
 import { moment } from '../logic/format'
+import { linked } from '../logic/racks'
 
 const TOKEN = 'leeward-token'
 /** How often the status is asked for: what no event tells. */
@@ -56,7 +57,7 @@ class App implements Listener {
       retry: this.retry,
       interval_s: this.status?.interval_s ?? 1,
       telemetry_s: this.telemetry_s,
-      links: this.board.racks.some((rack) => rack.up || rack.down),
+      links: linked(this.board.racks),
     }),
   )
   readonly live: boolean = $derived(this.connection.kind === 'live')

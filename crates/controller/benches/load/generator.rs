@@ -41,9 +41,9 @@ pub struct Heard {
     pub filled: u64,
     /// From when a request was due until its answer was there, in microseconds.
     pub waits: Vec<u64>,
-    /// Links that were sent.
-    pub links: u64,
-    /// Links that were taken in, and that were told to be passed over; or placements that were made.
+    /// Links and devices that were sent.
+    pub parts: u64,
+    /// Of those the ones that were taken in, and that were told to be passed over; or placements that were made.
     pub taken: u64,
     pub skipped: u64,
     /// Answers that were problems.
@@ -190,7 +190,7 @@ impl Load<'_> {
         match ask {
             Ask::Report { agent, .. } => {
                 self.outcome.reports.asked += 1;
-                self.outcome.reports.links += self.writer.links(agent);
+                self.outcome.reports.parts += self.writer.parts(agent);
                 let at = agent as usize % self.schedule.connections.0;
                 if self.connections[at].asked.is_some() {
                     self.connections[at].waiting.push_back(ask);
@@ -266,7 +266,7 @@ impl Load<'_> {
         } else if is_report {
             let body: Value = serde_json::from_slice(body).expect("JSON");
             let count = |value: &Value| value.as_u64().expect("a count");
-            heard.taken += count(&body["links"]);
+            heard.taken += count(&body["links"]) + count(&body["devices"]);
             heard.skipped += count(&body["skipped"]["stale"]) + count(&body["skipped"]["down"]);
         } else {
             heard.taken += 1;

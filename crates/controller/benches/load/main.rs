@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use generator::{Heard, Outcome};
 use process::Process;
 
-/// Agents, each of which reports its host's links once a second.
+/// Agents, each of which reports the links and the disk of its host once a second.
 const AGENTS: u64 = 10_000;
 const RACKS: u64 = 500;
 /// Placements a second.
@@ -107,8 +107,8 @@ fn agrees(outcome: &Outcome, service: &Process) {
     }
     assert_eq!(
         reports.taken + reports.skipped,
-        reports.links,
-        "every link was taken in, or said to be passed over"
+        reports.parts,
+        "every link and device was taken in, or said to be passed over"
     );
     assert_eq!(reports.refused, 0, "no report was refused");
     let metrics = service.get("/metrics");
@@ -121,9 +121,9 @@ fn agrees(outcome: &Outcome, service: &Process) {
     assert_eq!(metric("leeward_placements_total"), placements.asked);
     assert_eq!(metric("leeward_placements_total{kind=\"replicas\",outcome=\"placed\"}"), placements.taken);
     println!(
-        "{:<34} {} links in {} reports: {} taken in, {} told to be stale; {} placed, {} refused; /metrics agrees",
+        "{:<34} {} links and disks in {} reports: {} taken in, {} told to be stale; {} placed, {} refused; /metrics agrees",
         "",
-        reports.links,
+        reports.parts,
         reports.asked,
         reports.taken,
         reports.skipped,

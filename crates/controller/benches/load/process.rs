@@ -111,7 +111,10 @@ pub fn echo() {
     runtime.block_on(async {
         let answer = |text: String| ([(header::CONTENT_TYPE, "application/json")], text);
         let report = move |axum::Json(_): axum::Json<Value>| async move {
-            answer(r#"{"links":2,"skipped":{"stale":0,"down":0},"epoch":1000000}"#.to_owned())
+            answer(
+                r#"{"links":2,"devices":1,"skipped":{"stale":0,"down":0,"unknown":0},"epoch":1000000}"#
+                    .to_owned(),
+            )
         };
         let placement = move |axum::Json(_): axum::Json<Value>| async move {
             answer(format!("\"{}\"", "x".repeat(DECISION)))

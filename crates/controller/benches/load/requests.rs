@@ -50,9 +50,14 @@ impl Writer {
         format!("r{}h{}", number / self.hosts_per_rack, number % self.hosts_per_rack)
     }
 
-    /// How many links an agent reports: the first of each rack tells of the rack's switch as well.
-    pub fn links(&self, agent: u64) -> u64 {
-        if agent.is_multiple_of(self.hosts_per_rack) { 4 } else { 2 }
+    /// Whether an agent tells of its rack's switch as well.
+    fn tells_of_rack(&self, agent: u64) -> bool {
+        agent.is_multiple_of(self.hosts_per_rack)
+    }
+
+    /// How many links and devices an agent reports.
+    pub fn parts(&self, agent: u64) -> u64 {
+        if self.tells_of_rack(agent) { 5 } else { 3 }
     }
 
     /// Writes a request. `noise` makes loads differ.
@@ -63,19 +68,27 @@ impl Writer {
             }
             Ask::Report { agent, from, due } => {
                 let host = self.host(agent);
-                let load =
-                    |link: String, most: u64| format!(r#"{{"link":"{link}","load_bps":{}}}"#, noise % most);
+                let load = |link: String, most: u64, beside: &str| {
+                    format!(r#"{{"link":"{link}","load_bps":{}{beside}}}"#, noise % most)
+                };
+                let (speed, queue) = (r#","speed_bps":1000000000"#, noise % 10_000);
                 let mut links = vec![
-                    load(format!("{host}:egress"), 400_000_000),
-                    load(format!("{host}:ingress"), 500_000_000),
+                    load(format!("{host}:egress"), 400_000_000, &format!(r#"{speed},"queue_bytes":{queue}"#)),
+                    load(format!("{host}:ingress"), 500_000_000, speed),
                 ];
-                if self.links(agent) == 4 {
+                if self.tells_of_rack(agent) {
                     let rack = agent / self.hosts_per_rack;
-                    links.push(load(format!("r{rack}:uplink"), 900_000_000));
-                    links.push(load(format!("r{rack}:downlink"), 1_100_000_000));
+                    links.push(load(format!("r{rack}:uplink"), 900_000_000, ""));
+                    links.push(load(format!("r{rack}:downlink"), 1_100_000_000, ""));
                 }
-                let (from, until) = (self.began + from, self.began + due);
-                ("reports", format!(r#"{{"from":"{from}","until":"{until}","links":[{}]}}"#, links.join(",")))
+                let disk = format!(
+                    r#"{{"device":"{host}:disk0","busy":0.{},"read_bps":80000000,"write_bps":40000000,"queue":0.{queue},"in_flight":{}}}"#,
+                    noise % 1_000,
+                    noise % 4
+                );
+                let (from, until, links) = (self.began + from, self.began + due, links.join(","));
+                let window = format!(r#""from":"{from}","until":"{until}""#);
+                ("reports", format!(r#"{{{window},"links":[{links}],"devices":[{disk}]}}"#))
             }
         };
         let head = format!(

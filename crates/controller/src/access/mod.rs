@@ -17,7 +17,7 @@ pub use self::loopback::is_loopback;
 pub use self::patient::Patient;
 pub use self::rates::Rates;
 pub use self::tls::certified;
-pub use self::tokens::{NewToken, Token, Tokens};
+pub use self::tokens::{Hosts, NewToken, Token, Tokens};
 
 /// What somebody may do; each may what those before it may.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
@@ -25,17 +25,23 @@ pub use self::tokens::{NewToken, Token, Tokens};
 pub enum Role {
     /// Look at everything.
     Read,
-    /// Report, place and release.
+    /// Report telemetry, of all hosts and links or of some hosts alone.
+    Report,
+    /// Place and release.
     Place,
     /// Change the cluster, and the service.
     Admin,
 }
 
 impl Role {
+    /// All there are, from the least on.
+    pub const ALL: [Role; 4] = [Role::Read, Role::Report, Role::Place, Role::Admin];
+
     /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Read => "read",
+            Role::Report => "report",
             Role::Place => "place",
             Role::Admin => "admin",
         }
@@ -46,9 +52,8 @@ impl std::str::FromStr for Role {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Role, String> {
-        let all = [Role::Read, Role::Place, Role::Admin];
-        all.into_iter().find(|role| role.name() == text).ok_or_else(|| {
-            format!("`{}`: expected read, place or admin", leeward_fabric::input::excerpt(text))
+        Role::ALL.into_iter().find(|role| role.name() == text).ok_or_else(|| {
+            format!("`{}`: expected read, report, place or admin", leeward_fabric::input::excerpt(text))
         })
     }
 }
@@ -60,6 +65,24 @@ pub enum Client {
     Token(std::sync::Arc<str>),
     /// Who comes from there, without a token.
     Address(IpAddr),
+}
+
+impl std::fmt::Display for Client {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Client::Token(name) => to.write_str(name),
+            Client::Address(address) => address.fmt(to),
+        }
+    }
+}
+
+/// Who was let in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Guest {
+    /// Who counts.
+    pub client: Client,
+    /// The hosts that they may report of; `None` for all, and links of racks.
+    pub hosts: Option<Hosts>,
 }
 
 /// Why a request is not let in.
@@ -124,7 +147,7 @@ impl Access {
         bearer: Option<&str>,
         from: IpAddr,
         now: f64,
-    ) -> Result<Client, Denied> {
+    ) -> Result<Guest, Denied> {
         let tokens = self.tokens.load();
         let token = match (&*tokens, bearer) {
             (Some(tokens), Some(bearer)) => Some(tokens.find(bearer)),
@@ -136,14 +159,16 @@ impl Access {
             _ => Client::Address(from),
         };
         self.rates.load().take(&client, now).map_err(Denied::TooMany)?;
-        let (Some(needed), true) = (needed, tokens.is_some()) else { return Ok(client) };
+        let (Some(needed), true) = (needed, tokens.is_some()) else {
+            return Ok(Guest { client, hosts: None });
+        };
         match token {
             None => Err(Denied::NoToken),
             Some(None) => Err(Denied::Unknown),
             Some(Some(token)) if token.role < needed => {
                 Err(Denied::Role { name: token.name.clone(), role: token.role })
             }
-            Some(Some(_)) => Ok(client),
+            Some(Some(token)) => Ok(Guest { client, hosts: token.hosts.clone() }),
         }
     }
 }
@@ -158,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_role_may_what_those_before_it_may_and_no_more() {
-        let roles = [Role::Read, Role::Place, Role::Admin];
-        let made = roles.map(|role| NewToken::make(role.name(), role).expect("randomness"));
+        let roles = Role::ALL;
+        let made = roles.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
         let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
         let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
         let access = Access::new(Some(tokens), None);
@@ -171,7 +196,10 @@ mod tests {
         }
         assert_eq!(access.admit(Some(Role::Read), None, HERE, 0.0), Err(Denied::NoToken));
         assert_eq!(access.admit(Some(Role::Read), Some("guess"), HERE, 0.0), Err(Denied::Unknown));
-        assert_eq!(access.admit(None, None, HERE, 0.0), Ok(Client::Address(HERE)));
+        assert_eq!(
+            access.admit(None, None, HERE, 0.0),
+            Ok(Guest { client: Client::Address(HERE), hosts: None })
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tokens: who has one may do what its role says. The file has only what they hash to, so who reads it has none.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -27,8 +28,14 @@ pub struct Token {
     pub name: Arc<str>,
     /// What it may.
     pub role: Role,
+    /// The hosts that it may report of; `None` for all.
+    pub hosts: Option<Hosts>,
     hash: [u8; BYTES],
 }
+
+/// Hosts that a token of role `report` is bound to, by name: it may report of them, and of nothing else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hosts(Arc<BTreeSet<String>>);
 
 /// All tokens that there are.
 pub struct Tokens(Vec<Token>);
@@ -71,18 +78,50 @@ fn check_name(name: &str) -> Result<(), String> {
     Err(format!("`{}`: expected {expected}", excerpt(name)))
 }
 
+impl Hosts {
+    /// These; `None` if there are none.
+    fn read(role: Role, hosts: &[&str]) -> Result<Option<Hosts>, String> {
+        let Some(first) = hosts.first() else { return Ok(None) };
+        if role != Role::Report {
+            return Err(format!("`{}`: only a token of role report is bound to hosts", excerpt(first)));
+        }
+        let is_name = |letter: u8| letter.is_ascii_alphanumeric() || b"._-".contains(&letter);
+        if let Some(wrong) = hosts.iter().find(|name| name.is_empty() || !name.bytes().all(is_name)) {
+            let expected = "expected the name of a host: letters, digits, `.`, `_` and `-`";
+            return Err(format!("`{}`: {expected}", excerpt(wrong)));
+        }
+        Ok(Some(Hosts(Arc::new(hosts.iter().map(|&host| host.to_owned()).collect()))))
+    }
+
+    /// Whether this is one of them.
+    pub fn has(&self, host: &str) -> bool {
+        self.0.contains(host)
+    }
+}
+
+impl std::fmt::Display for Hosts {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        to.write_str(&all.join(" "))
+    }
+}
+
 impl NewToken {
-    /// Makes a token.
+    /// Makes a token, bound to hosts if there are any.
     ///
     /// # Errors
-    /// The name is none, or the system gives no random numbers.
-    pub fn make(name: &str, role: Role) -> Result<NewToken, String> {
-        check_name(name)?;
+    /// An [`InputError`] with the option: the name is none, hosts do not go with the role or have no names, or the system
+    /// gives no random numbers.
+    pub fn make(name: &str, role: Role, hosts: &[&str]) -> Result<NewToken, InputError> {
+        let wrong = |option: &'static str| move |message| InputError::new(option, message);
+        check_name(name).map_err(wrong("--name"))?;
+        let hosts = Hosts::read(role, hosts).map_err(wrong("--host"))?;
+        let hosts = hosts.map(|hosts| format!(" {hosts}")).unwrap_or_default();
         let mut bytes = [0; BYTES];
         let random = SystemRandom::new().fill(&mut bytes);
-        random.map_err(|_| "the system gives no random numbers".to_owned())?;
+        random.map_err(|_| wrong("token")("the system gives no random numbers".to_owned()))?;
         let token = format!("{BEGINNING}{}", hex(&bytes));
-        let line = format!("{name} {} {}", role.name(), hex(&hash(&token)));
+        let line = format!("{name} {} {}{hosts}", role.name(), hex(&hash(&token)));
         Ok(NewToken { token, line })
     }
 
@@ -102,7 +141,7 @@ impl NewToken {
 }
 
 impl Tokens {
-    /// Reads a file of lines `name role sha256`; what follows `#` is a remark.
+    /// Reads a file of lines `name role sha256 host...`, most of them without hosts; what follows `#` is a remark.
     ///
     /// # Errors
     /// An [`InputError`] with the line. It never repeats what stands there in the place of the hash: it may be a token.
@@ -112,16 +151,17 @@ impl Tokens {
             let wrong = |message: String| InputError::new(file, message).at_line(at as u64 + 1);
             let line = line.split('#').next().unwrap_or_default();
             let words: Vec<&str> = line.split_whitespace().collect();
-            let (name, role, hashed) = match words[..] {
+            let (name, role, hashed, hosts) = match &words[..] {
                 [] => continue,
-                [name, role, hash] => (name, role, hash),
+                [name, role, hash, hosts @ ..] => (*name, *role, *hash, hosts),
                 _ => {
-                    let message = "expected `name role sha256`, as `leeward token new` prints it";
+                    let message = "expected `name role sha256`, and hosts after it if it is bound to some, as `leeward token \
+                                   new` prints it";
                     return Err(wrong(message.to_owned()));
                 }
             };
             check_name(name).map_err(|message| wrong(message).in_field("name"))?;
-            let role = role.parse().map_err(|message| wrong(message).in_field("role"))?;
+            let role: Role = role.parse().map_err(|message| wrong(message).in_field("role"))?;
             let Some(hash) = unhex(hashed) else {
                 let message =
                     "expected the 64 hexadecimal digits of a SHA-256; a token itself does not belong here";
@@ -130,7 +170,8 @@ impl Tokens {
             if tokens.iter().any(|token| *token.name == *name) {
                 return Err(wrong(format!("`{name}`: there is one of this name already")).in_field("name"));
             }
-            tokens.push(Token { name: name.into(), role, hash });
+            let hosts = Hosts::read(role, hosts).map_err(|message| wrong(message).in_field("hosts"))?;
+            tokens.push(Token { name: name.into(), role, hosts, hash });
         }
         Ok(Tokens(tokens))
     }
@@ -159,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_token_that_was_made_is_found_by_its_line_alone() {
-        let one = NewToken::make("namenode", Role::Place).expect("randomness");
-        let other = NewToken::make("page", Role::Read).expect("randomness");
+        let one = NewToken::make("namenode", Role::Place, &[]).expect("randomness");
+        let other = NewToken::make("page", Role::Read, &[]).expect("randomness");
         let file = format!("# who may\n\n{}\n{} # the page\n", one.line, other.line);
         let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
         let found = tokens.find(&one.token).expect("it is there");
@@ -171,13 +212,33 @@ mod tests {
     }
 
     #[test]
+    fn a_token_that_is_bound_to_hosts_has_them_in_its_line() {
+        let made = NewToken::make("r0", Role::Report, &["r0h1", "r0h0", "r0h1"]).expect("randomness");
+        assert!(made.line.ends_with(" r0h0 r0h1"), "{}", made.line);
+        let tokens = Tokens::from_text("tokens", &format!("{} # both\n", made.line)).expect("it was made");
+        let hosts = tokens.find(&made.token).expect("it is there").hosts.clone().expect("it is bound");
+        assert_eq!(
+            ["r0h0", "r0h1", "r0h", "r0h10", ""].map(|host| hosts.has(host)),
+            [true, true, false, false, false]
+        );
+        for (role, hosts) in [(Role::Place, ["r0h0"]), (Role::Admin, ["r0h0"]), (Role::Report, ["r0 h0"])] {
+            assert!(NewToken::make("a", role, &hosts).is_err(), "{role:?} {hosts:?}");
+        }
+        assert!(
+            NewToken::make("a", Role::Report, &[""]).is_err()
+                && NewToken::make("a", Role::Report, &["a#"]).is_err()
+        );
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_is_told_by_line_and_never_repeats_a_token() {
-        let token = NewToken::make("a", Role::Read).expect("randomness").token;
+        let token = NewToken::make("a", Role::Read, &[]).expect("randomness").token;
         let cases = [
             (format!("a read {token}"), "sha256"),
             (format!("a write {}", "0".repeat(64)), "role"),
             (format!("a/b read {}", "0".repeat(64)), "name"),
             (format!("a read {0}\na read {0}", "0".repeat(64)), "name"),
+            (format!("a place {} r0h0", "0".repeat(64)), "hosts"),
         ];
         for (text, field) in cases {
             let error = Tokens::from_text("tokens", &text).err().expect("it is wrong");
@@ -187,10 +248,10 @@ mod tests {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("tokens").display().to_string();
-        let made = NewToken::make("a", Role::Read).expect("randomness");
+        let made = NewToken::make("a", Role::Read, &[]).expect("randomness");
         assert!(
             made.add(&file).is_ok()
-                && NewToken::make("b", Role::Admin).expect("randomness").add(&file).is_ok()
+                && NewToken::make("b", Role::Admin, &[]).expect("randomness").add(&file).is_ok()
         );
         assert!(made.add(&file).is_err_and(|error| error.line == Some(3)), "the name is taken");
         assert_eq!(Tokens::from_text(&file, &read_text(&file).expect("a file")).expect("right").count(), 2);

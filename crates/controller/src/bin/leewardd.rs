@@ -5,18 +5,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use leeward_controller::{Flags, NewToken, Ready, Role, StartError};
+use leeward_controller::{Flags, NewToken, Ready, Role, StartError, is_json, log_end};
 
 const EXAMPLES: &str = "\
 Examples:
   leewardd --cluster c.yaml
   leewardd --config /etc/leeward/leeward.yaml
+  leewardd --cluster c.yaml --prometheus http://prom:9090 --map snmp.yaml --interval 15s
   leewardd --config leeward.toml --listen 0.0.0.0:7600 --tokens tokens
   leewardd --config leeward.toml --check-config
   leewardd token new --name namenode --role place --tokens tokens
+  leewardd token new --name r0h1 --role report --host r0h1 --tokens tokens
 
 It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way. SIGHUP
-makes it read tokens, certificate, limits of rates and the level of its log again.
+makes it read tokens, certificate, limits of rates, what it asks Prometheus and the level of its log again.
 
 Exit codes: 0 it was told to stop; 1 something failed while it ran; 2 what it was given is wrong.";
 
@@ -56,8 +58,8 @@ struct Options {
     /// Seed of ties, from 0 [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Where decisions are kept: a file, `memory`, or a PostgreSQL, postgres://USER@HOST/DATABASE [default: by the
-    /// cluster's name].
+    /// Where decisions are kept: a file, `memory`, or a PostgreSQL, postgres://USER@HOST/DATABASE [default: a file called
+    /// like the cluster, or like its file].
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
     /// What kept decisions outlive, `process` or `power` [default: process].
@@ -66,6 +68,15 @@ struct Options {
     /// File of tokens; who has none of them is not let in.
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
+    /// A Prometheus to ask for telemetry, while this service leads.
+    #[arg(long, value_name = "URL")]
+    prometheus: Option<String>,
+    /// With --prometheus: which of its ports are which links.
+    #[arg(long, value_name = "FILE")]
+    map: Option<String>,
+    /// With --prometheus: how to reach it, as promtool's --http.config.file says it.
+    #[arg(long, value_name = "FILE")]
+    http: Option<String>,
     /// Read everything, say whether it is right, and end.
     #[arg(long)]
     check_config: bool,
@@ -85,9 +96,12 @@ enum Token {
         /// Who it is for.
         #[arg(long)]
         name: String,
-        /// What it may do: read, place or admin.
+        /// What it may do: read, report, place or admin.
         #[arg(long)]
         role: Role,
+        /// With --role report: a host that it may report of, and of nothing else; given once for each.
+        #[arg(long = "host", value_name = "HOST")]
+        hosts: Vec<String>,
         /// File that its line is added to; without, the line is printed to stderr.
         #[arg(long, value_name = "FILE")]
         tokens: Option<String>,
@@ -97,13 +111,17 @@ enum Token {
 fn main() -> ExitCode {
     let command = Command::parse();
     match command.other {
-        Some(Other::Token(Token::New { name, role, tokens })) => token(&name, role, tokens.as_deref()),
+        Some(Other::Token(Token::New { name, role, hosts, tokens })) => {
+            token(&name, role, &hosts, tokens.as_deref())
+        }
         None => serve(command.options),
     }
 }
 
 fn failed(code: u8, what: impl std::fmt::Display) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "error: {what}");
+    if !log_end(&what) {
+        let _ = writeln!(std::io::stderr(), "error: {what}");
+    }
     ExitCode::from(code)
 }
 
@@ -120,29 +138,36 @@ fn serve(options: Options) -> ExitCode {
         store: options.store,
         durable: options.durable,
         tokens: options.tokens,
-    };
-    let ready = match Ready::new(flags) {
-        Ok(ready) => ready,
-        Err(error) => return failed(2, error),
+        prometheus: options.prometheus,
+        map: options.map,
+        http: options.http,
     };
     if options.check_config {
+        if let Err(error) = Ready::new(flags) {
+            return failed(2, error);
+        }
         let _ = writeln!(std::io::stderr(), "the settings are right");
         return ExitCode::SUCCESS;
     }
     let tell = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
+        // The log says it too.
+        if is_json() {
+            return Ok(());
+        }
         let mut out = std::io::stderr().lock();
         writeln!(out, "listening on {url}")?;
         writeln!(out, "decisions are kept in {}", store.unwrap_or(Path::new("memory")).display())
     };
-    match ready.run(tell) {
+    match Ready::to_run(flags).map_err(StartError::Input).and_then(|ready| ready.run(tell)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(StartError::Input(error)) => failed(2, error),
         Err(StartError::Told(error) | StartError::Broken(error)) => failed(1, error),
     }
 }
 
-fn token(name: &str, role: Role, file: Option<&str>) -> ExitCode {
-    let made = match NewToken::make(name, role) {
+fn token(name: &str, role: Role, hosts: &[String], file: Option<&str>) -> ExitCode {
+    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let made = match NewToken::make(name, role, &hosts) {
         Ok(made) => made,
         Err(message) => return failed(2, message),
     };

@@ -6,7 +6,8 @@ use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::CommitError;
 
 use super::clients::Fate;
-use super::record::{Record, Wish};
+use super::record::Record;
+use super::wish::Wish;
 use super::{Desk, Replies};
 use crate::store::{Change, Held};
 

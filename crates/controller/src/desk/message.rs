@@ -4,13 +4,16 @@
 use std::sync::Arc;
 
 use leeward_engine::{Availability, Rates};
-use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{AppRequest, TaskId};
 use leeward_placement::{Peer, Rating, Refusal};
 
+use super::disks::Called;
 use super::migrations::{Migration, MigrationAnswer, MigrationState};
-use super::record::{Record, Wish};
+use super::readings::Reading;
+use super::record::Record;
+use super::wish::Wish;
 
 /// What somebody asks.
 #[derive(Clone, PartialEq, Debug)]
@@ -105,6 +108,15 @@ pub struct Report {
     pub window: (Nanos, Nanos),
     /// Mean loads of links.
     pub loads: Vec<(ResourceId, Load)>,
+    /// The same of devices: how busy they were.
+    pub devices: Vec<(ResourceId, Load)>,
+    /// What is said of links and devices beside, at the end of the window.
+    pub readings: Vec<(ResourceId, Reading)>,
+    /// What disks are called that are taken for the only device of their host, if they are what they were called before;
+    /// they are among the devices.
+    pub disks: Vec<(ResourceId, Called)>,
+    /// Devices that are named and the cluster does not have. They are passed over, and told of.
+    pub unknown_devices: Vec<String>,
     /// What hosts say of themselves.
     pub hosts: Vec<HostReport>,
     /// What tasks carry across the links of their racks now.
@@ -171,8 +183,12 @@ pub enum Reply {
     Reported {
         /// How many links were.
         links: u64,
+        /// How many devices were.
+        devices: u64,
         /// What was not.
         skipped: Skipped,
+        /// Devices that the cluster does not have.
+        unknown_devices: Vec<String>,
         /// The state of the ledger with it.
         epoch: u64,
     },
@@ -195,8 +211,8 @@ pub enum Reply {
     Noted,
     /// How good hosts are.
     Scores {
-        /// Of each host, in the order in which they were asked about, with the name of the link that limits it.
-        ratings: Vec<(Rating, Option<String>)>,
+        /// Of each host, in the order in which they were asked about.
+        ratings: Rated,
         /// The policy with its settings.
         policy: Arc<str>,
         /// The state of the ledger.
@@ -208,6 +224,18 @@ pub enum Reply {
     WouldBe(Arc<Record>, Option<Refusal>),
     /// Workloads, and what was last seen of each.
     Workloads(Vec<(Arc<Record>, Option<f64>)>),
+}
+
+/// How good hosts are, with the names of the links that limit them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rated(pub Vec<(Rating, Option<String>)>);
+
+impl Rated {
+    /// Ratings with names.
+    pub(super) fn new(fabric: &Fabric, ratings: Vec<Rating>) -> Rated {
+        let named = |rating: Rating| (rating, rating.limit.map(|link| fabric.resource_name(link)));
+        Rated(ratings.into_iter().map(named).collect())
+    }
 }
 
 /// What is in a rack.
@@ -253,6 +281,9 @@ pub struct TaskState {
     pub ingress_bps: u64,
 }
 
+/// So many devices that the cluster does not have are told of by name.
+pub const UNKNOWN: usize = 64;
+
 /// Parts of a right report that say nothing new, counted by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Skipped {
@@ -261,6 +292,8 @@ pub struct Skipped {
     pub stale: u64,
     /// Loads of hosts that are known to be down.
     pub down: u64,
+    /// Tasks that do not run, and workloads that are promised nothing: they may have ended while the report was under way.
+    pub unknown: u64,
 }
 
 /// Why something was not done. Nothing changed.
@@ -311,6 +344,8 @@ pub enum Refused {
     Taken(String, u64),
     /// No workload of this name is known.
     NoWorkload(String),
+    /// What was to be looked into could not be: the program is wrong.
+    Failed,
 }
 
 /// Part of a report.
@@ -337,8 +372,6 @@ pub enum Wrong {
     Negative,
     /// The same link, host or workload is there twice.
     Twice,
-    /// Nothing is promised to a workload of this name.
-    Unknown,
     /// The report has loads as well, and what they count for depends on which hosts are up.
     Mixed,
 }

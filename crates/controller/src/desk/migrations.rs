@@ -9,7 +9,8 @@ use leeward_fabric::Nanos;
 use leeward_placement::tasks::TaskId;
 
 use super::message::{Refused, Reply};
-use super::record::{Record, Wish};
+use super::record::Record;
+use super::wish::Wish;
 use super::{Desk, Replies};
 use crate::store::Change;
 
@@ -91,6 +92,8 @@ pub enum MigrationAnswer {
 pub(super) struct Migrations {
     all: BTreeMap<u64, Migration>,
     next: u64,
+    /// Whether another desk says what becomes of them.
+    elsewhere: bool,
 }
 
 impl Migrations {
@@ -101,6 +104,9 @@ impl Migrations {
 
     /// When the first that waits has waited long enough.
     pub fn due(&self) -> Option<Nanos> {
+        if self.elsewhere {
+            return None;
+        }
         let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
         self.all.values().find(waits).map(|migration| migration.at.plus(PATIENCE))
     }
@@ -119,6 +125,12 @@ impl Migrations {
 }
 
 impl<R> Desk<R> {
+    /// The same desk, where another one leads: that one hears what becomes of moves, or that nobody answers.
+    pub fn led_elsewhere(mut self) -> Desk<R> {
+        self.migrations.elsewhere = true;
+        self
+    }
+
     /// The engine has moved tasks.
     pub(super) fn advised(&mut self, advice: Vec<Advice>) {
         let fabric = self.engine.ledger().fabric().clone();

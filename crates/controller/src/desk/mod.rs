@@ -6,20 +6,26 @@
 //! handed out as a study, and its finding handed in.
 
 mod clients;
+mod disks;
 mod follow;
 mod hosts;
 mod message;
 mod migrations;
 mod place;
+mod promised;
 mod promises;
 mod questions;
+mod readings;
 mod record;
 mod records;
 mod report;
 mod resume;
 mod seen;
+#[cfg(test)]
+mod sequences;
 mod study;
 mod unkept;
+mod wish;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,24 +36,27 @@ use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Discarded, Scratch};
 
 use self::clients::Clients;
+pub use self::disks::Called;
+use self::disks::Disks;
 use self::hosts::Hosts;
 pub use self::message::{
-    Caller, HostReport, Message, Part, Placement, RackContent, Refused, Reply, Report, Request,
-    ReservationState, Score, Skipped, TaskState, Wrong,
+    Caller, HostReport, Message, Part, Placement, RackContent, Rated, Refused, Reply, Report, Request,
+    ReservationState, Score, Skipped, TaskState, UNKNOWN, Wrong,
 };
 use self::migrations::Migrations;
 pub use self::migrations::{Migration, MigrationAnswer, MigrationState};
 use self::promises::Promises;
 pub use self::promises::Promising;
 use self::questions::WhatIf;
-pub use self::record::{
-    Classes, Limit, Rate, Record, ReplicasWish, Shown, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish,
-};
+use self::readings::Readings;
+pub use self::readings::{Reading, Requests};
+pub use self::record::{Limit, Record, Shown};
 use self::records::Records;
 pub use self::seen::Seen;
-pub use self::study::{Finding, Study};
-use self::unkept::Unkept;
-pub use self::world::{Counts, HostState, LinkState, World};
+pub use self::study::{Finding, Lane, Study};
+use self::unkept::{AT_ONCE, Unkept};
+pub use self::wish::{Classes, Rate, ReplicasWish, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish};
+pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
 use crate::store::Change;
 
 /// How much the desk keeps.
@@ -95,6 +104,8 @@ pub struct Desk<R> {
     promises: Promises,
     unkept: Unkept,
     hosts: Hosts,
+    readings: Readings,
+    disks: Disks,
     clients: Clients,
     /// Numbers of jobs by name.
     jobs: BTreeMap<String, u64>,
@@ -102,15 +113,16 @@ pub struct Desk<R> {
     expiries: BTreeSet<(Nanos, u64)>,
     /// Copies on each host that kept decisions put there, and nobody said the end of.
     replicas: Vec<u32>,
-    /// Decisions that were made, and samples of links that were taken in.
+    /// Decisions that were made, and samples that were taken in.
     decided: u64,
     samples: u64,
     /// Whether somebody still waits for an answer.
     listens: fn(&R) -> bool,
     /// What waits to be decided, by number.
     waiting: BTreeMap<u64, Waiting<R>>,
-    /// Who asks what another policy would do, by number of the study.
+    /// Who asks what another policy would do, and how good hosts are, by number of the study.
     what_ifs: BTreeMap<u64, WhatIf<R>>,
+    scores: BTreeMap<u64, R>,
     limits: Limits,
     /// The version of the cluster.
     version: u64,
@@ -141,6 +153,8 @@ impl<R> Desk<R> {
             migrations: Migrations::default(),
             promises: Promises::default(),
             hosts: Hosts::default(),
+            readings: Readings::default(),
+            disks: Disks::default(),
             listens: |_| true,
             clients: Clients::new(limits.clients, limits.keys),
             jobs: BTreeMap::new(),
@@ -150,6 +164,7 @@ impl<R> Desk<R> {
             samples: 0,
             waiting: BTreeMap::new(),
             what_ifs: BTreeMap::new(),
+            scores: BTreeMap::new(),
             limits,
             version: 0,
             next: 0,
@@ -176,8 +191,9 @@ impl<R> Desk<R> {
         for (_, Waiting { askers, .. }) in std::mem::take(&mut self.waiting) {
             out.extend(askers.into_iter().map(|asker| (asker, Err(Refused::Moved))));
         }
-        let asking = std::mem::take(&mut self.what_ifs).into_values();
-        out.extend(asking.map(|what_if| (what_if.into_asker(), Err(Refused::Moved))));
+        let what_ifs = std::mem::take(&mut self.what_ifs).into_values().map(WhatIf::into_asker);
+        let asking = what_ifs.chain(std::mem::take(&mut self.scores).into_values());
+        out.extend(asking.map(|asker| (asker, Err(Refused::Moved))));
     }
 
     /// The fabric that it decides on.
@@ -204,7 +220,11 @@ impl<R> Desk<R> {
     /// Time has passed.
     pub fn wake(&mut self, now: Nanos, out: &mut Replies<R>) {
         self.now = self.now.max(now);
-        while let Some((_, id)) = self.expiries.first().copied().filter(|&(at, _)| at <= self.now) {
+        // When time leaps, much may end at once; what is left over has its turn next.
+        for _ in 0..AT_ONCE {
+            let Some((_, id)) = self.expiries.first().copied().filter(|&(at, _)| at <= self.now) else {
+                break;
+            };
             self.expiries.pop_first();
             self.end(id, out);
         }
@@ -219,7 +239,7 @@ impl<R> Desk<R> {
     pub fn handle(&mut self, now: Nanos, message: Message, asker: R, out: &mut Replies<R>) {
         self.wake(now, out);
         let reply = match message {
-            Message::Report(report) => self.report(&report, out),
+            Message::Report(report) => self.report(report, out),
             Message::Place(placement) => return self.place(placement, asker, out),
             Message::Release(id) => self.end(id, out).map(Reply::Decision).ok_or(Refused::NoDecision(id)),
             Message::Decision(id) => match self.records.get(id) {
@@ -229,10 +249,10 @@ impl<R> Desk<R> {
             Message::Decisions { kind, before, limit, holding } => {
                 let wanted = |record: &&Arc<Record>| {
                     kind.as_ref().is_none_or(|kind| kind == record.shown.wish.kind())
-                        && before.is_none_or(|before| record.id < before)
                         && !(holding && record.released.is_some())
                 };
-                Ok(Reply::Decisions(self.records.all().rev().filter(wanted).take(limit).cloned().collect()))
+                let found = self.records.last(before).filter(wanted).take(limit);
+                Ok(Reply::Decisions(found.cloned().collect()))
             }
             Message::Holding(link, limit) => Ok(Reply::Decisions(self.holding(link, limit))),
             Message::Rack(rack) => Ok(Reply::Rack(self.content(rack))),
@@ -244,7 +264,7 @@ impl<R> Desk<R> {
                 Ok(Reply::Migrations(self.migrations.last().filter(wanted).take(limit).cloned().collect()))
             }
             Message::Migration(id, answer) => self.answer(id, answer, out),
-            Message::Score(score) => self.score(score),
+            Message::Score(score) => return self.score(score, asker, out),
             Message::WhatIf(id, policy) => return self.what_if(id, &policy, asker, out),
             Message::Workloads { before, limit } => Ok(Reply::Workloads(self.workloads(before, limit))),
             Message::Workload(name) => match self.workload(&name) {

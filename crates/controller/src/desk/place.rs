@@ -9,8 +9,9 @@ use leeward_placement::Refusal;
 
 use super::clients::{Fate, Sequence};
 use super::message::{Caller, Placement, Refused, Reply, Request};
-use super::record::{Record, Shown, Wish};
+use super::record::{Record, Shown};
 use super::unkept::Over;
+use super::wish::Wish;
 use super::{Desk, Replies, Waiting};
 use crate::store::Change;
 
@@ -157,7 +158,7 @@ impl<R> Desk<R> {
             self.expiries.remove(&(at, leaving.id));
         }
         let over = Over { id: leaving.id, entries: leaving.entries.clone() };
-        self.unkept.hold(leaving.at, over).into_iter().collect()
+        self.unkept.hold(self.began(leaving.at), over).into_iter().collect()
     }
 
     /// The work of a decision ended; `None` if it is not known. One that ended before stays as it is.

@@ -3,19 +3,19 @@
 //! was promised to anybody else meanwhile. If one was, it is looked into anew.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use leeward_engine::{Ask, Input};
-use leeward_fabric::{Capacities, Cluster, DomainId, HostId, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{CommitError, Demand, Entry, EntryId, Transaction};
-use leeward_placement::volumes::agree::{Agreed, AgreedStage, Agreement, Declined, Standing};
-use leeward_placement::volumes::pack::levels;
-use leeward_placement::{PolicySpec, Reason};
+use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
+use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
+use leeward_placement::volumes::agree::{Agreed, AgreedStage, Agreement, Declined};
+use leeward_placement::{PolicySpec, Pool, Reason};
 
 use super::clients::Fate;
-use super::message::{Refused, ReservationState};
-use super::record::{Limit, Record, Shown, Wish};
-use super::study::{Asked, Finding, Found, Question, Study};
+use super::message::Refused;
+use super::record::{Limit, Record, Shown};
+use super::study::{Asked, Finding, Found, Lane, Question, Study};
+use super::wish::Wish;
 use super::{Desk, Replies, Waiting};
 use crate::store::{Change, Held};
 
@@ -41,10 +41,12 @@ impl Default for Promising {
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     pub policies: Promising,
+    /// How many priorities the fabric has for promises, once somebody asked; `None` if it has none.
+    pub levels: OnceLock<Option<u8>>,
     /// Decisions by name of the workload.
-    in_force: BTreeMap<String, u64>,
+    pub in_force: BTreeMap<String, u64>,
     /// What requests were last seen to take, and until when that was true.
-    seen: BTreeMap<String, (Nanos, f64)>,
+    pub seen: BTreeMap<String, (Nanos, f64)>,
     /// Requests that wait to be looked into, by number.
     queue: VecDeque<u64>,
     under_way: Option<UnderWay>,
@@ -67,19 +69,15 @@ struct UnderWay {
 }
 
 impl Promises {
-    /// Whether a workload of this name is promised its SLO.
-    pub fn is_in_force(&self, name: &str) -> bool {
-        self.in_force.contains_key(name)
-    }
-
-    /// Requests of a workload took this long. Whether that is news.
-    pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> bool {
+    /// Requests of a workload took this long. Whether that is news; `None` if nothing is promised to it.
+    pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
+        self.in_force.get(name)?;
         let (known, seen) = self.seen.entry(name.to_owned()).or_insert((Nanos(0), latency));
-        if until <= *known {
-            return false;
+        let news = until > *known;
+        if news {
+            (*known, *seen) = (until, latency);
         }
-        (*known, *seen) = (until, latency);
-        true
+        Some(news)
     }
 
     /// A decision about a workload is in force from now on.
@@ -97,10 +95,10 @@ impl Promises {
     }
 
     /// Has a question looked into. Returns its number.
-    pub fn study(&mut self, commits: bool, question: Question) -> u64 {
+    pub fn study(&mut self, lane: Lane, question: Question) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.studies.push(Study { number, commits, question });
+        self.studies.push(Study { number, lane, question });
         number
     }
 }
@@ -122,12 +120,13 @@ impl<R> Desk<R> {
         self.wake(now, out);
         match self.promises.under_way.take_if(|under_way| under_way.study == finding.number) {
             Some(under_way) => {
-                if let Found::Promise(found) = finding.answer {
-                    self.promise(under_way, found, out);
+                match finding.answer {
+                    Found::Promise(found) => self.promise(under_way, found, out),
+                    _ => self.refuse(under_way.ask, &Refused::Failed, out),
                 }
                 self.look_into_next(out);
             }
-            None => self.tell_what_if(finding, out),
+            None => self.tell_found(finding, out),
         }
     }
 
@@ -145,7 +144,12 @@ impl<R> Desk<R> {
     }
 
     fn begin_study(&mut self, ask: u64, tries: u32, out: &mut Replies<R>) {
-        let Some(waiting) = self.waiting.get(&ask) else { return };
+        let Some(waiting) = self.waiting.get_mut(&ask) else { return };
+        waiting.askers.retain(self.listens);
+        if waiting.askers.is_empty() {
+            // It takes long, and nobody waits for it any more; who comes back with it is looked into then.
+            return self.refuse(ask, &Refused::Busy, out);
+        }
         let wish = waiting.placement.wish.clone();
         let Some(workload) = wish.workload() else { return };
         if let Some(&by) = self.promises.in_force.get(workload.name()) {
@@ -161,7 +165,7 @@ impl<R> Desk<R> {
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
         let epoch = ledger.epoch();
-        let study = self.promises.study(true, Question::Promise(asked));
+        let study = self.promises.study(Lane::Promises, Question::Promise(asked));
         self.promises.under_way = Some(UnderWay { study, ask, tries, versions, epoch });
     }
 
@@ -172,17 +176,13 @@ impl<R> Desk<R> {
         let view = ledger.view(self.now, &mut self.scratch);
         let capacities = Capacities::new(fabric.all_resources().map(|at| view.capacity(at)).collect());
         let pool = self.engine.pool();
-        let closed = |host: &HostId| !pool.is_up(*host) || pool.is_draining(*host);
+        let closed = |host: &HostId| is_closed(pool, *host);
         let among = matches!(wish, Wish::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
         let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
         numbers.sort_unstable();
-        let standing = |&number: &u64| {
-            let Shown { wish, promise, .. } = &self.records.get(number)?.shown;
-            let form = wish.workload()?.workload.clone();
-            Some(Standing { id: number, form, agreed: promise.clone()? })
-        };
+        let others = numbers.into_iter().filter(|&number| number != id);
         Asked {
-            standing: numbers.iter().filter(|&&number| number != id).filter_map(standing).collect(),
+            standing: others.filter_map(|number| self.records.get(number).cloned()).collect(),
             cluster: Cluster { fabric, capacities },
             form: wish.workload().map(|wish| wish.workload.clone()).unwrap_or_default(),
             id,
@@ -194,14 +194,24 @@ impl<R> Desk<R> {
     /// What was found is in force if it still can be.
     fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Declined>, out: &mut Replies<R>) {
         let ask = under_way.ask;
-        let Some(waiting) = self.waiting.get(&ask) else { return };
-        let name = waiting.placement.wish.workload().map(|wish| wish.name().to_owned()).unwrap_or_default();
+        let Some(waiting) = self.waiting.get_mut(&ask) else { return };
+        waiting.askers.retain(self.listens);
+        if waiting.askers.is_empty() && waiting.placement.caller.is_none() {
+            // Nobody would know of it, nor could ask for it again.
+            return self.refuse(ask, &Refused::Busy, out);
+        }
+        let wish = &waiting.placement.wish;
+        let name = wish.workload().map(|wish| wish.name().to_owned()).unwrap_or_default();
+        let chooses = matches!(wish, Wish::Volumes(_));
         let agreement = match found {
             Ok(agreement) => agreement,
             Err(declined) => return self.refuse(ask, &refused(declined), out),
         };
         if let Some(&by) = self.promises.in_force.get(&name) {
             return self.refuse(ask, &Refused::Taken(name, by), out);
+        }
+        if chooses && !self.takes_volumes(agreement.agreed.last()) {
+            return self.try_again(&under_way, out);
         }
         let Some((change, changed)) = self.change(&agreement, &under_way) else {
             return self.try_again(&under_way, out);
@@ -216,6 +226,12 @@ impl<R> Desk<R> {
             Some(Err(error)) => self.refuse(ask, &Refused::Promise(error.to_string()), out),
             None => self.refuse(ask, &Refused::Busy, out),
         }
+    }
+
+    /// Whether the server that was chosen takes volumes still: it may have gone down, or be emptied, meanwhile.
+    fn takes_volumes(&self, chosen: Option<&Agreed>) -> bool {
+        let server = chosen.and_then(|agreed| self.engine.ledger().fabric().host(&agreed.server));
+        server.is_some_and(|server| !is_closed(self.engine.pool(), server))
     }
 
     fn try_again(&mut self, under_way: &UnderWay, out: &mut Replies<R>) {
@@ -332,82 +348,17 @@ impl<R> Desk<R> {
         }
     }
 
-    // ---- what there is --------------------------------------------------------------------------------
-
-    /// Workloads that are promised their SLOs, those promised last first.
-    pub(super) fn workloads(&self, before: Option<u64>, limit: usize) -> Vec<(Arc<Record>, Option<f64>)> {
-        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
-        numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let wanted = numbers.into_iter().filter(|&number| before.is_none_or(|before| number < before));
-        wanted
-            .filter_map(|number| self.records.get(number))
-            .take(limit)
-            .map(|one| self.seen_of(one))
-            .collect()
-    }
-
-    /// The workload of a name.
-    pub(super) fn workload(&self, name: &str) -> Option<(Arc<Record>, Option<f64>)> {
-        let named =
-            |record: &&Arc<Record>| record.shown.wish.workload().is_some_and(|wish| wish.name() == name);
-        let in_force = self.promises.in_force.get(name).and_then(|&number| self.records.get(number));
-        in_force.or_else(|| self.records.all().rev().find(named)).map(|record| self.seen_of(record))
-    }
-
-    fn seen_of(&self, record: &Arc<Record>) -> (Arc<Record>, Option<f64>) {
-        let name = record.shown.wish.workload().map(|wish| wish.name()).unwrap_or_default();
-        let seen = self.promises.seen.get(name).filter(|_| record.released.is_none());
-        (record.clone(), seen.map(|&(_, latency)| latency))
-    }
-
-    /// Rates that are promised on the links of a rack and its hosts.
-    pub(super) fn reservations(&self, rack: DomainId) -> Vec<ReservationState> {
-        let ledger = self.engine.ledger();
-        let fabric = ledger.fabric();
-        let is_here = |link: ResourceId| match fabric.kind(link) {
-            ResourceKind::Device => false,
-            _ => match fabric.host_of(link) {
-                Some(host) => fabric.rack_of(host) == rack,
-                None => [fabric.out_of_domain(rack), fabric.into_domain(rack)].contains(&Some(link)),
-            },
-        };
-        let mut found = Vec::new();
-        for (name, &number) in &self.promises.in_force {
-            let entries = self.records.get(number).into_iter().flat_map(|record| &record.entries);
-            for entry in entries.filter_map(|&entry| ledger.entry(entry)) {
-                let Demand::Envelope { rate_bps, priority, .. } = entry.demand else { continue };
-                let links = entry.hops.iter().map(|hop| hop.resource).filter(|&link| is_here(link));
-                found.extend(links.map(|link| {
-                    let (workload, link) = (name.clone(), fabric.resource_name(link));
-                    ReservationState { workload, link, rate_bps, priority }
-                }));
-            }
-        }
-        found
-    }
-
-    /// Whether a promise can be kept on this cluster at all: its hosts and queues are there, and keep priorities.
-    pub(super) fn can_stand(&self, shown: &Shown) -> bool {
-        let fabric = self.engine.ledger().fabric();
-        let Some(agreed) = &shown.promise else { return shown.wish.workload().is_none() };
-        let Ok(levels) = levels(fabric) else { return false };
-        let hosts = [&agreed.client, &agreed.server];
-        let stands = |stage: &AgreedStage| {
-            stage.queues.iter().all(|name| {
-                fabric.resource(name).is_some_and(|queue| {
-                    fabric.kind(queue) == ResourceKind::Device || stage.priority < u32::from(levels)
-                })
-            })
-        };
-        hosts.into_iter().all(|name| fabric.host(name).is_some()) && agreed.stages.iter().all(stands)
-    }
-
     /// What waited is refused, and may be asked for again.
     pub(super) fn refuse(&mut self, ask: u64, refused: &Refused, out: &mut Replies<R>) {
         let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return };
         placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
         out.extend(askers.into_iter().map(|asker| (asker, Err(refused.clone()))));
     }
+}
+
+/// Whether a host takes no volumes.
+fn is_closed(pool: &Pool, host: HostId) -> bool {
+    !pool.is_up(host) || pool.is_draining(host)
 }
 
 /// Whether what is enforced for a workload is the same.

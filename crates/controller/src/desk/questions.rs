@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_placement::volumes::{admit, limits};
-use leeward_placement::{Decision, PolicySpec, Rating, Refusal, replicas, tasks};
+use leeward_placement::{Decision, PolicySpec, Refusal, replicas, tasks};
 
-use super::message::{Refused, Reply, Score};
+use super::message::{Rated, Refused, Reply, Score};
 use super::promises::refused;
-use super::record::{Record, Shown, Wish};
-use super::study::{Finding, Found, Question};
+use super::record::{Record, Shown};
+use super::study::{Finding, Found, Lane, Question};
+use super::wish::Wish;
 use super::{Desk, Replies};
 
-/// So many questions about other policies are open at once; each takes a copy of the ledger.
+/// So many questions about other policies are open at once, and so many about hosts; each may keep a copy of the ledger.
 const OPEN: usize = 4;
+/// Hosts and their peers that are scored in a turn: about ten milliseconds. More are looked into.
+const AT_ONCE: usize = 10_000;
 
 /// Somebody who asks what another policy would do.
 pub(super) struct WhatIf<R> {
@@ -32,21 +35,50 @@ impl<R> WhatIf<R> {
 }
 
 impl<R> Desk<R> {
-    pub(super) fn score(&mut self, mut score: Score) -> Result<Reply, Refused> {
+    pub(super) fn score(&mut self, mut score: Score, asker: R, out: &mut Replies<R>) {
         let job = score.job.as_ref().and_then(|name| self.jobs.get(name));
         // A number that no job has.
         score.request.job = job.copied().unwrap_or(u64::MAX);
-        let Some(ratings) = self.engine.rate(&score.request, &score.peers, &score.hosts) else {
-            return Err(Refused::NoScores(self.labels.tasks.clone()));
-        };
+        let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
+        if pairs <= AT_ONCE {
+            let reply = self.score_now(&score);
+            return out.push((asker, reply));
+        }
+        if self.scores.len() >= OPEN {
+            return out.push((asker, Err(Refused::Busy)));
+        }
+        let question = Question::Score(self.engine.publish(), score);
+        let number = self.promises.study(Lane::Scores, question);
+        self.scores.insert(number, asker);
+    }
+
+    fn score_now(&mut self, score: &Score) -> Result<Reply, Refused> {
+        let ratings = self.engine.rate(&score.request, &score.peers, &score.hosts);
+        let ratings = ratings.ok_or_else(|| Refused::NoScores(self.labels.tasks.clone()))?;
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let oldest =
             ratings.iter().filter_map(|rating| rating.limit).map(|link| view.measured_until(link)).min();
         let (policy, epoch) = (self.labels.tasks.clone(), ledger.epoch());
-        let named = |rating: Rating| (rating, rating.limit.map(|link| ledger.fabric().resource_name(link)));
-        let ratings = ratings.into_iter().map(named).collect();
+        let ratings = Rated::new(ledger.fabric(), ratings);
         Ok(Reply::Scores { ratings, policy, epoch, age: oldest.map(|oldest| self.now.since(oldest)) })
+    }
+
+    /// Tells who asked something that commits nothing.
+    pub(super) fn tell_found(&mut self, finding: Finding, out: &mut Replies<R>) {
+        if let Some(asker) = self.scores.remove(&finding.number) {
+            let policy = self.labels.tasks.clone();
+            let reply = match finding.answer {
+                Found::Score(Some((ratings, epoch, age))) => {
+                    Ok(Reply::Scores { ratings, policy, epoch, age })
+                }
+                Found::Score(None) => Err(Refused::NoScores(policy)),
+                _ => Err(Refused::Failed),
+            };
+            out.push((asker, reply));
+        } else if let Some(what_if) = self.what_ifs.remove(&finding.number) {
+            self.tell_what_if(what_if, finding.answer, out);
+        }
     }
 
     /// Has it looked into what another policy would do with what a decision was asked.
@@ -54,7 +86,7 @@ impl<R> Desk<R> {
         match self.question(id, policy) {
             Err(refused) => out.push((asker, Err(refused))),
             Ok((record, spec, question)) => {
-                let number = self.promises.study(false, question);
+                let number = self.promises.study(Lane::WhatIfs, question);
                 let (policy, epoch) = (spec.label.as_str().into(), self.epoch());
                 self.what_ifs.insert(number, WhatIf { record, policy, epoch, asker });
             }
@@ -99,13 +131,10 @@ impl<R> Desk<R> {
         Ok((record, spec, question))
     }
 
-    /// Tells who asked what another policy would do.
-    pub(super) fn tell_what_if(&mut self, finding: Finding, out: &mut Replies<R>) {
-        let Some(WhatIf { record, policy, epoch, asker }) = self.what_ifs.remove(&finding.number) else {
-            return;
-        };
+    fn tell_what_if(&mut self, what_if: WhatIf<R>, answer: Found, out: &mut Replies<R>) {
+        let WhatIf { record, policy, epoch, asker } = what_if;
         let wish = &record.shown.wish;
-        let (mut shown, refusal) = match finding.answer {
+        let (mut shown, refusal) = match answer {
             Found::Replicas(found) => self.would(found, |chain| chain.clone(), wish, &policy),
             Found::Tasks(found) => self.would(found, |hosts| hosts.clone(), wish, &policy),
             Found::Promise(Ok(mut agreement)) => match agreement.agreed.pop() {
@@ -120,6 +149,7 @@ impl<R> Desk<R> {
                 let wrong = Refused::Wrong(Some("policy".to_owned()), error.to_string());
                 return out.push((asker, Err(wrong)));
             }
+            Found::Score(_) | Found::Failed => return out.push((asker, Err(Refused::Failed))),
         };
         let mut shown = shown.take().unwrap_or_else(|| nowhere(wish));
         shown.policy = policy;

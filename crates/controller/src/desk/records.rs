@@ -3,12 +3,14 @@
 //! are promised their SLOs until somebody says that they ended, so theirs stay until then.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use leeward_fabric::Nanos;
 use leeward_ledger::EntryId;
 
-use super::record::{Record, Wish};
+use super::record::Record;
+use super::wish::Wish;
 
 /// The last decisions.
 #[derive(Debug)]
@@ -37,10 +39,19 @@ impl Records {
         self.kept.get(&id).or_else(|| self.running.get(&id))
     }
 
-    /// All of them, in order of their numbers.
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Record>> {
-        // Those that run are older than all that are kept.
-        self.running.values().chain(self.kept.values())
+    /// Those with lower numbers, or all of them, in falling order of their numbers.
+    pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<Record>> {
+        let end = before.map_or(Bound::Unbounded, Bound::Excluded);
+        let below = (Bound::Unbounded, end);
+        // One that waited was decided long after others of its number: those that run may stand anywhere among the kept.
+        let mut running = self.running.range(below).rev().peekable();
+        let mut kept = self.kept.range(below).rev().peekable();
+        std::iter::from_fn(move || match (running.peek(), kept.peek()) {
+            (Some((first, _)), Some((second, _))) if first < second => kept.next(),
+            (None, _) => kept.next(),
+            _ => running.next(),
+        })
+        .map(|(_, record)| record)
     }
 
     /// Keeps one more. Returns the one that leaves for it.
@@ -79,5 +90,53 @@ impl Records {
             std::mem::take(&mut record.entries)
         });
         Some((record.clone(), entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::desk::{ReplicasWish, TasksWish};
+
+    fn record(id: u64, runs: bool) -> Arc<Record> {
+        let wish =
+            if runs { Wish::Tasks(TasksWish::default()) } else { Wish::Replicas(ReplicasWish::default()) };
+        Arc::new(Record::made(id, wish, Vec::new()))
+    }
+
+    proptest! {
+        /// Whatever waited and was decided late, and whatever runs on: pages have every decision once, the last first.
+        #[test]
+        fn pages_leave_out_none(
+            ids in prop::collection::btree_set(0_u64..60, 0..40), order in any::<u64>(),
+            most in 1_usize..12, page in 1_usize..7, ended in prop::collection::vec(0_u64..60, 0..10),
+        ) {
+            let mut records = Records::new(most);
+            let mut there = BTreeSet::new();
+            let mut ids: Vec<u64> = ids.into_iter().collect();
+            ids.sort_by_key(|id| (id ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            for id in ids {
+                there.insert(id);
+                if let Some(left) = records.keep(record(id, id % 3 == 0)) {
+                    there.remove(&left.id);
+                }
+            }
+            for id in ended {
+                if records.release(id, Nanos(1)).is_some() && records.get(id).is_none() {
+                    there.remove(&id);
+                }
+            }
+            let (mut paged, mut before) = (Vec::new(), None);
+            loop {
+                let found: Vec<u64> = records.last(before).take(page).map(|record| record.id).collect();
+                let Some(&last) = found.last() else { break };
+                (before, paged) = (Some(last), [paged, found].concat());
+            }
+            prop_assert_eq!(paged, there.into_iter().rev().collect::<Vec<_>>());
+        }
     }
 }

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use leeward_engine::Input;
-use leeward_fabric::HostId;
+use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
 
 use super::clients::Fate;
-use super::record::{Record, ReplicasWish, Wish};
+use super::record::Record;
+use super::wish::{ReplicasWish, Wish};
 use super::{Desk, Replies};
 use crate::store::{Change, Held, State};
 
 impl<R> Desk<R> {
     /// Takes up what there is: decisions are kept again, and what they hold counts again until telemetry shows it. A
-    /// decision on hosts that the cluster has no more is over, and so is a promise that it could not keep. To be called before anything else.
+    /// decision on hosts that the cluster has no more is over, and so is a promise that it could not keep. To be called
+    /// before anything else.
     ///
     /// # Errors
     /// What the ledger cannot take.
@@ -35,10 +37,16 @@ impl<R> Desk<R> {
         Ok(())
     }
 
+    /// When something that was kept began, for this desk: not later than now, if it was told the time. The machine's clock
+    /// may have been set back since; a desk that went on from later would take all that is reported now for old.
+    pub(super) fn began(&self, at: Nanos) -> Nanos {
+        if self.now == Nanos(0) { at } else { at.min(self.now) }
+    }
+
     /// A decision is kept again, and what it holds counts again.
     pub(super) fn take_up(&mut self, record: Record, held: Vec<Held>) -> Result<(), CommitError> {
         self.next = self.next.max(record.id + 1);
-        self.now = self.now.max(record.at);
+        self.now = self.now.max(self.began(record.at));
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = record.shown.hosts.iter().map(|name| fabric.host(name)).collect();
         let mut record = Record { entries: Vec::new(), ..record };
@@ -65,21 +73,21 @@ impl<R> Desk<R> {
         hosts: &[HostId],
         held: Vec<Entry>,
     ) -> Result<(), CommitError> {
-        let id = record.id;
+        let (id, at) = (record.id, self.began(record.at));
         record.entries = match &record.shown.wish {
             &Wish::Replicas(ReplicasWish { size, .. }) => {
                 let fabric = self.engine.ledger().fabric().clone();
                 for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                    self.hosts.placed(host, record.at, size);
+                    self.hosts.placed(host, at, size);
                 }
-                self.engine.resume_chain(record.at, hosts, size, held)?
+                self.engine.resume_chain(at, hosts, size, held)?
             }
             wish @ Wish::Tasks(tasks) => {
                 let job = self.job_of(wish, id);
                 let request = tasks.request(self.engine.ledger().fabric(), id, job);
-                self.engine.resume_app(record.at, &request, hosts, held)?
+                self.engine.resume_app(at, &request, hosts, held)?
             }
-            Wish::Workload(_) | Wish::Volumes(_) => self.engine.resume_promise(record.at, held)?,
+            Wish::Workload(_) | Wish::Volumes(_) => self.engine.resume_promise(at, held)?,
         };
         Ok(())
     }

@@ -10,7 +10,7 @@ use leeward_ledger::{EntryId, LedgerSettings};
 /// Of new load, how much the estimator has yet to take in when telemetry counts as showing it.
 const UNSEEN: f64 = 0.01;
 /// So many decisions end at once; after a busy time the others end with the next messages, and none waits long.
-const AT_ONCE: usize = 1000;
+pub(super) const AT_ONCE: usize = 1000;
 
 /// What a decision that is not kept holds.
 #[derive(Debug)]

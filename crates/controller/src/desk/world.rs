@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{EntryId, View};
+use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{EntryId, Numbers, View};
 use leeward_placement::moves::Running;
 
-use super::{Desk, RackContent, Record, ReplicasWish, TaskState, Wish};
+use super::readings::Known;
+use super::{Desk, RackContent, Reading, Record, ReplicasWish, TaskState, Wish};
 
 /// The network at a moment.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct World {
     pub hot_above: f64,
     /// Every link, in order of ids; devices are not in it.
     pub links: Vec<LinkState>,
+    /// Every device of which something was ever said, in order of ids.
+    pub devices: Vec<DeviceState>,
     /// Every host, in order of ids.
     pub hosts: Vec<HostState>,
     /// For each client, the sequence up to which its placements are counted in.
@@ -36,11 +39,11 @@ pub struct World {
 pub struct Counts {
     /// Decisions that are kept.
     pub decisions: usize,
-    /// Decisions that were made since the service started.
+    /// Decisions that were made since the desk was made: at a start, a change of the cluster or of who leads.
     pub decided: u64,
     /// Requests that wait to be decided.
     pub waiting: usize,
-    /// Samples of links ever taken in.
+    /// Samples of links and devices ever taken in.
     pub samples: u64,
     /// Decisions that had to stop counting before telemetry showed them, because there were too many.
     pub released_early: u64,
@@ -69,28 +72,79 @@ pub struct LinkState {
     pub expected: Option<Load>,
     /// Since when it is hot.
     pub hot_since: Option<Nanos>,
+    /// What the cluster says that it carries, where less is believed.
+    pub full: Option<Load>,
+    /// What its interfaces are said to carry at most.
+    pub speed: Option<Load>,
+    /// Bytes that are said to wait to be sent.
+    pub queue: Option<f64>,
+}
+
+/// What the ledger says of a device, in shares of its time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DeviceState {
+    /// Which one.
+    pub device: ResourceId,
+    /// How busy it was seen to be; `None` where it is not seen.
+    pub busy: Option<f64>,
+    /// End of the last window that was taken in.
+    pub until: Option<Nanos>,
+    /// What was promised of it.
+    pub reserved: f64,
+    /// What best-effort work may still use.
+    pub residual: f64,
+    /// Since when it is hot.
+    pub hot_since: Option<Nanos>,
+    /// What is said of it beside, where it is seen.
+    pub reading: Option<Reading>,
+}
+
+impl DeviceState {
+    fn of(view: &View<'_>, device: ResourceId, reading: Option<Reading>) -> DeviceState {
+        let share = |load: Load| load.0 as f64 / 1e9;
+        let Numbers { measured, reserved, residual, .. } = view.numbers(device);
+        DeviceState {
+            device,
+            busy: measured.map(share),
+            until: Some(view.measured_until(device)).filter(|&until| until > Nanos(0)),
+            reserved: share(reserved),
+            residual: share(residual),
+            hot_since: view.hot_since(device),
+            reading,
+        }
+    }
+
+    /// How many requests were with it in the mean, where that is said.
+    pub fn queue(&self) -> Option<f64> {
+        self.reading.and_then(|reading| reading.queue)
+    }
 }
 
 impl LinkState {
-    /// Of a link in a view.
-    pub(super) fn of(view: &View<'_>, link: ResourceId) -> LinkState {
-        let (capacity, measured) = (view.capacity(link), view.measured(link));
-        let loaded = view.utilization_with(link, Load(0)).filter(|loaded| loaded.is_finite());
-        let pending = loaded
-            .zip(measured)
-            .map(|(loaded, measured)| Load((loaded * capacity.0 as f64).round() as i64 - measured.0));
+    /// Of a link in a view, with what the cluster says that it carries where less is believed, and what is said of it.
+    fn of(view: &View<'_>, link: ResourceId, full: Option<Load>, reading: Reading) -> LinkState {
+        let Numbers { measured, load, reserved, residual, expected } = view.numbers(link);
+        let pending = load.zip(measured).map(|(load, measured)| Load(load.0 - measured.0));
         LinkState {
             link,
-            capacity,
+            capacity: view.capacity(link),
             measured,
             until: Some(view.measured_until(link)).filter(|&until| until > Nanos(0)),
             derived: view.is_derived(link),
             pending: pending.unwrap_or_default(),
-            reserved: view.reserved(link),
-            residual: view.residual(link),
-            expected: view.expected_capacity(link),
+            reserved,
+            residual,
+            expected,
             hot_since: view.hot_since(link),
+            full,
+            speed: reading.speed,
+            queue: reading.queue,
         }
+    }
+
+    /// Whether it is seen, and believed to carry less than the cluster says.
+    pub fn is_slow(&self) -> bool {
+        self.full.is_some() && self.measured.is_some()
     }
 
     /// Measured load as a share of the capacity; `None` where it is not seen, or nothing can be carried.
@@ -120,8 +174,18 @@ pub struct HostState {
 impl World {
     /// A link's state; `None` if it is a device, or not of the fabric.
     pub fn link(&self, link: ResourceId) -> Option<&LinkState> {
-        let at = self.links.binary_search_by_key(&link, |state| state.link).ok()?;
-        self.links.get(at)
+        self.links.get(self.position(link))
+    }
+
+    /// Where a link stands among the links; past all of them if it is none.
+    pub fn position(&self, link: ResourceId) -> usize {
+        self.links.binary_search_by_key(&link, |state| state.link).unwrap_or(usize::MAX)
+    }
+
+    /// A device's state; `None` if nothing was ever said of it.
+    pub fn device(&self, device: ResourceId) -> Option<&DeviceState> {
+        let at = self.devices.binary_search_by_key(&device, |state| state.device).ok()?;
+        self.devices.get(at)
     }
 
     /// The hosts of a rack or pod.
@@ -137,8 +201,19 @@ impl<R> Desk<R> {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
-        let links = fabric.all_resources().filter(|&link| fabric.kind(link) != ResourceKind::Device);
-        let links = links.map(|link| LinkState::of(&view, link)).collect();
+        let seen = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
+        let last = |known: &Known| known.last(self.now, Nanos(seen as u64));
+        let link = |link| {
+            let known = self.readings.of(link);
+            let reading = known.and_then(last).unwrap_or_default();
+            LinkState::of(&view, link, known.and_then(Known::full), reading)
+        };
+        // Links come before all devices.
+        let end = ResourceId(fabric.resource_count() as u32);
+        let first = fabric.all_hosts().find_map(|host| fabric.device(host, 0)).unwrap_or(end);
+        let links: Vec<LinkState> = (0..first.0).map(|id| link(ResourceId(id))).collect();
+        let known = self.readings.from(first);
+        let devices = known.map(|(device, known)| DeviceState::of(&view, device, last(known))).collect();
         let (hot_above, pool) = (view.hot_above(), self.engine.pool());
         let host = |host: HostId| HostState {
             host,
@@ -154,6 +229,7 @@ impl<R> Desk<R> {
             version: self.version,
             hot_above,
             links,
+            devices,
             hosts: fabric.all_hosts().map(host).collect(),
             clients: self.clients.counted().collect(),
             counts: Counts {
@@ -176,7 +252,7 @@ impl<R> Desk<R> {
             ledger.entry(*entry).is_some_and(|entry| entry.hops.iter().any(|hop| hop.resource == link))
         };
         let holds = |record: &&Arc<Record>| record.released.is_none() && record.entries.iter().any(crosses);
-        self.records.all().rev().filter(holds).take(limit).cloned().collect()
+        self.records.last(None).filter(holds).take(limit).cloned().collect()
     }
 
     /// What is in a rack.
@@ -196,7 +272,7 @@ impl<R> Desk<R> {
             })
         };
         let is_here = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
-        let copies = self.records.all().filter(|record| record.released.is_none()).flat_map(|record| {
+        let copies = self.records.last(None).filter(|record| record.released.is_none()).flat_map(|record| {
             let size = match record.shown.wish {
                 Wish::Replicas(ReplicasWish { size, .. }) => Some(size),
                 Wish::Tasks(_) | Wish::Workload(_) | Wish::Volumes(_) => None,

@@ -21,9 +21,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
     async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case("application/json") {
-            return Err(Problem::media_type());
-        }
+        let is_json = essence.eq_ignore_ascii_case("application/json");
         // Said at once where the length is known; what comes in chunks is read up to the limit.
         if request.body().size_hint().lower() > edge.largest as u64 {
             return Err(Problem::too_large(edge.largest));
@@ -36,11 +34,20 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
                 Problem::not_json(rejection.body_text())
             }
         })?;
+        // Only now: a connection of which a body was not read is of no further use, and closed.
+        if !is_json {
+            return Err(Problem::media_type());
+        }
         read(&body).map(Body)
     }
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+/// Reads JSON.
+pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    // What is right is read without noting where; to say where something is wrong, it is read once more.
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
     let mut json = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -65,6 +72,7 @@ fn problem(error: &serde_json::Error, field: Option<String>) -> Problem {
     }
     let text = match text.rsplit_once("expected ") {
         Some((head, "f64")) => format!("{head}expected a number"),
+        Some((head, "u32")) => format!("{head}expected a whole number from 0 to {}", u32::MAX),
         Some((head, "u64")) => format!("{head}expected a whole number from 0"),
         Some((head, "u8")) => format!("{head}expected a whole number from 0 to 255"),
         Some((head, expected)) if expected.starts_with("struct ") => format!("{head}expected fields"),

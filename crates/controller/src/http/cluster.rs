@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Cluster;
+use leeward_fabric::input::json_as_yaml;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::body::Body;
 use super::problem::Problem;
 use super::{Answer, Edge, Shared};
-use crate::office::NewCluster;
+use crate::access::{Client, Guest};
+use crate::described::Id;
+use crate::office::{Changed, NewCluster};
 use crate::store::{Origin, Version};
 
 fn shown(version: &Version) -> Response {
@@ -26,49 +31,84 @@ pub async fn get(State(edge): Shared) -> Answer {
     Ok(shown(&edge.office.cluster()))
 }
 
+/// Fields of a cluster that change, null where one goes.
+#[derive(JsonSchema)]
+#[schemars(extend("type" = "object"))]
+#[expect(dead_code, reason = "it describes what is read")]
+pub struct Patch(Value);
+
+/// How the version that is to be changed is described: as the header `etag` says it.
+pub fn version(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^([*]|(W/)?\"[0-9]{1,19}\"|[0-9]{1,19})$" })
+}
+
 /// The version that somebody wants to change.
-fn wanted(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub fn wanted(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(said) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let said = said.to_str().unwrap_or_default().trim();
-    let number = said.trim_start_matches("W/").trim_matches('"').parse();
-    match number {
-        Ok(number) => Ok(Some(number)),
-        Err(_) if said == "*" => Ok(None),
-        Err(_) => Err(Problem::field("if-match", "expected the version that the header `etag` said")),
+    let tag = said.strip_prefix("W/").unwrap_or(said);
+    let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
+    match Id::read(tag) {
+        Some(number) => Ok(Some(number)),
+        None if said == "*" => Ok(None),
+        None => Err(Problem::field("if-match", "expected the version that the header `etag` said")),
     }
 }
 
-async fn change(edge: &Edge, cluster: &Value, after: Option<u64>) -> Answer {
+/// The cluster that JSON says, with its text.
+pub fn readable(cluster: &Value) -> Result<(Cluster, Arc<str>), Problem> {
     let text: Arc<str> = cluster.to_string().into();
-    let read = text.clone();
+    Ok((Cluster::from_text("cluster", &json_as_yaml(&text))?, text))
+}
+
+/// Makes another cluster the one that counts, for this client; the version that it is.
+pub async fn change(
+    edge: &Edge,
+    by: &Client,
+    cluster: Value,
+    after: Option<u64>,
+) -> Result<Version, Problem> {
     // One of millions of hosts takes seconds and gigabytes to read: one at a time, and in nobody's way.
     let alone = edge.reading.lock().await;
-    let cluster = tokio::task::spawn_blocking(move || Cluster::from_text("cluster", &read)).await;
+    let read = tokio::task::spawn_blocking(move || readable(&cluster)).await;
     drop(alone);
-    let cluster = cluster.map_err(|_| Problem::broken())??;
+    let (cluster, text) = read.map_err(|_| Problem::broken())??;
     let new = NewCluster { cluster, text, origin: Origin::Request, after };
     let changed = edge.office.change(new).await.map_err(|_| Problem::broken())?;
-    changed.map_err(|refused| Problem::refused(refused, &edge.clock))?;
-    Ok(shown(&edge.office.cluster()))
+    let Changed { version, again } = changed.map_err(|refused| Problem::refused(refused, &edge.clock))?;
+    if !again {
+        tracing::info!(version = version.number, %by, "the cluster was changed");
+    }
+    Ok(version)
 }
 
-pub async fn put(State(edge): Shared, headers: HeaderMap, Body(cluster): Body<Value>) -> Answer {
+pub async fn put(
+    State(edge): Shared,
+    Extension(guest): Extension<Guest>,
+    headers: HeaderMap,
+    Body(cluster): Body<Value>,
+) -> Answer {
     let after = wanted(&headers)?;
-    change(&edge, &cluster, after).await
+    Ok(shown(&change(&edge, &guest.client, cluster, after).await?))
 }
 
-pub async fn patch(State(edge): Shared, headers: HeaderMap, Body(fields): Body<Value>) -> Answer {
+pub async fn patch(
+    State(edge): Shared,
+    Extension(guest): Extension<Guest>,
+    headers: HeaderMap,
+    Body(fields): Body<Value>,
+) -> Answer {
     let after = wanted(&headers)?;
     let version = edge.office.cluster();
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
     // What was patched is that version, whoever changes it meanwhile.
-    change(&edge, &cluster, after.or(Some(version.number))).await
+    Ok(shown(&change(&edge, &guest.client, cluster, after.or(Some(version.number))).await?))
 }
 
 /// Merges a patch into a value: null takes a field away, an object goes into an object, anything else takes the place of
 /// what was there (RFC 7396).
-fn merge(into: &mut Value, patch: Value) {
+pub fn merge(into: &mut Value, patch: Value) {
     let Value::Object(fields) = patch else {
         *into = patch;
         return;

@@ -11,19 +11,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
+use super::network::{LARGEST_PAGE, Part};
 use super::place::{ReplicasBody, TasksBody, WorkloadBody};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
 use crate::clock::Clock;
+use crate::described::{Id, Name, Time};
 use crate::desk::{Caller, Limit, Message, Record, Reply, Wish};
 
 /// A decision as clients see it.
 #[derive(Serialize, JsonSchema)]
 pub struct Decision {
     /// What it is called.
+    #[schemars(with = "Id")]
     id: String,
     /// When it was made.
+    #[schemars(with = "Time")]
     time: String,
     /// What was asked.
     #[serde(flatten)]
@@ -37,6 +41,7 @@ pub struct Decision {
     /// The state of the ledger that it rests on.
     epoch: u64,
     /// End of the oldest window that played a part; null if none did.
+    #[schemars(with = "Option<Time>")]
     oldest_telemetry: Option<String>,
     /// How long before the decision that was.
     telemetry_age_s: Option<f64>,
@@ -48,14 +53,17 @@ pub struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     promise: Option<Agreed>,
     /// Who asked; null where that was not said.
+    #[schemars(with = "Option<Name>")]
     client: Option<String>,
     /// The client's number of the request.
     sequence: Option<u64>,
     /// The key of the request.
     key: Option<String>,
     /// When it ends by itself; null if it does not.
+    #[schemars(with = "Option<Time>")]
     expires: Option<String>,
     /// When its work ended; null while it counts.
+    #[schemars(with = "Option<Time>")]
     released: Option<String>,
 }
 
@@ -138,16 +146,19 @@ pub async fn admit(State(edge): Shared, headers: HeaderMap, Body(body): Body<Wor
 #[serde(deny_unknown_fields)]
 pub struct WhatIfBody {
     /// A policy of the decision's kind, with settings after colons: `sinbad:remote_racks=2`.
+    #[schemars(length(min = 1))]
     policy: String,
 }
 
-pub async fn what_if(
-    State(edge): Shared,
-    Asked(Path(id)): Named,
-    Body(WhatIfBody { policy }): Body<WhatIfBody>,
-) -> Answer {
-    let id = number(&id)?;
-    match edge.reply(|_| Ok(Message::WhatIf(id, policy.clone()))).await? {
+impl WhatIfBody {
+    /// What it asks of the desk.
+    pub fn message(&self, id: &str) -> Result<Message, Problem> {
+        Ok(Message::WhatIf(number(id)?, self.policy.clone()))
+    }
+}
+
+pub async fn what_if(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<WhatIfBody>) -> Answer {
+    match edge.reply(|_| body.message(&id)).await? {
         Reply::WouldBe(record, refusal) => {
             let mut would = Decision::of(&record, &edge.clock);
             if let Some(refusal) = refusal {
@@ -161,8 +172,7 @@ pub async fn what_if(
 
 /// The number of a decision.
 fn number(id: &str) -> Result<u64, Problem> {
-    let number = id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().ok()).flatten();
-    number.ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
+    Id::read(id).ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
 }
 
 async fn about_one(edge: &Edge, message: Message) -> Answer {
@@ -181,18 +191,52 @@ pub async fn release(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
 }
 
 /// Which decisions are wanted.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Which {
-    kind: Option<String>,
+    /// Of this kind only.
+    kind: Option<Kind>,
+    /// So many items at most; 100 if it is not given.
+    #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
+    /// What `next` of the part before said.
+    #[schemars(with = "Option<Id>")]
     after: Option<String>,
 }
 
+/// What was asked for.
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Replicas,
+    Tasks,
+    Workload,
+    Volumes,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Replicas => "replicas",
+            Kind::Tasks => "tasks",
+            Kind::Workload => "workload",
+            Kind::Volumes => "volumes",
+        }
+    }
+}
+
+impl Which {
+    /// The part of the list.
+    pub fn part(&self) -> Part {
+        Part { limit: self.limit, after: self.after.clone() }
+    }
+}
+
 async fn listed(edge: &Edge, which: Which, holding: bool) -> Answer {
-    let part = super::network::Part { limit: which.limit, after: which.after };
+    let part = which.part();
     let (limit, before) = (part.limit()?, part.after()?);
-    let list = Message::Decisions { kind: which.kind, before, limit: limit + 1, holding };
+    let kind = which.kind.map(|kind| kind.word().to_owned());
+    let list = Message::Decisions { kind, before, limit: limit + 1, holding };
     let Reply::Decisions(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
         return Err(Problem::broken());
     };

@@ -15,6 +15,7 @@ use super::body::Body;
 use super::problem::Problem;
 use super::{Answer, Edge, Shared};
 use crate::clock::Clock;
+use crate::described::Time;
 
 /// What was put last; `None` before.
 pub type Board = ArcSwapOption<Demo>;
@@ -25,7 +26,7 @@ const MOST_ARMS: usize = 8;
 const MOST_RACKS: usize = 10_000;
 /// Steps of the history at most.
 const MOST_STEPS: usize = 10_000;
-/// Bytes of a name at most.
+/// Characters of a name at most.
 const LONGEST_NAME: usize = 200;
 
 /// The same work, placed in several ways.
@@ -33,10 +34,13 @@ const LONGEST_NAME: usize = 200;
 #[serde(deny_unknown_fields)]
 pub struct Demo {
     /// What time it is where the work runs.
+    #[schemars(with = "Time")]
     time: String,
     /// Seconds that pass there in one second here.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     speed: f64,
     /// Each way of placing.
+    #[schemars(length(max = MOST_ARMS))]
     arms: Vec<Arm>,
     /// How it went.
     history: Course,
@@ -47,16 +51,18 @@ pub struct Demo {
 #[serde(deny_unknown_fields)]
 pub struct Arm {
     /// What it is called.
+    #[schemars(length(min = 1, max = LONGEST_NAME))]
     name: String,
     /// The policy with its settings.
+    #[schemars(length(min = 1, max = LONGEST_NAME))]
     policy: String,
     /// How many racks are hot.
     hot_racks: u32,
     /// The same as a share of all racks.
+    #[schemars(range(min = 0, max = 1))]
     hot_share: f64,
-    /// How long the slowest hundredth of operations takes, in seconds; null where nothing says so.
-    p99: Option<f64>,
     /// Each rack.
+    #[schemars(length(max = MOST_RACKS))]
     racks: Vec<ArmRack>,
 }
 
@@ -65,10 +71,13 @@ pub struct Arm {
 #[serde(deny_unknown_fields)]
 pub struct ArmRack {
     /// Its name.
+    #[schemars(length(min = 1, max = LONGEST_NAME))]
     rack: String,
     /// Its uplink.
+    #[schemars(range(min = 0))]
     up: Option<f64>,
     /// Its downlink.
+    #[schemars(range(min = 0))]
     down: Option<f64>,
 }
 
@@ -77,8 +86,10 @@ pub struct ArmRack {
 #[serde(deny_unknown_fields)]
 pub struct Course {
     /// Seconds of a step.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     step_s: f64,
     /// Each way of placing.
+    #[schemars(length(max = MOST_ARMS))]
     arms: Vec<ArmCourse>,
 }
 
@@ -87,8 +98,10 @@ pub struct Course {
 #[serde(deny_unknown_fields)]
 pub struct ArmCourse {
     /// What it is called.
+    #[schemars(length(min = 1, max = LONGEST_NAME))]
     name: String,
     /// Of each step, the last one last; null where nothing was measured.
+    #[schemars(length(max = MOST_STEPS), inner(range(min = 0, max = 1)))]
     hot_share: Vec<Option<f64>>,
 }
 
@@ -111,7 +124,7 @@ impl About {
 
 impl Demo {
     /// What of it is wrong.
-    fn check(&self, clock: &Clock) -> Result<(), Problem> {
+    pub fn check(&self, clock: &Clock) -> Result<(), Problem> {
         clock.read(&self.time).map_err(|detail| Problem::field("time", detail))?;
         positive("speed", self.speed)?;
         positive("history.step_s", self.history.step_s)?;
@@ -123,7 +136,6 @@ impl Demo {
             named(&field("policy"), &arm.policy)?;
             at_most(&field("racks"), arm.racks.len(), MOST_RACKS)?;
             share(&field("hot_share"), arm.hot_share)?;
-            arm.p99.map_or(Ok(()), |p99| from_zero(&field("p99"), p99))?;
             if arm.hot_racks as usize > arm.racks.len() {
                 let detail = format!("{}: there are {} racks", arm.hot_racks, arm.racks.len());
                 return Err(Problem::field(field("hot_racks"), detail));
@@ -153,8 +165,8 @@ fn at_most(field: &str, found: usize, most: usize) -> Result<(), Problem> {
 }
 
 fn named(field: &str, name: &str) -> Result<(), Problem> {
-    let good = (1..=LONGEST_NAME).contains(&name.len());
-    if good { Ok(()) } else { Err(Problem::field(field, format!("expected 1 to {LONGEST_NAME} bytes"))) }
+    let good = (1..=LONGEST_NAME).contains(&name.chars().count());
+    if good { Ok(()) } else { Err(Problem::field(field, format!("expected 1 to {LONGEST_NAME} characters"))) }
 }
 
 fn positive(field: &str, value: f64) -> Result<(), Problem> {

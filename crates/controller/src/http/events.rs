@@ -20,7 +20,9 @@ use super::decisions::Decision;
 use super::network::Hotspot;
 use super::problem::Problem;
 use super::shapes::Rack;
+use super::status::ROLES;
 use super::{Answer, Edge, Shared};
+use crate::described::{Id, Time};
 use crate::watch::{Happening, Told};
 
 /// A stream on which nothing happens says so after this time, so that either side sees when the other is gone.
@@ -42,6 +44,7 @@ pub struct HotspotEvent {
     #[serde(flatten)]
     hotspot: Hotspot,
     /// When it cooled; null while it is hot.
+    #[schemars(with = "Option<Time>")]
     until: Option<String>,
 }
 
@@ -54,10 +57,19 @@ pub struct ClusterEvent {
 /// Another service decides, or this one, or none for now.
 #[derive(Serialize, JsonSchema)]
 pub struct LeaderEvent {
-    /// Whether it is this service: `leader`, or `follower`.
+    /// Whether it is this service.
+    #[schemars(extend("enum" = ROLES))]
     role: &'static str,
     /// The address of the service that decides; null if there is none, or it has not said its own.
     leader: Option<String>,
+}
+
+/// What came after the event that was asked for is not kept any more.
+#[derive(Serialize, JsonSchema)]
+pub struct MissedEvent {
+    /// The event that was asked for.
+    #[schemars(with = "Id")]
+    after: String,
 }
 
 /// What an event says, by its name. Only those who read descriptions see it.
@@ -69,6 +81,7 @@ pub struct Described {
     hotspot: HotspotEvent,
     cluster: ClusterEvent,
     leader: LeaderEvent,
+    missed: MissedEvent,
 }
 
 fn event(name: &str, id: u64, data: &impl Serialize) -> Bytes {
@@ -116,9 +129,9 @@ impl HttpBody for Pieces {
 }
 
 /// The number of the last event that a listener heard.
-fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(said) = headers.get("last-event-id") else { return Ok(None) };
-    let number = said.to_str().ok().and_then(|said| said.trim().parse().ok());
+    let number = said.to_str().ok().and_then(|said| Id::read(said.trim()));
     let expected = "expected the number of an event, as `id` said";
     number.map(Some).ok_or_else(|| Problem::field("last-event-id", expected))
 }
@@ -149,7 +162,8 @@ async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::
         Some(id) => {
             let gone = events.gone();
             // Who keeps an account of what it heard has to begin anew.
-            let _ = write!(beginning, "event: missed\ndata: {{\"after\":\"{id}\"}}\n\n");
+            let missed = serde_json::to_string(&MissedEvent { after: id.to_string() }).unwrap_or_default();
+            let _ = write!(beginning, "event: missed\ndata: {missed}\n\n");
             gone
         }
     };

@@ -7,10 +7,11 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::operations::OPERATIONS;
 use super::problem::{Problem, Word};
 use super::table::Operation;
-use super::{Edge, OPERATIONS, Shared};
-use crate::access::{Client, Denied, Role, is_loopback};
+use super::{Edge, Shared};
+use crate::access::{Denied, Guest, Role, is_loopback};
 use crate::watch;
 
 /// Where a request comes from.
@@ -38,7 +39,7 @@ fn host(request: &Request) -> Option<&str> {
 }
 
 /// Lets a request in, or says why not.
-fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Client, Problem> {
+fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Guest, Problem> {
     if let (false, Some(host)) = (edge.access.is_closed(), host(request))
         && !is_loopback(host)
     {
@@ -59,13 +60,16 @@ fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Client,
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long an answer takes, and nothing that is decided")]
-pub async fn gate(State(edge): Shared, request: Request, next: Next) -> Response {
+pub async fn gate(State(edge): Shared, mut request: Request, next: Next) -> Response {
     let began = std::time::Instant::now();
     let operation = operation(&request);
     let (method, path) = operation.map_or(("other", "other"), |one| (one.method.as_str(), one.path));
-    let client = admit(&edge, &request, operation.and_then(|one| one.role));
-    let (client, response) = match client {
-        Ok(client) => (Some(client), next.run(request).await),
+    let (client, response) = match admit(&edge, &request, operation.and_then(|one| one.role)) {
+        Ok(guest) => {
+            let client = guest.client.clone();
+            request.extensions_mut().insert(guest);
+            (Some(client), next.run(request).await)
+        }
         Err(problem) => (None, problem.into_response()),
     };
     if let Some(&Word(word)) = response.extensions().get() {

@@ -13,7 +13,8 @@ pub const MEDIA: &str = "application/openmetrics-text";
 
 pub async fn metrics(State(edge): Shared) -> Answer {
     let leads = *edge.office.position().borrow() == Position::Leads;
-    let text = edge.metrics.text(&*edge.world().await?, leads).ok_or_else(Problem::broken)?;
+    let world = edge.world().await?;
+    let text = edge.metrics.text(&world, leads, edge.clock_behind()).ok_or_else(Problem::broken)?;
     let media = format!("{MEDIA}; version=1.0.0; charset=utf-8");
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }

@@ -10,12 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::network::Part;
+use super::network::{LARGEST_PAGE, Part};
 use super::problem::Problem;
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
+use crate::described::{Id, Name, Time};
 use crate::desk::{self, Message, MigrationAnswer, MigrationState, Reply};
 
+/// What becomes of a move.
+const STATES: [&str; 4] = ["advised", "done", "refused", "expired"];
 /// Characters of a reason at most.
 const LONGEST_REASON: usize = 1_000;
 
@@ -23,10 +26,13 @@ const LONGEST_REASON: usize = 1_000;
 #[derive(Serialize, JsonSchema)]
 pub struct Migration {
     /// What it is called.
+    #[schemars(with = "Id")]
     id: String,
     /// When it was advised.
+    #[schemars(with = "Time")]
     time: String,
     /// The decision that placed the task.
+    #[schemars(with = "Id")]
     decision: String,
     /// What the task is called.
     task: String,
@@ -38,7 +44,8 @@ pub struct Migration {
     to: String,
     /// The hot link that it leaves.
     link: String,
-    /// `advised`, `done`, `refused`, or `expired` where nobody answered in time.
+    /// What became of it; `expired` where nobody answered in time.
+    #[schemars(extend("enum" = STATES))]
     state: &'static str,
     /// Why it was refused.
     reason: Option<String>,
@@ -62,24 +69,37 @@ impl Migration {
 }
 
 /// Which moves are wanted.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Which {
+    /// In this state only.
+    #[schemars(extend("enum" = STATES))]
     state: Option<String>,
+    /// So many items at most; 100 if it is not given.
+    #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
+    /// What `next` of the part before said.
+    #[schemars(with = "Option<Id>")]
     after: Option<String>,
 }
 
+impl Which {
+    /// The part of the list.
+    pub fn part(&self) -> Part {
+        Part { limit: self.limit, after: self.after.clone() }
+    }
+
+    /// The state that is wanted.
+    pub fn state(&self) -> Result<Option<MigrationState>, Problem> {
+        let Some(word) = self.state.as_deref() else { return Ok(None) };
+        let detail = || format!("`{}`: expected {}", excerpt(word), STATES.join(", "));
+        MigrationState::of(word).map(Some).ok_or_else(|| Problem::field("state", detail()))
+    }
+}
+
 pub async fn list(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
-    let part = Part { limit: which.limit, after: which.after };
+    let (part, state) = (which.part(), which.state()?);
     let (limit, before) = (part.limit()?, part.after()?);
-    let state = match which.state.as_deref() {
-        None => None,
-        Some(word) => Some(MigrationState::of(word).ok_or_else(|| {
-            let detail = format!("`{}`: expected advised, done, refused or expired", excerpt(word));
-            Problem::field("state", detail)
-        })?),
-    };
     let list = Message::Migrations { state, before, limit: limit + 1 };
     let Reply::Migrations(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
         return Err(Problem::broken());
@@ -98,6 +118,7 @@ pub struct AnswerBody {
     /// `done`, when the task runs where it was to go, or `refused`, if it stays.
     answer: Word,
     /// Why it stays.
+    #[schemars(length(max = LONGEST_REASON))]
     reason: Option<String>,
 }
 
@@ -108,18 +129,23 @@ enum Word {
     Refused,
 }
 
-pub async fn answer(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<AnswerBody>) -> Answer {
-    let number = id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().ok()).flatten();
-    let number = number.ok_or_else(|| Problem::none_kept("move", &id))?;
-    if body.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
-        return Err(Problem::field("reason", format!("expected at most {LONGEST_REASON} characters")));
+impl AnswerBody {
+    /// What it says to the desk of a move.
+    pub fn message(&self, id: &str) -> Result<Message, Problem> {
+        let number = Id::read(id).ok_or_else(|| Problem::none_kept("move", id))?;
+        if self.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
+            return Err(Problem::field("reason", format!("expected at most {LONGEST_REASON} characters")));
+        }
+        let answer = match self.answer {
+            Word::Done => MigrationAnswer::Done,
+            Word::Refused => MigrationAnswer::Refused(self.reason.clone()),
+        };
+        Ok(Message::Migration(number, answer))
     }
-    let answer = match body.answer {
-        Word::Done => MigrationAnswer::Done,
-        Word::Refused => MigrationAnswer::Refused(body.reason),
-    };
-    let message = Message::Migration(number, answer);
-    match edge.reply(|_| Ok(message.clone())).await? {
+}
+
+pub async fn answer(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<AnswerBody>) -> Answer {
+    match edge.reply(|_| body.message(&id)).await? {
         Reply::Migrations(found) => {
             let one = found.into_iter().next().ok_or_else(Problem::broken)?;
             Ok(Json(Migration::of(&edge, one)).into_response())
@@ -138,12 +164,18 @@ pub struct JobBody {
     evictions_per_hour: Option<u32>,
 }
 
-pub async fn job(State(edge): Shared, Asked(Path(name)): Named, Body(body): Body<JobBody>) -> Answer {
-    let availability = Availability { down: body.down, evictions_per_hour: body.evictions_per_hour };
-    if !(1..=super::place::LONGEST_NAME).contains(&name.len()) {
-        let detail = format!("expected a name of 1 to {} bytes", super::place::LONGEST_NAME);
-        return Err(Problem::field("job", detail));
+impl JobBody {
+    /// What it says to the desk of a job.
+    pub fn message(&self, name: &str) -> Result<Message, Problem> {
+        if !Name::fits(name) {
+            return Err(Problem::name("job"));
+        }
+        let availability = Availability { down: self.down, evictions_per_hour: self.evictions_per_hour };
+        Ok(Message::Job(name.to_owned(), availability))
     }
-    edge.reply(|_| Ok(Message::Job(name.clone(), availability))).await?;
+}
+
+pub async fn job(State(edge): Shared, Asked(Path(name)): Named, Body(body): Body<JobBody>) -> Answer {
+    edge.reply(|_| body.message(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -1,4 +1,4 @@
-//! What is known of the network: links, hosts, racks, now and before.
+//! What is known of the network now: links, hosts, racks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,33 +9,32 @@ use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
 use leeward_ledger::named_link;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Page, Rack, RackPage, Replica, Reservation, Snapshot, Task};
 use super::{Answer, Asked, Edge, Named, Shared};
 use crate::clock::Clock;
+use crate::described::{Id, Time};
 use crate::desk::{LinkState, Message, Record, Reply, World};
-use crate::office::Slots;
 
 /// Items of a page where nobody says how many.
 const PAGE: usize = 100;
 /// Items of a page at most.
-const LARGEST_PAGE: usize = 1_000;
-/// Seconds of a step of the history at most: what is kept of it.
-const LONGEST_STEP: u64 = 3_600;
-/// Numbers of a history at most: the hour of a thousand links and more.
-const LONGEST_HISTORY: usize = 1_000_000;
+pub const LARGEST_PAGE: usize = 1_000;
 /// How long a change is waited for at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Which part of a list is wanted.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// So many items at most.
+    /// So many items at most; 100 if it is not given.
+    #[schemars(range(min = 1, max = LARGEST_PAGE))]
     pub limit: Option<usize>,
     /// What `next` of the part before said.
+    #[schemars(with = "Option<Id>")]
     pub after: Option<String>,
 }
 
@@ -55,12 +54,12 @@ impl Part {
     pub fn after(&self) -> Result<Option<u64>, Problem> {
         let Some(after) = &self.after else { return Ok(None) };
         let wrong = || Problem::field("after", format!("`{}`: expected what `next` said", excerpt(after)));
-        after.parse().map(Some).map_err(|_| wrong())
+        Id::read(after).map(Some).ok_or_else(wrong)
     }
 }
 
 /// A part of a list that is looked up by position.
-fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) -> Result<Page<U>, Problem> {
+pub(super) fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) -> Result<Page<U>, Problem> {
     let (limit, after) = (part.limit()?, part.after()?);
     let from = after.map_or(0, |after| usize::try_from(after).unwrap_or(usize::MAX).saturating_add(1));
     let items: Vec<U> = all.iter().skip(from).take(limit).map(&mut show).collect();
@@ -99,32 +98,47 @@ pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
 }
 
 /// Which links are wanted, in which order.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
+    /// Only those that are hot, or that are not.
     hot: Option<bool>,
-    sort: Option<String>,
+    /// In which order: of their names if it is not given, or the hottest first.
+    sort: Option<Sort>,
+    /// So many items at most; 100 if it is not given.
+    #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
+    /// What `next` of the part before said.
+    #[schemars(with = "Option<Id>")]
     after: Option<String>,
+}
+
+impl Links {
+    /// The part of the list.
+    pub fn part(&self) -> Part {
+        Part { limit: self.limit, after: self.after.clone() }
+    }
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    Name,
+    Utilization,
 }
 
 pub async fn links(State(edge): Shared, Asked(Query(asked)): Asked<Query<Links>>) -> Answer {
     let world = edge.world().await?;
     let hot = |state: &&LinkState| asked.hot.is_none_or(|hot| hot == state.hot_since.is_some());
     let mut links: Vec<&LinkState> = world.links.iter().filter(hot).collect();
-    match asked.sort.as_deref() {
-        None | Some("name") => {}
-        Some("utilization") => links.sort_by(|a, b| {
+    match asked.sort {
+        None | Some(Sort::Name) => {}
+        Some(Sort::Utilization) => links.sort_by(|a, b| {
             let of = |state: &LinkState| state.utilization().unwrap_or(-1.0);
             of(b).total_cmp(&of(a)).then(a.link.cmp(&b.link))
         }),
-        Some(other) => {
-            let detail = format!("`{}`: expected name or utilization", excerpt(other));
-            return Err(Problem::field("sort", detail));
-        }
     }
-    let part = Part { limit: asked.limit, after: asked.after.clone() };
-    Ok(Json(page(&links, &part, |state| Link::of(&world, &edge.clock, state))?).into_response())
+    Ok(Json(page(&links, &asked.part(), |state| Link::of(&world, &edge.clock, state))?).into_response())
 }
 
 pub async fn link(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
@@ -155,10 +169,12 @@ pub async fn host(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
 }
 
 /// From which state on a snapshot is wanted, and how long it is waited for.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Newer {
+    /// Wait for a state of the ledger after this one.
     after: Option<u64>,
+    /// How long; a minute at most. What there is then is shown.
     wait: Option<Nanos>,
 }
 
@@ -175,118 +191,13 @@ pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newe
     Ok(Json(Snapshot::of(&world, &edge.clock)).into_response())
 }
 
-/// What of the past is wanted.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Since {
-    since: Option<String>,
-    step_s: Option<u64>,
-    kind: Option<String>,
-}
-
-impl Since {
-    /// The slots that are wanted, several joined to one where that is asked for.
-    fn slots(&self, edge: &Edge) -> Result<Slots, Problem> {
-        let since = self.since.as_deref().map(|since| edge.clock.read(since)).transpose();
-        let since = since.map_err(|detail| Problem::field("since", detail))?;
-        let step = edge.office.step();
-        let join = match self.step_s {
-            None => 1,
-            Some(asked) if (1..=LONGEST_STEP).contains(&asked) && asked.is_multiple_of(step) => asked / step,
-            Some(asked) => {
-                return Err(Problem::field(
-                    "step_s",
-                    format!("{asked}: expected a multiple of {step} up to {LONGEST_STEP}"),
-                ));
-            }
-        };
-        Ok(edge.office.history(since.unwrap_or(Nanos(0)), join))
-    }
-}
-
-/// A link over time.
-#[derive(serde::Serialize, schemars::JsonSchema)]
-pub struct Series {
-    /// Its name.
-    pub link: String,
-    /// Mean utilization of each step; null where it was not seen.
-    pub utilization: Vec<Option<f32>>,
-}
-
-/// Links over time.
-#[derive(serde::Serialize, schemars::JsonSchema)]
-pub struct History {
-    /// Where the first step begins; null if nothing is known yet.
-    pub from: Option<String>,
-    /// Seconds of a step.
-    pub step_s: u64,
-    /// The links.
-    pub series: Vec<Series>,
-}
-
-fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) -> Answer {
-    let numbers = slots.count().saturating_mul(links.len());
-    if numbers > LONGEST_HISTORY {
-        let detail = format!(
-            "{} links in {} steps each: expected at most {LONGEST_HISTORY} numbers; ask for longer steps, or for less \
-             of the past with `since`",
-            links.len(),
-            slots.count()
-        );
-        return Err(Problem::field("step_s", detail));
-    }
-    let series = |state: &&LinkState| {
-        let at = world.links.binary_search_by_key(&state.link, |one| one.link).unwrap_or(usize::MAX);
-        Series { link: world.fabric.resource_name(state.link), utilization: slots.of(&world.fabric, at) }
-    };
-    let history = History {
-        from: slots.from().map(|from| edge.clock.text(from)),
-        step_s: slots.step(),
-        series: links.iter().map(series).collect(),
-    };
-    Ok(Json(history).into_response())
-}
-
-pub async fn history(State(edge): Shared, Asked(Query(since)): Asked<Query<Since>>) -> Answer {
-    let (world, slots) = (edge.world().await?, since.slots(&edge)?);
-    let fabric = &world.fabric;
-    let of_racks =
-        || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
-    let links: Vec<&LinkState> = match since.kind.as_deref() {
-        None | Some("rack") => of_racks().flatten().filter_map(|link| world.link(link)).collect(),
-        Some("host") => {
-            let host = |&host: &_| [fabric.egress(host), fabric.ingress(host)];
-            fabric
-                .all_hosts()
-                .flat_map(|one| host(&one))
-                .flatten()
-                .filter_map(|link| world.link(link))
-                .collect()
-        }
-        Some(other) => {
-            return Err(Problem::field("kind", format!("`{}`: expected rack or host", excerpt(other))));
-        }
-    };
-    over_time(&edge, &world, &slots, &links)
-}
-
-pub async fn link_history(
-    State(edge): Shared,
-    Asked(Path(name)): Named,
-    Asked(Query(since)): Asked<Query<Since>>,
-) -> Answer {
-    let (world, slots) = (edge.world().await?, since.slots(&edge)?);
-    let link = named_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
-    let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    over_time(&edge, &world, &slots, &[link])
-}
-
 /// A hot link.
-#[derive(serde::Serialize, schemars::JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub struct Hotspot {
     /// Its name.
     pub link: String,
     /// Since when it is hot.
+    #[schemars(with = "Time")]
     pub since: String,
     /// How long that is.
     pub age_s: f64,

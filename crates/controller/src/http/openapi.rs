@@ -1,28 +1,36 @@
 //! The OpenAPI document, made from the table of operations. OpenAPI 3.1 takes JSON schemas as they are.
 
+use std::collections::BTreeSet;
+
 use schemars::generate::SchemaSettings;
+use schemars::transform::transform_subschemas;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::problem::{self, Problem};
-use super::table::{Content, Operation, of};
+use super::table::{Content, Operation, Parameter, of};
+use crate::described::present;
 
 /// Describes operations.
 pub fn document(operations: &[Operation]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
+        settings.transforms.push(Box::new(bounded));
     });
-    let mut generator = settings.into_generator();
-    let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut generator) } });
+    // What clients send may leave out what is optional; what they are sent has it.
+    let mut sent = settings.clone().for_deserialize().into_generator();
+    let mut told = settings.for_serialize().into_generator();
+    let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut told) } });
     let mut paths = Map::new();
     for one in operations {
         let mut answers = Map::new();
         for &(status, text, content) in one.answers {
             let content = match content {
-                Content::Json(schema) => json!({ "application/json": { "schema": schema(&mut generator) } }),
+                Content::Json(schema) => json!({ "application/json": { "schema": schema(&mut told) } }),
                 Content::Nothing => json!({}),
                 Content::Stream(schema) => {
-                    json!({ "text/event-stream": { "schema": schema(&mut generator) } })
+                    json!({ "text/event-stream": { "schema": schema(&mut told) } })
                 }
                 Content::Text(media) => json!({ media: { "schema": { "type": "string" } } }),
             };
@@ -32,23 +40,10 @@ pub fn document(operations: &[Operation]) -> Value {
             let told = json!({ "description": title, "content": problem });
             answers.entry(status.to_string()).or_insert(told);
         }
-        let parameters: Vec<Value> = one
-            .parameters
-            .iter()
-            .map(|parameter| {
-                json!({
-                    "in": parameter.place,
-                    "name": parameter.name,
-                    "description": parameter.text,
-                    "required": parameter.place == "path",
-                    "schema": { "type": parameter.kind },
-                })
-            })
-            .collect();
         let mut operation = json!({
             "operationId": name(one),
             "summary": one.summary,
-            "parameters": parameters,
+            "parameters": parameters(one, &mut sent),
             "responses": answers,
             "security": match one.role {
                 Some(role) => json!([{ "bearer": [role.name()] }]),
@@ -56,11 +51,22 @@ pub fn document(operations: &[Operation]) -> Value {
             },
         });
         if let Some(body) = one.body {
-            let content = json!({ "application/json": { "schema": body(&mut generator) } });
+            let content = json!({ "application/json": { "schema": body(&mut sent) } });
             operation["requestBody"] = json!({ "required": true, "content": content });
         }
         let path = paths.entry(one.path).or_insert_with(|| json!({}));
         path[one.method.as_str().to_lowercase()] = operation;
+    }
+    let mut schemas = told.take_definitions(true);
+    let sent = sent.take_definitions(true);
+    let apart = apart(&sent, &schemas);
+    for (name, mut schema) in sent {
+        rename(&mut schema, &apart);
+        let name = if apart.contains(&name) { name + BODY } else { name };
+        schemas.insert(name, schema);
+    }
+    for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        operation.get_mut("requestBody").into_iter().for_each(|body| rename(body, &apart));
     }
     json!({
         "openapi": "3.1.0",
@@ -72,12 +78,12 @@ pub fn document(operations: &[Operation]) -> Value {
         },
         "paths": paths,
         "components": {
-            "schemas": generator.take_definitions(true),
+            "schemas": schemas,
             "securitySchemes": {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token with a role: read, place or admin, each of which may what those before it \
+                    "description": "A token with a role: read, report, place or admin, each of which may what those before it \
                                     may. A service without tokens, which only its own machine reaches, asks for none.",
                 },
             },
@@ -85,9 +91,153 @@ pub fn document(operations: &[Operation]) -> Value {
     })
 }
 
+fn parameters(one: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
+    let mut all = Vec::new();
+    let mut add = |place: &str, name: &str, text: Value, schema: Value| {
+        let required = place == "path";
+        all.push(
+            json!({ "in": place, "name": name, "description": text, "required": required, "schema": schema }),
+        );
+    };
+    for parameter in one.parameters {
+        match *parameter {
+            Parameter::One { place, name, text, value } => {
+                add(place, name, text.into(), value(generator).to_value());
+            }
+            // None of a query has to be given, and nothing that is given is null.
+            Parameter::Query(fields) => {
+                let mut fields = fields(generator);
+                bounded(&mut fields);
+                let fields = fields.get_mut("properties").and_then(Value::as_object_mut);
+                for (name, schema) in fields.into_iter().flatten() {
+                    present(schema);
+                    let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+                    add("query", name, text.unwrap_or_default(), schema.clone());
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Says of whole numbers of so many bits where they end.
+fn bounded(schema: &mut Schema) {
+    let most = match schema.get("format").and_then(Value::as_str) {
+        Some("uint32") => Some(u64::from(u32::MAX)),
+        Some("uint64" | "uint") => Some(u64::MAX),
+        _ => None,
+    };
+    if let (Some(most), Some(fields)) = (most, schema.as_object_mut()) {
+        fields.entry("maximum").or_insert(most.into());
+    }
+    transform_subschemas(&mut bounded, schema);
+}
+
+/// What the name of a type that is sent ends in where what is told by this name differs.
+const BODY: &str = "Body";
+/// Where types are, before their names.
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// The types that are sent otherwise than they are told, or hold some that are.
+fn apart(sent: &Map<String, Value>, told: &Map<String, Value>) -> BTreeSet<String> {
+    let mut apart = BTreeSet::new();
+    loop {
+        let differs = |(name, schema): &(&String, &Value)| {
+            let mut renamed = (*schema).clone();
+            rename(&mut renamed, &apart);
+            told.get(*name).is_some_and(|told| *told != renamed)
+        };
+        let found: BTreeSet<String> = sent.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+        if found == apart {
+            return apart;
+        }
+        apart = found;
+    }
+}
+
+/// Has what refers to types refer to those that are sent, where they are apart.
+fn rename(schema: &mut Value, apart: &BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_str().and_then(|value| value.strip_prefix(SCHEMAS)) {
+                    Some(of) if name == "$ref" && apart.contains(of) => {
+                        *value = format!("{SCHEMAS}{of}{BODY}").into()
+                    }
+                    _ => rename(value, apart),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, apart)),
+        _ => {}
+    }
+}
+
 /// What clients that are generated call an operation: `get_racks_rack`.
 fn name(one: &Operation) -> String {
     let parts = one.path.split('/').filter(|part| !part.is_empty() && *part != "v1");
     let parts = parts.map(|part| part.trim_matches(['{', '}']).replace(['-', '.'], "_"));
     std::iter::once(one.method.as_str().to_lowercase()).chain(parts).collect::<Vec<_>>().join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::operations::OPERATIONS;
+
+    fn walk(value: &Value, see: &mut impl FnMut(&Value)) {
+        see(value);
+        match value {
+            Value::Object(fields) => fields.values().for_each(|value| walk(value, see)),
+            Value::Array(values) => values.iter().for_each(|value| walk(value, see)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_type_is_used() {
+        let document = document(OPERATIONS);
+        let schemas = document["components"]["schemas"].as_object().expect("types");
+        let mut met = BTreeSet::new();
+        walk(&document, &mut |value| {
+            if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
+                let name = reference.strip_prefix(SCHEMAS).expect("a type");
+                assert!(schemas.contains_key(name), "{reference}");
+                met.insert(name.to_owned());
+            }
+        });
+        let unused: Vec<&String> = schemas.keys().filter(|name| !met.contains(*name)).collect();
+        assert_eq!(unused, Vec::<&String>::new());
+    }
+
+    #[test]
+    fn what_is_told_is_there_and_what_is_sent_may_be_left_out() {
+        let document = document(OPERATIONS);
+        let required = |name: &str| document["components"]["schemas"][name]["required"].to_string();
+        assert!(required("ArmRack").contains("up") && !required("ArmRackBody").contains("up"));
+        let put = &document["paths"]["/v1/demo"]["put"]["requestBody"]["content"]["application/json"];
+        assert_eq!(put["schema"]["$ref"], "#/components/schemas/DemoBody");
+        let demo = &document["components"]["schemas"]["DemoBody"]["properties"]["arms"];
+        assert_eq!(demo["items"]["$ref"], "#/components/schemas/ArmBody");
+        assert!(required("Link").contains("measured_bps") && !required("Decision").contains("promise"));
+        assert!(document["components"]["schemas"].get("ClusterFileBody").is_none(), "a file is a file");
+    }
+
+    #[test]
+    fn parameters_say_what_they_may_be() {
+        let document = document(OPERATIONS);
+        let parameters = |path: &str| document["paths"][path]["get"]["parameters"].clone();
+        let history = parameters("/v1/history");
+        let one = |name: &str| {
+            let all = history.as_array().expect("a list").iter();
+            all.clone().find(|one| one["name"] == name).expect("a parameter")["schema"].clone()
+        };
+        assert_eq!(one("since"), json!({ "type": "string", "format": "date-time" }));
+        let step = one("step_s");
+        assert_eq!(
+            (&step["minimum"], &step["maximum"], &step["multipleOf"]),
+            (&json!(10), &json!(3600), &json!(10))
+        );
+        assert_eq!(document["components"]["schemas"]["Whose"]["enum"], json!(["rack", "host"]));
+    }
 }

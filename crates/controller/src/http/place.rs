@@ -3,26 +3,33 @@
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use leeward_fabric::input::Files;
+use leeward_fabric::input::{Files, json_as_yaml};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{Form, ReplicaRequest};
-use leeward_placement::tasks::{App, AppFile, AppRequest};
+use leeward_placement::tasks::{App, AppRequest};
 use leeward_placement::volumes::agree;
-use leeward_placement::volumes::file::WorkloadFile;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::problem::Problem;
+use crate::described::{AppForm, Name, WorkloadForm};
 use crate::desk::{Caller, Message, Placement, ReplicasWish, Request, TasksWish, Wish, WorkloadWish};
 
-/// Bytes of the longest name of a client, and of the longest key.
-pub const LONGEST_NAME: usize = 128;
 /// The largest whole number that every reader of JSON takes as it is.
 const EXACT: u64 = (1 << 53) - 1;
+/// Tasks of a request at most: they are placed in one turn, in which nobody else is served.
+const MOST_TASKS: usize = 1_000;
+/// Transfers between them at most.
+const MOST_TRANSFERS: usize = 100_000;
 /// The header with a key that nobody else uses.
 const KEY: &str = "idempotency-key";
+
+/// How a key is described: printable characters, with none of the spaces around them that a head does not keep.
+pub fn key(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "maxLength": Name::LONGEST, "pattern": "^[!-~]([ -~]*[!-~])?$" })
+}
 
 /// What every request to place something may say of who asks, and for how long.
 struct Terms {
@@ -31,16 +38,21 @@ struct Terms {
     lasts: Option<Nanos>,
 }
 
+/// The key of a request that nobody else uses, where it has one.
+pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    match headers.get(KEY).map(|key| key.to_str()) {
+        None => Ok(None),
+        Some(Ok(key)) if Name::fits(key) && !key.contains('\t') => Ok(Some(key.to_owned())),
+        Some(_) => {
+            let detail = format!("expected 1 to {} printable characters", Name::LONGEST);
+            Err(Problem::field(KEY, detail))
+        }
+    }
+}
+
 impl Terms {
     fn caller(&mut self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
-        let key = match headers.get(KEY).map(|key| key.to_str()) {
-            None => None,
-            Some(Ok(key)) if (1..=LONGEST_NAME).contains(&key.len()) => Some(Caller::Key(Arc::from(key))),
-            Some(_) => {
-                let detail = format!("expected 1 to {LONGEST_NAME} printable characters");
-                return Err(Problem::field(KEY, detail));
-            }
-        };
+        let key = key_of(headers)?.map(|key| Caller::Key(key.into()));
         match (self.client.take(), self.sequence) {
             (None, None) => Ok(key),
             (Some(_), None) => Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on")),
@@ -48,9 +60,7 @@ impl Terms {
             (Some(_), Some(_)) if key.is_some() => {
                 Err(Problem::field("client", "give `client` and `sequence`, or the header, not both"))
             }
-            (Some(client), Some(_)) if client.is_empty() || client.len() > LONGEST_NAME => {
-                Err(Problem::field("client", format!("expected a name of 1 to {LONGEST_NAME} bytes")))
-            }
+            (Some(client), Some(_)) if !Name::fits(&client) => Err(Problem::name("client")),
             (Some(_), Some(sequence)) if sequence > EXACT => {
                 Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")))
             }
@@ -72,6 +82,7 @@ impl Terms {
 /// The body of `POST /v1/place/replicas`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct ReplicasBody {
     /// Size of the block.
     size: Bytes,
@@ -79,11 +90,13 @@ pub struct ReplicasBody {
     writer: Option<String>,
     /// Copies, the writer's included.
     #[serde(default = "three")]
+    #[schemars(range(min = 1))]
     replicas: u8,
     /// Fault domains besides the first copy's that must hold one.
     fault_domains: Option<u8>,
     /// Blocks of the file that are yet to be written, this one included.
     #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     blocks_left: u64,
     /// Hosts, racks and pods that must hold none.
     #[serde(default)]
@@ -95,10 +108,13 @@ pub struct ReplicasBody {
     #[serde(default)]
     collocate: Vec<String>,
     /// How much more of its room, as a share, a host may fill than hosts do in the mean.
+    #[schemars(range(min = 0, max = 1))]
     max_imbalance: Option<f64>,
     /// Who asks.
+    #[schemars(with = "Option<Name>")]
     client: Option<String>,
     /// The client's number of the request; it rises.
+    #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
     /// After how long it ends by itself.
     lasts: Option<Nanos>,
@@ -138,11 +154,13 @@ impl ReplicasBody {
 /// The body of `POST /v1/place/tasks`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct TasksBody {
     /// The tasks and what they send each other, as in an app file.
-    #[schemars(with = "AppFile")]
+    #[schemars(with = "AppForm")]
     app: Box<RawValue>,
     /// The job that they belong to: its tasks are spread over racks.
+    #[schemars(with = "Option<Name>")]
     job: Option<String>,
     /// Hosts, racks and pods that must hold none.
     #[serde(default)]
@@ -151,8 +169,10 @@ pub struct TasksBody {
     #[serde(default)]
     tags: Vec<String>,
     /// Who asks.
+    #[schemars(with = "Option<Name>")]
     client: Option<String>,
     /// The client's number of the request; it rises.
+    #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
     /// After how long it ends by itself.
     lasts: Option<Nanos>,
@@ -171,14 +191,24 @@ impl TasksBody {
         if serde_json::from_str::<Matrix>(text).is_ok_and(|app| app.matrix.is_some()) {
             return Err(Problem::field("app.matrix", "files cannot be named here; give `transfers`"));
         }
-        let app = App::from_text("app", text, &Files::default()).map_err(|error| {
+        let app = App::from_text("app", &json_as_yaml(text), &Files::default()).map_err(|error| {
             let field = error.field.map_or("app".to_owned(), |field| format!("app.{field}"));
             Problem::field(field, error.message)
         })?;
+        let (tasks, transfers) = (app.request.tasks.len(), app.request.transfers.len());
+        if tasks > MOST_TASKS {
+            let detail =
+                format!("{tasks} in all: expected at most {MOST_TASKS}; place them in several requests");
+            return Err(Problem::field("app.tasks", detail));
+        }
+        if transfers > MOST_TRANSFERS {
+            let detail = format!("{transfers} between tasks: expected at most {MOST_TRANSFERS}");
+            return Err(Problem::field("app.transfers", detail));
+        }
         if let Some(job) = &self.job
-            && !(1..=LONGEST_NAME).contains(&job.len())
+            && !Name::fits(job)
         {
-            return Err(Problem::field("job", format!("expected a name of 1 to {LONGEST_NAME} bytes")));
+            return Err(Problem::name("job"));
         }
         let constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
         let wish = TasksWish::of(&app, self.job.clone(), self.tags.clone()).without(&self.exclude);
@@ -192,14 +222,17 @@ impl TasksBody {
 /// The body of `POST /v1/workloads` and of `POST /v1/place/volumes`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
     /// The workload, as in a workload file; what would name a file there stands here itself. It has a `server` if it is to
     /// be admitted where its volume is, and none if that is to be placed.
-    #[schemars(with = "WorkloadFile")]
+    #[schemars(with = "WorkloadForm")]
     workload: agree::Form,
     /// Who asks.
+    #[schemars(with = "Option<Name>")]
     client: Option<String>,
     /// The client's number of the request; it rises.
+    #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
     /// After how long it ends by itself.
     lasts: Option<Nanos>,

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{InputError, excerpt};
 use leeward_placement::Refusal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::access::{Denied, Role};
+use crate::access::{Client, Denied, Hosts, Role};
 use crate::clock::Clock;
+use crate::described::Name;
 use crate::desk::{Part, Refused, Wrong};
 
 /// A problem document.
@@ -22,7 +23,7 @@ pub struct Problem {
     retry: Option<u32>,
     /// Tells kinds of problems apart: `urn:leeward:problem:` and a word.
     #[serde(rename = "type", serialize_with = "urn")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("enum" = ALL.map(|(word, ..)| format!("urn:leeward:problem:{word}"))))]
     word: &'static str,
     title: &'static str,
     #[serde(serialize_with = "number")]
@@ -95,12 +96,6 @@ const ALL: [Kind; 19] = [
     BROKEN,
 ];
 
-/// The words of all problems, with their statuses.
-#[cfg(test)]
-pub fn words() -> impl Iterator<Item = (&'static str, u16)> {
-    ALL.into_iter().map(|(word, status, _)| (word, status.as_u16()))
-}
-
 /// The statuses that problems come with, and what they may mean.
 pub fn statuses() -> BTreeMap<u16, String> {
     let mut statuses = BTreeMap::<u16, String>::new();
@@ -120,6 +115,11 @@ impl Problem {
     /// A field of the body is wrong.
     pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem { field: Some(field.into()), ..Problem::new(INVALID, detail) }
+    }
+
+    /// A name is empty, or too long.
+    pub fn name(field: impl Into<String>) -> Problem {
+        Problem::field(field, format!("expected a name of 1 to {} characters", Name::LONGEST))
     }
 
     /// A value of the body is wrong, and it is not one field's fault.
@@ -169,15 +169,12 @@ impl Problem {
 
     /// There is nothing of this name.
     pub fn none_such(what: &str, name: &str) -> Problem {
-        Problem::new(
-            NOT_FOUND,
-            format!("`{}`: the cluster has no such {what}", leeward_fabric::input::excerpt(name)),
-        )
+        Problem::new(NOT_FOUND, format!("`{}`: the cluster has no such {what}", excerpt(name)))
     }
 
     /// Nothing of this id is kept.
     pub fn none_kept(what: &str, id: &str) -> Problem {
-        Problem::new(NOT_FOUND, format!("no {what} `{}` is kept", leeward_fabric::input::excerpt(id)))
+        Problem::new(NOT_FOUND, format!("no {what} `{}` is kept", excerpt(id)))
     }
 
     /// No decision of this id is kept.
@@ -210,9 +207,17 @@ impl Problem {
         }
     }
 
+    /// A report has something of others than the token's hosts.
+    pub fn foreign(field: impl Into<String>, name: &str, token: &Client, hosts: &Hosts) -> Problem {
+        let (name, hosts) = (excerpt(name), excerpt(&hosts.to_string()));
+        let detail =
+            format!("`{name}`: the token `{token}` may report of these hosts and of nothing else: {hosts}");
+        Problem { field: Some(field.into()), ..Problem::new(FORBIDDEN, detail) }
+    }
+
     /// It was sent to a name that others may have, and nobody needs a token here.
     pub fn misdirected(host: &str) -> Problem {
-        let host = leeward_fabric::input::excerpt(host);
+        let host = excerpt(host);
         let detail = format!(
             "`{host}`: without tokens this service is asked as localhost or 127.0.0.1 only, so that no page of a browser can; \
              use one of these, or start it with tokens"
@@ -230,6 +235,16 @@ impl Problem {
         Problem::new(NOT_FOUND, "this service shows no demo; `leeward serve --demo` starts one that does")
     }
 
+    /// The status that it comes with.
+    pub fn status(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    /// What was wrong, and what to do.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// The word of its type.
     pub fn word(&self) -> &'static str {
         self.word
@@ -238,6 +253,19 @@ impl Problem {
     /// As many listen to events as may.
     pub fn too_many_streams() -> Problem {
         Problem::new(BUSY, "as many streams of events are open as may be; ask again when one is closed")
+    }
+
+    /// Another survey is under way.
+    pub fn surveying(id: u64) -> Problem {
+        let detail = format!(
+            "survey {id} is under way, and two would measure each other; ask again when it is over, or cancel it"
+        );
+        Problem::new(BUSY, detail)
+    }
+
+    /// What hosts share for measurements cannot be read.
+    pub fn no_secret(error: &InputError) -> Problem {
+        Problem::new(BROKEN, format!("`probes.secret` of the settings: {error}"))
     }
 
     /// The engine's task is gone.
@@ -274,8 +302,8 @@ impl Problem {
             Refused::Unknown(problem) => Problem::new(
                 STORE,
                 format!(
-                    "the store went away, and whether it was kept is not known: {problem}; \
-                     with the same sequence or key it can be asked again, and is not done twice"
+                    "the store went away, and whether it was kept is not known: {problem}; look whether it is there, \
+                     or ask again with the same sequence or key: then it is not done twice"
                 ),
             ),
             Refused::Follower { leader } => {
@@ -307,6 +335,11 @@ impl Problem {
                 format!(
                     "a workload `{name}` is promised its SLO by decision {by}; release that first, or take another name"
                 ),
+            ),
+            Refused::Failed => Problem::new(
+                BROKEN,
+                "the analysis failed, which is a mistake of this program, and nothing was done; \
+                 report what was asked and what the service wrote to its log",
             ),
             Refused::NoWorkload(name) => Problem::none_kept("workload", &name),
             Refused::Moved => Problem::new(BUSY, "the cluster has just changed; ask again"),
@@ -351,7 +384,6 @@ fn report(part: Part, wrong: Wrong, clock: &Clock) -> Problem {
         ),
         Wrong::Negative => "must not be negative".to_owned(),
         Wrong::Twice => "it is there twice; a report says one thing of each".to_owned(),
-        Wrong::Unknown => "nothing is promised to a workload of this name".to_owned(),
         Wrong::Mixed => {
             "whether a host is up changes what loads mean; send `links` in a report of their own".to_owned()
         }
@@ -380,5 +412,19 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_in_the_reference() {
+        let page = include_str!("../../../../docs/reference/http-api.md");
+        for (word, status, _) in ALL {
+            let row = format!("| `{word}` | {} |", status.as_u16());
+            assert!(page.contains(&row), "{row}");
+        }
     }
 }

@@ -25,6 +25,7 @@ const MOST_PEERS: usize = 100;
 #[serde(deny_unknown_fields)]
 pub struct ScoreBody {
     /// The hosts.
+    #[schemars(length(min = 1, max = MOST_HOSTS))]
     hosts: Vec<String>,
     /// What the task sends out of its rack at its peak, peers aside.
     #[serde(default)]
@@ -34,6 +35,7 @@ pub struct ScoreBody {
     ingress_bps: u64,
     /// What it talks to.
     #[serde(default)]
+    #[schemars(length(max = MOST_PEERS))]
     peers: Vec<PeerBody>,
     /// Processors that it needs.
     cpus: Option<Cpus>,
@@ -61,7 +63,8 @@ pub struct PeerBody {
 }
 
 impl ScoreBody {
-    fn message(&self, fabric: &Fabric) -> Result<Message, Problem> {
+    /// What it asks of the desk.
+    pub fn message(&self, fabric: &Fabric) -> Result<Message, Problem> {
         if self.hosts.is_empty() || self.hosts.len() > MOST_HOSTS {
             return Err(Problem::field("hosts", format!("expected 1 to {MOST_HOSTS} hosts")));
         }
@@ -113,7 +116,8 @@ pub struct Scores {
 pub struct HostScore {
     /// Its name.
     host: String,
-    /// 0 to 100: what would be left of its fullest link with the task on it, in percent.
+    /// What would be left of its fullest link with the task on it, in percent.
+    #[schemars(range(max = 100))]
     score: u8,
     /// What that link would have left; below 0 if it would carry too much, null where links play no part.
     value_bps: Option<i64>,
@@ -139,7 +143,7 @@ impl HostScore {
 pub async fn hosts(State(edge): Shared, Body(body): Body<ScoreBody>) -> Answer {
     let reply = edge.reply(|fabric| body.message(fabric)).await?;
     let Reply::Scores { ratings, policy, epoch, age } = reply else { return Err(Problem::broken()) };
-    let rated = body.hosts.iter().zip(ratings);
+    let rated = body.hosts.iter().zip(ratings.0);
     let scores = rated.map(|(host, (rating, limit))| HostScore::of(host, &rating, limit)).collect();
     let telemetry_age_s = age.map(|age| age.as_secs_f64());
     Ok(Json(Scores { scores, policy: policy.to_string(), epoch, telemetry_age_s }).into_response())

@@ -4,7 +4,9 @@ use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::decisions::Kind;
 use crate::clock::Clock;
+use crate::described::{Id, Time};
 use crate::desk::{HostState, LinkState, ReservationState, TaskState, World};
 
 /// A link.
@@ -23,6 +25,7 @@ pub struct Link {
     /// The same as a share of the capacity.
     pub utilization: Option<f64>,
     /// End of the last window that was taken in.
+    #[schemars(with = "Option<Time>")]
     pub until: Option<String>,
     /// What was placed and telemetry does not show yet.
     pub pending_bps: i64,
@@ -33,7 +36,14 @@ pub struct Link {
     /// What `sinbad` expects it to have left, recent placements taken off; null if not seen.
     pub expected_capacity_bps: Option<i64>,
     /// Since when it is hot, without a gap; null if it is not.
+    #[schemars(with = "Option<Time>")]
     pub hot_since: Option<String>,
+    /// What the cluster says that it carries, where less is believed; else null.
+    pub full_bps: Option<i64>,
+    /// What its interfaces are said to carry at most; null if nobody says.
+    pub speed_bps: Option<i64>,
+    /// Bytes that are said to wait to be sent; null if nobody says.
+    pub queue_bytes: Option<u64>,
 }
 
 impl Link {
@@ -52,6 +62,9 @@ impl Link {
             residual_bps: state.residual.0,
             expected_capacity_bps: state.expected.map(|load| load.0),
             hot_since: state.hot_since.map(|at| clock.text(at)),
+            full_bps: state.full.map(|load| load.0),
+            speed_bps: state.speed.map(|load| load.0),
+            queue_bytes: state.queue.map(|bytes| bytes as u64),
         }
     }
 
@@ -75,10 +88,13 @@ pub struct LinkPage {
 #[derive(Serialize, JsonSchema)]
 pub struct Hold {
     /// The decision.
+    #[schemars(with = "Id")]
     pub decision: String,
     /// What was asked for.
+    #[schemars(with = "Kind")]
     pub kind: &'static str,
     /// When it was made.
+    #[schemars(with = "Time")]
     pub time: String,
 }
 
@@ -116,6 +132,48 @@ pub struct Device {
     pub device: String,
     /// What it can store; null if that is not said.
     pub capacity: Option<Bytes>,
+    /// Whether its load is known.
+    pub seen: bool,
+    /// The share of its time in which it is busy, as telemetry shows it; null if not seen.
+    pub busy: Option<f64>,
+    /// End of the last window that was taken in.
+    pub until: Option<String>,
+    /// The share of its time that was promised.
+    pub reserved: f64,
+    /// The share of its time that best-effort work may still use; 0 if not seen.
+    pub residual: f64,
+    /// Since when it is hot, without a gap; null if it is not.
+    pub hot_since: Option<String>,
+    /// Bits read in a second; null if nobody says.
+    pub read_bps: Option<f64>,
+    /// Bits written in a second; null if nobody says.
+    pub write_bps: Option<f64>,
+    /// Requests that were with it in the mean; null if nobody says.
+    pub queue: Option<f64>,
+    /// Requests that were with it at last; null if nobody says.
+    pub in_flight: Option<u64>,
+}
+
+impl Device {
+    /// A device of a world; of one of which nothing was ever said, what the cluster says.
+    fn of(world: &World, clock: &Clock, id: ResourceId, device: &leeward_fabric::Device) -> Device {
+        let state = world.device(id);
+        let requests = state.and_then(|state| state.reading).and_then(|reading| reading.requests);
+        Device {
+            device: world.fabric.resource_name(id),
+            capacity: device.capacity,
+            seen: state.is_some_and(|state| state.busy.is_some()),
+            busy: state.and_then(|state| state.busy),
+            until: state.and_then(|state| state.until).map(|at| clock.text(at)),
+            reserved: state.map_or(0.0, |state| state.reserved),
+            residual: state.map_or(0.0, |state| state.residual),
+            hot_since: state.and_then(|state| state.hot_since).map(|at| clock.text(at)),
+            read_bps: requests.and_then(|requests| requests.read_bps),
+            write_bps: requests.and_then(|requests| requests.write_bps),
+            queue: state.and_then(|state| state.queue()),
+            in_flight: requests.and_then(|requests| requests.in_flight),
+        }
+    }
 }
 
 impl Host {
@@ -123,11 +181,7 @@ impl Host {
     pub fn of(world: &World, clock: &Clock, state: &HostState) -> Host {
         let (fabric, host) = (&world.fabric, state.host);
         let device = |(index, device): (usize, &leeward_fabric::Device)| {
-            let resource = fabric.device(host, index as u16);
-            Device {
-                device: resource.map(|one| fabric.resource_name(one)).unwrap_or_default(),
-                capacity: device.capacity,
-            }
+            fabric.device(host, index as u16).map(|id| Device::of(world, clock, id, device))
         };
         Host {
             host: fabric.host_name(host).to_owned(),
@@ -140,7 +194,7 @@ impl Host {
             replicas: state.replicas,
             egress: Link::at(world, clock, fabric.egress(host)),
             ingress: Link::at(world, clock, fabric.ingress(host)),
-            devices: fabric.devices(host).iter().enumerate().map(device).collect(),
+            devices: fabric.devices(host).iter().enumerate().filter_map(device).collect(),
         }
     }
 }
@@ -186,6 +240,7 @@ pub struct Task {
     /// What it is called.
     pub task: String,
     /// The decision that placed it.
+    #[schemars(with = "Id")]
     pub decision: String,
     /// Its job; null if it is one by itself.
     pub job: Option<String>,
@@ -219,6 +274,7 @@ impl Task {
 #[derive(Serialize, JsonSchema)]
 pub struct Replica {
     /// The decision.
+    #[schemars(with = "Id")]
     pub decision: String,
     /// Where it is.
     pub host: String,
@@ -271,6 +327,7 @@ pub struct Page<T> {
     /// What is there.
     pub items: Vec<T>,
     /// What to give as `after` for more; null at the end.
+    #[schemars(with = "Option<Id>")]
     pub next: Option<String>,
 }
 
@@ -280,6 +337,7 @@ pub struct Snapshot {
     /// The state of the ledger.
     pub epoch: u64,
     /// The moment.
+    #[schemars(with = "Time")]
     pub time: String,
     /// What stands in a row.
     pub columns: [&'static str; 6],

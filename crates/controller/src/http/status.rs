@@ -6,14 +6,21 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use leeward_fabric::Nanos;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::problem::Problem;
 use super::{Answer, Shared, demo};
+use crate::clock::Clock;
+use crate::described::Time;
 use crate::desk::{Labels, Promising};
 use crate::office::Position;
 use crate::store::Durability;
+use crate::telemetry::{Standing, State as Polling};
+
+/// What a service may be to those it shares its store with.
+pub const ROLES: [&str; 2] = ["leader", "follower"];
 
 /// What is told of the service itself.
 #[derive(Clone, Debug)]
@@ -24,8 +31,8 @@ pub struct About {
     pub promising: Promising,
     /// When the service started.
     pub since: String,
-    /// Seconds between reports of a link.
-    pub interval_s: f64,
+    /// The time between reports of a link.
+    pub interval: Nanos,
     /// Where others reach the service.
     pub address: Arc<str>,
 }
@@ -46,12 +53,14 @@ impl About {
 pub struct Status {
     version: &'static str,
     /// `leader` if placements are answered here, else `follower`.
+    #[schemars(extend("enum" = ROLES))]
     role: &'static str,
     /// The address of the service that answers placements; null if there is none, or it has not said its own.
     leader: Option<String>,
     /// Why nothing can be kept now; null if it can, here or by the leader.
     stalled: Option<String>,
-    /// What decisions are kept in: `sqlite`, `postgres` or `memory`.
+    /// What decisions are kept in.
+    #[schemars(extend("enum" = ["sqlite", "postgres", "memory"]))]
     store: &'static str,
     /// What kept decisions outlive; null if nothing.
     durability: Option<Durability>,
@@ -61,9 +70,13 @@ pub struct Status {
     cluster_version: String,
     policies: Policies,
     /// When the service started.
+    #[schemars(with = "Time")]
     since: String,
     /// What time it is.
+    #[schemars(with = "Time")]
     time: String,
+    /// Seconds that the machine's clock is behind that, since it was set back by more than an interval; 0 if it was not.
+    clock_behind_s: f64,
     /// Seconds between reports of a link.
     interval_s: f64,
     /// From which utilization on a link is hot.
@@ -72,16 +85,80 @@ pub struct Status {
     epoch: u64,
     /// Decisions that are kept.
     decisions: usize,
-    /// Decisions made since the service started.
+    /// Decisions made since the service started, the cluster or who leads changed, or something could not be kept,
+    /// whichever was last.
     decided: u64,
-    /// Samples of links taken in since the service started.
+    /// Samples of links and devices taken in since then.
     samples: u64,
+    /// Links that are seen and believed to carry less than the cluster says, since whoever reports them said so.
+    slow_links: usize,
     /// Requests that wait to be decided.
     waiting: usize,
     /// Decisions that had to stop counting before telemetry showed them, because there were too many.
     released_early: u64,
+    /// What the service hears of Prometheus; null where it asks none.
+    telemetry: Option<Telemetry>,
     /// What the service shows as a demo; null if it is none.
     demo: Option<demo::About>,
+}
+
+/// What the service hears of Prometheus.
+#[derive(Serialize, JsonSchema)]
+pub struct Telemetry {
+    /// Its address.
+    prometheus: String,
+    /// How it goes: `starts` before the first answer, `follows` where the service that leads asks.
+    #[schemars(extend("enum" = ["answers", "fails", "starts", "follows"]))]
+    state: &'static str,
+    /// Since when.
+    #[schemars(with = "Time")]
+    since: String,
+    /// Why it fails; null if it does not.
+    problem: Option<String>,
+    /// The last reading of any port; null before the first.
+    #[schemars(with = "Option<Time>")]
+    newest: Option<String>,
+    /// Seconds between readings of a port, in the median; null before the second.
+    spacing_s: Option<f64>,
+    /// Ports that are links, each way counted by itself.
+    ports: usize,
+    /// Ports that the map ignores.
+    ignored: usize,
+    /// Ports that are no links of the cluster.
+    no_link: usize,
+    /// Links that are heard.
+    links: usize,
+    /// Links that were heard once and are not any more.
+    silent: usize,
+    /// The first ten of these.
+    silent_links: Vec<String>,
+    /// What somebody should look at.
+    remarks: Vec<String>,
+}
+
+impl Telemetry {
+    fn of(standing: &Standing, clock: &Clock) -> Telemetry {
+        let Standing { url, state, since, ports, silent, remarks } = standing;
+        let problem = match state {
+            Polling::Fails(why) => Some(why.clone()),
+            Polling::Starts | Polling::Answers | Polling::Follows => None,
+        };
+        Telemetry {
+            prometheus: url.clone(),
+            state: state.name(),
+            since: clock.text(*since),
+            problem,
+            newest: ports.newest.map(|newest| clock.text(newest)),
+            spacing_s: ports.spacing.map(|spacing| spacing.as_secs_f64()),
+            ports: ports.links,
+            ignored: ports.ignored,
+            no_link: ports.strange,
+            links: ports.heard,
+            silent: ports.silent.len(),
+            silent_links: silent.clone(),
+            remarks: remarks.values().cloned().collect(),
+        }
+    }
 }
 
 /// The policies, with their settings.
@@ -127,14 +204,17 @@ pub async fn status(State(edge): Shared) -> Answer {
         },
         since: about.since.clone(),
         time: edge.clock.text(world.at),
-        interval_s: about.interval_s,
+        clock_behind_s: edge.clock_behind().as_secs_f64(),
+        interval_s: about.interval.as_secs_f64(),
         hot_above: world.hot_above,
         epoch: world.epoch,
         decisions: counts.decisions,
         decided: counts.decided,
         samples: counts.samples,
+        slow_links: world.links.iter().filter(|link| link.is_slow()).count(),
         waiting: counts.waiting,
         released_early: counts.released_early,
+        telemetry: edge.telemetry.standing().map(|standing| Telemetry::of(&standing, &edge.clock)),
         demo: demo::About::of(edge.demo.as_ref()),
     };
     Ok(Json(status).into_response())
@@ -147,10 +227,11 @@ pub async fn alive() -> Response {
 
 /// The desk answers, and decides: it is no follower, and nothing is in its way.
 pub async fn ready(State(edge): Shared) -> Answer {
-    edge.world().await?;
+    // This is known while the desk waits for its store.
     if let Some(refused) = edge.office.position().borrow().refusal() {
         return Err(Problem::refused(refused, &edge.clock));
     }
+    edge.world().await?;
     Ok("ok\n".into_response())
 }
 

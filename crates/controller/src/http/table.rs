@@ -20,35 +20,43 @@ pub struct Operation {
     pub role: Option<Role>,
     /// What it does, in a line.
     pub summary: &'static str,
-    /// What its path and its query take.
+    /// What its path, its query and its head take.
     pub parameters: &'static [Parameter],
     /// What its body is; `None` where it has none.
-    pub body: Option<fn(&mut SchemaGenerator) -> Schema>,
+    pub body: Option<Describe>,
     /// What is answered when it is done: the status, in words, and the body.
     pub answers: &'static [(u16, &'static str, Content)],
     /// Who answers.
     pub handler: fn() -> MethodRouter<Arc<Edge>>,
 }
 
-/// A parameter of a path, a query or a head.
-pub struct Parameter {
-    /// `path`, `query` or `header`.
-    pub place: &'static str,
-    /// Its name.
-    pub name: &'static str,
-    /// What it means.
-    pub text: &'static str,
-    /// Its JSON type: `string`, `integer` or `boolean`.
-    pub kind: &'static str,
+/// What makes a schema.
+pub type Describe = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a path, a query or a head takes.
+pub enum Parameter {
+    /// A value of the path, or of the head.
+    One {
+        /// `path` or `header`.
+        place: &'static str,
+        /// Its name.
+        name: &'static str,
+        /// What it means.
+        text: &'static str,
+        /// What it may be.
+        value: Describe,
+    },
+    /// A query that is read as this type.
+    Query(Describe),
 }
 
 /// What an answer has as its body.
 #[derive(Clone, Copy)]
 pub enum Content {
     /// JSON of this schema.
-    Json(fn(&mut SchemaGenerator) -> Schema),
+    Json(Describe),
     /// Server-sent events; each has the field of its name.
-    Stream(fn(&mut SchemaGenerator) -> Schema),
+    Stream(Describe),
     /// Plain text of this media type.
     Text(&'static str),
     /// None.
@@ -60,14 +68,19 @@ pub fn of<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// A parameter of a path.
-pub const fn path(name: &'static str, text: &'static str) -> Parameter {
-    Parameter { place: "path", name, text, kind: "string" }
+/// A value of a path.
+pub const fn path(name: &'static str, text: &'static str, value: Describe) -> Parameter {
+    Parameter::One { place: "path", name, text, value }
 }
 
-/// A parameter of a query.
-pub const fn query(name: &'static str, kind: &'static str, text: &'static str) -> Parameter {
-    Parameter { place: "query", name, text, kind }
+/// A value of a head.
+pub const fn header(name: &'static str, text: &'static str, value: Describe) -> Parameter {
+    Parameter::One { place: "header", name, text, value }
+}
+
+/// What a query is read as.
+pub const fn query<T: schemars::JsonSchema>() -> Parameter {
+    Parameter::Query(T::json_schema)
 }
 
 /// A router for operations.

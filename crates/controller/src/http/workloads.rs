@@ -11,6 +11,7 @@ use super::network::Part;
 use super::problem::Problem;
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
+use crate::described::{Id, Time};
 use crate::desk::{Message, Record, Reply};
 
 /// A workload that is promised its SLO, or was.
@@ -37,10 +38,13 @@ pub struct Workload {
     /// The same stage by stage, with priorities and what is to be enforced.
     stages: Vec<AgreedStage>,
     /// The decision that promised it.
+    #[schemars(with = "Id")]
     decision: String,
     /// When that was made.
+    #[schemars(with = "Time")]
     time: String,
     /// When it ended; null while it is promised.
+    #[schemars(with = "Option<Time>")]
     released: Option<String>,
 }
 

@@ -1,17 +1,19 @@
 //! The thread that owns the store. Changes that come while it writes are written together the next time (group commit),
 //! and replies are sent when what they tell of is kept. Between writing, it asks the store over and over how the service
-//! stands to it.
+//! stands to it, whether anybody listens or not: a service that says nothing to its store does not lead for long.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Answer;
-use crate::desk::Refused;
-use crate::store::{Change, Standing, State, Store, StoreError};
+use super::pulse::{Pulse, SILENCE};
+use crate::desk::{Refused, Reply};
+use crate::store::{Change, Leadership, State, Store, StoreError};
 
 /// Turns of the desk that may wait to be written; the desk waits when there are more.
 const TURNS: usize = 1024;
@@ -20,26 +22,34 @@ const TOGETHER: usize = 4096;
 /// How often the store is asked how the service stands to it.
 const BEAT: Duration = Duration::from_millis(500);
 
+/// Who is told of something when it is kept.
+type Replies = Vec<(oneshot::Sender<Answer>, Answer)>;
+
 /// A turn of the desk: what changed, and who is told of it.
 #[derive(Default)]
 pub(super) struct Turn {
     pub changes: Vec<Change>,
-    pub replies: Vec<(oneshot::Sender<Answer>, Answer)>,
+    pub replies: Replies,
 }
 
+/// Replies that whoever comes first sends: the thread, or who waits for it no longer.
+type Askers = Arc<Mutex<Replies>>;
+
 enum Order {
-    Keep(Turn),
+    Keep(Vec<Change>, Askers),
     Load,
 }
 
 /// What is heard from the thread, in the order in which it happened.
 pub(super) enum Heard {
     /// How the service stands to the store.
-    Stands(Result<Standing, StoreError>),
+    Stands(Result<Leadership, StoreError>),
     /// Changes were not kept. Until it is told to load, the thread keeps nothing: what came after was decided on them.
     Lost(StoreError),
     /// What is kept.
     Loaded(Result<State, StoreError>),
+    /// Nothing, for long: the store does not come back to it. Who waits for something to be kept was told so.
+    Silence(StoreError),
 }
 
 /// The way to the thread. It ends when this is dropped, after it has written what it was given.
@@ -48,6 +58,11 @@ pub(super) struct Keeper {
     /// Places for orders that wait.
     places: Arc<Semaphore>,
     heard: mpsc::Receiver<Heard>,
+    pulse: Arc<Pulse>,
+    /// Whether its silence was told.
+    is_silent: bool,
+    /// Who waits, by turn.
+    waiting: VecDeque<Askers>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -64,42 +79,114 @@ impl Keeper {
         let (orders, inbox) = std::sync::mpsc::channel();
         let (told, heard) = mpsc::channel(1);
         let places = Arc::new(Semaphore::new(TURNS));
-        let places_again = places.clone();
-        let work = Work { store, extent, address, told, broken: None, leads: None, loaded: None };
+        let pulse = Arc::new(Pulse::new());
+        let work = Work {
+            store,
+            extent,
+            address,
+            told,
+            places: places.clone(),
+            pulse: pulse.clone(),
+            broken: None,
+            lost: None,
+            untold: None,
+            leads: None,
+            loaded: None,
+        };
         let thread = std::thread::Builder::new().name("leeward-store".to_owned());
-        let thread = thread.spawn(move || work.run(&inbox, &places_again))?;
-        Ok(Keeper { orders: Some(orders), places, heard, thread: Some(thread) })
+        let thread = Some(thread.spawn(move || work.run(&inbox))?);
+        let (orders, waiting, is_silent) = (Some(orders), VecDeque::new(), false);
+        Ok(Keeper { orders, places, heard, pulse, is_silent, waiting, thread })
     }
 
-    /// What the thread says next.
+    /// What the thread says next, or that it says nothing.
     pub async fn hear(&mut self) -> Option<Heard> {
-        self.heard.recv().await
+        let heard = tokio::select! {
+            biased;
+            heard = self.heard.recv() => heard,
+            () = self.pulse.ends(), if !self.is_silent => Some(Heard::Silence(self.give_up())),
+        };
+        self.is_silent = matches!(heard, Some(Heard::Silence(_)));
+        heard
     }
 
     /// Keeps what changed in a turn, and then tells who waits.
-    pub async fn keep(&self, turn: Turn) {
-        self.order(Order::Keep(turn)).await;
+    ///
+    /// # Errors
+    /// The thread has taken nothing for long: none of it is kept, and who waits was told so.
+    pub async fn keep(&mut self, turn: Turn) -> Result<(), StoreError> {
+        let waiting: Askers = Arc::new(Mutex::new(turn.replies));
+        // The thread lets go of those whom it has told.
+        while self.waiting.front().is_some_and(|told| Arc::strong_count(told) == 1) {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(waiting.clone());
+        let is_taken = self.order(Order::Keep(turn.changes, waiting)).await;
+        if is_taken { Ok(()) } else { Err(self.give_up()) }
+    }
+
+    /// Keeps a change and waits until it is.
+    ///
+    /// # Errors
+    /// It is not kept, or it is not known whether it is.
+    pub async fn settle(&mut self, change: Change) -> Result<(), Refused> {
+        let (asker, mut kept) = oneshot::channel();
+        let turn = Turn { changes: vec![change], replies: vec![(asker, Ok(Reply::Noted))] };
+        if self.keep(turn).await.is_ok() {
+            tokio::select! {
+                biased;
+                kept = &mut kept => return kept.unwrap_or(Err(Refused::Moved)).map(drop),
+                () = self.pulse.ends() => drop(self.give_up()),
+            }
+        }
+        kept.await.unwrap_or(Err(Refused::Moved)).map(drop)
     }
 
     /// What is kept. What the thread said before counts no more.
+    ///
+    /// # Errors
+    /// It cannot be read; or the thread has not come to it for long.
     pub async fn load(&mut self) -> Result<State, StoreError> {
-        self.order(Order::Load).await;
-        loop {
-            match self.hear().await {
-                Some(Heard::Loaded(loaded)) => return loaded,
-                Some(Heard::Stands(_) | Heard::Lost(_)) => {}
-                None => return Err(StoreError::Database("the store's thread is gone".to_owned())),
+        let mut is_taken = self.order(Order::Load).await;
+        while is_taken {
+            tokio::select! {
+                biased;
+                heard = self.heard.recv() => match heard {
+                    Some(Heard::Loaded(loaded)) => return loaded,
+                    Some(Heard::Stands(_) | Heard::Lost(_) | Heard::Silence(_)) => {}
+                    None => return Err(StoreError::Database("the store's thread is gone".to_owned())),
+                },
+                () = self.pulse.ends() => is_taken = false,
             }
         }
+        Err(self.give_up())
     }
 
-    async fn order(&self, order: Order) {
-        if let (Some(orders), Ok(place)) = (&self.orders, self.places.acquire().await) {
+    /// Whether the thread could be given something to do; not if it has done nothing for long.
+    async fn order(&self, order: Order) -> bool {
+        let place = tokio::select! {
+            biased;
+            place = self.places.acquire() => place,
+            () = self.pulse.ends() => return false,
+        };
+        if let (Some(orders), Ok(place)) = (&self.orders, place) {
             // The thread gives the place back.
             place.forget();
             // It is there as long as this is.
             let _ = orders.send(order);
         }
+        true
+    }
+
+    /// Whoever waits for something to be kept waits no longer.
+    fn give_up(&mut self) -> StoreError {
+        let error = StoreError::Silent(SILENCE);
+        for waiting in self.waiting.drain(..) {
+            for (asker, _) in taken(&waiting) {
+                let _ = asker.send(Err(Refused::Unknown(error.to_string())));
+            }
+        }
+        error
     }
 }
 
@@ -113,14 +200,24 @@ impl Drop for Keeper {
     }
 }
 
+fn taken(waiting: &Askers) -> Replies {
+    std::mem::take(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// The thread's own.
 struct Work {
     store: Box<dyn Store>,
     extent: Extent,
     address: Arc<str>,
     told: mpsc::Sender<Heard>,
+    places: Arc<Semaphore>,
+    pulse: Arc<Pulse>,
     /// Why the last changes were not kept, until what is kept was loaded.
     broken: Option<StoreError>,
+    /// The same, until it was told.
+    lost: Option<StoreError>,
+    /// What the store said since somebody last listened.
+    untold: Option<Leadership>,
     /// The term in which the service leads, as far as the store said.
     leads: Option<u64>,
     /// The term in which what is kept was last loaded; what is decided rests on it.
@@ -129,7 +226,7 @@ struct Work {
 
 impl Work {
     #[expect(clippy::disallowed_methods, reason = "when to ask again, and nothing that is decided")]
-    fn run(mut self, inbox: &Receiver<Order>, places: &Semaphore) {
+    fn run(mut self, inbox: &Receiver<Order>) {
         let mut due = Instant::now();
         loop {
             let mut next = match inbox.recv_timeout(due.saturating_duration_since(Instant::now())) {
@@ -137,37 +234,38 @@ impl Work {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
+            self.pulse.beat();
             let (mut turns, mut changes) = (Vec::new(), Vec::new());
-            while let Some(Order::Keep(mut turn)) = next.take_if(|order| matches!(order, Order::Keep(_))) {
-                places.add_permits(1);
-                changes.append(&mut turn.changes);
-                turns.push(turn.replies);
+            while let Some(Order::Keep(more, waiting)) =
+                next.take_if(|order| matches!(order, Order::Keep(..)))
+            {
+                self.places.add_permits(1);
+                changes.extend(more);
+                turns.push(waiting);
                 if changes.len() < TOGETHER {
                     next = inbox.try_recv().ok();
                 }
             }
-            let kept = self.keep(&changes, turns.into_iter().flatten());
+            let kept = self.keep(&changes, &turns);
             if let Some(Order::Load) = next {
-                places.add_permits(1);
+                self.places.add_permits(1);
                 self.load();
             }
             if Instant::now() >= due || !kept {
-                // What was told last may not be heard yet; then there is nothing to add.
-                due = Instant::now() + if self.beat() { BEAT } else { BEAT / 10 };
+                self.beat();
+                // What could not be told yet is to be told soon.
+                due = Instant::now() + if self.lost.is_none() { BEAT } else { BEAT / 10 };
             }
         }
     }
 
     /// Keeps changes and tells who waits; whether they are kept.
-    fn keep(
-        &mut self,
-        changes: &[Change],
-        replies: impl Iterator<Item = (oneshot::Sender<Answer>, Answer)>,
-    ) -> bool {
+    fn keep(&mut self, changes: &[Change], turns: &[Askers]) -> bool {
         let is_led = self.leads.is_some() && self.leads == self.loaded;
         let mut refused = self.broken.clone();
         if refused.is_none() && !changes.is_empty() {
             let kept = if is_led { self.store.apply(changes) } else { Err(StoreError::Deposed) };
+            self.pulse.beat();
             if let Err(error) = kept {
                 (refused, self.leads) = (Some(error.clone()), None);
                 // Of what comes after, it is known that it was not kept.
@@ -175,9 +273,10 @@ impl Work {
                     StoreError::Unknown(problem) => StoreError::Database(problem),
                     error => error,
                 });
+                self.lost.clone_from(&self.broken);
             }
         }
-        for (asker, answer) in replies {
+        for (asker, answer) in turns.iter().flat_map(taken) {
             // Who asked may have gone; a client that numbers its requests asks again.
             let _ = asker.send(refused.as_ref().map_or(answer, |error| Err(Refused::from(error))));
         }
@@ -185,27 +284,36 @@ impl Work {
     }
 
     fn load(&mut self) {
+        self.pulse.hold();
         let loaded = self.store.load(self.extent.decisions, self.extent.callers);
+        self.pulse.beat();
         if loaded.is_ok() {
-            (self.broken, self.loaded) = (None, self.leads);
+            (self.broken, self.lost, self.untold, self.loaded) = (None, None, None, self.leads);
         }
         let _ = self.told.blocking_send(Heard::Loaded(loaded));
     }
 
-    /// Asks the store and tells of it, unless what was told before was not heard yet.
-    fn beat(&mut self) -> bool {
-        let Ok(place) = self.told.try_reserve() else { return false };
-        if let Some(error) = &self.broken {
-            place.send(Heard::Lost(error.clone()));
-            return true;
+    /// Asks the store, and tells of it if what was told before was heard.
+    fn beat(&mut self) {
+        let place = self.told.try_reserve();
+        if let Some(error) = self.lost.take() {
+            match place {
+                Ok(place) => place.send(Heard::Lost(error)),
+                Err(_) => self.lost = Some(error),
+            }
+            return;
         }
         let stands = self.store.stand(&self.address);
+        self.pulse.beat();
         self.leads = match stands {
-            Ok(Standing::Leads { term }) => Some(term),
-            Ok(Standing::Follows { .. }) | Err(_) => None,
+            Ok(Leadership::Leads { term }) => Some(term),
+            Ok(Leadership::Follows { .. }) | Err(_) => None,
         };
-        place.send(Heard::Stands(stands));
-        true
+        let stands = stands.map(|now| now.after(self.untold.take()));
+        match place {
+            Ok(place) => place.send(Heard::Stands(stands)),
+            Err(_) => self.untold = stands.ok(),
+        }
     }
 }
 

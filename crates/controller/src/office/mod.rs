@@ -10,6 +10,7 @@
 mod history;
 mod keeper;
 mod published;
+mod pulse;
 mod studies;
 mod work;
 
@@ -19,7 +20,7 @@ use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use self::history::Slots;
+pub use self::history::{STEP, Slots};
 use self::keeper::{Extent, Keeper};
 pub use self::published::Position;
 use self::published::{Press, Published};
@@ -40,7 +41,7 @@ enum Envelope {
     /// A message for the desk, and the fabric that its numbers are of.
     Message(Message, Arc<Fabric>, Asker),
     /// The cluster is to be another one.
-    Cluster(NewCluster, oneshot::Sender<Result<(), Refused>>),
+    Cluster(NewCluster, oneshot::Sender<Result<Changed, Refused>>),
     /// Somebody wants to see the network as it is now.
     World(oneshot::Sender<Arc<World>>),
     /// What the desk of this number wanted to know.
@@ -93,6 +94,15 @@ pub struct NewCluster {
     pub after: Option<u64>,
 }
 
+/// What became of a cluster that was to count.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The version that it is.
+    pub version: Version,
+    /// Whether it counted already.
+    pub again: bool,
+}
+
 impl NewCluster {
     /// Reads a cluster file, in YAML or JSON; `file` names it in errors.
     ///
@@ -123,6 +133,7 @@ impl Office {
     ) -> Result<(Office, impl Future<Output = ()> + Send), OpenError> {
         let (sender, messages) = mpsc::channel(ON_THEIR_WAY);
         let mut desk = fresh(&make, &file.cluster, false);
+        desk.wake(clock.now(), &mut Vec::new());
         let limits = desk.limits();
         let extent = Extent { decisions: limits.decisions, callers: limits.keys };
         let kept = store.kind();
@@ -131,8 +142,8 @@ impl Office {
         let (press, published) = Press::new(desk.world(), before);
         let cluster = file.cluster.clone();
         let (studies, desks) = (Studies::start(&sender)?, 0);
-        let mut work =
-            Work { desk, desks, studies, cluster, make, keeper, clock, press, term: None, exact: false };
+        let (term, exact, owed) = (None, false, Vec::new());
+        let mut work = Work { desk, desks, studies, cluster, make, keeper, clock, press, term, exact, owed };
         work.begin(file).await?;
         Ok((Office { inbox: sender, published, kept }, work.run(messages)))
     }
@@ -163,7 +174,7 @@ impl Office {
 
     /// Makes another cluster the one that counts. What was decided stays as far as its hosts are there, and what was seen
     /// is seen as far as its links are.
-    pub async fn change(&self, cluster: NewCluster) -> Result<Result<(), Refused>, Closed> {
+    pub async fn change(&self, cluster: NewCluster) -> Result<Result<Changed, Refused>, Closed> {
         let (sender, reply) = oneshot::channel();
         self.inbox.send(Envelope::Cluster(cluster, sender)).await.map_err(|_| Closed)?;
         reply.await.map_err(|_| Closed)
@@ -186,16 +197,12 @@ impl Office {
         self.published.epochs.subscribe()
     }
 
-    /// Waits for a state of the ledger after `epoch`.
+    /// Waits for another state of the ledger than that of `epoch`: a later one, or one of another ledger, which counts
+    /// from the beginning.
     pub async fn newer(&self, epoch: u64) -> Result<Arc<World>, Closed> {
         let mut epochs = self.published.epochs.subscribe();
-        epochs.wait_for(|&now| now > epoch).await.map_err(|_| Closed)?;
+        epochs.wait_for(|&now| now != epoch).await.map_err(|_| Closed)?;
         Ok(self.last_world())
-    }
-
-    /// Seconds of a step of the history.
-    pub fn step(&self) -> u64 {
-        history::STEP
     }
 
     /// The steps that end after `since`, `join` of them to one.
@@ -205,5 +212,6 @@ impl Office {
 }
 
 fn fresh(make: &Maker, cluster: &Cluster, leads: bool) -> Desk<Asker> {
-    make(cluster, leads).with_listening(|asker| !asker.is_closed())
+    let desk = make(cluster, leads).with_listening(|asker| !asker.is_closed());
+    if leads { desk } else { desk.led_elsewhere() }
 }

@@ -103,6 +103,17 @@ impl Press {
         self.published.cluster.load().number
     }
 
+    /// Whether that is this one.
+    pub fn has(&self, version: &Version) -> bool {
+        **self.published.cluster.load() == *version
+    }
+
+    /// The version of the cluster, if that is its text.
+    pub fn counts(&self, text: &str) -> Option<Version> {
+        let version = self.published.cluster.load();
+        (*version.text == *text).then(|| Version::clone(&version))
+    }
+
     /// Somebody wants a world that is no older than now.
     pub fn want(&mut self, asker: oneshot::Sender<Arc<World>>) {
         self.wanted.push(asker);
@@ -113,13 +124,18 @@ impl Press {
         self.last + if self.wanted.is_empty() { TICK } else { self.took * SHARE }
     }
 
-    /// Makes one if it is time.
+    /// Whether it is time to.
     #[expect(
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"
     )]
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due()
+    }
+
+    /// Makes one if it is time.
     pub fn make(&mut self, world: impl FnOnce() -> World) {
-        if Instant::now() >= self.due() {
+        if self.is_due() {
             self.make_now(world);
         }
     }

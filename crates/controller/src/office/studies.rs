@@ -1,17 +1,18 @@
 //! The threads that look into what takes longer than a turn of the desk: one for what is to be promised, one for what would
-//! be. They end with the office, or with what they are looking into.
+//! be, one for the scores of many hosts. They end with the office, or with what they are looking into.
 
 use std::sync::mpsc as std_mpsc;
 
 use tokio::sync::mpsc;
 
 use super::Envelope;
-use crate::desk::Study;
+use crate::desk::{Lane, Study};
 
 /// The ways to the threads.
 pub(super) struct Studies {
     promises: std_mpsc::Sender<(u64, Study)>,
     what_ifs: std_mpsc::Sender<(u64, Study)>,
+    scores: std_mpsc::Sender<(u64, Study)>,
 }
 
 impl Studies {
@@ -20,12 +21,17 @@ impl Studies {
         Ok(Studies {
             promises: thread("leeward-promise", inbox)?,
             what_ifs: thread("leeward-what-if", inbox)?,
+            scores: thread("leeward-score", inbox)?,
         })
     }
 
     /// Has something looked into for the desk of this number.
     pub fn look_into(&self, desk: u64, study: Study) {
-        let thread = if study.commits() { &self.promises } else { &self.what_ifs };
+        let thread = match study.lane() {
+            Lane::Promises => &self.promises,
+            Lane::WhatIfs => &self.what_ifs,
+            Lane::Scores => &self.scores,
+        };
         // The thread is there as long as this is.
         let _ = thread.send((desk, study));
     }
@@ -37,7 +43,14 @@ fn thread(name: &str, inbox: &mpsc::Sender<Envelope>) -> std::io::Result<std_mps
     let inbox = inbox.downgrade();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         for (desk, study) in studies {
+            let lane = study.lane();
             let finding = study.find();
+            if finding.failed() {
+                tracing::error!(
+                    ?lane,
+                    "an analysis failed, which is a mistake of this program; whoever asked is told"
+                );
+            }
             let Some(inbox) = inbox.upgrade() else { return };
             let _ = inbox.blocking_send(Envelope::Found(desk, finding));
         }

@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use super::keeper::{Heard, Keeper, Turn};
 use super::published::{Position, Press};
 use super::studies::Studies;
-use super::{Asker, Envelope, Maker, NewCluster, OpenError, fresh};
+use super::{Asker, Changed, Envelope, Maker, NewCluster, OpenError, fresh};
 use crate::clock::Clock;
 use crate::desk::{Desk, Message, Refused, Replies, Reply, Seen};
-use crate::store::{Change, News, Standing, StoreError, Version};
+use crate::store::{Change, Leadership, News, State, StoreError, Version};
 
 /// The desk's owner.
 pub(super) struct Work {
@@ -27,8 +27,10 @@ pub(super) struct Work {
     pub press: Press,
     /// The term in which the desk was made to lead; `None` if it was made to follow.
     pub term: Option<u64>,
-    /// Whether all that the desk knows of decisions is kept.
+    /// Whether all that the desk knows of decisions is kept, or owed.
     pub exact: bool,
+    /// What ended while nothing could be kept, until this desk leads again.
+    pub owed: Vec<Change>,
 }
 
 impl Work {
@@ -41,17 +43,22 @@ impl Work {
                 None => return Err(StoreError::Database("the store's thread is gone".to_owned()).into()),
             }
         };
+        let mut state = self.keeper.load().await?;
         match stands {
-            Standing::Leads { term } => {
-                let state = self.keeper.load().await?;
-                let is_last = state.file.is_some_and(|last| last.text == file.text);
+            Leadership::Leads { term } => {
+                let is_last = state.file.as_ref().is_some_and(|last| last.text == file.text);
                 if state.cluster.is_none() || !is_last {
-                    self.note_cluster(&file).await?;
+                    let found = state.cluster.map_or(0, |cluster| cluster.number);
+                    let version = self.version(found + 1, &file);
+                    self.keeper.settle(Change::Cluster(version.clone())).await.map_err(not_kept)?;
+                    state.cluster = Some(version);
                 }
                 self.term = Some(term);
-                self.resume(Position::Leads, None).await
+                self.take_up(state, Position::Leads, None).await
             }
-            Standing::Follows { leader, .. } => self.resume(Position::Follows { leader }, None).await,
+            Leadership::Follows { leader, .. } => {
+                self.take_up(state, Position::Follows { leader }, None).await
+            }
         }
     }
 
@@ -76,7 +83,13 @@ impl Work {
                         Some(refused) => replies.push((asker, Err(refused))),
                         None => self.desk.handle(self.clock.now(), message, asker, &mut replies),
                     },
-                    Some(Envelope::World(asker)) => self.press.want(asker),
+                    Some(Envelope::World(asker)) => {
+                        self.press.want(asker);
+                        // Who asks often sees time pass too.
+                        if self.press.is_due() {
+                            self.desk.wake(self.clock.now(), &mut replies);
+                        }
+                    }
                     Some(Envelope::Found(desk, finding)) if desk == self.desks => {
                         self.desk.found(self.clock.now(), finding, &mut replies);
                     }
@@ -103,8 +116,8 @@ impl Work {
     /// How the service stands to the store may be another way now.
     async fn hear(&mut self, heard: Heard) {
         let stands = match heard {
-            Heard::Stands(Ok(Standing::Leads { term })) => self.lead(term).await,
-            Heard::Stands(Ok(Standing::Follows { leader, news })) => self.follow(leader, news).await,
+            Heard::Stands(Ok(Leadership::Leads { term })) => self.lead(term).await,
+            Heard::Stands(Ok(Leadership::Follows { leader, news })) => self.follow(leader, news).await,
             Heard::Stands(Err(error)) => Err(error.into()),
             Heard::Lost(error) => {
                 (self.exact, self.term) = (false, None);
@@ -114,6 +127,7 @@ impl Work {
             }
             // It was asked for by somebody who waits no more.
             Heard::Loaded(_) => Ok(()),
+            Heard::Silence(error) => Err(error.into()),
         };
         if let Err(error) = stands {
             self.stall(&error);
@@ -169,59 +183,79 @@ impl Work {
         self.desk.turn_away(&mut away);
         away.into_iter().for_each(|(asker, answer)| drop(asker.send(answer)));
         let state = self.keeper.load().await?;
+        self.take_up(state, position, seen).await
+    }
+
+    /// The same, of what is kept.
+    async fn take_up(
+        &mut self,
+        state: State,
+        position: Position,
+        seen: Option<Seen>,
+    ) -> Result<(), OpenError> {
         if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.press.version()) {
             self.cluster = Cluster::from_text("the store's cluster", &stored.text)?;
             self.press.cluster(stored);
         }
         self.desk = fresh(&self.make, &self.cluster, position == Position::Leads);
         self.desks += 1;
+        self.owed.clear();
+        let mut replies = Replies::new();
+        self.desk.wake(self.clock.now(), &mut replies);
         self.desk.resume(state)?;
         seen.into_iter().for_each(|seen| self.desk.see(seen));
         self.exact = true;
         self.press.stand(position);
-        self.finish(Replies::new()).await;
+        self.finish(replies).await;
         self.press.make_now(|| self.desk.world());
         Ok(())
     }
 
-    /// Keeps a version of the cluster, which is told when it is kept.
-    async fn note_cluster(&mut self, new: &NewCluster) -> Result<(), StoreError> {
-        let state = self.keeper.load().await?;
-        let found = state.cluster.map_or(0, |cluster| cluster.number);
-        let NewCluster { text, origin, .. } = new;
-        let version =
-            Version { number: found + 1, at: self.clock.now(), origin: *origin, text: text.clone() };
-        let changes = vec![Change::Cluster(version.clone())];
-        self.keeper.keep(Turn { changes, replies: Vec::new() }).await;
-        let state = self.keeper.load().await?;
-        if state.cluster.is_none_or(|cluster| cluster != version) {
-            return Err(StoreError::Database("it was not written".to_owned()));
-        }
-        self.press.cluster(version);
-        Ok(())
+    fn version(&self, number: u64, of: &NewCluster) -> Version {
+        Version { number, at: self.clock.now(), origin: of.origin, text: of.text.clone() }
     }
 
-    async fn change_cluster(&mut self, new: NewCluster) -> Result<(), Refused> {
+    /// The number of the version that it made, or that is the same.
+    async fn change_cluster(&mut self, new: NewCluster) -> Result<Changed, Refused> {
         if let Some(refused) = self.press.position().refusal() {
             return Err(refused);
+        }
+        // Sent again, or said already: it counts, and is no other version.
+        if let Some(version) = self.press.counts(&new.text) {
+            return Ok(Changed { version, again: true });
         }
         let found = self.press.version();
         if new.after.is_some_and(|after| after != found) {
             return Err(Refused::Version { found });
         }
-        let noted = self.note_cluster(&new).await;
-        if noted.is_ok() {
-            self.cluster = new.cluster;
-        }
-        // Where it was not kept, what was decided just before may not be either.
+        let version = self.version(found + 1, &new);
+        let kept = self.keeper.settle(Change::Cluster(version.clone())).await;
+        let position = match &kept {
+            Ok(()) => {
+                self.cluster = new.cluster;
+                self.press.cluster(version.clone());
+                Position::Leads
+            }
+            // What was decided just before may not be kept either, and whether it leads is to be heard again.
+            Err(_) => {
+                self.term = None;
+                Position::Stalls { problem: "a change of the cluster was not kept".into() }
+            }
+        };
         let seen = self.desk.seen();
-        let resumed = self.resume(Position::Leads, Some(seen)).await;
+        let resumed = self.resume(position, Some(seen)).await;
         if let Err(error) = &resumed {
             self.exact = false;
             self.stall(error);
         }
-        noted.map_err(|error| Refused::Store(error.to_string()))?;
-        resumed.map_err(|error| Refused::Store(error.to_string()))
+        match kept {
+            // By now it may be known.
+            Err(Refused::Unknown(_)) if resumed.is_ok() && self.press.has(&version) => {
+                Ok(Changed { version, again: false })
+            }
+            Err(Refused::Unknown(problem)) if resumed.is_ok() => Err(Refused::Store(problem)),
+            kept => kept.map(|()| Changed { version, again: false }),
+        }
     }
 
     /// Sends replies: at once where they tell of what telemetry shows, and when it is kept where they tell of what was
@@ -232,9 +266,14 @@ impl Work {
         }
         let mut turn = Turn { changes: self.desk.changes().collect(), replies: Vec::new() };
         let leads = self.press.position() == Position::Leads;
-        if !leads {
-            // Ends come with time, and come again for who leads next.
+        if leads {
+            turn.changes.splice(0..0, self.owed.drain(..));
+        } else {
+            // Ends come with time, and come again for who leads next; a desk that led, and may go on, owes them.
             self.exact &= turn.changes.iter().all(|change| matches!(change, Change::Ended { .. }));
+            if self.exact && self.term.is_some() {
+                self.owed.append(&mut turn.changes);
+            }
             turn.changes.clear();
         }
         for (asker, answer) in replies {
@@ -250,9 +289,21 @@ impl Work {
                 answer => drop(asker.send(answer)),
             }
         }
-        if !turn.changes.is_empty() || !turn.replies.is_empty() {
-            self.keeper.keep(turn).await;
+        if turn.changes.is_empty() && turn.replies.is_empty() {
+            return;
         }
+        if let Err(error) = self.keeper.keep(turn).await {
+            self.exact = false;
+            self.stall(&error.into());
+        }
+    }
+}
+
+/// Why a service does not begin whose cluster is not kept.
+fn not_kept(refused: Refused) -> StoreError {
+    match refused {
+        Refused::Store(problem) | Refused::Unknown(problem) => StoreError::Database(problem),
+        _ => StoreError::Database("the store's thread is gone".to_owned()),
     }
 }
 

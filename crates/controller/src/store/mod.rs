@@ -4,12 +4,14 @@
 //! follow what it writes, until one of them leads in its place.
 
 mod change;
+mod checkpoints;
 mod postgres;
 mod row;
 mod schema;
 mod sqlite;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use change::{Change, Held, Origin, State, Version};
 pub use postgres::{Database, Postgres};
@@ -17,10 +19,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sqlite::Sqlite;
 
-use crate::desk::Record;
-
 /// Old decisions are looked for once in so many transactions.
 const SWEEP: u64 = 1_000;
+/// Changes that are told one by one.
+const TELLABLE: usize = 10_000;
 
 /// What acknowledged changes outlive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -64,9 +66,9 @@ impl Kind {
     }
 }
 
-/// How a service stands to its store.
+/// Whether a service leads, by its store.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Standing {
+pub enum Leadership {
     /// It leads: what is decided here is kept.
     Leads {
         /// How many have led before, it itself included if it did.
@@ -81,6 +83,18 @@ pub enum Standing {
     },
 }
 
+impl Leadership {
+    /// What is true now, for somebody who was not told yet what was true `before`: no news is lost.
+    pub fn after(self, before: Option<Leadership>) -> Leadership {
+        match (before, self) {
+            (Some(Leadership::Follows { news: earlier, .. }), Leadership::Follows { leader, news }) => {
+                Leadership::Follows { leader, news: earlier.and(news) }
+            }
+            (_, now) => now,
+        }
+    }
+}
+
 /// What another service has kept since the store was last loaded or asked.
 #[derive(Clone, PartialEq, Debug)]
 pub enum News {
@@ -88,6 +102,19 @@ pub enum News {
     Changes(Vec<Change>),
     /// More than can be told one by one: the store is to be loaded again.
     Everything,
+}
+
+impl News {
+    /// Both, in one.
+    fn and(self, later: News) -> News {
+        match (self, later) {
+            (News::Changes(mut changes), News::Changes(mut later)) if changes.len() < TELLABLE => {
+                changes.append(&mut later);
+                News::Changes(changes)
+            }
+            _ => News::Everything,
+        }
+    }
 }
 
 /// Where changes are kept.
@@ -100,7 +127,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// What is in the way; nothing can be kept.
-    fn stand(&mut self, address: &str) -> Result<Standing, StoreError>;
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError>;
 
     /// What there is: the last decisions, so many at most, every one that holds something, and who asked for them.
     ///
@@ -111,14 +138,8 @@ pub trait Store: Send {
     /// Keeps changes, all of them or none.
     ///
     /// # Errors
-    /// What is in the way; nothing was kept.
+    /// What is in the way; nothing was kept, unless that is [`StoreError::Unknown`].
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError>;
-
-    /// The decision of this number, however old.
-    ///
-    /// # Errors
-    /// What is in the way.
-    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError>;
 }
 
 /// Why something could not be kept or read.
@@ -127,6 +148,9 @@ pub enum StoreError {
     /// The database says no: the disk is full, the file is no database, the server is gone.
     #[error("{0}")]
     Database(String),
+    /// Nothing is heard of the database, and its connection is open.
+    #[error("the store has said nothing for {} s", .0.as_secs())]
+    Silent(Duration),
     /// The database did not say whether it is kept.
     #[error("{0}; whether it was kept is not known")]
     Unknown(String),
@@ -151,4 +175,27 @@ pub enum StoreError {
         /// What is wrong.
         problem: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_told_nothing_for_a_while_misses_no_news() {
+        let job = |name: usize| Change::Job(name.to_string(), Default::default());
+        let follows = |news| Leadership::Follows { leader: None, news };
+        let told = (0..4).map(|name| follows(News::Changes(vec![job(name)])));
+        let told = told.fold(None, |before, now| Some(now.after(before)));
+        assert_eq!(told, Some(follows(News::Changes((0..4).map(job).collect()))));
+        // Who was to load everything still is, and so is who would be told too much.
+        let everything = follows(News::Everything);
+        let after = |before: &Leadership, news| follows(news).after(Some(before.clone()));
+        assert_eq!(after(&everything, News::Changes(vec![job(0)])), everything);
+        assert_eq!(after(&follows(News::Changes(vec![job(0)])), News::Everything), everything);
+        let much = follows(News::Changes((0..TELLABLE).map(job).collect()));
+        assert_eq!(after(&much, News::Changes(vec![job(0)])), everything);
+        // Who leads now knows what it needs.
+        assert_eq!(Leadership::Leads { term: 1 }.after(Some(everything)), Leadership::Leads { term: 1 });
+    }
 }

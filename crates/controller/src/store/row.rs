@@ -1,23 +1,49 @@
-//! A decision as a row of a table.
+//! What is kept as rows of tables: the values of each in order of its columns, as [`super::schema`] lists them, and what is
+//! read from them. Databases count in signed numbers: times end in the year 2312.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use leeward_engine::Availability;
 use leeward_fabric::Nanos;
 
 use super::{Held, Origin, StoreError, Version};
-use crate::desk::{Caller, Record};
+use crate::desk::{Caller, Migration, MigrationState, Record};
 
-/// A row of `decisions`. Databases count in signed numbers: times end in the year 2312.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
-    pub id: i64,
-    pub at: i64,
-    pub client: Option<String>,
-    pub sequence: Option<i64>,
-    pub request_key: Option<String>,
-    pub shown: String,
-    pub expires: Option<i64>,
-    pub released: Option<i64>,
+/// A value of a row.
+pub enum Cell<'a> {
+    /// A number, or a time.
+    Number(Option<i64>),
+    /// A text that somebody chose.
+    Text(Option<Cow<'a, str>>),
+    /// A word, or JSON: there is no NUL in it.
+    Plain(Cow<'a, str>),
+}
+
+impl Cell<'_> {
+    fn number(value: u64) -> Cell<'static> {
+        Cell::Number(Some(signed(value)))
+    }
+
+    fn text(text: &str) -> Cell<'_> {
+        Cell::Text(Some(text.into()))
+    }
+
+    fn time(at: Option<Nanos>) -> Cell<'static> {
+        Cell::Number(at.map(|at| signed(at.0)))
+    }
+}
+
+/// A row that was found.
+pub trait Found {
+    /// The number at a position.
+    fn number(&self, at: usize) -> Result<Option<i64>, StoreError>;
+
+    /// The text that somebody chose at a position.
+    fn text(&self, at: usize) -> Result<Option<String>, StoreError>;
+
+    /// The word or JSON at a position.
+    fn plain(&self, at: usize) -> Result<Option<String>, StoreError>;
 }
 
 /// A number as databases have it.
@@ -30,85 +56,153 @@ pub fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Who asked, of the three columns.
-pub fn caller(client: Option<String>, sequence: Option<i64>, key: Option<String>) -> Option<Caller> {
-    match (client, sequence, key) {
+/// The number at a position where every row has one.
+pub fn some_number(row: &dyn Found, at: usize) -> Result<u64, StoreError> {
+    Ok(row.number(at)?.map_or(0, unsigned))
+}
+
+/// A number that counts few.
+fn few(row: &dyn Found, at: usize) -> Result<Option<u32>, StoreError> {
+    Ok(row.number(at)?.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+}
+
+/// The text at a position where every row has one.
+fn some_text(row: &dyn Found, at: usize) -> Result<String, StoreError> {
+    Ok(row.text(at)?.unwrap_or_default())
+}
+
+/// A row of `decisions`.
+pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
+    let (client, sequence, key) = match &record.caller {
+        None => (None, None, None),
+        Some(Caller::Key(key)) => (None, None, Some(&**key)),
+        Some(Caller::Client { client, sequence }) => (Some(&**client), Some(signed(*sequence)), None),
+    };
+    Ok([
+        Cell::number(record.id),
+        Cell::number(record.at.0),
+        Cell::Plain(record.shown.wish.kind().into()),
+        Cell::Text(client.map(Cow::from)),
+        Cell::Number(sequence),
+        Cell::Text(key.map(Cow::from)),
+        shown(record)?,
+        Cell::time(record.expires),
+        Cell::time(record.released),
+    ])
+}
+
+/// What a decision shows.
+pub fn shown(record: &Record) -> Result<Cell<'static>, StoreError> {
+    let shown = serde_json::to_string(&record.shown);
+    Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id, &error))?.into()))
+}
+
+/// What a decision holds.
+pub fn held(id: u64, held: &[Held]) -> Result<Cell<'static>, StoreError> {
+    let held = serde_json::to_string(held);
+    Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id, &error))?.into()))
+}
+
+/// A decision and what it holds, of a row of [`super::schema::DECISIONS`].
+pub fn read_decision(row: &dyn Found) -> Result<(Record, Vec<Held>), StoreError> {
+    let id = some_number(row, 0)?;
+    let shown = row.plain(5)?.unwrap_or_default();
+    let record = Record {
+        id,
+        at: Nanos(some_number(row, 1)?),
+        caller: caller(row, 2)?,
+        shown: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id, &error))?,
+        entries: Vec::new(),
+        expires: row.number(6)?.map(|at| Nanos(unsigned(at))),
+        released: row.number(7)?.map(|at| Nanos(unsigned(at))),
+    };
+    let held = row.plain(8)?.map(|held| serde_json::from_str(&held)).transpose();
+    let held = held.map_err(|error| unreadable("commitments", id, &error))?;
+    Ok((record, held.unwrap_or_default()))
+}
+
+/// Who asked, and the number of the decision, of a row of [`super::schema::CALLERS`].
+pub fn read_caller(row: &dyn Found) -> Result<Option<(Caller, u64)>, StoreError> {
+    let id = some_number(row, 3)?;
+    Ok(caller(row, 0)?.map(|caller| (caller, id)))
+}
+
+/// Who asked, of three columns.
+fn caller(row: &dyn Found, at: usize) -> Result<Option<Caller>, StoreError> {
+    let (client, sequence, key) = (row.text(at)?, row.number(at + 1)?, row.text(at + 2)?);
+    Ok(match (client, sequence, key) {
         (Some(client), Some(sequence), _) => {
             Some(Caller::Client { client: Arc::from(client), sequence: unsigned(sequence) })
         }
         (_, _, key) => key.map(|key| Caller::Key(Arc::from(key))),
-    }
+    })
 }
 
-impl Row {
-    pub fn of(record: &Record) -> Result<Row, StoreError> {
-        let (client, sequence, request_key) = match &record.caller {
-            None => (None, None, None),
-            Some(Caller::Key(key)) => (None, None, Some(key.to_string())),
-            Some(Caller::Client { client, sequence }) => {
-                (Some(client.to_string()), Some(signed(*sequence)), None)
-            }
-        };
-        Ok(Row {
-            id: signed(record.id),
-            at: signed(record.at.0),
-            client,
-            sequence,
-            request_key,
-            shown: serde_json::to_string(&record.shown)
-                .map_err(|error| unreadable("decisions", record.id, &error))?,
-            expires: record.expires.map(|at| signed(at.0)),
-            released: record.released.map(|at| signed(at.0)),
-        })
-    }
-
-    pub fn record(self) -> Result<Record, StoreError> {
-        let id = unsigned(self.id);
-        Ok(Record {
-            id,
-            at: Nanos(unsigned(self.at)),
-            caller: caller(self.client, self.sequence, self.request_key),
-            shown: serde_json::from_str(&self.shown).map_err(|error| unreadable("decisions", id, &error))?,
-            entries: Vec::new(),
-            expires: self.expires.map(|at| Nanos(unsigned(at))),
-            released: self.released.map(|at| Nanos(unsigned(at))),
-        })
-    }
-
-    /// With what it holds.
-    pub fn with_held(self, held: Option<String>) -> Result<(Record, Vec<Held>), StoreError> {
-        let record = self.record()?;
-        let held = held.map(|held| read_held(record.id, &held)).transpose()?;
-        Ok((record, held.unwrap_or_default()))
-    }
+/// A row of `migrations`.
+pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
+    let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
+    [
+        Cell::number(*id),
+        Cell::number(at.0),
+        Cell::number(*decision),
+        Cell::number(u64::from(*index)),
+        Cell::text(task),
+        Cell::Text(job.as_deref().map(Cow::from)),
+        Cell::text(from),
+        Cell::text(to),
+        Cell::text(link),
+        Cell::Plain(state.word().into()),
+        Cell::Text(reason.as_deref().map(Cow::from)),
+    ]
 }
 
-/// A row of `clusters`: version, time, origin, text.
-pub type VersionRow = (i64, i64, String, String);
-
-/// A version of the cluster, of its row.
-pub fn version((number, at, origin, text): VersionRow) -> Version {
-    let origin = if origin == "file" { Origin::File } else { Origin::Request };
-    Version { number: unsigned(number), at: Nanos(unsigned(at)), origin, text: Arc::from(text) }
+/// A move, of such a row.
+pub fn read_migration(row: &dyn Found) -> Result<Migration, StoreError> {
+    Ok(Migration {
+        id: some_number(row, 0)?,
+        at: Nanos(some_number(row, 1)?),
+        decision: some_number(row, 2)?,
+        index: few(row, 3)?.unwrap_or_default(),
+        task: some_text(row, 4)?,
+        job: row.text(5)?,
+        from: some_text(row, 6)?,
+        to: some_text(row, 7)?,
+        link: some_text(row, 8)?,
+        state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
+        reason: row.text(10)?,
+    })
 }
 
-/// The row of a version of the cluster.
-pub fn of_version(version: &Version) -> VersionRow {
+/// A row of `jobs`.
+pub fn job<'a>(name: &'a str, availability: &Availability) -> [Cell<'a>; 3] {
+    let Availability { down, evictions_per_hour } = *availability;
+    [Cell::text(name), Cell::Number(down.map(i64::from)), Cell::Number(evictions_per_hour.map(i64::from))]
+}
+
+/// What a job can bear, of such a row.
+pub fn read_job(row: &dyn Found) -> Result<(String, Availability), StoreError> {
+    Ok((some_text(row, 0)?, Availability { down: few(row, 1)?, evictions_per_hour: few(row, 2)? }))
+}
+
+/// A row of `clusters`.
+pub fn version(version: &Version) -> [Cell<'_>; 4] {
     let origin = match version.origin {
         Origin::File => "file",
         Origin::Request => "request",
     };
-    (signed(version.number), signed(version.at.0), origin.to_owned(), version.text.to_string())
+    let Version { number, at, text, .. } = version;
+    [Cell::number(*number), Cell::number(at.0), Cell::Plain(origin.into()), Cell::Plain((&**text).into())]
 }
 
-/// What a decision holds, as text.
-pub fn held_text(id: u64, held: &[Held]) -> Result<String, StoreError> {
-    serde_json::to_string(held).map_err(|error| unreadable("commitments", id, &error))
-}
-
-/// What a decision holds, from text.
-fn read_held(id: u64, text: &str) -> Result<Vec<Held>, StoreError> {
-    serde_json::from_str(text).map_err(|error| unreadable("commitments", id, &error))
+/// A version of the cluster, of such a row.
+pub fn read_version(row: &dyn Found) -> Result<Version, StoreError> {
+    let origin = row.plain(2)?;
+    Ok(Version {
+        number: some_number(row, 0)?,
+        at: Nanos(some_number(row, 1)?),
+        origin: if origin.as_deref() == Some("file") { Origin::File } else { Origin::Request },
+        text: Arc::from(row.plain(3)?.unwrap_or_default()),
+    })
 }
 
 fn unreadable(table: &'static str, id: u64, error: &serde_json::Error) -> StoreError {

@@ -1,5 +1,6 @@
-//! The one schema, as numbered steps, and what both databases are asked in the same words. A step that was released is never changed; what comes later is a step of its own.
-//! Times are nanoseconds of the engine's time (since 2020-01-01T00:00:00Z); what nothing is looked up by is JSON.
+//! The one schema, as numbered steps, and what both databases are asked in the same words. A step that was released is
+//! never changed; what comes later is a step of its own. Times are nanoseconds of the engine's time (since
+//! 2020-01-01T00:00:00Z); what nothing is looked up by is JSON.
 
 /// The steps, the first of which makes a store from nothing.
 pub const STEPS: &[&str] = &[
@@ -67,10 +68,6 @@ WHERE held IS NOT NULL OR id >= (SELECT coalesce(min(id), 0) FROM
     (SELECT id FROM decisions ORDER BY id DESC LIMIT $1) AS newest)
 ORDER BY at, id";
 
-/// The decision of a number.
-pub const DECISION: &str = "
-SELECT id, at, client, sequence, request_key, shown, expires, released FROM decisions WHERE id = $1";
-
 /// The number of the last decision; null if there is none.
 pub const LAST: &str = "SELECT max(id) FROM decisions";
 
@@ -99,6 +96,20 @@ SELECT version, at, origin, cluster FROM clusters ORDER BY version DESC LIMIT 1"
 /// The last version of the cluster that came from a file.
 pub const FILE: &str = "
 SELECT version, at, origin, cluster FROM clusters WHERE origin = 'file' ORDER BY version DESC LIMIT 1";
+
+/// A decision.
+pub const DECIDE: &str = "
+INSERT INTO decisions (id, at, kind, client, sequence, request_key, shown, expires, released)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+/// What a decision holds.
+pub const COMMIT_TO: &str = "INSERT INTO commitments (decision, held) VALUES ($1, $2)";
+
+/// What a decision holds ends.
+pub const END: &str = "DELETE FROM commitments WHERE decision = $1";
+
+/// Its work ended.
+pub const RELEASE: &str = "UPDATE decisions SET released = $1 WHERE id = $2";
 
 /// What a decision shows is another thing now.
 pub const SHOW: &str = "UPDATE decisions SET shown = $1 WHERE id = $2";

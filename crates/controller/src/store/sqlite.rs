@@ -1,22 +1,26 @@
 //! A store in one file, by SQLite with a write-ahead log.
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
-use leeward_engine::Availability;
-use leeward_fabric::Nanos;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
 
-use super::row::{self, Row, signed, unsigned};
-use super::{Change, Durability, Kind, SWEEP, Standing, State, Store, StoreError, schema};
-use crate::desk::{Migration, MigrationState, Record};
+use super::checkpoints::Checkpoints;
+use super::row::{self, Cell, Found, signed};
+use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
 
 /// How long another process that writes to the file is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store in a file.
 pub struct Sqlite {
+    /// Ends before the connection does, which takes the rest of the log over then.
+    checkpoints: Option<Checkpoints>,
     connection: Connection,
+    /// What keeps other services out; none needs to be kept out of memory.
+    _lock: Option<File>,
     kind: Kind,
     /// Decisions that are kept, besides those that hold something.
     keep: u64,
@@ -36,9 +40,13 @@ impl Sqlite {
     /// `keep` are kept.
     ///
     /// # Errors
-    /// The file cannot be opened or written, is no database, or is of a later version.
+    /// The file cannot be opened or written, is no database, or is of a later version; or another service has it.
     pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
-        Sqlite::begin(Connection::open(path)?, Kind::Sqlite(durability), keep)
+        let connection = Connection::open(path)?;
+        let lock = locked(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
+        let mut store = Sqlite::begin(connection, Some(lock), Kind::Sqlite(durability), keep)?;
+        store.checkpoints = Some(Checkpoints::start(path, &store.connection)?);
+        Ok(store)
     }
 
     /// A store that ends with the process.
@@ -46,10 +54,15 @@ impl Sqlite {
     /// # Errors
     /// There is no memory.
     pub fn in_memory() -> Result<Sqlite, StoreError> {
-        Sqlite::begin(Connection::open_in_memory()?, Kind::Memory, u64::MAX)
+        Sqlite::begin(Connection::open_in_memory()?, None, Kind::Memory, u64::MAX)
     }
 
-    fn begin(mut connection: Connection, kind: Kind, keep: u64) -> Result<Sqlite, StoreError> {
+    fn begin(
+        mut connection: Connection,
+        lock: Option<File>,
+        kind: Kind,
+        keep: u64,
+    ) -> Result<Sqlite, StoreError> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         let synchronous = match kind.durability() {
@@ -64,11 +77,13 @@ impl Sqlite {
             return Err(StoreError::Newer { found, known });
         }
         for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
-            migration.execute_batch(step)?;
+            // Only by this name is a key the row's own number, and no index besides.
+            migration.execute_batch(&step.replace("BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY"))?;
         }
         migration.pragma_update(None, "user_version", known)?;
         migration.commit()?;
-        Ok(Sqlite { connection, kind, keep, transactions: 0, failed: false })
+        let (checkpoints, transactions, failed) = (None, 0, false);
+        Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, transactions, failed })
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
@@ -79,7 +94,28 @@ impl Sqlite {
         }
         transaction.commit()?;
         self.transactions += 1;
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.committed(&self.connection, changes.len());
+        }
         Ok(())
+    }
+}
+
+/// A lock that ends with the process at the latest. It is on a file of its own: one on the database would end whenever
+/// anybody in the process closes that.
+fn locked(path: &Path) -> Result<File, StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-lock");
+    let told =
+        |error: std::io::Error| StoreError::Database(format!("{}: {error}", Path::new(&beside).display()));
+    let file = File::create(&beside).map_err(told)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Database(
+            "another service keeps its decisions in it; give each a file of its own, or a PostgreSQL to share"
+                .to_owned(),
+        )),
+        Err(TryLockError::Error(error)) => Err(told(error)),
     }
 }
 
@@ -88,66 +124,32 @@ impl Store for Sqlite {
         self.kind
     }
 
-    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
         if self.failed {
             // Whether there is room again is found out by writing.
             self.connection.execute("UPDATE leadership SET address = ?", [address])?;
             self.failed = false;
         }
-        Ok(Standing::Leads { term: 0 })
+        Ok(Leadership::Leads { term: 0 })
     }
 
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        let transaction = self.connection.transaction()?;
-        let mut state = State::default();
-        let last: Option<i64> = transaction.query_row(schema::LAST, [], |row| row.get(0))?;
-        state.next = last.map_or(0, |last| unsigned(last) + 1);
-        let mut rows = transaction.prepare(schema::JOBS)?;
-        let jobs = rows.query_map([], |row| {
-            let (down, evictions_per_hour) = (row.get(1)?, row.get(2)?);
-            Ok((row.get(0)?, Availability { down, evictions_per_hour }))
-        })?;
-        state.jobs = jobs.collect::<Result<_, _>>()?;
-        let mut rows = transaction.prepare(schema::MIGRATIONS)?;
-        let migrations = rows.query_map([], |row| {
-            Ok(Migration {
-                id: unsigned(row.get(0)?),
-                at: Nanos(unsigned(row.get(1)?)),
-                decision: unsigned(row.get(2)?),
-                index: row.get(3)?,
-                task: row.get(4)?,
-                job: row.get(5)?,
-                from: row.get(6)?,
-                to: row.get(7)?,
-                link: row.get(8)?,
-                state: MigrationState::of(&row.get::<_, String>(9)?).unwrap_or_default(),
-                reason: row.get(10)?,
-            })
-        })?;
-        state.migrations = migrations.collect::<Result<_, _>>()?;
-        let version = |query| {
-            let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            transaction.query_row(query, [], read).optional()
+        let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
+        let reading = self.connection.transaction()?;
+        let last: Option<i64> = reading.query_row(schema::LAST, [], |row| row.get(0))?;
+        let found = State {
+            cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
+            file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
+            next: last.map_or(0, |last| row::unsigned(last) + 1),
+            decisions: rows(&reading, schema::DECISIONS, &[decisions], row::read_decision)?,
+            migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
+            jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
+            callers: rows(&reading, schema::CALLERS, &[callers], row::read_caller)?
+                .into_iter()
+                .flatten()
+                .collect(),
         };
-        state.cluster = version(schema::CLUSTER)?.map(row::version);
-        state.file = version(schema::FILE)?.map(row::version);
-        let mut rows = transaction.prepare(schema::DECISIONS)?;
-        let rows = rows.query_map([signed(decisions as u64)], |row| {
-            Ok((read(row)?, row.get::<_, Option<String>>(8)?))
-        })?;
-        for found in rows {
-            let (row, held) = found?;
-            state.decisions.push(row.with_held(held)?);
-        }
-        let mut rows = transaction.prepare(schema::CALLERS)?;
-        let rows = rows.query_map([signed(callers as u64)], |row| {
-            Ok((row::caller(row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, i64>(3)?))
-        })?;
-        for found in rows {
-            let (caller, id) = found?;
-            state.callers.extend(caller.map(|caller| (caller, unsigned(id))));
-        }
-        Ok(state)
+        Ok(found)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
@@ -155,93 +157,71 @@ impl Store for Sqlite {
         self.failed = written.is_err();
         written
     }
+}
 
-    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
-        let mut query = self.connection.prepare_cached(schema::DECISION)?;
-        query.query_row([signed(id)], read).optional()?.map(Row::record).transpose()
+/// All that a question finds.
+fn rows<T>(
+    reading: &Transaction<'_>,
+    question: &str,
+    parameters: &[i64],
+    read: impl Fn(&dyn Found) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut question = reading.prepare(question)?;
+    let (mut rows, mut found) = (question.query(params_from_iter(parameters))?, Vec::new());
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+impl Found for rusqlite::Row<'_> {
+    fn number(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        Ok(self.get(at)?)
+    }
+
+    fn text(&self, at: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.get(at)?)
+    }
+
+    fn plain(&self, at: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.get(at)?)
     }
 }
 
-fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-    Ok(Row {
-        id: row.get(0)?,
-        at: row.get(1)?,
-        client: row.get(2)?,
-        sequence: row.get(3)?,
-        request_key: row.get(4)?,
-        shown: row.get(5)?,
-        expires: row.get(6)?,
-        released: row.get(7)?,
-    })
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Cell::Number(Some(number)) => ValueRef::Integer(*number),
+            Cell::Text(Some(text)) | Cell::Plain(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Number(None) | Cell::Text(None) => ValueRef::Null,
+        }))
+    }
 }
 
 fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreError> {
+    let say = |statement: &str, cells: &[Cell<'_>]| -> Result<(), StoreError> {
+        transaction.prepare_cached(statement)?.execute(params_from_iter(cells))?;
+        Ok(())
+    };
+    let number = |number: u64| Cell::Number(Some(signed(number)));
     match change {
         Change::Decided(record, held) => {
-            let row = Row::of(record)?;
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO decisions (id, at, kind, client, sequence, request_key, shown, expires, released)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            )?;
-            let kind = record.shown.wish.kind();
-            let (id, key) = (row.id, row.request_key);
-            insert.execute(params![
-                id,
-                row.at,
-                kind,
-                row.client,
-                row.sequence,
-                key,
-                row.shown,
-                row.expires,
-                row.released
-            ])?;
-            let mut insert =
-                transaction.prepare_cached("INSERT INTO commitments (decision, held) VALUES (?, ?)")?;
-            insert.execute(params![id, row::held_text(record.id, held)?])?;
+            say(schema::DECIDE, &row::decision(record)?)?;
+            say(schema::COMMIT_TO, &[number(record.id), row::held(record.id, held)?])
         }
         Change::Moved(record, held) => {
-            let row = Row::of(record)?;
-            let mut update = transaction.prepare_cached(schema::SHOW)?;
-            update.execute(params![row.shown, row.id])?;
-            let mut update = transaction.prepare_cached(schema::HOLD)?;
-            update.execute(params![row::held_text(record.id, held)?, row.id])?;
+            say(schema::SHOW, &[row::shown(record)?, number(record.id)])?;
+            say(schema::HOLD, &[row::held(record.id, held)?, number(record.id)])
         }
-        Change::Migration(migration) => {
-            let mut insert = transaction.prepare_cached(schema::MIGRATE)?;
-            let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
-            let (id, at, decision) = (signed(*id), signed(at.0), signed(*decision));
-            insert.execute(params![
-                id,
-                at,
-                decision,
-                index,
-                task,
-                job,
-                from,
-                to,
-                link,
-                state.word(),
-                reason
-            ])?;
-        }
-        Change::Job(name, Availability { down, evictions_per_hour }) => {
-            let mut insert = transaction.prepare_cached(schema::BEAR)?;
-            insert.execute(params![name, down, evictions_per_hour])?;
-        }
-        Change::Cluster(version) => {
-            let (number, at, origin, text) = row::of_version(version);
-            transaction.execute(schema::VERSION, params![number, at, origin, text])?;
-        }
+        Change::Migration(migration) => say(schema::MIGRATE, &row::migration(migration)),
+        Change::Job(name, availability) => say(schema::BEAR, &row::job(name, availability)),
+        Change::Cluster(version) => say(schema::VERSION, &row::version(version)),
         Change::Ended { id, released } => {
-            let mut delete = transaction.prepare_cached("DELETE FROM commitments WHERE decision = ?")?;
-            delete.execute([signed(*id)])?;
-            if let Some(at) = released {
-                let mut update =
-                    transaction.prepare_cached("UPDATE decisions SET released = ? WHERE id = ?")?;
-                update.execute([signed(at.0), signed(*id)])?;
+            say(schema::END, &[number(*id)])?;
+            match released {
+                Some(at) => say(schema::RELEASE, &[number(at.0), number(*id)]),
+                None => Ok(()),
             }
         }
     }
-    Ok(())
 }

@@ -13,6 +13,8 @@ use crate::office::Position;
 
 /// Events that are kept for those who come back.
 const KEPT: usize = 4_096;
+/// Bytes that decisions among them are of, about; of more, the oldest events leave before there are so many.
+const BYTES: usize = 32 << 20;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -56,6 +58,15 @@ pub struct Told {
 }
 
 impl Told {
+    /// How many bytes it keeps, about: what happened, and that in words.
+    fn bytes(&self) -> usize {
+        match &self.what {
+            Happening::Decision(record) => 2 * record.bytes(),
+            // Of worlds there is one.
+            Happening::Racks(_) | Happening::Hotspot(_) | Happening::Cluster(_) | Happening::Leader(_) => 0,
+        }
+    }
+
     /// The event in words, which are made when they are first asked for.
     pub fn text(&self, render: impl FnOnce(&Told) -> Bytes) -> &Bytes {
         self.text.get_or_init(|| render(self))
@@ -72,6 +83,8 @@ struct Ring {
     /// That of the last one that is not kept any more.
     gone: u64,
     kept: VecDeque<Arc<Told>>,
+    /// Of those that are kept.
+    bytes: usize,
 }
 
 /// The last events, and a bell for those who wait for the next.
@@ -86,7 +99,7 @@ impl Events {
     /// No events yet. The first has the number after `before`, which is to be higher in later runs; so many may listen.
     pub fn new(before: u64, listeners: usize) -> Events {
         Events {
-            ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new() }),
+            ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new(), bytes: 0 }),
             bell: watch::Sender::new(Some(before)),
             places: Arc::new(Semaphore::new(listeners)),
         }
@@ -106,10 +119,13 @@ impl Events {
         {
             ring.kept.remove(at);
         }
-        ring.kept.push_back(Arc::new(Told { id, what, text: OnceLock::new() }));
-        if ring.kept.len() > KEPT
-            && let Some(oldest) = ring.kept.pop_front()
-        {
+        let told = Arc::new(Told { id, what, text: OnceLock::new() });
+        ring.bytes += told.bytes();
+        ring.kept.push_back(told);
+        // The last one stays, however large it is.
+        while ring.kept.len() > KEPT || (ring.bytes > BYTES && ring.kept.len() > 1) {
+            let Some(oldest) = ring.kept.pop_front() else { break };
+            ring.bytes -= oldest.bytes();
             ring.gone = oldest.id;
         }
         drop(ring);
@@ -163,7 +179,10 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use leeward_fabric::Cpus;
+
     use super::*;
+    use crate::desk::{Classes, Rate, TaskWish, TasksWish, TransferWish, Wish};
 
     fn numbers(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
         events.after(after, usize::MAX).map(|told| told.iter().map(|one| one.id).collect())
@@ -202,5 +221,58 @@ mod tests {
         assert!(place.is_some() && events.place().is_none());
         drop(place);
         assert!(events.place().is_some());
+    }
+
+    #[test]
+    fn large_decisions_are_kept_fewer_of_and_none_is_taken_for_larger_than_it_is() {
+        let record = |tasks: usize| {
+            let rate = Some(Rate { mean_bps: u64::MAX, peak_bps: u64::MAX });
+            let traffic = Classes { critical: rate, non_critical: rate, best_effort: rate };
+            let task = |at: usize| TaskWish {
+                name: format!("task {at}"),
+                cpus: Cpus(1_500),
+                memory: leeward_fabric::Bytes(1 << 40),
+                egress: traffic,
+                ingress: traffic,
+                tolerant: false,
+            };
+            let transfer = |at: usize| TransferWish {
+                from: at as u32,
+                to: u32::MAX,
+                bytes: leeward_fabric::Bytes(u64::MAX),
+            };
+            let wish = Wish::Tasks(TasksWish {
+                name: "app".to_owned(),
+                tasks: (0..tasks).map(task).collect(),
+                transfers: (0..tasks).map(transfer).collect(),
+                ..TasksWish::default()
+            });
+            Record::made(0, wish, (0..tasks).map(|at| format!("r{at}h{at}")).collect())
+        };
+        for tasks in [0, 1, 10, 1_000] {
+            let (record, text) =
+                (record(tasks), |record: &Record| serde_json::to_string(&record.shown).expect("text"));
+            let written = text(&record).len();
+            assert!(
+                (written..4 * written + 2_048).contains(&record.bytes()),
+                "{} for {written}",
+                record.bytes()
+            );
+        }
+        let events = Events::new(0, 1);
+        let large = Arc::new(record(10_000));
+        let each = 2 * large.bytes();
+        assert!(each > BYTES / 16, "{each}: it is not large");
+        for _ in 0..40 {
+            events.tell(Happening::Decision(large.clone()));
+        }
+        events.tell(Happening::Cluster(1));
+        let kept = numbers(&events, events.gone()).expect("it is kept");
+        assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
+        assert_eq!(kept.last(), Some(&41));
+        assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));
+        // One that is larger than all may be together is told nevertheless.
+        events.tell(Happening::Decision(Arc::new(record(100_000))));
+        assert_eq!(numbers(&events, 41), Ok(vec![42]));
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::{Events, Happening, Metrics};
-use crate::desk::Record;
-use crate::store::{Change, Kind, News, Standing, State, Store, StoreError};
+use crate::store::{Change, Kind, Leadership, News, State, Store, StoreError};
 
 /// A store, and who is told of what it kept.
 pub struct Watched {
@@ -58,10 +57,10 @@ impl Store for Watched {
         self.store.kind()
     }
 
-    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
         let stands = self.store.stand(address);
         self.note(&stands);
-        if let Ok(Standing::Follows { news: News::Changes(changes), .. }) = &stands {
+        if let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = &stands {
             self.tell(changes);
         }
         stands
@@ -99,9 +98,5 @@ impl Store for Watched {
         applied?;
         self.tell(changes);
         Ok(())
-    }
-
-    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
-        self.store.decision(id)
     }
 }

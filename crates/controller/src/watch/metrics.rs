@@ -1,9 +1,10 @@
 //! Numbers for Prometheus. What happens is counted when it does; what there is, is read from the last world when
 //! somebody asks.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use leeward_fabric::Nanos;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -14,6 +15,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
 use crate::desk::World;
+use crate::telemetry::{Ports, Steps};
 
 /// An operation that was asked for, as its method and the path of the table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -48,6 +50,11 @@ struct Outcome {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Step {
+    step: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct In {
     state: &'static str,
 }
@@ -74,7 +81,17 @@ pub struct Metrics {
     waiting: Gauge,
     epoch: Gauge,
     leads: Gauge,
+    clock_behind: Gauge<f64, AtomicU64>,
     links: Family<In, Gauge>,
+    devices: Family<In, Gauge>,
+    queued: Gauge,
+    in_flight: Gauge,
+    polls: Family<Outcome, Counter>,
+    poll_seconds: Histogram,
+    readings: Family<Step, Counter>,
+    ports: Family<In, Gauge>,
+    polled_links: Family<In, Gauge>,
+    remarks: Gauge,
     /// Connections that are open.
     pub connections: Gauge,
     /// Streams of events that are open.
@@ -107,7 +124,7 @@ impl Metrics {
                 seconds(),
             ),
             reports: family(of, "reports", "Reports that were taken in"),
-            samples: family(of, "samples", "Samples of links that were taken in"),
+            samples: family(of, "samples", "Samples of links and devices that were taken in"),
             released_early: family(
                 of,
                 "released_early",
@@ -117,7 +134,50 @@ impl Metrics {
             waiting: family(of, "waiting", "Requests that wait to be decided"),
             epoch: family(of, "epoch", "State of the ledger"),
             leads: family(of, "leads", "Whether placements are answered here: 1 if they are"),
-            links: family(of, "links", "Links by what is known of them; hot ones are seen too"),
+            clock_behind: family(
+                of,
+                "clock_behind_seconds",
+                "How far the machine's clock is behind the service's time, since it was set back",
+            ),
+            links: family(
+                of,
+                "links",
+                "Links by what is known of them; hot ones are seen too, and so are slow ones, which are believed to carry less \
+                 than the cluster says",
+            ),
+            devices: family(
+                of,
+                "devices",
+                "Devices that were ever reported, by what is known of them; hot ones are seen too",
+            ),
+            queued: family(
+                of,
+                "queued_bytes",
+                "Bytes that wait to be sent by hosts, as far as that is reported",
+            ),
+            in_flight: family(
+                of,
+                "requests_in_flight",
+                "Requests that are with devices, as far as that is reported",
+            ),
+            polls: family(of, "telemetry_polls", "Rounds of questions to Prometheus, by what became of them"),
+            poll_seconds: registered(of, "telemetry_poll_seconds", "How long rounds took", seconds()),
+            readings: family(
+                of,
+                "telemetry_readings",
+                "Readings of counters that were news, by what they say",
+            ),
+            ports: family(
+                of,
+                "telemetry_ports",
+                "Ports that Prometheus has, each way by itself, by what they are",
+            ),
+            polled_links: family(
+                of,
+                "telemetry_links",
+                "Links that Prometheus told of, by whether it still does",
+            ),
+            remarks: family(of, "telemetry_remarks", "Things about telemetry that somebody should look at"),
             connections: family(of, "connections", "Connections that are open"),
             streams: family(of, "streams", "Streams of events that are open"),
             registry,
@@ -146,6 +206,33 @@ impl Metrics {
         self.reports.inc();
     }
 
+    /// Prometheus was asked, and all of it was answered or not.
+    pub fn polled(&self, answered: bool, steps: Steps, took: Duration) {
+        let outcome = if answered { "answered" } else { "failed" };
+        self.polls.get_or_create(&Outcome { outcome }).inc();
+        self.poll_seconds.observe(took.as_secs_f64());
+        let Steps { grew, restarted, jumped, impossible } = steps;
+        for (step, count) in
+            [("grew", grew), ("restarted", restarted), ("jumped", jumped), ("impossible", impossible)]
+        {
+            self.readings.get_or_create(&Step { step }).inc_by(count);
+        }
+    }
+
+    /// Ports stand like this, and there is so much to be said of them.
+    pub fn ports(&self, ports: &Ports, remarks: usize) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let set = |of: &Family<In, Gauge>, states: &[(&'static str, usize)]| {
+            for &(state, count) in states {
+                of.get_or_create(&In { state }).set(number(count));
+            }
+        };
+        let (links, ignored, strange) = (ports.links, ports.ignored, ports.strange);
+        set(&self.ports, &[("link", links), ("ignored", ignored), ("no_link", strange)]);
+        set(&self.polled_links, &[("heard", ports.heard), ("silent", ports.silent.len())]);
+        self.remarks.set(number(remarks));
+    }
+
     /// The store was given changes to keep.
     pub fn transaction(&self, kept: bool, changes: usize, took: Duration) {
         let outcome = if kept { "kept" } else { "failed" };
@@ -155,7 +242,7 @@ impl Metrics {
     }
 
     /// Everything, as OpenMetrics text; `None` if it cannot be written.
-    pub fn text(&self, world: &World, leads: bool) -> Option<String> {
+    pub fn text(&self, world: &World, leads: bool, clock_behind: Nanos) -> Option<String> {
         let counts = world.counts;
         self.samples.inner().store(counts.samples, Ordering::Relaxed);
         self.released_early.inner().store(counts.released_early, Ordering::Relaxed);
@@ -163,12 +250,24 @@ impl Metrics {
         self.decisions.set(number(counts.decisions));
         self.waiting.set(number(counts.waiting));
         self.leads.set(i64::from(leads));
+        self.clock_behind.set(clock_behind.as_secs_f64());
         self.epoch.set(i64::try_from(world.epoch).unwrap_or(i64::MAX));
         let seen = world.links.iter().filter(|link| link.measured.is_some()).count();
         let hot = world.links.iter().filter(|link| link.hot_since.is_some()).count();
         for (state, count) in [("seen", seen), ("unseen", world.links.len() - seen), ("hot", hot)] {
             self.links.get_or_create(&In { state }).set(number(count));
         }
+        let slow = world.links.iter().filter(|link| link.is_slow()).count();
+        self.links.get_or_create(&In { state: "slow" }).set(number(slow));
+        let seen = world.devices.iter().filter(|device| device.busy.is_some()).count();
+        let hot = world.devices.iter().filter(|device| device.hot_since.is_some()).count();
+        for (state, count) in [("seen", seen), ("unseen", world.devices.len() - seen), ("hot", hot)] {
+            self.devices.get_or_create(&In { state }).set(number(count));
+        }
+        self.queued.set(world.links.iter().filter_map(|link| link.queue).sum::<f64>() as i64);
+        let requests = world.devices.iter().filter_map(|device| device.reading?.requests?.in_flight);
+        let requests = requests.fold(0_u64, u64::saturating_add);
+        self.in_flight.set(i64::try_from(requests).unwrap_or(i64::MAX));
         let mut text = String::new();
         encode(&mut text, &self.registry).ok().map(|()| text)
     }

@@ -1,6 +1,7 @@
 //! What is told of the service while it runs: numbers to those who scrape them, and events to those who listen. Both are
 //! kept beside the work and never in its way: nothing is rendered when nobody asks.
 
+mod clock;
 mod events;
 mod kept;
 mod metrics;
@@ -8,6 +9,7 @@ mod metrics;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::clock::watch_clock;
 pub use self::events::{Events, Happening, Hot, Told};
 pub use self::kept::Watched;
 pub use self::metrics::{Metrics, Request};

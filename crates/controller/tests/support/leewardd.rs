@@ -74,11 +74,38 @@ impl Process {
         heard(self.agent.get(format!("{}{path}", self.url)).call())
     }
 
+    /// The answer to a POST without a body; `None` if there is none.
+    pub fn post(&self, path: &str) -> Option<(u16, Value)> {
+        heard(self.agent.post(format!("{}{path}", self.url)).send_empty())
+    }
+
+    /// The answer to a GET as it is.
+    pub fn text(&self, path: &str) -> String {
+        let answer = self.agent.get(format!("{}{path}", self.url)).call();
+        answer.and_then(|mut answer| answer.body_mut().read_to_string()).expect("it answers with text")
+    }
+
+    /// The answer to a POST with a body; `None` if there is none.
+    pub fn send(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let request = self.agent.post(format!("{}{path}", self.url));
+        heard(request.header("content-type", "application/json").send(body.to_string()))
+    }
+
+    /// The answer to a PATCH of JSON; `None` if there is none.
+    pub fn patch(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let request = self.agent.patch(format!("{}{path}", self.url));
+        heard(request.header("content-type", "application/json").send(body.to_string()))
+    }
+
+    /// The answer to a DELETE; `None` if there is none.
+    pub fn delete(&self, path: &str) -> Option<(u16, Value)> {
+        heard(self.agent.delete(format!("{}{path}", self.url)).call())
+    }
+
     /// The answer to a placement of a block of this client's; `None` if there is none.
     pub fn place(&self, client: &str, sequence: u64) -> Option<(u16, Value)> {
-        let block = json!({ "size": "64MiB", "client": client, "sequence": sequence }).to_string();
-        let request = self.agent.post(format!("{}/v1/place/replicas", self.url));
-        heard(request.header("content-type", "application/json").send(block))
+        let block = json!({ "size": "64MiB", "client": client, "sequence": sequence });
+        self.send("/v1/place/replicas", &block)
     }
 
     /// Waits until this is so; how long that took.
@@ -142,7 +169,7 @@ pub fn placers(
     process: &Process,
     clients: &[String],
     from: u64,
-    stop: impl Fn() -> bool + Sync,
+    stop: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Value> {
     let placer = |client: &String| {
         let mut acknowledged = Vec::new();
@@ -152,7 +179,7 @@ pub fn placers(
                 Some(_) => {}
                 None => break,
             }
-            if stop() {
+            if stop(acknowledged.len()) {
                 break;
             }
         }

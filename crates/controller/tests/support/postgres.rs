@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "each of those that share it uses a part")]
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
-use std::os::unix::fs::{MetadataExt, chown};
+use std::fs::Permissions;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,8 +22,10 @@ pub struct Server {
     programs: PathBuf,
     process: Mutex<Option<Child>>,
     databases: AtomicUsize,
-    /// Whether it waits for its disk: `on` or `off`.
-    fsync: &'static str,
+    /// What it is started with besides.
+    options: Vec<String>,
+    /// Where it listens besides its socket.
+    port: Option<u16>,
 }
 
 /// The newest PostgreSQL of the machine: where Debian has it, or on the path.
@@ -60,7 +64,44 @@ impl Server {
     }
 
     /// One of the test's own, which waits for its disk (`on`) or does not.
-    pub fn start(fsync: &'static str) -> Option<Server> {
+    pub fn start(fsync: &str) -> Option<Server> {
+        let server = Server::made(vec!["listen_addresses=".to_owned(), format!("fsync={fsync}")], None)?;
+        server.go_on();
+        Some(server)
+    }
+
+    /// One that listens on loopback, with TLS and a certificate of `localhost`.
+    pub fn with_tls() -> Option<Server> {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = port.expect("there is a port").port();
+        let options = ["listen_addresses=127.0.0.1", "fsync=off", "ssl=on"].map(str::to_owned);
+        let server = Server::made(options.to_vec(), Some(port))?;
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+        let key = server.path().join("data/server.key");
+        std::fs::write(server.certificate(), made.cert.pem()).expect("a file");
+        std::fs::write(&key, made.key_pair.serialize_pem()).expect("a file");
+        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("it is the test's");
+        if let Some((user, group)) = somebody() {
+            for file in [server.certificate(), key] {
+                chown(file, Some(user), Some(group)).expect("root may give things away");
+            }
+        }
+        server.go_on();
+        Some(server)
+    }
+
+    /// The file of its certificate.
+    pub fn certificate(&self) -> PathBuf {
+        self.path().join("data/server.crt")
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// One that was never started.
+    fn made(options: Vec<String>, port: Option<u16>) -> Option<Server> {
         let Some(programs) = programs() else {
             eprintln!("skipped: no PostgreSQL: as root, apt-get install postgresql");
             return None;
@@ -70,12 +111,11 @@ impl Server {
             chown(folder.path(), Some(user), Some(group)).expect("root may give things away");
         }
         let (process, databases) = (Mutex::new(None), AtomicUsize::new(0));
-        let server = Server { folder, programs, process, databases, fsync };
+        let server = Server { folder, programs, process, databases, options, port };
         let mut make = server.run("initdb");
         make.args(["-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "-D"]);
         let made = make.arg(server.path().join("data")).output().expect("it runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        server.go_on();
         Some(server)
     }
 
@@ -88,17 +128,18 @@ impl Server {
         command
     }
 
-    fn path(&self) -> &Path {
+    /// Its folder, which its socket is in.
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Starts it on what it has, and waits until it answers.
     pub fn go_on(&self) {
         let log = std::fs::File::create(self.path().join("log")).expect("a file");
-        let fsync = format!("fsync={}", self.fsync);
-        let options = ["-c", "listen_addresses=", "-c", &fsync, "-k"];
         let mut command = self.run("postgres");
-        command.arg("-D").arg(self.path().join("data")).args(options).arg(self.path());
+        command.arg("-D").arg(self.path().join("data")).arg("-k").arg(self.path());
+        command.args(self.options.iter().flat_map(|option| ["-c", option]));
+        command.args(self.port.map(|port| format!("--port={port}")));
         let child = command.stdout(log.try_clone().expect("a file")).stderr(log).spawn().expect("it runs");
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
         let began = Instant::now();
@@ -119,10 +160,30 @@ impl Server {
         }
     }
 
+    /// Stops it from doing anything (`-STOP`), with its connections open, or lets it go on (`-CONT`): it and the processes
+    /// that it has begun.
+    pub fn signal(&self, signal: &str) {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(own) = process.as_ref().map(Child::id) else { return };
+        let mut all = vec![own.to_string()];
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            // The name of the program, in brackets, may have blanks in it; then come its state and its parent.
+            let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+            if parent == Some(&all[0]) {
+                all.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        // One of them may have ended by now, which is told.
+        let sent = Command::new("kill").arg(signal).args(&all).stderr(Stdio::null()).status();
+        sent.expect("there is `kill`");
+    }
+
     /// What `psql` says to a question; `None` if it says that it cannot be asked.
     pub fn ask(&self, database: &str, question: &str) -> Option<String> {
         let mut command = self.run("psql");
         command.args(["-XAtq", "-U", "tests", "-d", database, "-c", question, "-h"]).arg(self.path());
+        command.args(self.port.map(|port| format!("--port={port}")));
         let said = command.output().expect("it runs");
         said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
@@ -148,6 +209,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.signal("-CONT");
         self.stop("-INT");
     }
 }

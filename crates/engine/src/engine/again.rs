@@ -11,7 +11,7 @@ impl Engine {
     /// Places what is left of an app once more, and moves it if that is worth it. An app that does not run with these
     /// tasks stays.
     pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Replaced, Refusal> {
-        let Some(policy) = &self.policies.tasks else {
+        let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
         let host = |index| self.cell.get(TaskId { app: left.id, index }).map(|placed| placed.host);

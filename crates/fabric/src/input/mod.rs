@@ -14,7 +14,7 @@ pub use serde_saphyr::Spanned;
 pub use square::read_square;
 pub use table::{Row, Table, cells};
 pub use text::{Clock, Files, Line, Lines, Text};
-pub use yaml::read_yaml;
+pub use yaml::{json_as_yaml, read_yaml};
 
 /// Reads a title: text that is fit for one line of a terminal.
 pub fn one_line<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

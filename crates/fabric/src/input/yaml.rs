@@ -1,6 +1,9 @@
 //! YAML files into values. What the YAML library says of a mistake is put into the words of someone who writes a
 //! file and knows neither the library nor the types behind it.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 use serde_saphyr::budget::BudgetBreach;
@@ -34,6 +37,26 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
         }
         _ => read_with_path(file, text),
     })
+}
+
+/// JSON as a text that is YAML too. Characters that YAML has as escapes only, or takes for ends of lines, may stand in JSON as
+/// they are; they stand in texts alone there, so each can be written as an escape.
+pub fn json_as_yaml(text: &str) -> Cow<'_, str> {
+    let escaped = |c: char| {
+        matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    if !text.contains(escaped) {
+        return text.into();
+    }
+    let mut written = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if escaped(c) {
+            let _ = write!(written, "\\u{:04x}", u32::from(c));
+        } else {
+            written.push(c);
+        }
+    }
+    written.into()
 }
 
 fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {

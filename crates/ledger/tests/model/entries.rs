@@ -129,7 +129,7 @@ impl Model {
     // ---- numbers --------------------------------------------------------------------------------------
 
     pub fn numbers(&self, resource: ResourceId, place: Place, flows: u32) -> Numbers {
-        let (history, measured) = self.seen(resource, place);
+        let (history, measured) = self.seen(resource, None, place);
         let capacity = self.capacity(resource, place.events);
         let (mut held, mut settling) = ([0.0; 2], [0.0; 2]);
         let (mut n, mut inelastic, mut means, mut rates, mut pressure) = (0.0, 0.0, 0.0, 0.0, 0.0);

@@ -77,6 +77,11 @@ impl Model {
         believed.unwrap_or(self.capacities.get(resource).0) as f64
     }
 
+    /// What a resource carries that nobody sees: no less than the cluster says.
+    fn full(&self, resource: ResourceId, events: usize) -> f64 {
+        self.capacity(resource, events).max(self.capacities.get(resource).0 as f64)
+    }
+
     fn weight(&self, time: u64) -> f64 {
         1.0 - (1.0 - self.settings.alpha).powf(time as f64 / self.settings.interval.0 as f64)
     }
@@ -140,7 +145,8 @@ impl Model {
             let gap = from.saturating_sub(history.until);
             let count = (gap as f64 / interval as f64).round() as u64;
             if count > 0 {
-                self.miss(history, sample.resource, (count, gap / count), place);
+                let load = self.capacity(sample.resource, place.events);
+                self.miss(history, load, (count, gap / count), place);
                 history.until = from;
             }
         }
@@ -163,10 +169,9 @@ impl Model {
     }
 
     /// Reports that did not come, each over some time and counted as one of a full link.
-    fn miss(&self, history: &mut History, resource: ResourceId, (count, interval): (u64, u64), place: Place) {
+    fn miss(&self, history: &mut History, load: f64, (count, interval): (u64, u64), place: Place) {
         for _ in 0..count {
             let (from, until) = (history.until, history.until + interval);
-            let load = self.capacity(resource, place.events);
             history.measured += self.settings.alpha * (load - history.measured);
             let weight = self.settings.alpha;
             history.windows.push(Window { place, from, until, weight, load, missed: true });
@@ -174,8 +179,9 @@ impl Model {
         }
     }
 
-    /// What one reads of a resource with a counter of its own: as told, and with what is missing by then.
-    fn seen(&self, resource: ResourceId, place: Place) -> (History, Option<f64>) {
+    /// What one reads of a resource with a counter of its own: as told, and with what is missing by then, which counts as
+    /// `full` if that is given.
+    fn seen(&self, resource: ResourceId, full: Option<f64>, place: Place) -> (History, Option<f64>) {
         let mut history = self.history(resource, place);
         if history.down || history.derived {
             let measured = history.measured;
@@ -184,7 +190,8 @@ impl Model {
         if self.sinbad() {
             let late = place.time.saturating_sub(history.until + self.grace());
             let interval = self.settings.interval.0;
-            self.miss(&mut history, resource, (late / interval, interval), place);
+            let load = full.unwrap_or_else(|| self.capacity(resource, place.events));
+            self.miss(&mut history, load, (late / interval, interval), place);
             let measured = history.measured;
             return (history, Some(measured));
         }
@@ -219,7 +226,8 @@ impl Model {
         let (mut load, mut latest, mut seen) = (0.0, 0.0, false);
         let (mut from, mut until) = (0, u64::MAX);
         for part in self.below(domain, out, place) {
-            match self.seen(part, place) {
+            let full = self.full(part, place.events);
+            match self.seen(part, Some(full), place) {
                 (own, _) if own.down => seen = true,
                 (own, Some(measured)) => {
                     load += measured;
@@ -227,7 +235,7 @@ impl Model {
                     (from, until) = (from.max(own.from), until.min(own.until));
                     seen = true;
                 }
-                (_, None) => load += self.capacity(part, place.events),
+                (_, None) => load += full,
             }
         }
         history.derived = seen;

@@ -35,7 +35,7 @@ pub struct AppFile {
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
     /// Its tasks, at least one.
-    #[schemars(with = "Vec<TaskFile>")]
+    #[schemars(with = "Vec<TaskFile>", length(min = 1))]
     pub tasks: Vec<Spanned<TaskFile>>,
     /// What tasks send each other; or else `matrix`.
     #[serde(default)]
@@ -49,9 +49,11 @@ pub struct AppFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFile {
-    /// Its name.
+    /// Its name: letters, digits, `.`, `_` and `-`.
+    #[schemars(regex(pattern = "^[A-Za-z0-9._-]+$"))]
     pub name: String,
     /// This many tasks like this one, with their numbers after the name.
+    #[schemars(range(min = 1, max = MOST_TASKS))]
     pub count: Option<u32>,
     /// Processors. Default 0.
     #[serde(default)]

@@ -136,7 +136,7 @@ impl Peer {
         frame::write(&mut self.stream, ask).map_err(wrong)?;
         match frame::read(&mut self.stream).map_err(wrong)? {
             Answer::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
-            Answer::Refused { message } => Err(ProbeError::Refused { peer: self.name.clone(), message }),
+            Answer::Refused { message } => Err(ProbeError::refused(&self.name, &message)),
             answer => Ok(answer),
         }
     }
@@ -198,16 +198,8 @@ fn remote(host: &str, to: &str, order: &Order, secret: &Secret) -> Result<Outcom
     let ask = Ask::Measure { to: to.to_owned(), order: *order };
     match peer.ask(&ask, takes + SLACK)? {
         Answer::Measured { outcome } => {
-            let asked = match (order, &outcome) {
-                (Order::Train { .. }, Outcome::Train { .. }) | (Order::Hops {}, Outcome::Hops { .. }) => {
-                    Ok(())
-                }
-                (Order::Transfer { transfer }, Outcome::Transfer { transferred }) => {
-                    transferred.check(transfer.connections)
-                }
-                _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
-            };
-            asked.map(|()| outcome)
+            outcome.check(order)?;
+            Ok(outcome)
         }
         other => Err(peer.unexpected(&other)),
     }

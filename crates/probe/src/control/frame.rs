@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::error::beginning;
+
 /// The longest message. A minute's transfer over 16 connections is told in less.
 pub const MOST_BYTES: u32 = 4 << 20;
 /// What is read at once, so that a length alone makes nobody set memory aside.
@@ -44,7 +46,7 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
-    serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))
+    serde_json::from_slice(&bytes).map_err(|error| invalid(beginning(&error.to_string())))
 }
 
 fn invalid(message: String) -> io::Error {
@@ -56,9 +58,50 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::control::{Answer, Ask};
+    use crate::control::{Answer, Ask, Order};
+    use crate::train::{Train, Transfer};
+
+    /// Anything that may be asked.
+    fn asks() -> impl Strategy<Value = Ask> {
+        let train = any::<[u32; 3]>().prop_flat_map(|[bursts, packets, bytes]| {
+            any::<u64>().prop_map(move |gap_ns| Train { bursts, packets, bytes, gap_ns })
+        });
+        let transfer =
+            any::<(u64, u32)>().prop_map(|(duration_ns, connections)| Transfer { duration_ns, connections });
+        let order = prop_oneof![
+            train.clone().prop_map(|train| Order::Train { train }),
+            transfer.clone().prop_map(|transfer| Order::Transfer { transfer }),
+            Just(Order::Hops {}),
+        ];
+        prop_oneof![
+            any::<(u32, Option<String>)>().prop_map(|(version, secret)| Ask::Hello { version, secret }),
+            Just(Ask::Ping {}),
+            Just(Ask::Ended {}),
+            any::<u64>().prop_map(|session| Ask::Data { session }),
+            train.prop_map(|train| Ask::ReceiveTrain { train }),
+            transfer.prop_map(|transfer| Ask::ReceiveTransfer { transfer }),
+            (any::<String>(), order).prop_map(|(to, order)| Ask::Measure { to, order }),
+        ]
+    }
 
     proptest! {
+        #[test]
+        fn what_is_asked_is_heard_one_after_the_other_and_what_is_cut_off_is_not(
+            asked in prop::collection::vec(asks(), 0..8),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = Vec::new();
+            asked.iter().for_each(|ask| write(&mut bytes, ask).unwrap());
+            let mut from = &bytes[..];
+            for ask in &asked {
+                prop_assert_eq!(&read::<Ask>(&mut from).unwrap(), ask);
+            }
+            prop_assert!(from.is_empty());
+            let mut from = &bytes[..cut.index(bytes.len() + 1)];
+            let heard: Vec<Ask> = std::iter::from_fn(|| read(&mut from).ok()).collect();
+            prop_assert_eq!(&heard[..], &asked[..heard.len()]);
+        }
+
         #[test]
         fn any_bytes_are_a_message_or_an_error(bytes: Vec<u8>) {
             let _ = read::<Ask>(&mut &bytes[..]);
@@ -77,18 +120,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_message_is_told_in_a_short_line() {
+        let text = format!(r#"{{"ask":"{}\n"}}"#, "x".repeat(100_000));
+        let mut framed = (text.len() as u32).to_be_bytes().to_vec();
+        framed.extend(text.as_bytes());
+        let told = read::<Ask>(&mut &framed[..]).unwrap_err().to_string();
+        assert!(told.len() < 300 && !told.contains('\n'), "{told}");
+    }
+
+    #[test]
     fn a_length_alone_is_refused_or_waited_for_in_vain() {
         let error = read::<Ask>(&mut &[0xff_u8; 8][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         let error = read::<Ask>(&mut &[0, 1, 0, 0, b'{'][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let mut bytes = Vec::new();
-        let ask = Ask::Hello { version: 3, secret: None };
-        write(&mut bytes, &ask).unwrap();
-        assert_eq!(read::<Ask>(&mut &bytes[..]).unwrap(), ask);
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::collect::Received;
+use crate::error::ProbeError;
 use crate::estimate::Estimate;
 use crate::train::{Train, Transfer};
 use crate::transferred::Transferred;
@@ -128,4 +129,20 @@ pub enum Outcome {
         /// Hops; none if nothing said that the datagrams arrived.
         hops: Option<u8>,
     },
+}
+
+impl Outcome {
+    /// Refuses what cannot come of this order; a peer may say anything.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Nothing`] with what is wrong.
+    pub fn check(&self, order: &Order) -> Result<(), ProbeError> {
+        match (order, self) {
+            (Order::Train { train }, Outcome::Train { estimate }) => estimate.check(train),
+            (Order::Transfer { transfer }, Outcome::Transfer { transferred }) => transferred.check(transfer),
+            (Order::Hops {}, Outcome::Hops { .. }) => Ok(()),
+            _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
+        }
+    }
 }

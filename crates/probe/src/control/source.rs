@@ -11,7 +11,6 @@ use crate::error::ProbeError;
 use crate::estimate::estimate;
 use crate::sockets::{bulk, hops, train as packets};
 use crate::train::{Limits, Train, Transfer};
-use crate::transferred::Transferred;
 
 /// How long what is queued on a slow path may still arrive after it was sent.
 const COUNTING: Duration = Duration::from_secs(35);
@@ -87,9 +86,7 @@ fn transfer_to(
     })?;
     match peer.ask(&Ask::Ended {}, COUNTING)? {
         Answer::Transferred { transferred } => {
-            transferred.check(transfer.connections)?;
-            let Transferred { slots, .. } = transferred;
-            let transferred = Transferred { duration_ns: transfer.duration_ns, slots };
+            transferred.check(transfer)?;
             Ok(Outcome::Transfer { transferred })
         }
         other => Err(peer.unexpected(&other)),

@@ -60,14 +60,18 @@ pub struct Bottlenecks {
     pub protocol: Protocol,
     /// The links out of racks, where racks are known.
     pub uplinks: Vec<RackUplink>,
+    /// What kept transfers from being carried, if anything did; their experiments are left out.
+    pub errors: Vec<String>,
 }
 
 /// Looks for bottlenecks: up to `count` experiments between four distinct hosts and as many from one source (section 4.3),
-/// drawn by the seed; and where racks are known, one for each rack (section 3.3.2). One at a time.
+/// drawn by the seed; and where racks are known, one for each rack (section 3.3.2). One at a time. Once a transfer has been
+/// carried, others that cannot be do not end it.
 ///
 /// # Errors
 ///
-/// Whatever keeps a path from being measured; [`ProbeError::Stopped`].
+/// Whatever keeps the first transfer from being carried; [`ProbeError::Nothing`] if no experiment could be made;
+/// [`ProbeError::Stopped`].
 pub fn bottlenecks(
     hosts: &[Host],
     racks: Option<&[Vec<usize>]>,
@@ -91,42 +95,63 @@ pub fn bottlenecks(
     let paths: std::collections::BTreeSet<Path> = questions().map(|&(path, _)| path).collect();
     let steps = paths.len() + questions().count();
     let mut done = 0;
-    let mut alone = BTreeMap::new();
+    let (mut alone, mut errors) = (BTreeMap::new(), Vec::new());
     let carry =
         |path: Path, what: &Transfer| transfer(&hosts[path.0].place(), &hosts[path.1].address, what, secret);
     for path in paths {
-        alone.insert(path, carry(path, each)?);
+        match carry(path, each) {
+            Ok(transferred) => drop(alone.insert(path, transferred)),
+            Err(error) if alone.is_empty() => return Err(error),
+            Err(error) => errors.push(error.to_string()),
+        }
         done += 1;
         progress(done, steps)?;
     }
-    let mut experiment = |question: &Question| -> Result<Experiment, ProbeError> {
+    let mut experiment = |question: &Question| -> Option<Result<Experiment, ProbeError>> {
         let (first, second) = *question;
-        let (beside, other) = thread::scope(|scope| {
-            let other = scope.spawn(|| carry(second, &longer));
-            thread::sleep(Duration::from_nanos(EARLIER_NS));
-            let beside = carry(first, each);
-            (beside, joined(other.join()))
+        let tried = alone.get(&first).map(|alone| {
+            let (beside, other) = thread::scope(|scope| {
+                let other = scope.spawn(|| carry(second, &longer));
+                thread::sleep(Duration::from_nanos(EARLIER_NS));
+                let beside = carry(first, each);
+                (beside, joined(other.join()))
+            });
+            made(*question, alone, &beside?, &other?)
         });
         done += 1;
-        progress(done, steps)?;
-        made(*question, &alone[&first], &beside?, &other?)
+        if let Err(stopped) = progress(done, steps) {
+            return Some(Err(stopped));
+        }
+        match tried? {
+            Ok(experiment) => Some(Ok(experiment)),
+            Err(error) => {
+                errors.push(error.to_string());
+                None
+            }
+        }
     };
     let mut all =
-        |questions: &[Question]| questions.iter().map(&mut experiment).collect::<Result<Vec<_>, _>>();
+        |questions: &[Question]| questions.iter().filter_map(&mut experiment).collect::<Result<Vec<_>, _>>();
     let (between_four, from_one) = (all(&four)?, all(&one)?);
-    let uplinks = out.iter().map(|(rack, question)| {
-        let experiment = experiment(question)?;
-        let bottleneck = experiment.comparison.shares;
-        Ok(RackUplink { rack: *rack, experiment, bottleneck })
+    let uplinks = out.iter().filter_map(|(rack, question)| {
+        let made = experiment(question)?;
+        Some(made.map(|experiment| {
+            let bottleneck = experiment.comparison.shares;
+            RackUplink { rack: *rack, experiment, bottleneck }
+        }))
     });
     let uplinks = uplinks.collect::<Result<Vec<_>, ProbeError>>()?;
+    let nothing = between_four.is_empty() && from_one.is_empty() && uplinks.is_empty();
+    if let Some(why) = errors.first().filter(|_| nothing) {
+        return Err(ProbeError::Nothing(why.clone()));
+    }
     let tried = |experiments: &[Experiment]| -> Vec<Tried> {
         let one =
             |one: &Experiment| Tried { question: one.question, shares: one.comparison.shares, sum: one.sum };
         experiments.iter().map(one).collect()
     };
     let protocol = recognise(&tried(&between_four), &tried(&from_one));
-    Ok(Bottlenecks { hosts: hosts.to_vec(), between_four, from_one, protocol, uplinks })
+    Ok(Bottlenecks { hosts: hosts.to_vec(), between_four, from_one, protocol, uplinks, errors })
 }
 
 fn made(

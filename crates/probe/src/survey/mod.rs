@@ -8,6 +8,7 @@ mod calibration;
 mod mesh;
 mod path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::control::{Order, Outcome, Place, Secret, order};
@@ -25,7 +26,8 @@ pub use path::{CrossTraffic, Schedule, Steadiness, cross, steadiness};
 pub type Progress<'a> = dyn FnMut(usize, usize) -> Result<(), ProbeError> + 'a;
 
 /// A host that takes part.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "MeasuredHost")]
 pub struct Host {
     /// What it is called in what comes out.
     pub name: String,

@@ -11,7 +11,8 @@ Examples:
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4
 
 A host is an address where `leeward probe listen` runs, as every other host knows it, with a port if it is
-not 7601. Measurements between two others are ordered from here and sent from the one to the other.
+not 7601. Measurements between two others are ordered from here and sent from the one to the other. With
+--controller, path, mesh and bottlenecks are measured by agents that take part, by their names in the cluster.
 """
 
 app = group(listen, path, mesh, bottlenecks, cross, hops, steady, calibrate)

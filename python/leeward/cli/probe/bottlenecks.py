@@ -5,17 +5,20 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
     HostsOption,
     SecretOption,
     hosts_of,
+    left_out,
     percent,
     rate,
     secret_of,
     surveying,
 )
+from leeward.cli.probe.through import ThroughOption, hosts_in_cluster, measured
 
 EXAMPLES = """\b
 Examples:
@@ -51,19 +54,32 @@ def bottlenecks(
         bool, typer.Option("--hops", help="Count hops too, and try the link out of each rack.")
     ] = False,
     secret: SecretOption = None,
+    controller: ThroughOption = None,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Look for paths that share a bottleneck, and recognise a hose."""
     from leeward import probe
 
-    chosen, known = hosts_of(hosts), secret_of(secret)
-    with surveying("measuring") as tell:
-        made = probe.bottlenecks(
-            chosen, duration=duration, pairs=pairs, seed=seed, hops=hops, secret=known, progress=tell
-        )
+    if controller:
+        how: dict[str, Any] = {"duration": duration, "pairs": pairs, "seed": seed, "hops": hops}
+        through, named = (controller, token_file, ca, secret), hosts_in_cluster(hosts)
+        made = measured(*through, "measuring", "bottlenecks", named, **how)["result"]
+    else:
+        chosen, known = hosts_of(hosts), secret_of(secret)
+        with surveying("measuring") as tell:
+            made = probe.bottlenecks(
+                chosen, duration=duration, pairs=pairs, seed=seed, hops=hops, secret=known, progress=tell
+            )
     if output is Format.json:
         print_json(made)
-        return
+    else:
+        _print(made)
+    left_out(made["errors"], "transfers were not carried, and their experiments are left out")
+
+
+def _print(made: dict[str, Any]) -> None:
     uplinks = [one["experiment"] for one in made["uplinks"]]
     print_table(
         ("PATH", "BESIDE", "ALONE", "THEN", "FELL BY", "TOGETHER", "SHARE"),

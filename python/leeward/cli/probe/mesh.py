@@ -2,10 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import one_of, place, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.hops import print_topology
@@ -25,12 +26,15 @@ from leeward.cli.probe.options import (
     secret_of,
     surveying,
 )
+from leeward.cli.probe.through import AT_ONCE, ThroughOption, hosts_in_cluster, measured, train_of
+from leeward.errors import InputError
 from leeward.probe import Train
 
 EXAMPLES = """\b
 Examples:
   leeward probe mesh --hosts 10.0.0.1,10.0.0.2,10.0.0.3
   leeward probe mesh --hosts a=10.0.0.1,b=10.0.0.2,c=10.0.0.3 --shape hose --hops --out measured.yaml
+  leeward probe mesh --hosts a,b,c --controller https://leeward:7600 --token-file admin.token --keep
 
 What --out writes is a cluster file; `leeward place tasks` takes it, with --policy choreo too.
 """
@@ -67,26 +71,44 @@ def mesh(
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
     secret: SecretOption = None,
+    controller: ThroughOption = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="With --controller: the rates become those of its cluster, a mesh."),
+    ] = False,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Measure every path between hosts."""
     from leeward import probe
     from leeward.files import check_file, whole_file
 
-    chosen, known = hosts_of(hosts), secret_of(secret)
     if out:
         check_file(out, "--out")
-    with surveying("measuring paths") as tell:
-        made = probe.mesh(
-            chosen,
-            train=Train(bursts, packets, payload, gap),
-            at_once=at_once,
-            hops=hops,
-            shape=shape.value,
-            name=name,
-            secret=known,
-            progress=tell,
-        )
+    unkept: str | None = None
+    if controller:
+        how: dict[str, Any] = {"hops": hops, "shape": shape.value, "name": name, "keep": keep}
+        how["at_once"] = min(at_once, AT_ONCE)
+        train, named = train_of(bursts, packets, payload, gap), hosts_in_cluster(hosts)
+        through = (controller, token_file, ca, secret)
+        asked = measured(*through, "measuring paths", "mesh", named, train=train, **how)
+        made, unkept = asked["result"], asked["error"]
+    elif keep:
+        raise InputError("--keep", None, None, None, "it is a controller that keeps it: give --controller")
+    else:
+        chosen, known = hosts_of(hosts), secret_of(secret)
+        with surveying("measuring paths") as tell:
+            made = probe.mesh(
+                chosen,
+                train=Train(bursts, packets, payload, gap),
+                at_once=at_once,
+                hops=hops,
+                shape=shape.value,
+                name=name,
+                secret=known,
+                progress=tell,
+            )
     if output is Format.json:
         print_json(made)
     else:
@@ -105,6 +127,11 @@ def mesh(
     if failed:
         print(f"error: {len(failed)} of {len(made['paths'])} paths could not be measured", file=sys.stderr)
         raise typer.Exit(1)
+    if unkept:
+        print(f"error: {unkept}", file=sys.stderr)
+        raise typer.Exit(1)
+    if keep:
+        print(f"\nthe cluster is of version {asked['cluster_version']} with it", file=sys.stderr)
     if out:
         with whole_file(out) as temporary:
             temporary.write_text(made["cluster"], encoding="utf-8")

@@ -1,5 +1,6 @@
 """What the commands of `leeward probe` share: hosts, trains, the secret."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -125,6 +126,20 @@ def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
             before = done
 
         yield tell
+
+
+def left_out(errors: Sequence[str], what: str) -> None:
+    """Tells what could not be measured, once all else was printed; nothing if there are no errors.
+
+    Raises:
+        Exit: With code 1, if there are.
+    """
+    if not errors:
+        return
+    for error in dict.fromkeys(errors):
+        print("error:", error, file=sys.stderr)
+    print(f"error: {len(errors)} {what}", file=sys.stderr)
+    raise typer.Exit(1)
 
 
 def rate(value: float | None) -> str:

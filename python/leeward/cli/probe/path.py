@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
@@ -22,6 +23,7 @@ from leeward.cli.probe.options import (
     secret_of,
     surveying,
 )
+from leeward.cli.probe.through import ThroughOption, measured, train_of
 from leeward.probe import Train
 
 EXAMPLES = """\b
@@ -29,6 +31,7 @@ Examples:
   leeward probe path here 127.0.0.1
   leeward probe path 10.0.0.1 10.0.0.2 --times 5
   leeward probe path 10.0.0.1 10.0.0.2 --bursts 10 --packets 2000 -o json
+  leeward probe path r0h1 r2h5 --controller https://leeward:7600 --token-file admin.token
 """
 
 
@@ -43,15 +46,24 @@ def path(
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
     secret: SecretOption = None,
+    controller: ThroughOption = None,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Measure what one TCP connection would get, by packet trains."""
     from leeward import probe
 
-    known = secret_of(secret)
-    with surveying("measuring") as tell:
-        train = Train(bursts, packets, payload, gap)
-        made = probe.path(source, destination, train=train, times=times, secret=known, progress=tell)
+    if controller:
+        train = train_of(bursts, packets, payload, gap)
+        hosts, how = [source, destination], {"train": train, "times": times}
+        asked = measured(controller, token_file, ca, secret, "measuring", "path", hosts, **how)
+        made = asked["result"]
+    else:
+        known = secret_of(secret)
+        with surveying("measuring") as tell:
+            trains = Train(bursts, packets, payload, gap)
+            made = probe.path(source, destination, train=trains, times=times, secret=known, progress=tell)
     if output is Format.json:
         print_json(made)
         return

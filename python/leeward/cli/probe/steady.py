@@ -1,7 +1,7 @@
 """`leeward probe steady`: how long a measurement of a path holds."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from leeward.cli.probe.options import (
     PayloadOption,
     SecretOption,
     SourceArgument,
+    left_out,
     percent,
     rate,
     secret_of,
@@ -62,11 +63,14 @@ def steady(
             secret=known,
             progress=tell,
         )
-    for error in dict.fromkeys(made["errors"]):
-        print("error:", error, file=sys.stderr)
     if output is Format.json:
         print_json(made)
-        return
+    else:
+        _print(made)
+    left_out(made["errors"], f"of {times} trains could not be measured")
+
+
+def _print(made: dict[str, Any]) -> None:
     rates = [sample["rate_bps"] for sample in made["samples"]]
     print(f"{len(rates)} measurements, from {rate(min(rates))} to {rate(max(rates))}\n")
     if not made["lags"]:

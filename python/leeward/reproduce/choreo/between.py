@@ -76,9 +76,6 @@ def stability() -> list[Steady]:
         times = ("--every", f"{round(1000 * EVERY_S)}ms", "--times", str(TIMES), "--lags", lags)
         pairs = [(built.hosts[at], built.hosts[(at + 2) % 4]) for at in range(PATHS)]
         said = [built.ask("steady", *map(address, pair), *times) for pair in pairs]
-    failed = sum(len(path["errors"]) for path in said)
-    if failed:
-        raise UnableError(f"{failed} of {PATHS * TIMES} trains could not be measured")
     return [Steady(numpy.array([one["rate_bps"] for one in path["samples"]]), path["lags"]) for path in said]
 
 

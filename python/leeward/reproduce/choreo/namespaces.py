@@ -72,7 +72,8 @@ class Network:
         command = ("ip", "netns", "exec", f"{self.prefix}-core", *COMMAND, "probe", *arguments, "-o", "json")
         made = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
         if made.returncode:
-            raise UnableError(made.stderr.strip().splitlines()[-1] if made.stderr.strip() else "it ended")
+            *_, told = ["it ended", *made.stderr.strip().splitlines()]
+            raise UnableError(told.removeprefix("error: "))
         return json.loads(made.stdout)
 
     def _name(self, host: Place) -> str:

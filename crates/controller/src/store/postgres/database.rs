@@ -1,18 +1,19 @@
 //! Where a PostgreSQL is, and how it is reached. What is shown of it has no password.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_fabric::input::read_text;
-use postgres::config::{Host, SslMode};
-use postgres::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::task::JoinHandle;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::told;
 use crate::store::StoreError;
 
 /// How long a server may take to take a connection.
@@ -66,17 +67,19 @@ impl Database {
         {
             config.password(password);
         }
-        let far = config.get_hosts().iter().any(|host| match host {
-            Host::Tcp(name) => {
-                name != "localhost" && !name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-            }
-            Host::Unix(_) => false,
-        });
+        let far = is_far(&config);
         let mode = match config.get_ssl_mode() {
             SslMode::Prefer if far || authorities.is_some() => SslMode::Require,
             SslMode::Prefer => SslMode::Disable,
             mode => mode,
         };
+        if mode == SslMode::Require && config.get_hosts().is_empty() {
+            return Err(
+                "`hostaddr` without `host`: a certificate is of a name; give the server's in `host`, or speak in the \
+                 clear with sslmode=disable"
+                    .to_owned(),
+            );
+        }
         let roots = match mode {
             SslMode::Disable => RootCertStore::empty(),
             _ => trusted(authorities.as_deref())?,
@@ -100,10 +103,30 @@ impl Database {
         &self.shown
     }
 
-    /// A connection.
-    pub(super) fn connect(&self) -> Result<Client, StoreError> {
-        self.config.connect(self.tls.clone()).map_err(|error| StoreError::Database(told(&error)))
+    /// A connection, and the task that carries what is said over it.
+    pub(super) async fn connect(&self) -> Result<(Client, JoinHandle<()>), StoreError> {
+        // The servers of a URL are tried one after the other, and one that takes a connection may say nothing more.
+        let servers = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
+        let patience = PATIENCE * u32::try_from(servers).unwrap_or(u32::MAX);
+        let connected = tokio::time::timeout(patience, self.config.connect(self.tls.clone())).await;
+        let (client, connection) = connected.map_err(|_| StoreError::Silent(patience))??;
+        let carrier = tokio::spawn(async move {
+            // Whoever says something is told how it ended.
+            let _ = connection.await;
+        });
+        Ok((client, carrier))
     }
+}
+
+/// Whether any server may be on another machine. Where there are addresses beside the names, they are what is reached.
+fn is_far(config: &Config) -> bool {
+    if !config.get_hostaddrs().is_empty() {
+        return config.get_hostaddrs().iter().any(|address| !address.is_loopback());
+    }
+    config.get_hosts().iter().any(|host| match host {
+        Host::Tcp(name) => name != "localhost" && !name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+        Host::Unix(_) => false,
+    })
 }
 
 /// A URL without its `sslrootcert`, and that, decoded.
@@ -137,7 +160,11 @@ fn shown(user: &str, config: &Config) -> String {
         Host::Tcp(name) => format!("{name}:{}", port(at)),
         Host::Unix(folder) => format!("{}:{}", folder.display(), port(at)),
     });
-    let hosts: Vec<String> = hosts.collect();
+    let mut hosts: Vec<String> = hosts.collect();
+    if hosts.is_empty() {
+        let addresses = config.get_hostaddrs().iter().enumerate();
+        hosts.extend(addresses.map(|(at, &address)| SocketAddr::new(address, port(at)).to_string()));
+    }
     format!("postgres://{user}@{}/{}", hosts.join(","), config.get_dbname().unwrap_or(user))
 }
 
@@ -190,11 +217,35 @@ mod tests {
             ("postgres://lee@a,b/leeward?sslmode=disable", "postgres://lee@a:5432,b:5432/leeward"),
             ("postgres://lee:sec?ret@localhost/leeward", "postgres://lee@localhost:5432/leeward"),
             ("postgres://lee@localhost", "postgres://lee@localhost:5432/lee"),
+            ("postgres://lee@/leeward?hostaddr=::1", "postgres://lee@[::1]:5432/leeward"),
         ];
         for (url, shown) in cases {
             let database = Database::read(url, Some("secret")).expect("a right URL");
             assert_eq!(database.to_string(), shown);
             assert!(!format!("{database:?} {:?}", database.config).contains("secret"), "{database:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_may_be_on_another_machine_is_spoken_to_with_tls() {
+        let authority = rcgen::generate_simple_self_signed(vec!["db".to_owned()]).expect("a certificate");
+        let (folder, file) = (tempfile::tempdir().expect("a folder"), "authority.pem");
+        std::fs::write(folder.path().join(file), authority.cert.pem()).expect("a file");
+        let trusted = format!("sslrootcert={}", folder.path().join(file).display());
+        for (server, mode) in [
+            ("host=db", SslMode::Require),
+            ("host=localhost", SslMode::Disable),
+            ("host=127.0.0.1", SslMode::Disable),
+            ("host=%2Frun%2Fpg", SslMode::Disable),
+            ("hostaddr=127.0.0.1", SslMode::Disable),
+            ("host=localhost&hostaddr=192.0.2.1", SslMode::Require),
+            ("host=db&hostaddr=127.0.0.1", SslMode::Disable),
+            ("host=localhost,db", SslMode::Require),
+        ] {
+            let trusted = if mode == SslMode::Require { &*trusted } else { "" };
+            let url = format!("postgres://lee@/leeward?{server}&{trusted}");
+            let database = Database::read(url.trim_end_matches('&'), None).expect("a right URL");
+            assert_eq!(database.config.get_ssl_mode(), mode, "{server}");
         }
     }
 
@@ -209,6 +260,9 @@ mod tests {
             let error = Database::read(url, None).expect_err("it is wrong");
             assert!(error.contains("expected postgres://") && !error.contains("secret"), "{url}: {error}");
         }
+        // A certificate is of a name, and without one nothing is sent to another machine in the clear.
+        let far = Database::read("postgres://lee@/leeward?hostaddr=192.0.2.1", None);
+        assert!(far.is_err_and(|error| error.contains("`hostaddr` without `host`")));
         let error = Database::read("postgres://lee:secret@db/leeward?sslrootcert=%2Fnowhere", None);
         let error = error.expect_err("there is no such file");
         assert!(error.contains("sslrootcert: /nowhere") && !error.contains("secret"), "{error}");

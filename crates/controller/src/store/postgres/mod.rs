@@ -6,18 +6,23 @@
 //! writes is written in one transaction with the proof that the term is still its own: a leader that was deposed and does
 //! not know it yet writes nothing. The same transaction numbers the commit and notes what it touches, and by that those
 //! who follow find what is new to them.
+//!
+//! A server that says nothing is not waited for: its connection is ended, and what it may have kept is told as not known.
 
+mod batch;
 mod database;
 mod session;
+mod text;
 mod touched;
 
 use std::error::Error as _;
 use std::sync::Arc;
 
+use tokio::runtime::{Builder, Runtime};
+
 pub use self::database::Database;
 use self::session::Session;
-use super::{Change, Durability, Kind, Standing, State, Store, StoreError};
-use crate::desk::Record;
+use super::{Change, Durability, Kind, Leadership, State, Store, StoreError};
 
 /// After so long without a word, the server ends a session and with it the lead; within a transaction too. A word is said
 /// twice a second.
@@ -33,17 +38,27 @@ pub struct Postgres {
     durability: Durability,
     /// Decisions that are kept, besides those that hold something.
     keep: u64,
+    /// What everything is said in; it is there until this is dropped.
+    runtime: Option<Runtime>,
     /// The connection; `None` while there is none.
     session: Option<Session>,
-    /// The last commit that was loaded or told of.
-    seen: Option<i64>,
+    /// The last term in which it led; 0 before the first.
+    term: u64,
     transactions: u64,
     /// Whether the last changes could not be written.
     failed: bool,
 }
 
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.session = None;
+        // It may be dropped within a runtime, where nothing may be waited for.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
 /// What the server or the client says, without the request.
-fn told(error: &postgres::Error) -> String {
+fn told(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("PostgreSQL: {}", said.message());
     }
@@ -58,52 +73,77 @@ fn told(error: &postgres::Error) -> String {
     text
 }
 
-impl From<postgres::Error> for StoreError {
-    fn from(error: postgres::Error) -> StoreError {
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(error: tokio_postgres::Error) -> StoreError {
         StoreError::Database(told(&error))
     }
 }
 
 impl Postgres {
     /// Connects, and brings the database to the schema of this version. Of decisions that hold nothing the last `keep` are
-    /// kept.
+    /// kept. Not to be called within a runtime of tokio's: it waits.
     ///
     /// # Errors
     /// The server is not reached, does not let in, or the database is of a later version.
     pub fn open(database: Database, durability: Durability, keep: u64) -> Result<Postgres, StoreError> {
-        let mut client = database.connect()?;
-        session::make(&mut client)?;
-        let session = Some(Session::begin(client, durability)?);
-        Ok(Postgres { database, durability, keep, session, seen: None, transactions: 0, failed: false })
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Database(error.to_string()))?;
+        let (session, term, transactions, failed) = (None, 0, 0, false);
+        let runtime = Some(runtime);
+        let mut store = Postgres { database, durability, keep, runtime, session, term, transactions, failed };
+        store.within(async |store| {
+            store.session = Some(Session::begin(&store.database, durability, true).await?);
+            Ok(())
+        })?;
+        Ok(store)
+    }
+
+    /// Says something, and waits for what comes of it. A connection that says nothing, or on which it is not known what
+    /// was done, is ended.
+    fn within<T>(
+        &mut self,
+        say: impl AsyncFnOnce(&mut Postgres) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some(runtime) = self.runtime.take() else { return Err(StoreError::Deposed) };
+        let said = runtime.block_on(async {
+            // What came over the connection meanwhile is heard first, such as that it is over.
+            tokio::task::yield_now().await;
+            say(self).await
+        });
+        self.runtime = Some(runtime);
+        let is_lost =
+            matches!(said, Err(StoreError::Silent(_) | StoreError::Unknown(_) | StoreError::Deposed));
+        if is_lost || self.session.as_ref().is_some_and(Session::is_over) {
+            self.session = None;
+        }
+        said
     }
 
     /// The connection, or a new one.
-    fn session(&mut self) -> Result<&mut Session, StoreError> {
-        if self.session.as_ref().is_some_and(Session::is_over) {
-            self.session = None;
-        }
-        let session = match self.session.take() {
+    async fn session(&mut self) -> Result<&mut Session, StoreError> {
+        let session = match self.session.take().filter(|session| !session.is_over()) {
             Some(session) => session,
-            None => Session::begin(self.database.connect()?, self.durability)?,
+            None => Session::begin(&self.database, self.durability, false).await?,
         };
         Ok(self.session.insert(session))
     }
 
     /// Takes the lead if nobody has it. Whether there is room again after a failure is found out by writing.
-    fn lead(&mut self, address: &str) -> Result<Option<u64>, StoreError> {
-        let failed = self.failed;
-        let session = self.session()?;
+    async fn lead(&mut self, address: &str) -> Result<Option<u64>, StoreError> {
+        let (failed, knew) = (self.failed, self.term);
+        let session = self.session().await?;
         let mut term = None;
         if session.leads() {
-            term = session.still_leads(failed)?;
+            term = session.still_leads(failed).await?;
             if term.is_none() {
                 // The lock ends with the session.
                 self.session = None;
             }
         }
         if term.is_none() {
-            term = self.session()?.take_the_lead(address)?;
+            term = self.session().await?.take_the_lead(address, knew).await?;
         }
+        self.term = term.unwrap_or(self.term);
         self.failed = false;
         Ok(term)
     }
@@ -114,42 +154,28 @@ impl Store for Postgres {
         Kind::Postgres(self.durability)
     }
 
-    fn stand(&mut self, address: &str) -> Result<Standing, StoreError> {
-        if let Some(term) = self.lead(address)? {
-            return Ok(Standing::Leads { term });
-        }
-        let seen = self.seen;
-        let (leader, last, news) = self.session()?.follow(seen)?;
-        self.seen = Some(last);
-        Ok(Standing::Follows { leader: leader.map(Arc::from), news })
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
+        self.within(async |store| {
+            if let Some(term) = store.lead(address).await? {
+                return Ok(Leadership::Leads { term });
+            }
+            let (leader, news) = store.session().await?.follow().await?;
+            Ok(Leadership::Follows { leader: leader.map(Arc::from), news })
+        })
     }
 
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        let (state, commits) = self.session()?.load(decisions, callers)?;
-        self.seen = Some(commits);
-        Ok(state)
+        self.within(async |store| store.session().await?.load(decisions, callers).await)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let forget = self.transactions.is_multiple_of(super::SWEEP).then_some(self.keep);
-        let Some(session) = self.session.as_mut() else { return Err(StoreError::Deposed) };
-        match session.write(changes, forget) {
-            Ok(commit) => {
-                self.seen = Some(commit);
-                self.transactions += 1;
-                Ok(())
-            }
-            Err(error) => {
-                self.failed = true;
-                if session.is_over() || error == StoreError::Deposed {
-                    self.session = None;
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn decision(&mut self, id: u64) -> Result<Option<Record>, StoreError> {
-        self.session()?.decision(id)
+        let written = self.within(async |store| {
+            let session = store.session.as_ref().filter(|session| !session.is_over());
+            session.ok_or(StoreError::Deposed)?.write(changes, forget).await
+        });
+        self.transactions += 1;
+        self.failed |= written.is_err();
+        written
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::join::{best_effort, joined, reach};
 use super::{Admission, Arrival, Outcome, Refused, Registration};
 use crate::policy::{setting_error, settings};
-use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, Unit, attainable};
+use crate::volumes::bound::{BoundSettings, Bounds, Method, Miss, SystemError, Unbounded, Unit, attainable};
 use crate::volumes::priorities::{LEVELS, by_slo, merge, priority_meister};
 use crate::volumes::{Promise, System};
 
@@ -38,7 +38,7 @@ impl Default for BoundedSettings {
 }
 
 /// The policy: priorities by SLO, the tightest first; an arrival is admitted if it and all that it may disturb have bounds
-/// within their SLOs.
+/// within their SLOs. Those that have none as things are, since a link lost speed, are lost already.
 #[derive(Clone, Debug)]
 pub struct Bounded {
     name: &'static str,
@@ -121,6 +121,14 @@ impl Bounded {
         };
         std::iter::once(last).chain((0..last).filter(touched)).collect()
     }
+
+    /// Whether a promise had no bound before anybody came, because more is promised on its way than there is: a link carries
+    /// less than it did. It is lost until that is mended, and no one's obstacle.
+    fn is_lost(&self, system: &System, promise: usize, method: Method) -> bool {
+        let before =
+            Bounds::new(system, self.settings.bounds).map(|mut bounds| bounds.bound(promise, method));
+        matches!(before, Ok(Err(Unbounded::Overload { .. } | Unbounded::Unstable { .. })))
+    }
 }
 
 /// The order of priorities of all stages.
@@ -161,10 +169,12 @@ impl Admission for Bounded {
         let reordered = order(&system.promises) != order(&with.promises[..system.promises.len()]);
         let which = self.disturbed(&with, reordered);
         let mut bounds = Bounds::new(&with, self.settings.bounds)?;
-        let Some(miss) = which.into_iter().find_map(|promise| bounds.miss(promise, method)) else {
+        let last = with.promises.len() - 1;
+        let counts = |miss: &Miss| miss.promise == last || !self.is_lost(system, miss.promise, method);
+        let mut misses = which.into_iter().filter_map(|promise| bounds.miss(promise, method));
+        let Some(miss) = misses.find(counts) else {
             return Ok(Outcome::promised(with, merged));
         };
-        let last = with.promises.len() - 1;
         let own = miss.promise == last;
         let refused = Refused::of(miss, &bounds);
         if self.name != "dnc" || !self.settings.search {
@@ -173,7 +183,8 @@ impl Admission for Bounded {
         let mut bound = |system: &System, promise: usize| {
             Bounds::new(system, self.settings.bounds)?.bound(promise, method)
         };
-        let ordered = priority_meister(&with, self.settings.levels, &mut bound);
+        let mut ordered = priority_meister(&with, self.settings.levels, &mut bound);
+        ordered.missed.retain(counts);
         // What it misses itself says more to who asks than what the search let others miss.
         let own_of_search = ordered.missed.iter().find(|miss| miss.promise == last);
         let refused = match own_of_search.or(ordered.missed.first()) {

@@ -3,7 +3,7 @@
 use leeward_fabric::Cluster;
 
 use super::forms::{Read, read};
-use super::{Agreement, Declined, Form, Standing, agreement};
+use super::{Agreement, Declined, Form, Standing, agreement, passable};
 use crate::PolicySpec;
 use crate::volumes::admit::{Arrival, Refused};
 use crate::volumes::bound::Bounds;
@@ -22,6 +22,7 @@ pub fn admit(
     id: u64,
     policy: &PolicySpec,
 ) -> Result<Agreement, Declined> {
+    let cluster = &passable(cluster);
     let Read { residents, arriving } = read(cluster, standing, form)?;
     let by = residents.admission(&policy.name, &policy.settings);
     let by = by.map_err(|error| Declined::Policy(error.to_string()))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use leeward_fabric::Cluster;
-use leeward_fabric::input::{Files, InputError, Text};
+use leeward_fabric::input::{Files, InputError, Text, json_as_yaml};
 use serde_json::{Map, Value, json};
 
 use super::{AgreedStage, Declined, Standing, by_stage, is_storage, levels};
@@ -79,7 +79,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Res
         let open = |name: &str| -> Result<Text, InputError> {
             Err(InputError::new(name, "files cannot be named here"))
         };
-        Workloads::from_text(path, &file.to_string(), cluster, &files, &open, others)
+        Workloads::from_text(path, &json_as_yaml(&file.to_string()), cluster, &files, &open, others)
     };
     let wrong = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());

@@ -12,11 +12,12 @@
 //! priorities (admission) or other limits (packing).
 
 mod admission;
+mod beside;
 mod forms;
 mod packing;
 
 use leeward_fabric::input::InputError;
-use leeward_fabric::{BITS_PER_BYTE, Cluster, Fabric, ResourceId, ResourceKind};
+use leeward_fabric::{BITS_PER_BYTE, Capacities, Cluster, Fabric, Load, ResourceId, ResourceKind};
 use leeward_ledger::Entry;
 use leeward_traces::Stage;
 use schemars::JsonSchema;
@@ -75,7 +76,8 @@ pub struct AgreedSlo {
 /// A stage of a workload that is promised its SLO.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgreedStage {
-    /// `network-in`, `storage` or `network-out`.
+    /// Which.
+    #[schemars(extend("enum" = ["network-in", "storage", "network-out"]))]
     pub stage: String,
     /// The links or the device that requests pass, in order; none where the client is the server.
     pub queues: Vec<String>,
@@ -126,6 +128,14 @@ impl From<AgreedSlo> for Slo {
 fn levels(fabric: &Fabric) -> Result<u32, Declined> {
     let levels = packs::levels(fabric).map_err(|error| Declined::Refused(error.message))?;
     Ok(u32::from(levels).min(super::priorities::LEVELS))
+}
+
+/// The cluster with next to nothing where a link or device carries nothing: what is promised there has no bound then, and all
+/// else has.
+fn passable(cluster: &Cluster) -> Cluster {
+    let all = cluster.capacities.as_slice().iter();
+    let capacities = all.map(|capacity| Load(capacity.0.max(BITS_PER_BYTE as i64)));
+    Cluster { fabric: cluster.fabric.clone(), capacities: Capacities::new(capacities.collect()) }
 }
 
 /// A promise of a system: as it is told, and as the ledger holds it.

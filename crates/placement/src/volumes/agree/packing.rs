@@ -1,26 +1,27 @@
 //! A workload that has no server yet: which takes its volume.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::{Cluster, HostId, ResourceId};
 use leeward_traces::Stage;
 
+use super::beside::{Beside, Missed};
 use super::forms::{Read, read};
-use super::{Agreement, Declined, Form, Standing, agreement};
+use super::{Agreement, Declined, Form, Standing, agreement, passable};
 use crate::PolicySpec;
-use crate::volumes::bound::{Bounds, Method, Unit};
+use crate::volumes::bound::Unit;
 use crate::volumes::file::{Entry as Asked, Server};
 use crate::volumes::limits;
 use crate::volumes::pack::{
     Classes, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, promised,
 };
-use crate::volumes::words::above;
 use crate::volumes::{Slo, System, Workload};
 
 /// Finds a server for the volume of a workload beside those in force, as `leeward slo pack` does: the first on which limits
-/// keep every SLO. Where the way chooses for all workloads of a server together, those that are there get other limits.
-/// Hosts that are `closed` take none.
+/// keep every SLO that it may have to do with. Where the way chooses for all workloads of a server together, those that are
+/// there get other limits. Hosts that are `closed` take none.
 ///
 /// # Errors
 /// What is wrong, or what stands in the way.
@@ -32,109 +33,147 @@ pub fn pack(
     way: &PolicySpec,
     closed: &[HostId],
 ) -> Result<Agreement, Declined> {
-    limits::make(&way.name, &way.settings).map_err(|error| Declined::Policy(error.to_string()))?;
+    let cluster = &passable(cluster);
+    let limiting = limits::make(&way.name, &way.settings);
+    let together = limiting.map_err(|error| Declined::Policy(error.to_string()))?.together();
     let Read { residents, arriving } = read(cluster, standing, form)?;
     let mut asked: Vec<Asked> = residents.entries.iter().chain(&arriving.entries).cloned().collect();
     let slos = asked.iter().filter_map(|asked| Some(asked.workload.slo?.latency));
     let mut classes =
         Classes::new(slos, &cluster.fabric).map_err(|error| Declined::Refused(error.message))?;
-    let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
+    let slo_of: BTreeMap<String, Slo> =
+        asked.iter().filter_map(|asked| Some((asked.workload.name.clone(), asked.workload.slo?))).collect();
+    let slo = |name: &str| slo_of.get(name).copied();
     let bounded = residents.bounds;
     let whole = if bounded.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
-    let mut round = 0;
-    loop {
+    let floor = Floor { cluster, asked: &asked, way, requests: whole };
+    let there = promised(floor.taken_in(&classes, |_| None)?.system(), slo);
+    let mut beside = Beside::new(standing, there, bounded).map_err(Declined::Refused)?;
+    let (mut round, mut lost) = (1, None);
+    let (packing, system, verdict) = loop {
+        let mut packing = floor.taken_in(&classes, |at| beside.slack(at))?;
+        // Limits of those that are held to another bound stay as they are.
+        let others = floor.servers(|at| together && beside.slack(at).is_some());
+        for host in closed.iter().copied().chain(others) {
+            floor.server(&packing, host).into_iter().for_each(|server| packing.close(server));
+        }
+        floor.place(&mut packing, &classes).map_err(|why| match &lost {
+            None => Declined::Refused(why),
+            Some(lost) => Declined::Refused(format!("{why}; anywhere else, {lost}")),
+        })?;
+        let mut system = promised(packing.system(), slo);
+        whole_limits(&mut system, &asked);
+        let verdict = beside.look(&mut system).map_err(Declined::Refused)?;
+        let Some(Missed { why, .. }) = verdict.missed.first() else { break (packing, system, verdict) };
+        if verdict.missed.iter().any(|missed| beside.take_care_of(missed.promise)) {
+            lost = Some(why.clone());
+            continue;
+        }
+        let above = verdict.missed.iter().filter_map(|missed| Some((missed.slo, missed.seconds?)));
+        if round == ROUNDS || !classes.learn(above) {
+            return Err(Declined::Refused(why.clone()));
+        }
         round += 1;
+    };
+    let server = server(cluster, &packing, &arriving.entries[0].workload.name);
+    if let Some(last) = asked.last_mut() {
+        last.server = server;
+    }
+    let asked: Vec<&Asked> = asked.iter().collect();
+    let mut agreement = agreement(cluster, standing, &asked, id, &system, &verdict.bounds)?;
+    for ((agreed, standing), reached) in agreement.agreed.iter_mut().zip(standing).zip(verdict.reached) {
+        if !reached {
+            agreed.clone_from(&standing.agreed);
+        }
+    }
+    Ok(agreement)
+}
+
+/// Where workloads are packed.
+struct Floor<'a> {
+    cluster: &'a Cluster,
+    /// Those in force, and the newcomer as the last.
+    asked: &'a [Asked],
+    way: &'a PolicySpec,
+    requests: Requests,
+}
+
+impl Floor<'_> {
+    /// A packing of those in force, where they are, for what `classes` leave of their SLOs, or for as long as `slack` says.
+    fn taken_in(&self, classes: &Classes, slack: impl Fn(usize) -> Option<f64>) -> Result<Packing, Declined> {
+        let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
+        let fabric = &self.cluster.fabric;
+        let (clients, there) = (self.clients(), &self.asked[..self.asked.len() - 1]);
+        let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &clients);
+        let site = site.map_err(|error| refused(&error))?;
+        let site = site.with_servers(there.iter().filter_map(|asked| Some(asked.server?.host)));
         // Curves have the margin already.
         let settings = PackSettings {
-            limits: way.name.clone(),
-            requests: whole,
+            limits: self.way.name.clone(),
+            requests: self.requests,
             margin: 0.0,
             levels: classes.longest(),
             ..PackSettings::default()
         };
-        let packing = placed(cluster, &asked, &classes, settings, &way.settings, closed)?;
-        let slo = |name: &str| -> Option<Slo> {
-            asked.iter().find(|asked| asked.workload.name == name).and_then(|asked| asked.workload.slo)
+        let packing = Packing::new(site, settings, &self.way.settings);
+        let mut packing = packing.map_err(|error| Declined::Policy(error.to_string()))?;
+        let resident = |(at, asked): (usize, &Asked)| {
+            let limits = asked.workload.demands.iter().zip(&asked.limits);
+            let limits = limits.map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()));
+            let server = asked.server?;
+            Some(Resident {
+                workload: shorter(&asked.workload, classes),
+                client: clients.binary_search(&asked.client).ok()?,
+                server: self.server(&packing, server.host)?,
+                device: usize::from(server.device.unwrap_or(0)),
+                limits: limits.collect(),
+                within: slack(at),
+            })
         };
-        let mut system = promised(packing.system(), slo);
-        whole_limits(&mut system, &asked);
-        let mut bounds = Bounds::new(&system, bounded).map_err(|error| refused(&error))?;
-        let bounds: Vec<_> = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
-        let missed = system.promises.iter().zip(&bounds).find_map(|(promise, bound)| {
-            let (name, slo) = (&promise.workload.name, promise.workload.slo?);
-            match bound {
-                Ok(bound) if bound.seconds <= slo.latency => None,
-                Ok(bound) => Some(format!("{name}: {}", above(bound.seconds, slo.latency))),
-                Err(why) => Some(why.to_string()),
-            }
-        });
-        let Some(missed) = missed else {
-            let server = server(cluster, &packing, &arriving.entries[0].workload.name);
-            if let Some(last) = asked.last_mut() {
-                last.server = server;
-            }
-            let (asked, bounds): (Vec<&Asked>, Vec<_>) =
-                (asked.iter().collect(), bounds.into_iter().map(Some).collect());
-            return agreement(cluster, standing, &asked, id, &system, &bounds);
-        };
-        if round == ROUNDS || !classes.learn(&system, &bounds) {
-            return Err(Declined::Refused(missed));
-        }
+        let residents: Option<Vec<Resident>> = there.iter().enumerate().map(resident).collect();
+        let residents =
+            residents.ok_or_else(|| refused(&"a workload in force has no place on the cluster"))?;
+        packing.take_in(residents).map_err(|error| refused(&error))?;
+        Ok(packing)
+    }
+
+    /// The newcomer goes where there is room.
+    fn place(&self, packing: &mut Packing, classes: &Classes) -> Result<(), String> {
+        let Some(new) = self.asked.last() else { return Ok(()) };
+        let client = self.clients().binary_search(&new.client).ok();
+        let request = Request { workload: shorter(&new.workload, classes), client };
+        let plan = packing.plan(&request).map_err(|error| error.why.to_string())?;
+        packing.apply(plan);
+        Ok(())
+    }
+
+    fn clients(&self) -> Vec<HostId> {
+        let mut clients: Vec<HostId> = self.asked.iter().map(|asked| asked.client).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        clients
+    }
+
+    /// Hosts that have the volumes of some.
+    fn servers(&self, of: impl Fn(usize) -> bool) -> Vec<HostId> {
+        let hosts = self.asked.iter().enumerate().filter(|(at, _)| of(*at));
+        hosts.filter_map(|(_, asked)| Some(asked.server?.host)).collect()
+    }
+
+    /// A host as a server of a packing, by index.
+    fn server(&self, packing: &Packing, host: HostId) -> Option<usize> {
+        let name = self.cluster.fabric.host_name(host);
+        packing.site().servers().iter().position(|server| server.name == name)
     }
 }
 
-/// Those in force where they are, and the last where there is room, all for what `classes` leave of their SLOs.
-fn placed(
-    cluster: &Cluster,
-    asked: &[Asked],
-    classes: &Classes,
-    settings: PackSettings,
-    way: &str,
-    closed: &[HostId],
-) -> Result<Packing, Declined> {
-    let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
-    let fabric = &cluster.fabric;
-    let mut clients: Vec<HostId> = asked.iter().map(|asked| asked.client).collect();
-    clients.sort_unstable();
-    clients.dedup();
-    let site = Site::of_fabric(fabric.clone(), &cluster.capacities, &clients);
-    let site = site.map_err(|error| refused(&error))?;
-    let servers: Vec<Option<HostId>> =
-        site.servers().iter().map(|server| fabric.host(&server.name)).collect();
-    let mut packing =
-        Packing::new(site, settings, way).map_err(|error| Declined::Policy(error.to_string()))?;
-    let shorter = |workload: &Arc<Workload>| {
-        let mut workload = Workload::clone(workload);
-        if let Some(slo) = &mut workload.slo {
-            slo.latency = classes.shortened(slo.latency);
-        }
-        Arc::new(workload)
-    };
-    let client = |asked: &Asked| clients.binary_search(&asked.client).ok();
-    let Some((new, there)) = asked.split_last() else { return Ok(packing) };
-    let resident = |asked: &Asked| {
-        let limits = asked.workload.demands.iter().zip(&asked.limits);
-        let limits = limits.map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()));
-        Some(Resident {
-            workload: shorter(&asked.workload),
-            client: client(asked)?,
-            server: servers.iter().position(|host| *host == asked.server.map(|server| server.host))?,
-            device: usize::from(asked.server?.device.unwrap_or(0)),
-            limits: limits.collect(),
-        })
-    };
-    let residents: Option<Vec<Resident>> = there.iter().map(resident).collect();
-    let residents = residents.ok_or_else(|| refused(&"a workload in force is on a host without a device"))?;
-    packing.take_in(residents).map_err(|error| refused(&error))?;
-    for (server, host) in servers.iter().enumerate() {
-        if host.is_some_and(|host| closed.contains(&host)) {
-            packing.close(server);
-        }
+/// A workload with what `classes` leave of its SLO.
+fn shorter(workload: &Arc<Workload>, classes: &Classes) -> Arc<Workload> {
+    let mut workload = Workload::clone(workload);
+    if let Some(slo) = &mut workload.slo {
+        slo.latency = classes.shortened(slo.latency);
     }
-    let request = Request { workload: shorter(&new.workload), client: client(new) };
-    let plan = packing.plan(&request).map_err(|error| refused(&error.why))?;
-    packing.apply(plan);
-    Ok(packing)
+    Arc::new(workload)
 }
 
 /// Rounds limits that were chosen up to whole bytes and nanoseconds and millionths of a device, as they are enforced and
@@ -149,9 +188,12 @@ fn whole_limits(system: &mut System, asked: &[Asked]) {
             }
             let bucket = |bucket: &TokenBucket| match demand.stage {
                 Stage::Storage => {
-                    // As a file's texts are read: a share in percent, a burst in nanoseconds.
-                    let percent = up(bucket.rate() * 1e6) / 1e4;
-                    TokenBucket::new(percent / 100.0, up(bucket.burst() * 1e9) / 1e9).ok()
+                    // As a file's texts are read: a share in percent, a burst in nanoseconds. No less than what arrives.
+                    let share = |millionths: f64| millionths / 1e4 / 100.0;
+                    let millionths = up(bucket.rate() * 1e6);
+                    let short = share(millionths) < demand.arrivals.rate();
+                    let rate = share(if short { millionths + 1.0 } else { millionths });
+                    TokenBucket::new(rate, up(bucket.burst() * 1e9) / 1e9).ok()
                 }
                 _ => TokenBucket::new(bucket.rate().ceil(), bucket.burst().ceil()).ok(),
             };

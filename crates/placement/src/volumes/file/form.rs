@@ -104,6 +104,7 @@ pub struct WorkloadFile {
 #[serde(deny_unknown_fields)]
 pub struct SloFile {
     /// In percent, above 0 and below 100.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 100))]
     pub percentile: f64,
     /// From the request to its answer.
     pub latency: Nanos,

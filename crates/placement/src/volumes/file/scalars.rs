@@ -94,7 +94,8 @@ impl JsonSchema for Share {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": SHARE, "pattern": r"^\s*[0-9.][0-9.eE+-]*\s*%\s*$" })
+        let pattern = r"^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *% *$";
+        json_schema!({ "type": "string", "description": SHARE, "pattern": pattern })
     }
 }
 

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{InputError, shown};
+use leeward_traces::Stage;
 
 use super::super::bound::attainable;
 use super::super::limits::{self, Limiting, with_margin};
 use super::super::system::{Promise, System};
-use super::super::workload::Workload;
+use super::super::workload::{Slo, Workload};
 use super::candidate::{Fit, Search};
 use super::report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
 use super::settings::PackSettings;
-use super::site::Site;
+use super::site::{Server, Site};
 
 /// A workload that asks for a place.
 #[derive(Clone, Debug)]
@@ -38,6 +39,9 @@ pub struct Resident {
     pub device: usize,
     /// What is enforced, for each of its demands.
     pub limits: Vec<ArrivalCurve>,
+    /// How long requests may take here, in seconds, where that is not the SLO: that is kept in another way then. Its
+    /// priority is that of the SLO.
+    pub within: Option<f64>,
 }
 
 /// Something that happens to a packing.
@@ -201,15 +205,17 @@ impl Packing {
     /// One that is no workload with an SLO, that is there already, or whose place the site does not have; none is taken in.
     pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Refused> {
         let mut taken: Vec<(Placed, f64)> = Vec::with_capacity(residents.len());
-        for Resident { workload: given, client, server, device, limits } in residents {
+        for Resident { workload: given, client, server, device, limits, within } in residents {
             let refused = |why| Refused { workload: given.name.clone(), why };
             let there = self.names.contains_key(&given.name);
             if there || taken.iter().any(|(other, _)| other.workload.name == given.name) {
                 return Err(refused(Why::Placed));
             }
-            let (workload, pruned_by) = self.prepare(&given).map_err(refused)?;
-            let devices = self.site.servers().get(server).map_or(0, |server| server.devices.len());
-            let is_there = client < self.site.clients().len() && device < devices;
+            let (mut workload, pruned_by) = self.prepare(&given).map_err(refused)?;
+            let stored = workload.demands.iter().any(|demand| demand.stage == Stage::Storage);
+            let has = |server: &Server| !stored || device < server.devices.len();
+            let is_there =
+                client < self.site.clients().len() && self.site.servers().get(server).is_some_and(has);
             if !is_there || limits.len() != workload.demands.len() {
                 return Err(refused(Why::Wrong("the site has no such place for it".to_owned())));
             }
@@ -218,6 +224,9 @@ impl Packing {
             let route: Vec<Vec<usize>> = workload.demands.iter().map(|demand| path(demand.stage)).collect();
             let delays = route.iter().map(|path| vec![f64::INFINITY; path.len()]).collect();
             let level = self.settings.level(slo.latency);
+            if let Some(latency) = within {
+                Arc::make_mut(&mut workload).slo = Some(Slo { latency, ..slo });
+            }
             let placed = Placed { workload, client, server, device, level, route, limits, delays };
             taken.push((placed, pruned_by));
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Discipline, Fabric};
 
-use super::super::bound::{Bound, Unbounded};
 use super::super::{Promise, Slo, System};
 
 /// Share of each SLO that packing leaves for limits that are written in whole bytes and nanoseconds.
@@ -53,13 +52,12 @@ impl Classes {
         shortened(latency, self.class(latency).map_or(0.0, |class| self.reserves[class]))
     }
 
-    /// Takes what bounds are above SLOs off the SLOs that are packed for. Whether that may help.
-    pub fn learn(&mut self, system: &System, bounds: &[Result<Bound, Unbounded>]) -> bool {
+    /// Takes what bounds are above SLOs, both in seconds, off the SLOs that are packed for. Whether that may help.
+    pub fn learn(&mut self, bounds: impl IntoIterator<Item = (Slo, f64)>) -> bool {
         let before = self.reserves.clone();
-        for (promise, bound) in system.promises.iter().zip(bounds) {
-            let (Some(slo), Ok(bound)) = (promise.workload.slo, bound) else { continue };
-            if let Some(class) = self.class(slo.latency).filter(|_| bound.seconds > slo.latency) {
-                let more = before[class] + 1.05 * (bound.seconds - slo.latency);
+        for (slo, seconds) in bounds {
+            if let Some(class) = self.class(slo.latency).filter(|_| seconds > slo.latency) {
+                let more = before[class] + 1.05 * (seconds - slo.latency);
                 self.reserves[class] = f64::max(self.reserves[class], more);
             }
         }

@@ -135,6 +135,21 @@ impl Site {
         Ok(Site { queues, clients: names, servers, paths })
     }
 
+    /// The same with these hosts as servers, where they have no device: what is on them is there, and nothing is put there.
+    #[must_use]
+    pub(in crate::volumes) fn with_servers(mut self, hosts: impl IntoIterator<Item = HostId>) -> Site {
+        if let Paths::Fabric { fabric, servers, .. } = &mut self.paths {
+            for host in hosts {
+                if !servers.contains(&host) {
+                    servers.push(host);
+                    self.servers
+                        .push(Server { name: fabric.host_name(host).to_owned(), devices: Vec::new() });
+                }
+            }
+        }
+        self
+    }
+
     /// The queues.
     pub fn queues(&self) -> &[Queue] {
         &self.queues

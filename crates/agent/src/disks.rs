@@ -1,0 +1,176 @@
+//! What disks count becomes what they did between two readings. No input or output, no clock.
+
+use leeward_fabric::Nanos;
+
+/// Bytes of a sector, in which the kernel counts whatever a disk's own are.
+pub(crate) const SECTOR: u64 = 512;
+/// The kernel counts busy time in ticks, so between two readings it may go on by so much more than the time between.
+const TICK_MS: u64 = 100;
+
+/// A disk as it was read. It has counted since it came.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Disk {
+    /// What the kernel calls it, `sda`.
+    pub name: String,
+    /// Whether it is a drive of the machine, and no loop, partition, array or mapping, whose requests reach one.
+    pub physical: bool,
+    /// Whether the kernel counts what it does; who looks after the machine may tell it not to.
+    pub counted: bool,
+    /// Requests served.
+    pub served: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Milliseconds in which it had at least one request.
+    pub busy_ms: u64,
+    /// Milliseconds that requests were with it, summed up over requests.
+    pub waited_ms: u64,
+    /// Requests that are with it now.
+    pub in_flight: u64,
+}
+
+/// What a disk did between two readings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Work {
+    /// What the kernel calls it.
+    pub disk: String,
+    /// The share of the time in which it was busy, from 0 to 1.
+    pub busy: f64,
+    /// Bits read in a second.
+    pub read_bps: f64,
+    /// Bits written in a second.
+    pub write_bps: f64,
+    /// How many requests were with it in the mean.
+    pub queue: f64,
+    /// How many are with it now.
+    pub in_flight: u64,
+}
+
+/// How far a counter of milliseconds went; the kernel lets it wrap at 2^32.
+fn went(before: u64, after: u64) -> u64 {
+    let wraps = after < before && before <= u64::from(u32::MAX);
+    if wraps { (1 << 32) - before + after } else { after.saturating_sub(before) }
+}
+
+/// What a disk did in a time; `None` if it is another one now, its counters began anew, or it is not counted.
+pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<Work> {
+    if !(before.counted && after.counted) {
+        return None;
+    }
+    let read = after.read.checked_sub(before.read)?;
+    let written = after.written.checked_sub(before.written)?;
+    after.served.checked_sub(before.served)?;
+    let (busy_ms, took_ms) = (went(before.busy_ms, after.busy_ms), took.0 / 1_000_000);
+    if busy_ms > took_ms + took_ms / 10 + TICK_MS {
+        return None;
+    }
+    let seconds = took.as_secs_f64();
+    Some(Work {
+        disk: after.name.clone(),
+        busy: (busy_ms as f64 / 1_000.0 / seconds).min(1.0),
+        read_bps: 8.0 * read as f64 / seconds,
+        write_bps: 8.0 * written as f64 / seconds,
+        queue: went(before.waited_ms, after.waited_ms) as f64 / 1_000.0 / seconds,
+        in_flight: after.in_flight,
+    })
+}
+
+/// A line of `/proc/diskstats`, with the name; `None` if it is none. Whether it is physical and counted it does not say.
+pub(crate) fn disk(line: &str) -> Option<Disk> {
+    let mut fields = line.split_ascii_whitespace().skip(2);
+    let name = fields.next()?.to_owned();
+    let mut numbers = [0_u64; 11];
+    for number in &mut numbers {
+        *number = fields.next()?.parse().ok()?;
+    }
+    let [reads, _, read, _, writes, _, written, _, in_flight, busy_ms, waited_ms] = numbers;
+    Some(Disk {
+        name,
+        physical: false,
+        counted: true,
+        served: reads.checked_add(writes)?,
+        read: read.checked_mul(SECTOR)?,
+        written: written.checked_mul(SECTOR)?,
+        busy_ms,
+        waited_ms,
+        in_flight,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Counters that begin anywhere, also short of where they wrap.
+        #[test]
+        fn what_disks_did_is_the_sum_over_windows(
+            begins in 0_u64..1 << 32,
+            steps in prop::collection::vec((1_u64..100_000, 0.0_f64..1.0, 0_u64..1 << 30, 0_u64..100_000), 1..40),
+        ) {
+            let shown = |busy: u64, waited: u64, bytes: u64| Disk {
+                busy_ms: (begins + busy) % (1 << 32),
+                waited_ms: (begins + waited) % (1 << 32),
+                read: bytes,
+                written: 2 * bytes,
+                counted: true,
+                ..Disk::default()
+            };
+            let (mut last, mut totals, mut sums) = (shown(0, 0, 0), [0_u64; 3], [0.0; 4]);
+            for (ms, share, bytes, waited) in steps {
+                totals[0] += (ms as f64 * share) as u64;
+                totals[1] += waited;
+                totals[2] += bytes;
+                let now = shown(totals[0], totals[1], totals[2]);
+                let work = between(&last, &now, Nanos(1_000_000 * ms)).expect("nothing is in the way");
+                prop_assert!((0.0..=1.0).contains(&work.busy));
+                for (sum, rate) in sums.iter_mut().zip([work.busy, work.queue, work.read_bps / 8.0, work.write_bps / 8.0]) {
+                    *sum += rate * ms as f64 / 1_000.0;
+                }
+                last = now;
+            }
+            let expected = [totals[0] as f64 / 1_000.0, totals[1] as f64 / 1_000.0, totals[2] as f64, 2.0 * totals[2] as f64];
+            for (sum, expected) in sums.into_iter().zip(expected) {
+                prop_assert!((sum - expected).abs() <= 1e-9 * expected + 1e-9, "{sum} {expected}");
+            }
+        }
+
+        #[test]
+        fn any_lines_and_counters_give_shares_and_rates_or_nothing(
+            line in r"\PC{0,40}|( *[0-9]{1,20}){2} [a-z0-9]{1,8}( [0-9]{1,20}){9,18}",
+            counts in any::<[[u64; 7]; 2]>(),
+            took in 1_u64..1 << 62,
+        ) {
+            let _ = disk(&line);
+            let [before, after] = counts.map(|[served, read, written, busy_ms, waited_ms, in_flight, _]| Disk {
+                name: "sda".to_owned(), physical: true, counted: true, served, read, written, busy_ms, waited_ms, in_flight,
+            });
+            if let Some(work) = between(&before, &after, Nanos(took)) {
+                prop_assert!((0.0..=1.0).contains(&work.busy));
+                for rate in [work.read_bps, work.write_bps, work.queue] {
+                    prop_assert!(rate.is_finite() && rate >= 0.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_kernel_is_read_and_a_disk_that_began_anew_says_nothing() {
+        let line = " 254       0 vda 3704 1 193538 1061 1022 1389 42384 1417 2 1996 2479 0 0 0 0 3 1\n";
+        let read = disk(line).expect("a disk");
+        let (served, bytes) = (3_704 + 1_022, (193_538 * SECTOR, 42_384 * SECTOR));
+        assert_eq!((read.name.as_str(), read.served, (read.read, read.written)), ("vda", served, bytes));
+        assert_eq!((read.busy_ms, read.waited_ms, read.in_flight), (1_996, 2_479, 2));
+        assert_eq!(disk("nothing of the kind"), None);
+        let fell = Disk { served: 0, read: 0, written: 0, busy_ms: 3, waited_ms: 3, ..read.clone() };
+        assert_eq!(between(&read, &fell, Nanos::SECOND), None);
+        let uncounted = Disk { counted: false, ..read.clone() };
+        assert_eq!(between(&read, &uncounted, Nanos::SECOND), None);
+        assert_eq!(between(&uncounted, &read, Nanos::SECOND), None, "nobody knows since when");
+        let longer = Disk { busy_ms: read.busy_ms + 5_000, ..read.clone() };
+        assert_eq!(between(&read, &longer, Nanos::SECOND), None, "no disk is busy for 5 s in one");
+    }
+}

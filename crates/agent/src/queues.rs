@@ -1,0 +1,123 @@
+//! How much waits at interfaces: what their queueing disciplines have, as the kernel tells it over netlink.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+/// A part of an answer is no longer: the kernel fills pages of 32 KiB at most.
+const LONGEST: usize = 32 << 10;
+
+/// A way to ask the kernel.
+pub(crate) struct Queues(Socket);
+
+impl Queues {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open() -> io::Result<Queues> {
+        let socket = Socket::new(NETLINK_ROUTE)?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Queues(socket))
+    }
+
+    /// Bytes that wait to be sent at each interface, by its index.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read(&self) -> io::Result<BTreeMap<u32, u64>> {
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+        let ask = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+        let mut ask = NetlinkMessage::new(header, NetlinkPayload::from(ask));
+        ask.finalize();
+        let mut bytes = vec![0; ask.buffer_len()];
+        ask.serialize(&mut bytes);
+        self.0.send(&bytes, 0)?;
+        let mut queues = BTreeMap::new();
+        loop {
+            let mut part = Vec::with_capacity(LONGEST);
+            self.0.recv(&mut part, 0)?;
+            if take(&part, &mut queues)? {
+                return Ok(queues);
+            }
+        }
+    }
+}
+
+/// Takes a part of an answer in; whether it was the last. What is not understood is passed over: a discipline may have
+/// options that the kernel knows and the library does not.
+fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
+    while let Some((length, _)) = part.split_first_chunk() {
+        let length = (u32::from_ne_bytes(*length) as usize).clamp(4, part.len());
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&part[..length]);
+        match message.map(|message| message.payload) {
+            Ok(NetlinkPayload::Done(_)) => return Ok(true),
+            Ok(NetlinkPayload::Error(error)) => return Err(error.to_io()),
+            Ok(NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(one))) => {
+                queues.extend(waiting(&one));
+            }
+            _ => {}
+        }
+        // Messages begin at multiples of four bytes.
+        part = part.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+/// What waits at an interface, if this is its outermost discipline; those inside are counted there.
+fn waiting(one: &TcMessage) -> Option<(u32, u64)> {
+    let index = u32::try_from(one.header.index).ok()?;
+    let statistics = one.attributes.iter().find_map(|attribute| match attribute {
+        TcAttribute::Stats2(statistics) => Some(statistics),
+        _ => None,
+    });
+    let backlog = statistics?.iter().find_map(|part| match part {
+        TcStats2::Queue(queue) => Some(queue.backlog),
+        _ => None,
+    });
+    (one.header.parent == TcHandle::ROOT).then_some((index, u64::from(backlog?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_route::tc::TcStatsQueue;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken_in_or_refused(bytes: Vec<u8>, length in 0_u32..64) {
+            let _ = take(&bytes, &mut BTreeMap::new());
+            let framed = [&length.to_ne_bytes()[..], &36_u16.to_ne_bytes(), &bytes].concat();
+            let _ = take(&framed, &mut BTreeMap::new());
+        }
+    }
+
+    #[test]
+    fn the_outermost_discipline_of_an_interface_says_how_much_waits() {
+        let of = |index: i32, parent: TcHandle, backlog: u32| {
+            let mut one = TcMessage::with_index(index);
+            one.header.parent = parent;
+            let mut queue = TcStatsQueue::default();
+            queue.backlog = backlog;
+            one.attributes = vec![TcAttribute::Stats2(vec![TcStats2::Queue(queue)])];
+            let mut message = NetlinkMessage::from(RouteNetlinkMessage::NewQueueDiscipline(one));
+            message.finalize();
+            let mut bytes = vec![0; message.buffer_len()];
+            message.serialize(&mut bytes);
+            bytes
+        };
+        let inner = TcHandle { major: 1, minor: 1 };
+        let parts = [of(2, TcHandle::ROOT, 3_000), of(2, inner, 1_500), of(3, TcHandle::ROOT, 0)].concat();
+        let mut queues = BTreeMap::new();
+        assert!(!take(&parts, &mut queues).expect("a part"), "there may be more");
+        assert_eq!(queues, BTreeMap::from([(2, 3_000), (3, 0)]));
+    }
+}

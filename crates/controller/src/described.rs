@@ -1,0 +1,197 @@
+//! How what is sent and shown is described where its type does not say it: ids and times, which are texts, and what stands in
+//! files, which is shown as it was sent.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use leeward_placement::tasks::AppFile;
+use leeward_placement::volumes::file::WorkloadFile;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+/// What something is called that is counted: its number, in digits.
+pub struct Id;
+
+/// A time, RFC 3339 with its zone.
+pub struct Time;
+
+/// What people call something.
+pub struct Name;
+
+/// What stands in a file, described as it is read, whichever way it goes.
+pub struct File<T>(PhantomData<T>);
+
+/// An app file without the name of another file.
+pub struct AppForm;
+
+/// A workload of a workload file, without what names other files and what is decided.
+pub struct WorkloadForm;
+
+impl Id {
+    /// The number of an id; `None` if it is none.
+    pub fn read(text: &str) -> Option<u64> {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    }
+}
+
+impl Name {
+    /// Characters of the longest one.
+    pub const LONGEST: usize = 128;
+
+    /// Whether a text is neither empty nor too long.
+    pub fn fits(text: &str) -> bool {
+        (1..=Name::LONGEST).contains(&text.chars().count())
+    }
+}
+
+macro_rules! described {
+    ($name:ident $(<$of:ident>)?, $called:expr, $inline:literal, $schema:expr) => {
+        impl $(<$of: JsonSchema>)? JsonSchema for $name $(<$of>)? {
+            fn schema_name() -> Cow<'static, str> {
+                $called
+            }
+
+            fn schema_id() -> Cow<'static, str> {
+                format!("{}::{}", module_path!(), Self::schema_name()).into()
+            }
+
+            fn inline_schema() -> bool {
+                $inline
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    };
+}
+
+// So many digits are a number of 64 bits, whatever they are.
+described!(Id, "Id".into(), true, json_schema!({ "type": "string", "pattern": "^[0-9]{1,19}$" }));
+described!(Time, "Time".into(), true, json_schema!({ "type": "string", "format": "date-time" }));
+described!(
+    Name,
+    "Name".into(),
+    true,
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": Name::LONGEST })
+);
+described!(File<T>, T::schema_name(), false, as_read::<T>());
+described!(AppForm, "AppForm".into(), false, without(as_read::<AppFile>(), &["matrix"]));
+described!(WorkloadForm, "WorkloadForm".into(), false, {
+    let mut schema = without(as_read::<WorkloadFile>(), &["trace", "volume", "priority", "limits"]);
+    for field in ["curves", "model"] {
+        if let Some(value) = schema.pointer_mut(&format!("/properties/{field}")) {
+            unnamed(value);
+        }
+    }
+    if let Some(slo) = schema.pointer_mut("/properties/slo") {
+        present(slo);
+    }
+    if let Some(name) = schema.pointer_mut("/properties/name").and_then(Value::as_object_mut) {
+        name.insert("pattern".to_owned(), "^[A-Za-z0-9._-]+$".into());
+        name.insert("maxLength".to_owned(), Name::LONGEST.into());
+    }
+    if let Some(required) = schema.pointer_mut("/required").and_then(Value::as_array_mut) {
+        required.push("slo".into());
+    }
+    schema
+});
+
+/// A type as it is read, with all that is in it.
+fn as_read<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    T::json_schema(&mut settings.into_generator())
+}
+
+/// Fields without some of them.
+fn without(mut schema: Schema, fields: &[&str]) -> Schema {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| !fields.contains(&name.as_str()));
+    }
+    schema
+}
+
+/// Takes away that a text, which would be the name of a file, may stand in the place of a value.
+fn unnamed(schema: &mut Value) {
+    if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        ways.retain(|way| *way != json!({ "type": "string" }));
+        ways.iter_mut().for_each(unnamed);
+    }
+}
+
+/// Takes away that a value may be null.
+pub fn present(schema: &mut Value) {
+    let null = json!({ "type": "null" });
+    if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {
+        types.retain(|one| one != "null");
+        if let [one] = &types[..] {
+            schema["type"] = one.clone();
+        }
+    }
+    if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        ways.retain(|way| *way != null);
+    }
+    // The one way that is left stands for itself.
+    let one = match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::Object(one)]) => one.clone(),
+        _ => return,
+    };
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("anyOf");
+        for (name, value) in one {
+            fields.entry(name).or_insert(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_digits_and_nothing_else() {
+        assert_eq!(Id::read("007"), Some(7));
+        assert_eq!(Id::read("18446744073709551615"), Some(u64::MAX));
+        for text in ["", "+7", "-7", " 7", "7 ", "7.0", "٧", "18446744073709551616"] {
+            assert_eq!(Id::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn forms_name_no_files() {
+        let named = |schema: Schema| schema.as_value().to_string().contains("file with");
+        assert!(named(as_read::<AppFile>()), "the file itself does");
+        let form = AppForm::json_schema(&mut SchemaGenerator::default());
+        assert!(form.pointer("/properties/tasks").is_some() && form.pointer("/properties/matrix").is_none());
+        let form = WorkloadForm::json_schema(&mut SchemaGenerator::default());
+        for field in ["trace", "volume", "priority", "limits"] {
+            assert!(form.pointer(&format!("/properties/{field}")).is_none(), "{field}");
+        }
+        for field in ["curves", "model"] {
+            let value = form.pointer(&format!("/properties/{field}")).expect("a field").to_string();
+            assert!(!value.contains(r#"{"type":"string"}"#), "{value}");
+        }
+        assert_eq!(form.pointer("/required"), Some(&json!(["name", "client", "slo"])));
+    }
+
+    #[test]
+    fn what_is_present_is_not_null() {
+        let cases = [
+            (
+                json!({ "type": ["string", "null"], "minLength": 1 }),
+                json!({ "type": "string", "minLength": 1 }),
+            ),
+            (
+                json!({ "anyOf": [{ "$ref": "#/a" }, { "type": "null" }], "description": "b" }),
+                json!({ "$ref": "#/a", "description": "b" }),
+            ),
+            (json!({ "type": "integer" }), json!({ "type": "integer" })),
+        ];
+        for (mut schema, without) in cases {
+            present(&mut schema);
+            assert_eq!(schema, without);
+        }
+    }
+}

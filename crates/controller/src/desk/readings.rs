@@ -1,0 +1,217 @@
+//! What agents say of links and devices beside their loads: how fast an interface is, what waits, what a disk reads and
+//! writes. It is shown, and enters no decision but for one thing: a link that is said to be slower than the cluster says is
+//! believed at once, and believed faster again, up to what the cluster says, when it was said to be for a while. So a
+//! report can make a link fuller than it is and never emptier, and one that flaps is as slow as it was at its slowest.
+
+use leeward_fabric::{Load, Nanos, ResourceId};
+
+/// So many intervals a link is said to be faster before that is believed.
+const STEADY: u64 = 10;
+
+/// What is said of a resource at the end of a window.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Reading {
+    /// What the interfaces of a link carry at most, where that is said.
+    pub speed: Option<Load>,
+    /// How much waits: bytes that a link has to send; requests that were with a device in the mean.
+    pub queue: Option<f64>,
+    /// What a device did; of a link nothing.
+    pub requests: Option<Requests>,
+}
+
+/// What a device did, beside being busy, as far as that is said.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Requests {
+    /// Bits read in a second.
+    pub read_bps: Option<f64>,
+    /// Bits written in a second.
+    pub write_bps: Option<f64>,
+    /// Requests that are with it.
+    pub in_flight: Option<u64>,
+}
+
+/// What was said last of each resource.
+#[derive(Debug, Default)]
+pub(crate) struct Readings {
+    /// For each resource, 1 + its position in `known`, or 0; as far as anything was said.
+    slots: Vec<u32>,
+    known: Vec<Known>,
+}
+
+/// What is known of a resource of which something was said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    resource: ResourceId,
+    until: Nanos,
+    reading: Reading,
+    /// Where it is believed to be slower than the cluster says.
+    slow: Option<Slow>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slow {
+    /// What the cluster says.
+    full: Load,
+    believed: Load,
+    /// Since when it is said to be faster than that, and the least that was said since.
+    faster: Option<(Nanos, Load)>,
+}
+
+impl Known {
+    /// What was said last, if that was no longer ago than a resource is seen.
+    pub fn last(&self, now: Nanos, seen: Nanos) -> Option<Reading> {
+        (now <= self.until.plus(seen)).then_some(self.reading)
+    }
+
+    /// What the cluster says that a link carries, where less is believed.
+    pub fn full(&self) -> Option<Load> {
+        self.slow.map(|slow| slow.full)
+    }
+}
+
+impl Readings {
+    /// Takes in what was true at a time. What the link is believed to carry from now on, if that is another capacity than
+    /// it was until now.
+    pub fn take(
+        &mut self,
+        resource: ResourceId,
+        until: Nanos,
+        reading: Reading,
+        capacity: Load,
+        interval: Nanos,
+    ) -> Option<Load> {
+        let known = self.of(resource).map(|known| (known.until, known.slow));
+        // Most links never say anything, and need no place.
+        if known.is_some_and(|(known, _)| until <= known)
+            || (known.is_none() && reading == Reading::default())
+        {
+            return None;
+        }
+        let slow = known.and_then(|(_, slow)| slow);
+        let full = slow.map_or(capacity, |slow| slow.full);
+        let said = reading.speed.map_or(full, |speed| speed.min(full));
+        let mut now = slow.unwrap_or(Slow { full, believed: full, faster: None });
+        if said <= now.believed {
+            now = Slow { believed: said, faster: None, ..now };
+        } else {
+            let (since, least) = now.faster.unwrap_or((until, said));
+            let least = least.min(said);
+            let steady = until.since(since).0 >= interval.0.saturating_mul(STEADY);
+            now.faster = (!steady).then_some((since, least));
+            now.believed = if steady { least } else { now.believed };
+        }
+        self.keep(Known { resource, until, reading, slow: Some(now).filter(|now| now.believed < full) });
+        Some(now.believed).filter(|&believed| believed != capacity && (slow.is_some() || believed < full))
+    }
+
+    fn keep(&mut self, known: Known) {
+        if self.slots.len() <= known.resource.index() {
+            self.slots.resize(known.resource.index() + 1, 0);
+        }
+        let slot = &mut self.slots[known.resource.index()];
+        match slot.checked_sub(1) {
+            Some(at) => self.known[at as usize] = known,
+            None => {
+                self.known.push(known);
+                *slot = self.known.len() as u32;
+            }
+        }
+    }
+
+    /// What is known of a resource; `None` if nothing was ever said of it.
+    pub fn of(&self, resource: ResourceId) -> Option<&Known> {
+        let slot = self.slots.get(resource.index())?.checked_sub(1)?;
+        self.known.get(slot as usize)
+    }
+
+    /// What was said last of every resource, and when it was true.
+    pub fn all(&self) -> impl Iterator<Item = (ResourceId, Nanos, Reading)> {
+        self.known.iter().map(|known| (known.resource, known.until, known.reading))
+    }
+
+    /// What is known of resources from this one on, in order of ids.
+    pub fn from(&self, first: ResourceId) -> impl Iterator<Item = (ResourceId, &Known)> {
+        let slots = self.slots.get(first.index()..).unwrap_or_default().iter();
+        let known = slots.filter_map(|slot| self.known.get(slot.checked_sub(1)? as usize));
+        known.map(|known| (known.resource, known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FULL: Load = Load(10_000);
+
+    proptest! {
+        /// Whatever is said, and whenever.
+        #[test]
+        fn no_link_is_believed_faster_than_the_cluster_says_and_a_slower_one_at_once(
+            said in prop::collection::vec((1_u64..5, prop::option::of(0_i64..20_000)), 1..200),
+        ) {
+            let (mut readings, mut believed, mut at) = (Readings::default(), FULL, Nanos(0));
+            let mut history: Vec<(Nanos, Load)> = Vec::new();
+            for (passed, speed) in said {
+                at = at.plus(Nanos(passed * Nanos::SECOND.0));
+                let reading = Reading { speed: speed.map(Load), ..Reading::default() };
+                let news = readings.take(ResourceId(0), at, reading, believed, Nanos::SECOND);
+                prop_assert!(news.is_none_or(|news| news != believed), "it is news");
+                believed = news.unwrap_or(believed);
+                history.push((at, reading.speed.unwrap_or(FULL).min(FULL)));
+                // No more than was said at any time of the last ten intervals, and no less than ever.
+                let long_ago = at.since(Nanos(STEADY * Nanos::SECOND.0));
+                let lately = history.iter().filter(|&&(then, _)| then > long_ago).map(|&(_, said)| said);
+                prop_assert!(believed <= lately.min().unwrap_or(FULL));
+                prop_assert!(history.iter().any(|&(_, said)| said == believed) || believed == FULL);
+                let full = readings.of(ResourceId(0)).and_then(Known::full);
+                prop_assert_eq!(full, (believed < FULL).then_some(FULL));
+            }
+        }
+    }
+
+    proptest! {
+        /// Of whichever resources something is said, in whatever order.
+        #[test]
+        fn what_was_said_last_is_known_of_each_resource_for_as_long_as_it_is_seen(
+            said in prop::collection::vec((0_u32..40, 1_u64..100, 0_i64..20_000), 1..100),
+            first in 0_u32..50,
+            now in 1_u64..200,
+        ) {
+            let (mut readings, mut last) = (Readings::default(), std::collections::BTreeMap::new());
+            for (resource, until, queue) in said {
+                let reading = Reading { queue: Some(queue as f64), ..Reading::default() };
+                readings.take(ResourceId(resource), Nanos(until), reading, FULL, Nanos::SECOND);
+                let newest = last.entry(resource).or_insert((until, queue));
+                *newest = if until > newest.0 { (until, queue) } else { *newest };
+            }
+            let seen = |known: &Known| known.last(Nanos(now), Nanos(20))?.queue;
+            for resource in 0..50 {
+                let expected = last.get(&resource).filter(|(until, _)| now <= until + 20).map(|&(_, queue)| queue as f64);
+                prop_assert_eq!(readings.of(ResourceId(resource)).and_then(seen), expected);
+            }
+            let found: Vec<u32> = readings.from(ResourceId(first)).map(|(resource, _)| resource.0).collect();
+            let expected: Vec<u32> = last.range(first..).map(|(&resource, _)| resource).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(readings.all().count(), last.len());
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_well_again_is_believed_after_a_while_and_old_windows_say_nothing() {
+        let mut readings = Readings::default();
+        let mut take = |second: u64, speed: i64, believed: Load| {
+            let reading = Reading { speed: Some(Load(speed)), ..Reading::default() };
+            let until = Nanos(second * Nanos::SECOND.0);
+            readings.take(ResourceId(3), until, reading, believed, Nanos::SECOND)
+        };
+        assert_eq!(take(100, 40_000, FULL), None, "the cluster says that less is to be used");
+        assert_eq!(take(101, 1_000, FULL), Some(Load(1_000)));
+        assert_eq!(take(100, 10, Load(1_000)), None, "it is older");
+        for second in 102..112 {
+            assert_eq!(take(second, 10_000, Load(1_000)), None);
+        }
+        assert_eq!(take(112, 10_000, Load(1_000)), Some(FULL));
+    }
+}

@@ -1,0 +1,366 @@
+//! Whatever the desk is told, in whatever order: it does not panic, every asker hears once, the ledger has what open
+//! decisions hold and nothing else, and what was handed on to be kept is what there is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_engine::{Availability, Engine, Policies, Rates};
+use leeward_fabric::input::Files;
+use leeward_fabric::{Bytes, Cluster, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{EntryId, Ledger, LedgerSettings};
+use leeward_placement::replicas::Form;
+use leeward_placement::tasks::{App, AppRequest, TaskId};
+use leeward_placement::{Explain, Peer, moves, replicas, tasks};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::store::{Sqlite, Store};
+
+const CLUSTER: &str = "racks: 3\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 4\ncpus: 8\n\
+                       devices: [{name: ssd, read: 500MB/s, write: 400MB/s, capacity: 100GiB}]\n";
+
+/// What is done to the desk.
+#[derive(Clone, Debug)]
+enum Step {
+    Report {
+        hosts: Vec<(u32, Option<bool>, Option<bool>)>,
+        shares: Vec<u8>,
+        late: i64,
+        tasks: Vec<u64>,
+    },
+    Seen {
+        name: u8,
+        late: i64,
+    },
+    Block {
+        size: u64,
+        writer: Option<u32>,
+        caller: u8,
+        lasts: Option<u64>,
+    },
+    Tasks {
+        count: usize,
+        mbps: u64,
+        caller: u8,
+        lasts: Option<u64>,
+        job: Option<u8>,
+    },
+    Workload {
+        name: u8,
+        client: u32,
+        server: Option<u32>,
+        millis: u64,
+        caller: u8,
+    },
+    Release(u64),
+    Answer(u64, bool),
+    Job(u8, bool),
+    Ask(u8, u64),
+    /// What was to be looked into is found.
+    Look,
+    /// So many milliseconds pass, or the clock is set back.
+    Pass(i64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let lasts = || prop::option::weighted(0.3, 0_u64..20_000);
+    let host = (0_u32..10, prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
+    let report = (
+        prop::collection::vec(host, 0..2),
+        prop::collection::vec(0_u8..110, 0..6),
+        -1_500_i64..3_000,
+        prop::collection::vec(0_u64..12, 0..3),
+    );
+    let name = 0_u8..4;
+    let step = prop_oneof![
+        6 => report.prop_map(|(hosts, shares, late, tasks)| Step::Report { hosts, shares, late, tasks }),
+        1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::Seen { name, late }),
+        5 => (0_u64..1 << 31, prop::option::of(0_u32..9), any::<u8>(), lasts())
+            .prop_map(|(size, writer, caller, lasts)| Step::Block { size, writer, caller, lasts }),
+        5 => (0_usize..4, 0_u64..600, any::<u8>(), lasts(), prop::option::of(name.clone()))
+            .prop_map(|(count, mbps, caller, lasts, job)| Step::Tasks { count, mbps, caller, lasts, job }),
+        2 => (name.clone(), 0_u32..9, prop::option::of(0_u32..9), 1_u64..200, any::<u8>()).prop_map(
+            |(name, client, server, millis, caller)| Step::Workload { name, client, server, millis, caller }
+        ),
+        4 => (0_u64..20).prop_map(Step::Release),
+        2 => (0_u64..6, any::<bool>()).prop_map(|(id, done)| Step::Answer(id, done)),
+        1 => (name, any::<bool>()).prop_map(|(job, fixed)| Step::Job(job, fixed)),
+        2 => (any::<u8>(), 0_u64..20).prop_map(|(what, id)| Step::Ask(what, id)),
+        4 => Just(Step::Look),
+        3 => (-5_000_i64..20_000).prop_map(Step::Pass),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+/// A desk, its store, and who waits.
+struct House {
+    desk: Desk<u64>,
+    store: Sqlite,
+    now: Nanos,
+    asked: u64,
+    waiting: BTreeSet<u64>,
+}
+
+fn new_desk() -> Desk<u64> {
+    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
+    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+    let policies = Policies {
+        replicas: replicas::make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
+        tasks: tasks::make("utp", "").ok(),
+        moves: moves::make("utp", "").ok(),
+        ..Policies::default()
+    };
+    let label = |name: &str| Arc::<str>::from(name);
+    let labels = Labels { replicas: label("sinbad"), tasks: label("utp"), moves: Some(label("utp")) };
+    Desk::new(Engine::new(ledger, policies, 7, Explain::Top(4)), labels, Limits::default())
+}
+
+fn caller(number: u8) -> Option<Caller> {
+    match number % 8 {
+        0..=3 => None,
+        4 => Some(Caller::Key(Arc::from(format!("key {}", number / 64)))),
+        client => Some(Caller::Client {
+            client: Arc::from(format!("client {client}")),
+            sequence: u64::from(number / 16),
+        }),
+    }
+}
+
+impl House {
+    fn new() -> House {
+        let store = Sqlite::in_memory().expect("there is memory");
+        let mut house = House {
+            desk: new_desk(),
+            store,
+            now: Nanos(20 * Nanos::SECOND.0),
+            asked: 0,
+            waiting: BTreeSet::new(),
+        };
+        house.desk.wake(house.now, &mut Replies::new());
+        house
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        let mut out = Replies::new();
+        match step {
+            Step::Look => {
+                let studies: Vec<Study> = self.desk.studies().collect();
+                studies.into_iter().for_each(|study| self.desk.found(self.now, study.find(), &mut out));
+            }
+            Step::Pass(millis) => {
+                self.now = Nanos(self.now.0.saturating_add_signed(millis * 1_000_000));
+                self.desk.wake(self.now, &mut out);
+            }
+            step => {
+                let fabric = self.desk.fabric().clone();
+                let Some(message) = self.message(step, &fabric) else { return Ok(()) };
+                self.waiting.insert(self.asked);
+                self.desk.handle(self.now, message, self.asked, &mut out);
+                self.asked += 1;
+            }
+        }
+        for (asker, _) in out {
+            prop_assert!(self.waiting.remove(&asker), "{asker} hears twice");
+        }
+        let changes: Vec<Change> = self.desk.changes().collect();
+        self.store.apply(&changes).expect("there is memory");
+        self.check()
+    }
+
+    fn message(&self, step: Step, fabric: &Fabric) -> Option<Message> {
+        let back = |millis: i64| Nanos(self.now.0.saturating_add_signed(-millis * 1_000_000));
+        Some(match step {
+            Step::Report { hosts, shares, late, tasks } => {
+                let until = back(late);
+                let hosts = hosts.into_iter().filter(|(host, ..)| *host < 9);
+                let host =
+                    |(host, up, draining)| HostReport { host: HostId(host), up, draining, stored: None };
+                let load = |(at, share): (usize, u8)| {
+                    let link = ResourceId((at * 7 % fabric.resource_count()) as u32);
+                    (link, Load(i64::from(share) * 10_000_000))
+                };
+                let rates =
+                    |app: u64| (TaskId { app, index: 0 }, Rates { egress_bps: app << 26, ingress_bps: 1 });
+                Message::Report(Report {
+                    window: (Nanos(until.0.saturating_sub(Nanos::SECOND.0)), until),
+                    loads: shares.into_iter().enumerate().map(load).collect(),
+                    hosts: hosts.map(host).collect(),
+                    tasks: tasks.into_iter().map(rates).collect(),
+                    ..Report::default()
+                })
+            }
+            Step::Seen { name, late } => {
+                let (from, until) = (back(late + 10), back(late));
+                let workloads = vec![(format!("w{name}"), 0.01)];
+                Message::Report(Report { window: (from, until), workloads, ..Report::default() })
+            }
+            Step::Block { size, writer, caller: of, lasts } => {
+                let writer = writer.map(|host| fabric.host_name(HostId(host)).to_owned());
+                let form = Form { writer: writer.as_deref(), ..Form::of(Bytes(size)) };
+                Message::Place(Placement {
+                    request: Request::Replicas(form.request(fabric, 0).ok()?),
+                    wish: Wish::Replicas(ReplicasWish::of(&form)),
+                    caller: caller(of),
+                    lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                })
+            }
+            Step::Tasks { count, mbps, caller: of, lasts, job } => {
+                let rate = format!("{mbps}Mbps");
+                let task = |at: usize| json!({ "name": format!("t{at}"), "egress": rate, "cpus": 1, "tolerant": true });
+                let app = json!({ "tasks": (0..count).map(task).collect::<Vec<_>>() }).to_string();
+                let app = App::from_text("app", &app, &Files::default()).ok()?;
+                let wish = TasksWish::of(&app, job.map(|job| format!("job {job}")), Vec::new());
+                Message::Place(Placement {
+                    request: Request::Tasks(app.request),
+                    wish: Wish::Tasks(wish),
+                    caller: caller(of),
+                    lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                })
+            }
+            Step::Workload { name, client, server, millis, caller: of } => {
+                let host = |host: u32| fabric.host_name(HostId(host)).to_owned();
+                let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+                let form = json!({
+                    "name": format!("w{name}"), "client": host(client), "server": server.map(host),
+                    "slo": { "percentile": 99, "latency": format!("{millis}ms") }, "unloaded": "100us",
+                    "curves": {
+                        "network-in": link, "network-out": link,
+                        "storage": [{ "rate": "8%", "burst": "4ms" }],
+                    },
+                });
+                let wish = WorkloadWish { workload: form.as_object()?.clone() };
+                let wish = if server.is_some() { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+                Message::Place(Placement {
+                    request: Request::Workload,
+                    wish,
+                    caller: caller(of),
+                    lasts: None,
+                })
+            }
+            Step::Release(id) => Message::Release(id),
+            Step::Answer(id, true) => Message::Migration(id, MigrationAnswer::Done),
+            Step::Answer(id, false) => Message::Migration(id, MigrationAnswer::Refused(None)),
+            Step::Job(job, fixed) => {
+                let availability =
+                    Availability { evictions_per_hour: fixed.then_some(0), ..Availability::default() };
+                Message::Job(format!("job {job}"), availability)
+            }
+            Step::Ask(what, id) => match what % 8 {
+                0 => Message::Decisions { kind: None, before: Some(id), limit: 3, holding: what > 99 },
+                1 => Message::Rack(fabric.all_racks().nth(id as usize % 3).unwrap_or(DomainId(0))),
+                2 => Message::Holding(ResourceId(id as u32), 5),
+                3 => Message::Migrations { state: None, before: Some(id), limit: 2 },
+                4 => Message::WhatIf(
+                    id,
+                    ["sinbad", "utp", "dnc", "compactor", "?"][usize::from(what) % 5].to_owned(),
+                ),
+                5 => Message::Workloads { before: Some(id), limit: 2 },
+                6 => Message::Workload(format!("w{}", id % 4)),
+                _ => {
+                    let peers =
+                        vec![Peer { host: HostId(1), egress_bps: 1, ingress_bps: 1 }; usize::from(what)];
+                    let count = if what > 200 { 60 } else { 3 };
+                    let hosts = (0..count).map(|at| HostId(at % 9)).collect();
+                    let request = AppRequest { tasks: vec![tasks::Task::default()], ..AppRequest::default() };
+                    Message::Score(Score { request, job: None, peers, hosts })
+                }
+            },
+            Step::Look | Step::Pass(_) => return None,
+        })
+    }
+
+    /// What is so whatever happened.
+    fn check(&self) -> Result<(), TestCaseError> {
+        let desk = &self.desk;
+        let ledger = desk.engine.ledger();
+        let open = || desk.records.last(None).filter(|record| record.released.is_none());
+        let mut held = BTreeSet::new();
+        for record in open() {
+            for &entry in &record.entries {
+                prop_assert!(held.insert(entry), "{entry:?} is held twice");
+            }
+        }
+        let gone = desk.records.last(None).filter(|record| record.released.is_some());
+        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "what ended holds something");
+        // Far more than were ever made.
+        let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
+        for entry in there {
+            prop_assert!(held.remove(&entry), "{entry:?} is nobody's: {:?}", ledger.entry(entry));
+        }
+        let mut replicas = vec![0; ledger.fabric().host_count()];
+        let mut workloads = BTreeMap::new();
+        for record in open() {
+            if let Wish::Replicas(_) = record.shown.wish {
+                for host in &record.shown.hosts {
+                    replicas[ledger.fabric().host(host).expect("a host").index()] += 1;
+                }
+            }
+            if let Some(wish) = record.shown.wish.workload() {
+                let before = workloads.insert(wish.name().to_owned(), record.id);
+                prop_assert_eq!(before, None, "promised twice");
+                // Of a promise nothing fades.
+                prop_assert!(record.entries.iter().all(|&entry| ledger.entry(entry).is_some()));
+            }
+        }
+        prop_assert_eq!(&replicas, &desk.replicas);
+        prop_assert_eq!(&workloads, &desk.promises.in_force);
+        let expiries: BTreeSet<_> = open().filter_map(|record| Some((record.expires?, record.id))).collect();
+        prop_assert_eq!(&expiries, &desk.expiries);
+        Ok(())
+    }
+
+    /// That a desk which goes on where the store says knows what this one does.
+    fn replay(mut self) -> Result<(), TestCaseError> {
+        let mut away = Replies::new();
+        self.desk.turn_away(&mut away);
+        for (asker, _) in away {
+            prop_assert!(self.waiting.remove(&asker), "{asker} hears twice");
+        }
+        prop_assert!(self.waiting.is_empty(), "{:?} hear nothing", self.waiting);
+        let state = self.store.load(1_000, 1_000).expect("it is there");
+        let callers = state.callers.clone();
+        let mut desk = new_desk();
+        desk.resume(state).expect("it fits");
+        prop_assert_eq!(desk.changes().count(), 0, "what is kept stays as it is");
+        let known = |desk: &Desk<u64>| -> Vec<_> {
+            let kept = |record: &Arc<Record>| Record { entries: Vec::new(), ..Record::clone(record) };
+            desk.records.last(None).map(kept).collect()
+        };
+        prop_assert_eq!(known(&desk), known(&self.desk));
+        // What was asked and refused is not kept, and its number may be given again.
+        prop_assert!(
+            desk.next <= self.desk.next && desk.records.last(None).all(|record| record.id < desk.next)
+        );
+        prop_assert_eq!(desk.jobs.len(), self.desk.jobs.len());
+        prop_assert_eq!(&desk.promises.in_force, &self.desk.promises.in_force);
+        let moves = |desk: &Desk<u64>| desk.migrations.last().cloned().collect::<Vec<_>>();
+        prop_assert_eq!(moves(&desk), moves(&self.desk));
+        desk.wake(self.desk.now, &mut Replies::new());
+        let (there, here) = (self.desk.world(), desk.world());
+        for (there, here) in there.hosts.iter().zip(&here.hosts) {
+            prop_assert_eq!((there.tasks, there.replicas), (here.tasks, here.replicas), "{:?}", here.host);
+        }
+        for (there, here) in there.links.iter().zip(&here.links) {
+            prop_assert_eq!(there.reserved, here.reserved, "{:?}", here.link);
+        }
+        // Who asks again hears the same, and nothing is decided twice.
+        for (caller, id) in callers {
+            prop_assert!(desk.records.get(id).is_some_and(|record| record.caller.as_ref() == Some(&caller)));
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn whatever_is_told_the_ledger_has_what_is_open_and_the_store_what_was_decided(steps in steps()) {
+        let mut house = House::new();
+        for step in steps {
+            house.take(step)?;
+        }
+        house.replay()?;
+    }
+}

@@ -1,0 +1,229 @@
+//! What was known of the network before: links and hosts over the last hour.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::IntoResponse;
+use leeward_fabric::Nanos;
+use leeward_ledger::named_link;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::problem::Problem;
+use super::{Answer, Asked, Edge, Named, Shared};
+use crate::clock::Clock;
+use crate::described::Time;
+use crate::desk::{LinkState, World};
+use crate::office::{STEP, Slots};
+
+/// Seconds of a step at most: what is kept.
+const LONGEST_STEP: u64 = 3_600;
+/// Numbers of a history at most: the hour of a thousand links and more.
+const LONGEST_HISTORY: usize = 1_000_000;
+
+/// What of the past of one link or host is wanted.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnePast {
+    /// Steps that end after this time; an hour is kept.
+    #[schemars(with = "Option<Time>")]
+    since: Option<String>,
+    /// Seconds of a step; 10 if it is not given.
+    #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
+    step_s: Option<u64>,
+}
+
+/// What of the past of many of them is wanted.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Past {
+    /// Steps that end after this time; an hour is kept.
+    #[schemars(with = "Option<Time>")]
+    since: Option<String>,
+    /// Seconds of a step; 10 if it is not given.
+    #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
+    step_s: Option<u64>,
+    /// Whose links: those of racks if it is not given.
+    kind: Option<Whose>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Whose {
+    Rack,
+    Host,
+}
+
+/// The time after which steps end, and how many of those that are kept are joined to one.
+fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nanos, u64), Problem> {
+    let since = since.map_or(Ok(Nanos(0)), |since| clock.read(since));
+    let since = since.map_err(|detail| Problem::field("since", detail))?;
+    match step_s {
+        None => Ok((since, 1)),
+        Some(step) if (STEP..=LONGEST_STEP).contains(&step) && step.is_multiple_of(STEP) => {
+            Ok((since, step / STEP))
+        }
+        Some(step) => {
+            let detail = format!("{step}: expected a multiple of {STEP} up to {LONGEST_STEP}");
+            Err(Problem::field("step_s", detail))
+        }
+    }
+}
+
+impl OnePast {
+    /// The time after which steps end, and how many of those that are kept are joined to one.
+    pub fn steps(&self, clock: &Clock) -> Result<(Nanos, u64), Problem> {
+        steps(clock, self.since.as_deref(), self.step_s)
+    }
+}
+
+impl Past {
+    /// The same.
+    pub fn steps(&self, clock: &Clock) -> Result<(Nanos, u64), Problem> {
+        steps(clock, self.since.as_deref(), self.step_s)
+    }
+}
+
+/// A link over time.
+#[derive(Serialize, JsonSchema)]
+pub struct Series {
+    /// Its name.
+    pub link: String,
+    /// Mean utilization of each step; null where it was not seen.
+    pub utilization: Vec<Option<f32>>,
+}
+
+/// Links over time.
+#[derive(Serialize, JsonSchema)]
+pub struct History {
+    /// Where the first step begins; null if nothing is known yet.
+    #[schemars(with = "Option<Time>")]
+    pub from: Option<String>,
+    /// Seconds of a step.
+    pub step_s: u64,
+    /// The links.
+    pub series: Vec<Series>,
+}
+
+fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) -> Answer {
+    let numbers = slots.count().saturating_mul(links.len());
+    if numbers > LONGEST_HISTORY {
+        let detail = format!(
+            "{} links in {} steps each: expected at most {LONGEST_HISTORY} numbers; ask for longer steps, or for less \
+             of the past with `since`",
+            links.len(),
+            slots.count()
+        );
+        return Err(Problem::field("step_s", detail));
+    }
+    let series = |state: &&LinkState| {
+        let utilization = slots.of(&world.fabric, world.position(state.link));
+        Series { link: world.fabric.resource_name(state.link), utilization }
+    };
+    let history = History {
+        from: slots.from().map(|from| edge.clock.text(from)),
+        step_s: slots.step(),
+        series: links.iter().map(series).collect(),
+    };
+    Ok(Json(history).into_response())
+}
+
+pub async fn history(State(edge): Shared, Asked(Query(past)): Asked<Query<Past>>) -> Answer {
+    let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
+    let slots = edge.office.history(since, join);
+    let fabric = &world.fabric;
+    let of_racks =
+        || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
+    let links: Vec<&LinkState> = match past.kind {
+        None | Some(Whose::Rack) => of_racks().flatten().filter_map(|link| world.link(link)).collect(),
+        Some(Whose::Host) => {
+            let host = |&host: &_| [fabric.egress(host), fabric.ingress(host)];
+            fabric
+                .all_hosts()
+                .flat_map(|one| host(&one))
+                .flatten()
+                .filter_map(|link| world.link(link))
+                .collect()
+        }
+    };
+    over_time(&edge, &world, &slots, &links)
+}
+
+pub async fn link_history(
+    State(edge): Shared,
+    Asked(Path(name)): Named,
+    Asked(Query(past)): Asked<Query<OnePast>>,
+) -> Answer {
+    let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
+    let slots = edge.office.history(since, join);
+    let link = named_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
+    let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
+    over_time(&edge, &world, &slots, &[link])
+}
+
+/// A host over time.
+#[derive(Serialize, JsonSchema)]
+pub struct HostHistory {
+    /// Where the first step begins; null if nothing is known yet.
+    #[schemars(with = "Option<Time>")]
+    pub from: Option<String>,
+    /// Seconds of a step.
+    pub step_s: u64,
+    /// Its links.
+    pub links: Vec<LinkSeries>,
+    /// Its devices.
+    pub devices: Vec<DeviceSeries>,
+}
+
+/// A link of a host over time.
+#[derive(Serialize, JsonSchema)]
+pub struct LinkSeries {
+    /// Its name.
+    pub link: String,
+    /// Mean utilization of each step; null where it was not seen.
+    pub utilization: Vec<Option<f32>>,
+    /// Bytes that waited to be sent, in the mean of what was said; null where nobody said.
+    pub queue_bytes: Vec<Option<f32>>,
+}
+
+/// A device over time.
+#[derive(Serialize, JsonSchema)]
+pub struct DeviceSeries {
+    /// Its name.
+    pub device: String,
+    /// The share of each step in which it was busy; null where it was not seen.
+    pub busy: Vec<Option<f32>>,
+    /// Requests that were with it in the mean; null where nobody said.
+    pub queue: Vec<Option<f32>>,
+}
+
+pub async fn host_history(
+    State(edge): Shared,
+    Asked(Path(name)): Named,
+    Asked(Query(past)): Asked<Query<OnePast>>,
+) -> Answer {
+    let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
+    let slots = edge.office.history(since, join);
+    let fabric = &world.fabric;
+    let host = fabric.host(&name).ok_or_else(|| Problem::none_such("host", &name))?;
+    let links = [fabric.egress(host), fabric.ingress(host)].into_iter().flatten();
+    let devices = (0..=u16::MAX).map_while(|index| fabric.device(host, index));
+    let history = HostHistory {
+        from: slots.from().map(|from| edge.clock.text(from)),
+        step_s: slots.step(),
+        links: links
+            .map(|link| LinkSeries {
+                link: fabric.resource_name(link),
+                utilization: slots.of(fabric, world.position(link)),
+                queue_bytes: slots.queue(fabric, link),
+            })
+            .collect(),
+        devices: devices
+            .map(|device| DeviceSeries {
+                device: fabric.resource_name(device),
+                busy: slots.busy(fabric, device),
+                queue: slots.queue(fabric, device),
+            })
+            .collect(),
+    };
+    Ok(Json(history).into_response())
+}

@@ -1,0 +1,170 @@
+//! A measured mesh as part of the cluster: rates of pairs, or of hosts, in the place of those that were there.
+
+use std::collections::BTreeMap;
+
+use leeward_probe::{quantile, told};
+use serde_json::{Value, json};
+
+/// What a measured mesh would be in a cluster file: `pipe` or `hose`.
+///
+/// # Errors
+/// Why it has no place there: on a tree, links are shared, and what a pair of hosts gets is no capacity of any of them.
+pub fn can_keep(file: &Value) -> Result<&'static str, String> {
+    match file.get("shape").and_then(Value::as_str) {
+        Some("pipe") => Ok("pipe"),
+        Some("hose") => Ok("hose"),
+        _ => Err("the cluster is a tree, and rates between pairs of hosts have no place in it; a mesh is kept where its `shape` \
+                  is pipe or hose"
+            .to_owned()),
+    }
+}
+
+/// Puts a mesh into a cluster file: what was measured takes the place of what was there, and all else stays.
+///
+/// # Errors
+/// Why it cannot be; the file is as it was or not to be used.
+pub fn with_mesh(file: &mut Value, mesh: &told::Mesh) -> Result<(), String> {
+    let shape = can_keep(file)?;
+    let mut rates: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
+    for path in &mesh.paths {
+        let rate = path.rate_bps.filter(|rate| (1.0..1e18).contains(rate));
+        let rate = rate.ok_or_else(|| format!("no rate from {} to {}", path.from, path.to))?;
+        rates.entry(&path.from).or_default().push((&path.to, rate));
+    }
+    match shape {
+        "pipe" => pairs(file, &rates),
+        _ => rates.into_iter().try_for_each(|(host, rates)| nic(file, host, &rates)),
+    }
+}
+
+fn bps(rate: f64) -> Value {
+    json!(format!("{}bps", rate.round()))
+}
+
+/// Rates of ordered pairs.
+fn pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(), String> {
+    let Some(file) = file.as_object_mut() else { return Err("the cluster file has no fields".to_owned()) };
+    let pairs = file.entry("pairs").or_insert_with(|| json!([]));
+    let Some(pairs) = pairs.as_array_mut() else { return Err("`pairs` is no list".to_owned()) };
+    let is_measured = |pair: &Value| {
+        let end = |end: &str| pair[end].as_str().unwrap_or_default();
+        rates.get(end("from")).is_some_and(|rates| rates.iter().any(|&(to, _)| to == end("to")))
+    };
+    pairs.retain(|pair| !is_measured(pair));
+    for (from, rates) in rates {
+        pairs.extend(rates.iter().map(|(to, rate)| json!({ "from": from, "to": to, "rate": bps(*rate) })));
+    }
+    Ok(())
+}
+
+/// What a host may send: the median of its rates. What it may receive was not measured, and stays.
+fn nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String> {
+    let rates: Vec<f64> = rates.iter().map(|&(_, rate)| rate).collect();
+    let up = quantile(&rates, 0.5).ok_or("a host without paths")?;
+    let of_file = file.get("nic").cloned();
+    let (hosts, of_rack) = listed(file, host).ok_or_else(|| {
+        format!("`{host}` is not written out in the cluster file; list it under `hosts` by its name")
+    })?;
+    let before = hosts.get("nic").cloned().or(of_rack).or(of_file).unwrap_or_default();
+    let down = before.get("down").cloned().unwrap_or(before);
+    hosts["nic"] = json!({ "up": bps(up), "down": down });
+    Ok(())
+}
+
+/// A host that is written out, and the `nic` of its rack.
+fn listed<'a>(file: &'a mut Value, name: &str) -> Option<(&'a mut Value, Option<Value>)> {
+    fn among<'a>(hosts: Option<&'a mut Value>, name: &str) -> Option<&'a mut Value> {
+        hosts?.as_array_mut()?.iter_mut().find(|host| host["name"] == name)
+    }
+    let file = file.as_object_mut()?;
+    if file.contains_key("hosts") {
+        return among(file.get_mut("hosts"), name).map(|host| (host, None));
+    }
+    file.get_mut("racks")?.as_array_mut()?.iter_mut().find_map(|rack| {
+        let nic = rack.get("nic").cloned();
+        among(rack.get_mut("hosts"), name).map(|host| (host, nic))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use leeward_fabric::{Bandwidth, Cluster, Load};
+
+    use super::*;
+
+    /// A mesh between these hosts, of which each pair has the rate that its positions say.
+    fn mesh(hosts: &[&str], rate: impl Fn(usize, usize) -> Option<f64>) -> told::Mesh {
+        let mut paths = Vec::new();
+        for (i, from) in hosts.iter().enumerate() {
+            for (j, to) in hosts.iter().enumerate().filter(|&(j, _)| j != i) {
+                let path = json!({ "from": from, "to": to, "rate_bps": rate(i, j) });
+                let text = |field: &str| path[field].as_str().unwrap_or_default().to_owned();
+                let rate_bps = path["rate_bps"].as_f64();
+                paths.push(told::Path {
+                    from: text("from"),
+                    to: text("to"),
+                    rate_bps,
+                    ..told::Path::default()
+                });
+            }
+        }
+        told::Mesh { hosts: Vec::new(), paths, topology: None, cluster: None }
+    }
+
+    fn capacity(file: &Value, name: &str) -> Load {
+        let cluster = Cluster::from_text("test", &file.to_string()).expect("a right cluster");
+        cluster.capacities.as_slice()[cluster.fabric.resource(name).expect("a link").index()]
+    }
+
+    #[test]
+    fn measured_pairs_take_the_place_of_those_that_were_there_and_all_else_stays() {
+        let mut file = json!({
+            "shape": "pipe", "hosts": 3, "pair": "5Mbps", "cpus": 4,
+            "pairs": [{ "from": "h0", "to": "h1", "rate": "7Mbps" }, { "from": "h0", "to": "h2", "rate": "8Mbps" }],
+        });
+        with_mesh(&mut file, &mesh(&["h0", "h1"], |i, _| Some(1e6 * (i + 1) as f64 + 0.2))).expect("a mesh");
+        let expected = [("h0>h1", 1), ("h1>h0", 2), ("h0>h2", 8), ("h2>h1", 5)];
+        for (name, mbps) in expected {
+            assert_eq!(capacity(&file, name), Bandwidth(mbps * 1_000_000).as_load(), "{name}: {file}");
+        }
+        assert_eq!(file["cpus"], 4);
+        let before = file.clone();
+        with_mesh(&mut file, &mesh(&["h0", "h1"], |i, _| Some(1e6 * (i + 1) as f64 + 0.2))).expect("a mesh");
+        assert_eq!(
+            file["pairs"].as_array().map(Vec::len),
+            before["pairs"].as_array().map(Vec::len),
+            "once each"
+        );
+    }
+
+    #[test]
+    fn a_hose_learns_what_hosts_may_send() {
+        let rate = |i: usize, j: usize| Some(1e6 * (10 * i + j) as f64 + 1e6);
+        for mut file in [
+            json!({ "shape": "hose", "nic": "1Gbps", "hosts": [{ "name": "a" }, { "name": "b" }, { "name": "c" }] }),
+            json!({ "shape": "hose", "racks": [
+                { "nic": { "up": "2Gbps", "down": "1Gbps" }, "hosts": [{ "name": "a" }, { "name": "b" }] },
+                { "hosts": [{ "name": "c", "nic": "1Gbps" }] },
+            ]}),
+        ] {
+            with_mesh(&mut file, &mesh(&["a", "b", "c"], rate)).expect("a mesh");
+            // Of two rates the lower.
+            assert_eq!(capacity(&file, "b:egress"), Load(11_000_000), "{file}");
+            assert_eq!(capacity(&file, "b:ingress"), Load(1_000_000_000));
+        }
+    }
+
+    #[test]
+    fn a_mesh_that_has_no_place_or_lacks_a_rate_is_not_kept() {
+        let full = mesh(&["h0", "h1"], |_, _| Some(1e6));
+        let lacks = mesh(&["h0", "h1"], |i, _| (i == 0).then_some(1e6));
+        for (mut file, mesh, part) in [
+            (json!({ "racks": 2, "hosts_per_rack": 1 }), &full, "a tree"),
+            (json!({ "shape": "hose", "hosts": 2, "nic": "1Gbps" }), &full, "`h0` is not written out"),
+            (json!({ "shape": "pipe", "hosts": 2, "pair": "1Mbps" }), &lacks, "no rate from h1 to h0"),
+        ] {
+            let why = with_mesh(&mut file, mesh).expect_err("it is wrong");
+            assert!(why.contains(part), "{why}");
+        }
+    }
+}

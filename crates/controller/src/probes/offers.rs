@@ -1,0 +1,111 @@
+//! Where hosts listen for measurements: what their agents say with each report, and what the settings say.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use leeward_fabric::Nanos;
+use leeward_probe::survey::Host;
+
+/// Agents that say nothing for so many intervals are not asked, and never sooner than after so long.
+const SILENT: u64 = 3;
+const LEAST: Nanos = Nanos(10_000_000_000);
+
+/// Hosts that take part in measurements.
+pub struct Offers {
+    /// By name: the address that a report came from with the port that it named, and when it was heard.
+    heard: Mutex<BTreeMap<String, (SocketAddr, Nanos)>>,
+    /// What the settings say, which counts more.
+    addresses: BTreeMap<String, String>,
+    patience: Nanos,
+}
+
+impl Offers {
+    /// Nobody was heard yet. `interval` is the time between reports.
+    pub fn new(addresses: BTreeMap<String, String>, interval: Nanos) -> Offers {
+        let patience = Nanos(interval.0.saturating_mul(SILENT)).max(LEAST);
+        Offers { heard: Mutex::default(), addresses, patience }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, (SocketAddr, Nanos)>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A host's agent reported, and listens there.
+    pub fn heard(&self, host: &str, at: SocketAddr, now: Nanos) {
+        let mut known = self.known();
+        match known.get_mut(host) {
+            Some(offer) => *offer = (at, now),
+            None => drop(known.insert(host.to_owned(), (at, now))),
+        }
+    }
+
+    /// Where these hosts listen, as every other host knows them.
+    ///
+    /// # Errors
+    /// Which of them, by position, does not, and why.
+    pub fn find(&self, hosts: &[String], now: Nanos) -> Result<Vec<Host>, (usize, String)> {
+        let known = self.known();
+        let mut found = Vec::with_capacity(hosts.len());
+        let (mut here, mut elsewhere) = (None, false);
+        for (at, name) in hosts.iter().enumerate() {
+            if let Some(address) = self.addresses.get(name) {
+                found.push(Host { name: name.clone(), address: address.clone() });
+                continue;
+            }
+            let Some(&(address, heard)) = known.get(name) else {
+                let why = "it takes part in no measurements; its agent does with --probe-listen";
+                return Err((at, why.to_owned()));
+            };
+            let silent = now.since(heard);
+            if silent > self.patience {
+                return Err((at, format!("its agent has not reported for {:.0} s", silent.as_secs_f64())));
+            }
+            if address.ip().is_loopback() {
+                here = here.or(Some(at));
+            } else {
+                elsewhere = true;
+            }
+            found.push(Host { name: name.clone(), address: address.to_string() });
+        }
+        match here.filter(|_| elsewhere) {
+            Some(at) => Err((
+                at,
+                "its agent reports from the service's own machine, by an address that other hosts do not reach it at; give it \
+                 that machine's name or address as --controller, or say where it listens in `probes.addresses` of the settings"
+                    .to_owned(),
+            )),
+            None => Ok(found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_found_where_their_reports_came_from_and_nowhere_once_they_are_silent() {
+        let second = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
+        let said = [("r0h3".to_owned(), "r0h3.example".to_owned())].into();
+        let offers = Offers::new(said, second(1));
+        let hosts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let at = |address: &str| address.parse::<SocketAddr>().expect("an address");
+        offers.heard("r0h0", at("10.0.0.1:7601"), second(100));
+        offers.heard("r0h1", at("10.0.0.2:7601"), second(100));
+        offers.heard("r0h1", at("10.0.0.3:7602"), second(101));
+        offers.heard("r0h2", at("127.0.0.1:7601"), second(101));
+        let find = |names: &[&str], now| {
+            let found = offers.find(&hosts(names), second(now));
+            found.map(|found| found.into_iter().map(|host| host.address).collect::<Vec<_>>())
+        };
+        let all = find(&["r0h0", "r0h1", "r0h3"], 105).expect("they were heard");
+        assert_eq!(all, ["10.0.0.1:7601", "10.0.0.3:7602", "r0h3.example"]);
+        assert_eq!(find(&["r0h2", "r0h3"], 105).map(|found| found.len()), Ok(2));
+        let wrong = |names: &[&str], now| find(names, now).expect_err("it is wrong");
+        assert_eq!(wrong(&["r0h0", "r0h1", "r0h2"], 105).0, 2, "others do not reach it there");
+        assert_eq!(wrong(&["r0h3", "r9h9"], 105).0, 1);
+        let (at, why) = wrong(&["r0h1", "r0h0"], 111);
+        assert!(at == 1 && why.contains("11 s"), "{why}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Where a service listens, and who is let in.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use leeward_fabric::input::{InputError, read_text};
+use rustls::ServerConfig;
+
+use super::plain;
+use crate::access::{Access, Tokens, certified};
+use crate::probes;
+use crate::settings::{Flags, Settings};
+
+/// Where a service listens, and who is let in.
+pub struct Entrance {
+    /// Where.
+    pub address: SocketAddr,
+    /// Who may ask.
+    pub access: Arc<Access>,
+    /// What TLS is spoken with; HTTP without.
+    pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
+}
+
+impl Entrance {
+    /// Reads what the settings name; nothing is opened yet.
+    ///
+    /// # Errors
+    /// An [`InputError`] with file, line and field, or the flag.
+    pub fn new(flags: &Flags, settings: &Settings) -> Result<Entrance, InputError> {
+        let address = resolved(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
+        let tokens = settings.tokens.as_ref();
+        let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
+        if tokens.is_none() && !address.ip().is_loopback() {
+            return Err(flags.wrong("listen", open_to_all(&settings.listen)));
+        }
+        let tls = settings.tls.as_ref().map(certified).transpose()?;
+        settings.probes.secret.as_deref().map(probes::secret).transpose()?;
+        Ok(Entrance {
+            address,
+            access: Arc::new(Access::new(tokens, settings.limits.requests_per_s)),
+            tls: tls.map(|tls| Arc::new(ArcSwap::new(tls))),
+        })
+    }
+
+    /// How it is spoken to.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Writes down what somebody should know who listens like this.
+    pub fn warn(&self) {
+        match (self.access.is_closed(), self.tls.is_some()) {
+            (false, _) => tracing::warn!(
+                "anyone on this machine may ask, and change everything; see tokens in the guide `Operate it`"
+            ),
+            (true, false) if !self.address.ip().is_loopback() => {
+                tracing::warn!("tokens cross the network readable; see tls in the guide `Operate it`");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An address with a port, where a name was given too; one of IPv4, if it has any.
+fn resolved(listen: &str) -> Result<SocketAddr, String> {
+    let port = listen.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map(|(_, port)| port);
+    if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
+        return Err(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7600"));
+    }
+    let found = listen.to_socket_addrs().map_err(|error| format!("`{listen}`: {}", plain(&error)))?;
+    found.min_by_key(|address| !address.is_ipv4()).ok_or_else(|| format!("`{listen}`: it has no address"))
+}
+
+/// Why an address that others reach is refused without tokens, and how to go on.
+fn open_to_all(listen: &str) -> String {
+    format!(
+        "`{listen}`: without tokens everyone who reaches it could place and change everything; make one \
+         (`leeward token new --role admin --name NAME --tokens FILE`) and give the file with --tokens, \
+         or listen at 127.0.0.1"
+    )
+}

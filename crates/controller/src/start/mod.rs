@@ -1,0 +1,311 @@
+//! A service from its settings: what both `leewardd` and `leeward serve` begin with.
+
+mod entrance;
+mod place;
+mod policies;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leeward_fabric::input::{InputError, read_text};
+use leeward_ledger::LedgerSettings;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use self::entrance::Entrance;
+use self::place::Place;
+use self::policies::Chosen;
+use crate::log;
+use crate::office::NewCluster;
+use crate::reload::Reload;
+use crate::service::{RunError, Service};
+use crate::settings::{Flags, Settings};
+use crate::telemetry::{Plan, Telemetry};
+
+/// Everything that a service needs, read and found right; nothing was begun yet.
+pub struct Ready {
+    flags: Flags,
+    settings: Settings,
+    cluster: NewCluster,
+    policies: Chosen,
+    entrance: Entrance,
+    store: Place,
+    telemetry: Option<Plan>,
+    demo: bool,
+}
+
+/// Why a service ended that nobody told to.
+#[derive(Debug)]
+pub enum StartError<E> {
+    /// Something that was given is wrong.
+    Input(InputError),
+    /// Who was to be told where it listens did not take it.
+    Told(E),
+    /// The process or the system is in the way, or the engine has stopped.
+    Broken(std::io::Error),
+}
+
+impl<E> From<InputError> for StartError<E> {
+    fn from(error: InputError) -> Self {
+        StartError::Input(error)
+    }
+}
+
+impl Ready {
+    /// Reads all that the settings name, and nothing more.
+    ///
+    /// # Errors
+    /// An [`InputError`] with file, line and field, or the flag.
+    pub fn new(flags: Flags) -> Result<Ready, InputError> {
+        let settings = flags.settings()?;
+        Ready::read(flags, settings)
+    }
+
+    /// The same for a service that is to run: its log begins when its settings are read.
+    ///
+    /// # Errors
+    /// As of [`Ready::new`].
+    pub fn to_run(flags: Flags) -> Result<Ready, InputError> {
+        let settings = flags.settings()?;
+        log::begin(settings.log);
+        Ready::read(flags, settings)
+    }
+
+    fn read(flags: Flags, settings: Settings) -> Result<Ready, InputError> {
+        let file = settings.cluster.as_deref();
+        let file = file.ok_or_else(|| flags.wrong("cluster", "missing; expected a cluster file"))?;
+        let cluster = NewCluster::read(file, &read_text(file)?)?;
+        let policies = Chosen::new(&flags, &settings)?;
+        ledger(&settings).check().map_err(|error| {
+            let message = error.to_string();
+            flags.wrong("interval", message.trim_start_matches("interval: "))
+        })?;
+        let entrance = Entrance::new(&flags, &settings)?;
+        let store = Place::new(settings.store.as_deref(), &called(file, &cluster))
+            .map_err(|message| flags.wrong("store", message))?;
+        reachable(&flags, &settings, &entrance, &store)?;
+        let telemetry = Plan::of(&flags, &settings, settings.interval)?;
+        Ok(Ready { flags, settings, cluster, policies, entrance, store, telemetry, demo: false })
+    }
+
+    /// The same as a demo: it shows what somebody puts there.
+    pub fn demo(self, demo: bool) -> Ready {
+        Ready { demo, ..self }
+    }
+
+    /// Where decisions are kept, a file or the URL of a database without its password; `None` for memory.
+    pub fn store(&self) -> Option<&Path> {
+        self.store.shown()
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Serves until the process is told to stop. `listening` is told the URL and where decisions are kept.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn run<E>(
+        self,
+        listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
+    ) -> Result<(), StartError<E>> {
+        let Ready { flags, settings, cluster, policies, entrance, store: place, telemetry, demo } = self;
+        let store = place.opened(&settings).map_err(|message| flags.wrong("store", message))?;
+        let (labels, promising) = (policies.labels(), policies.promising.clone());
+        let make = policies.maker(settings.interval);
+        let service = Service::new(cluster, make, labels, ledger(&settings), settings.seed, store);
+        let mut service = service.map_err(|error| flags.wrong("interval", error.to_string()))?;
+        let limits = &settings.limits;
+        service.patience = Duration::from_nanos(limits.patience.0);
+        service.connections = limits.connections as usize;
+        service.streams = limits.streams as usize;
+        service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
+        service.promising = promising;
+        service.probes = settings.probes.clone();
+        service.telemetry = Arc::new(Telemetry::new(telemetry));
+        (service.access, service.tls) = (entrance.access.clone(), entrance.tls.clone());
+        service.reload = Some(Arc::new(Reload {
+            flags: flags.clone(),
+            started: settings.clone(),
+            access: entrance.access.clone(),
+            tls: entrance.tls.clone(),
+            telemetry: service.telemetry.clone(),
+        }));
+        service.demo = demo;
+        service.advertise.clone_from(&settings.advertise);
+        let served = service.run(entrance.address, |address| {
+            let url = format!("{}://{address}", entrance.scheme());
+            listening(&url, place.shown())?;
+            let store = place.shown().unwrap_or(Path::new("memory")).display();
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
+            entrance.warn();
+            Ok(())
+        });
+        served.map_err(|error| match error {
+            RunError::Listen(error) => {
+                let taken = error.kind() == std::io::ErrorKind::AddrInUse;
+                let go_on = if taken { "; give another port with --listen" } else { "" };
+                flags.wrong("listen", format!("`{}`: {}{go_on}", settings.listen, plain(&error))).into()
+            }
+            RunError::Told(error) => StartError::Told(error),
+            RunError::Broken(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                let shown = place.shown().unwrap_or(Path::new("memory")).display();
+                let go_on =
+                    if matches!(place, Place::File(_)) { "; put a copy of it in its place" } else { "" };
+                flags.wrong("store", format!("{shown}: {error}{go_on}")).into()
+            }
+            RunError::Broken(error) => StartError::Broken(error),
+        })
+    }
+}
+
+fn ledger(settings: &Settings) -> LedgerSettings {
+    LedgerSettings { interval: settings.interval, ..LedgerSettings::default() }
+}
+
+/// Whether a cluster has a name.
+#[derive(Deserialize)]
+struct Named {
+    name: Option<IgnoredAny>,
+}
+
+/// What the store is called: like the cluster, and one without a name like its file, so that two of these share no store
+/// if their files have different names.
+fn called(file: &str, cluster: &NewCluster) -> String {
+    let named = serde_json::from_str(&cluster.text).is_ok_and(|Named { name }| name.is_some());
+    let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
+    let name = if named { cluster.cluster.fabric.name() } else { &*stem };
+    // A name is no path.
+    name.replace('/', "-")
+}
+
+/// That others can be told where the service is.
+fn reachable(
+    flags: &Flags,
+    settings: &Settings,
+    entrance: &Entrance,
+    store: &Place,
+) -> Result<(), InputError> {
+    let shares = matches!(store, Place::Database(_));
+    match settings.advertise.as_deref() {
+        Some(url) if !is_http(url) => {
+            let message = format!("`{url}`: expected a URL, such as http://leeward-1.example:7600");
+            Err(flags.wrong("advertise", message))
+        }
+        None if entrance.address.ip().is_unspecified() && shares => {
+            let message = "missing; expected the URL at which others reach this service, since it listens everywhere \
+                           and shares its store";
+            Err(flags.wrong("advertise", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_http(url: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+}
+
+/// What the system says of an error, without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(listen: &str) -> (tempfile::TempDir, Flags) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("c.yaml");
+        std::fs::write(&file, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}")
+            .expect("a file");
+        let cluster = Some(file.display().to_string());
+        let flags = Flags { cluster, listen: Some(listen.to_owned()), ..Flags::default() };
+        (folder, flags)
+    }
+
+    fn wrong(flags: Flags) -> InputError {
+        Ready::new(flags).err().expect("it is wrong")
+    }
+
+    #[test]
+    fn without_tokens_only_this_machine_is_listened_to() {
+        let (folder, mut flags) = flags("0.0.0.0:7600");
+        let error = wrong(flags.clone());
+        assert_eq!(error.file, "--listen");
+        assert!(error.message.contains("leeward token new"), "{error}");
+        let tokens = folder.path().join("tokens");
+        std::fs::write(&tokens, "").expect("a file");
+        flags.tokens = Some(tokens.display().to_string());
+        assert!(Ready::new(flags.clone()).is_ok());
+        flags.tokens = None;
+        for listen in ["127.0.0.1:0", "[::1]:0", "127.8.8.8:1"] {
+            let flags = Flags { listen: Some(listen.to_owned()), ..flags.clone() };
+            assert!(Ready::new(flags).is_ok(), "{listen}");
+        }
+    }
+
+    #[test]
+    fn the_store_is_called_like_the_cluster_or_like_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, store) in [
+            ("", "lab.db"),
+            ("name: null, ", "lab.db"),
+            ("name: east, ", "east.db"),
+            ("name: a/../b, ", "a-..-b.db"),
+        ] {
+            let file = folder.path().join("lab.yaml");
+            let text = format!("{{{name}racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}}");
+            std::fs::write(&file, text).expect("a file");
+            let cluster = Some(file.display().to_string());
+            let ready = Ready::new(Flags { cluster, ..Flags::default() });
+            let ready = ready.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(ready.store().and_then(Path::file_name), Some(store.as_ref()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_where_it_was_given() {
+        let (folder, flags) = flags("127.0.0.1:0");
+        for (listen, part) in
+            [("7600", "an address and a port"), ("127.0.0.1:70000", "an address and a port")]
+        {
+            let error = wrong(Flags { listen: Some(listen.to_owned()), ..flags.clone() });
+            assert!(error.file == "--listen" && error.message.contains(part), "{error}");
+        }
+        assert_eq!(wrong(Flags { policy: Some("best".to_owned()), ..flags.clone() }).file, "--policy");
+        assert_eq!(wrong(Flags { cluster: None, ..flags.clone() }).file, "--cluster");
+        let config = folder.path().join("leeward.toml");
+        std::fs::write(&config, "[policies]\ntasks = 'best'\n").expect("a file");
+        let config = config.display().to_string();
+        let error = wrong(Flags { config: Some(config.clone()), ..flags });
+        assert_eq!((error.file, error.field.as_deref()), (config, Some("policies.tasks")));
+    }
+
+    #[test]
+    fn a_service_that_shares_its_store_says_where_it_is_reached() {
+        let (folder, mut flags) = flags("0.0.0.0:0");
+        let file = |name: &str, text: &str| {
+            let file = folder.path().join(name).display().to_string();
+            std::fs::write(&file, text).expect("a file");
+            Some(file)
+        };
+        flags.tokens = file("tokens", "");
+        flags.store = Some("postgres://lee:secret@127.0.0.1/leeward".to_owned());
+        flags.config = file("a.yaml", "{}");
+        let error = wrong(flags.clone());
+        assert_eq!(error.field.as_deref(), Some("advertise"), "{error}");
+        flags.config = file("b.yaml", "advertise: here");
+        assert_eq!(wrong(flags.clone()).field.as_deref(), Some("advertise"));
+        flags.config = file("d.yaml", "advertise: https://here:7600");
+        let Ok(ready) = Ready::new(flags.clone()) else { panic!("it is right") };
+        assert_eq!(ready.store(), Some(Path::new("postgres://lee@127.0.0.1:5432/leeward")));
+        flags.store = Some("postgres://lee:secret@127.0.0.1:many/leeward".to_owned());
+        let error = wrong(flags);
+        assert!(error.file == "--store" && !error.to_string().contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Who decides: policies by their names, made once to find them right and then for each engine.
+
+use leeward_engine::Policies;
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_placement::volumes::{admit, limits};
+use leeward_placement::{PolicyError, PolicySpec, moves, replicas, tasks};
+
+use crate::desk::{Labels, Promising};
+use crate::settings::{Flags, Settings};
+
+/// Policies that can be made.
+pub struct Chosen {
+    replicas: PolicySpec,
+    tasks: PolicySpec,
+    moves: Option<PolicySpec>,
+    /// Those of what is promised to workloads.
+    pub promising: Promising,
+}
+
+impl Chosen {
+    /// Reads what the settings name.
+    ///
+    /// # Errors
+    /// An [`InputError`] with the field or the flag.
+    pub fn new(flags: &Flags, settings: &Settings) -> Result<Chosen, InputError> {
+        let given = &settings.policies;
+        let moved = |given: &String| {
+            let make = |name: &str, settings: &str| moves::make(name, settings).map(drop);
+            policy(flags, "policies.moves", given, make)
+        };
+        Ok(Chosen {
+            replicas: policy(flags, "policies.replicas", &given.replicas, |name, settings| {
+                replicas::make(name, settings).map(drop)
+            })?,
+            tasks: policy(flags, "policies.tasks", &given.tasks, |name, settings| {
+                tasks::make(name, settings).map(drop)
+            })?,
+            moves: given.moves.as_ref().map(moved).transpose()?,
+            promising: Promising {
+                admission: policy(flags, "policies.workload", &given.workload, admitting)?,
+                volumes: policy(flags, "policies.volumes", &given.volumes, |name, settings| {
+                    Ok(limits::make(name, settings).map(drop)?)
+                })?,
+            },
+        })
+    }
+
+    /// What they are called.
+    pub fn labels(&self) -> Labels {
+        Labels {
+            replicas: self.replicas.label.as_str().into(),
+            tasks: self.tasks.label.as_str().into(),
+            moves: self.moves.as_ref().map(|moves| moves.label.as_str().into()),
+        }
+    }
+
+    /// What makes them, for an engine whose links are reported so often.
+    pub fn maker(self, interval: Nanos) -> impl Fn() -> Policies + Send + 'static {
+        // A task that was moved stays for ten intervals (Hotspots section 5.2).
+        let cooldown = Nanos(interval.0.saturating_mul(10));
+        let Chosen { replicas: blocks, tasks: apps, moves, .. } = self;
+        move || Policies {
+            replicas: replicas::make(&blocks.name, &blocks.settings).ok(),
+            tasks: tasks::make(&apps.name, &apps.settings).ok(),
+            moves: moves.as_ref().and_then(|moves| moves::make(&moves.name, &moves.settings).ok()),
+            cooldown,
+            ..Policies::default()
+        }
+    }
+}
+
+fn policy(
+    flags: &Flags,
+    field: &str,
+    text: &str,
+    make: impl Fn(&str, &str) -> Result<(), PolicyError>,
+) -> Result<PolicySpec, InputError> {
+    let spec: PolicySpec = text.parse().map_err(|message: String| flags.wrong(field, message))?;
+    make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, told(&spec.name, error)))?;
+    Ok(spec)
+}
+
+/// What is wrong with a policy: of its settings the name, since the line is one of the command line's text.
+fn told(name: &str, error: PolicyError) -> String {
+    match error {
+        PolicyError::Settings(InputError { field: Some(field), message, .. }) => {
+            format!("{name}.{field}: {message}")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// That a policy for admission can be made, and goes by bounds.
+fn admitting(name: &str, settings: &str) -> Result<(), PolicyError> {
+    admit::make(name, settings)?;
+    if admit::paces(name) {
+        let message = format!(
+            "`{name}` gives networks rates of its own, which nothing here enforces; expected snc, dnc, best or none"
+        );
+        return Err(InputError::new("policy", message).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! What is said to keep changes: all of it is sent in one go, in a transaction, and then what is said to it is heard. So a
+//! commit takes one round trip, whatever is in it.
+
+use std::pin::Pin;
+use std::task::Poll;
+
+use tokio_postgres::error::{Severity, SqlState};
+use tokio_postgres::{Client, Error, Statement};
+
+use super::super::row::{self, Cell, signed};
+use super::super::{Change, StoreError, schema};
+use super::text::{Value, columns, value};
+use super::told;
+use super::touched::Touched;
+
+/// Commits that are noted for those who follow; who is further behind loads everything.
+const NOTED: i64 = 10_000;
+
+/// Numbers a commit, and proves that the term is still the last: where it is not there is no number, which no row of
+/// `commits` can do without, and that fails the transaction.
+const COMMIT: &str = "
+WITH led AS (UPDATE leadership SET commits = commits + 1 WHERE term = $1 RETURNING commits)
+INSERT INTO commits (number, touched) SELECT max(commits), $2 FROM led";
+/// Many rows at once.
+const DECIDE: &str = "
+INSERT INTO decisions SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[],
+    $6::text[], $7::text[], $8::bigint[], $9::bigint[])";
+const COMMIT_TO: &str = "INSERT INTO commitments SELECT * FROM unnest($1::bigint[], $2::text[])";
+const END: &str = "DELETE FROM commitments WHERE decision = ANY($1)";
+const RELEASE: &str = "
+UPDATE decisions SET released = ended.at FROM unnest($1::bigint[], $2::bigint[]) AS ended (at, id)
+WHERE decisions.id = ended.id";
+const TRIM: &str = "DELETE FROM commits WHERE number <= (SELECT commits - $1 FROM leadership)";
+
+/// What is said with commits, understood by the server once for a connection.
+pub struct Statements {
+    commit: Statement,
+    decide: Statement,
+    commit_to: Statement,
+    show: Statement,
+    hold: Statement,
+    migrate: Statement,
+    bear: Statement,
+    version: Statement,
+    end: Statement,
+    release: Statement,
+    forget: Statement,
+    trim: Statement,
+}
+
+impl Statements {
+    pub async fn prepare(client: &Client) -> Result<Statements, Error> {
+        let (commit, decide, commit_to, show, hold, migrate, bear, version, end, release, forget, trim) = tokio::try_join!(
+            client.prepare(COMMIT),
+            client.prepare(DECIDE),
+            client.prepare(COMMIT_TO),
+            client.prepare(schema::SHOW),
+            client.prepare(schema::HOLD),
+            client.prepare(schema::MIGRATE),
+            client.prepare(schema::BEAR),
+            client.prepare(schema::VERSION),
+            client.prepare(END),
+            client.prepare(RELEASE),
+            client.prepare(schema::FORGET),
+            client.prepare(TRIM),
+        )?;
+        Ok(Statements {
+            commit,
+            decide,
+            commit_to,
+            show,
+            hold,
+            migrate,
+            bear,
+            version,
+            end,
+            release,
+            forget,
+            trim,
+        })
+    }
+}
+
+/// Statements with their values, in the order in which they are said.
+pub struct Batch<'a> {
+    said: Vec<(&'a Statement, Vec<Value<'a>>)>,
+}
+
+impl<'a> Batch<'a> {
+    /// That changes are kept, if `term` is the last. Those of a kind of which there may be many are written together: what
+    /// is made comes before what is moved, and that before what ends; of one row it is so anyway.
+    pub fn of(
+        statements: &'a Statements,
+        term: i64,
+        changes: &'a [Change],
+        forget: Option<u64>,
+    ) -> Result<Batch<'a>, StoreError> {
+        let touched = Touched::of(changes).text()?;
+        let mut said = vec![(&statements.commit, vec![Box::new(term) as Value<'a>, Box::new(touched)])];
+        let (mut decided, mut holds, mut ended, mut released) = (vec![], vec![], vec![], vec![]);
+        let mut others = Vec::new();
+        let number = |number: u64| Cell::Number(Some(signed(number)));
+        for change in changes {
+            match change {
+                Change::Decided(record, held) => {
+                    decided.push(row::decision(record)?);
+                    holds.push([number(record.id), row::held(record.id, held)?]);
+                }
+                Change::Moved(record, held) => {
+                    let held = row::held(record.id, held)?;
+                    others.push((&statements.show, values([row::shown(record)?, number(record.id)])));
+                    others.push((&statements.hold, values([held, number(record.id)])));
+                }
+                Change::Migration(migration) => {
+                    others.push((&statements.migrate, values(row::migration(migration))));
+                }
+                Change::Job(name, availability) => {
+                    others.push((&statements.bear, values(row::job(name, availability))));
+                }
+                Change::Cluster(version) => {
+                    others.push((&statements.version, values(row::version(version))));
+                }
+                Change::Ended { id, released: at } => {
+                    ended.push([number(*id)]);
+                    released.extend(at.map(|at| [number(at.0), number(*id)]));
+                }
+            }
+        }
+        if !decided.is_empty() {
+            said.push((&statements.decide, columns(decided)));
+            said.push((&statements.commit_to, columns(holds)));
+        }
+        said.append(&mut others);
+        if !ended.is_empty() {
+            said.push((&statements.end, columns(ended)));
+        }
+        if !released.is_empty() {
+            said.push((&statements.release, columns(released)));
+        }
+        if let Some(keep) = forget {
+            said.push((&statements.forget, values([number(keep)])));
+            said.push((&statements.trim, vec![Box::new(NOTED)]));
+        }
+        Ok(Batch { said })
+    }
+
+    /// Says it.
+    pub async fn say(self, client: &Client) -> Result<(), StoreError> {
+        let mut requests: Vec<Request<'_>> = vec![Box::pin(client.batch_execute("BEGIN"))];
+        for (statement, values) in self.said {
+            requests.push(Box::pin(async move { client.execute_raw(statement, values).await.map(drop) }));
+        }
+        requests.push(Box::pin(client.batch_execute("COMMIT")));
+        // Of a transaction that failed the server keeps nothing, and takes its end for a way back.
+        match in_order(requests).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(not_kept(&error)),
+        }
+    }
+}
+
+fn values<const N: usize>(cells: [Cell<'_>; N]) -> Vec<Value<'_>> {
+    cells.into_iter().map(value).collect()
+}
+
+type Request<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
+
+/// Sends requests in this order, and then hears what is said to each; the first error of all.
+async fn in_order(mut requests: Vec<Request<'_>>) -> Result<(), Error> {
+    let mut heard = Vec::with_capacity(requests.len());
+    // One is sent when it is first polled.
+    for request in &mut requests {
+        heard.push(std::future::poll_fn(|context| Poll::Ready(request.as_mut().poll(context))).await);
+    }
+    let mut all = Ok(());
+    for (request, heard) in requests.into_iter().zip(heard) {
+        let heard = match heard {
+            Poll::Ready(heard) => heard,
+            Poll::Pending => request.await,
+        };
+        all = all.and(heard);
+    }
+    all
+}
+
+/// Why changes were not kept, or may not have been: a server that says no has kept nothing; one that says nothing, or ends
+/// the connection, may have.
+fn not_kept(error: &Error) -> StoreError {
+    match error.as_db_error() {
+        Some(said) if said.parsed_severity() != Some(Severity::Error) => StoreError::Unknown(told(error)),
+        Some(said) if *said.code() == SqlState::NOT_NULL_VIOLATION && said.table() == Some("commits") => {
+            StoreError::Deposed
+        }
+        Some(_) => StoreError::Database(told(error)),
+        None => StoreError::Unknown(told(error)),
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows and values as PostgreSQL has them. It has no text with a NUL in it.
+
+use std::borrow::Cow;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::super::StoreError;
+use super::super::row::{Cell, Found};
+
+/// A value of a statement.
+pub type Value<'a> = Box<dyn ToSql + Sync + 'a>;
+
+impl Found for Row {
+    fn number(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        Ok(self.try_get(at)?)
+    }
+
+    fn text(&self, at: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.try_get::<_, Option<String>>(at)?.map(back))
+    }
+
+    fn plain(&self, at: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.try_get(at)?)
+    }
+}
+
+/// A cell as a value.
+pub fn value(cell: Cell<'_>) -> Value<'_> {
+    match cell {
+        Cell::Number(number) => Box::new(number),
+        Cell::Text(text) => Box::new(text.map(plain)),
+        Cell::Plain(text) => Box::new(text),
+    }
+}
+
+/// Rows as their columns, each an array.
+pub fn columns<const N: usize>(rows: Vec<[Cell<'_>; N]>) -> Vec<Value<'_>> {
+    let mut columns: [Vec<Cell<'_>>; N] = std::array::from_fn(|_| Vec::with_capacity(rows.len()));
+    for row in rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+    }
+    columns.into_iter().map(column).collect()
+}
+
+/// Cells of one kind, or two of text.
+fn column(cells: Vec<Cell<'_>>) -> Value<'_> {
+    let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+    for cell in cells {
+        match cell {
+            Cell::Number(number) => numbers.push(number),
+            Cell::Text(text) => texts.push(text.map(plain)),
+            Cell::Plain(text) => texts.push(Some(text)),
+        }
+    }
+    if texts.is_empty() { Box::new(numbers) } else { Box::new(texts) }
+}
+
+/// A text that PostgreSQL takes.
+pub fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains(['\0', '\\']) { text.replace('\\', "\\\\").replace('\0', "\\0").into() } else { text }
+}
+
+/// The text that was made plain.
+pub fn back(plain: String) -> String {
+    if !plain.contains('\\') {
+        return plain;
+    }
+    let (mut text, mut characters) = (String::with_capacity(plain.len()), plain.chars());
+    while let Some(character) = characters.next() {
+        text.push(match character {
+            '\\' if characters.next() == Some('0') => '\0',
+            other => other,
+        });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_is_made_plain_and_comes_back() {
+        for text in ["", "a", "\0", "\\", "\\0", "\0\\", "a\\\0\\0b", "\u{fffd}0"] {
+            assert!(!plain(text.into()).contains('\0'));
+            assert_eq!(back(plain(text.into()).into_owned()), text);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What Prometheus answers to a query: whole and as it should be, or nothing of it counts.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::beginning;
+use super::map::Labels;
+
+/// Series of an answer.
+const MOST_SERIES: usize = 250_000;
+/// Seconds from 1970 that are still a time.
+const FARTHEST_S: f64 = 1e11;
+
+/// What is said of a port: readings, the oldest first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// Whose they are; the name of the metric is not among them.
+    pub labels: Labels,
+    /// When, in milliseconds since 1970, and how much.
+    pub readings: Vec<(i64, f64)>,
+}
+
+/// An answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// In order of labels, all different.
+    pub series: Vec<Series>,
+    /// What Prometheus warns of: that something is missing, say.
+    pub warning: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    status: String,
+    data: Data,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    result_type: String,
+    result: Vec<Result_>,
+}
+
+#[derive(Deserialize)]
+struct Result_ {
+    metric: BTreeMap<String, String>,
+    /// Histograms have none.
+    #[serde(default)]
+    values: Vec<(f64, String)>,
+}
+
+impl Answer {
+    /// Reads the answer to a range selector.
+    ///
+    /// # Errors
+    /// What is not as Prometheus would answer.
+    pub fn read(text: &[u8]) -> Result<Answer, String> {
+        let Whole { status, data, warnings } = serde_json::from_slice(text).map_err(|error| {
+            let shown = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
+            format!("it does not answer as Prometheus would ({error}): `{shown}`")
+        })?;
+        if status != "success" || data.result_type != "matrix" {
+            let found = beginning(&format!("{status}, {}", data.result_type), 80);
+            return Err(format!("expected `success` and a matrix, and it answers `{found}`"));
+        }
+        if data.result.len() > MOST_SERIES {
+            let found = data.result.len();
+            return Err(format!("{found} series, more than {MOST_SERIES}: narrow the selector"));
+        }
+        let mut series: Vec<Series> = data.result.into_iter().map(read).collect::<Result<_, _>>()?;
+        series.sort_unstable_by(|one, other| one.labels.cmp(&other.labels));
+        if let Some(pair) = series.windows(2).find(|pair| pair[0].labels == pair[1].labels) {
+            let labels = shown(&pair[0].labels);
+            return Err(format!("two series have the labels {labels}: the selector must name one metric"));
+        }
+        Ok(Answer { series, warning: warnings.first().map(|text| beginning(text, 200)) })
+    }
+}
+
+fn read(Result_ { metric, values }: Result_) -> Result<Series, String> {
+    let labels: Labels = metric.into_iter().filter(|(name, _)| name != "__name__").collect();
+    let reading = |(at, text): (f64, String)| {
+        let value = text.parse::<f64>().ok().filter(|_| at.abs() <= FARTHEST_S);
+        let value = value.ok_or_else(|| {
+            let text = beginning(&text, 40);
+            format!("`{text}` at {at}: no reading, of {}", shown(&labels))
+        })?;
+        Ok(((at * 1000.0).round() as i64, value))
+    };
+    let mut readings: Vec<(i64, f64)> = values.into_iter().map(reading).collect::<Result<_, String>>()?;
+    readings.sort_unstable_by_key(|&(at, _)| at);
+    Ok(Series { labels, readings })
+}
+
+/// Labels as people read them.
+pub fn shown(labels: &Labels) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(name, text)| format!("{name}={text}")).collect();
+    beginning(&pairs.join(" "), 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(result: &str) -> Result<Answer, String> {
+        let text = format!(r#"{{"status":"success","data":{{"resultType":"matrix","result":{result}}}}}"#);
+        Answer::read(text.as_bytes())
+    }
+
+    #[test]
+    fn series_come_in_order_of_labels_and_time_without_the_metric_s_name() {
+        let answer = matrix(
+            r#"[{"metric":{"__name__":"x","b":"1"},"values":[[30.0014,"7"],[15,"1e3"]]},
+                {"metric":{"a":"2"},"values":[[15,"NaN"]]},
+                {"metric":{"h":"3"},"histograms":[[15,{}]]}]"#,
+        );
+        let series = answer.expect("a right answer").series;
+        let labels: Vec<&str> = series.iter().map(|one| one.labels[0].0.as_str()).collect();
+        assert_eq!(labels, ["a", "b", "h"]);
+        assert_eq!(series[1].readings, [(15_000, 1000.0), (30_001, 7.0)]);
+        assert!(series[0].readings[0].1.is_nan() && series[2].readings.is_empty());
+        assert_eq!(matrix("[]").map(|answer| answer.series), Ok(vec![]));
+    }
+
+    #[test]
+    fn what_is_not_as_prometheus_answers_is_refused_whole() {
+        let whole = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+        for text in [
+            "",
+            "<html>",
+            &"[".repeat(100_000),
+            &whole[..whole.len() - 1],
+            &whole.replace("success", "error"),
+            &whole.replace("matrix", "vector"),
+            &whole.replace("[]", "null"),
+            "{\"status\":\"success\"}",
+        ] {
+            assert!(Answer::read(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Answer::read(b"\xff\xfe").is_err());
+        for result in [
+            "3",
+            "[3]",
+            "[{}]",
+            r#"[{"metric":[],"values":[]}]"#,
+            r#"[{"metric":{"a":1},"values":[]}]"#,
+            r#"[{"metric":{},"values":[[1]]}]"#,
+            r#"[{"metric":{},"values":[[1,"2","3"]]}]"#,
+            r#"[{"metric":{},"values":[["x","1"]]}]"#,
+            r#"[{"metric":{},"values":[[1e300,"1"]]}]"#,
+            r#"[{"metric":{},"values":[[1,"one"]]}]"#,
+            r#"[{"metric":{},"values":[[1,null]]}]"#,
+            r#"[{"metric":{},"values":[]},{"metric":{"__name__":"y"},"values":[]}]"#,
+        ] {
+            let why = matrix(result).expect_err(result);
+            assert!(why.len() < 500 && !why.contains('\n'), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_warning_is_told() {
+        let text = r#"{"status":"success","warnings":["one store\nis away"],
+                       "data":{"resultType":"matrix","result":[]}}"#;
+        let warning = Answer::read(text.as_bytes()).expect("a right answer").warning;
+        assert_eq!(warning.as_deref(), Some("one store is away"));
+    }
+}

@@ -1,0 +1,210 @@
+//! The machine's clock is set anew: between two runs of a service, where what is kept is in the time of the clock that
+//! there was, and while one runs.
+
+mod support;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leeward_controller::{Clock, Hands, Sqlite};
+use leeward_fabric::Nanos;
+use serde_json::{Value, json};
+use support::{Server, agent, service, service_on};
+
+const CLUSTER: &str = "\
+name: clocks
+racks: 2
+hosts_per_rack: 2
+nic: 1Gbps
+oversubscription: 1
+priorities: 4
+cpus: 8
+devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]
+";
+
+const HOUR: Nanos = Nanos(3_600 * Nanos::SECOND.0);
+
+/// A clock that stands still, so many seconds after the year began.
+fn at(seconds: u64) -> Clock {
+    Clock::new("2026-01-01T00:00:00Z".parse().expect("a time"), move || Nanos(seconds * Nanos::SECOND.0))
+}
+
+fn items(server: &Server, path: &str) -> Vec<Value> {
+    server.get(path).2["items"].as_array().expect("a list").clone()
+}
+
+/// What a link is promised for.
+fn reserved(server: &Server) -> Value {
+    server.get("/v1/links/r0h0:egress").2["reserved_bps"].clone()
+}
+
+#[test]
+fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_reported_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("store.db");
+    let hour = 3_600;
+    let mut held = 0;
+    let mut promised = Value::Null;
+    for (run, seconds) in [10 * hour, 11 * hour, 9 * hour, 9 * hour + 60].into_iter().enumerate() {
+        let store = Sqlite::open(&file, Default::default(), 1_000).expect("it can be opened");
+        let clock = at(seconds);
+        let (now, before) = (clock.text(clock.now()), clock.text(Nanos((seconds - 1) * Nanos::SECOND.0)));
+        let server = Server::start(service_on(CLUSTER, "", clock, Box::new(store)));
+        assert_eq!(server.get("/v1/status").2["time"], json!(now), "run {run}");
+        assert_eq!(items(&server, "/v1/commitments").len(), held, "run {run}");
+        assert_eq!(reserved(&server), if run == 0 { json!(0) } else { promised.clone() }, "run {run}");
+        // What is reported is of now, and is taken in as such.
+        let hosts = ["r0h0", "r0h1", "r1h0", "r1h1"].into_iter();
+        let links = hosts.flat_map(|host| [format!("{host}:ingress"), format!("{host}:egress")]);
+        let racks = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(str::to_owned);
+        let links: Vec<Value> =
+            links.chain(racks).map(|link| json!({ "link": link, "load_bps": 1_000_000 })).collect();
+        let told = server.post("/v1/reports", &json!({ "from": before, "until": now, "links": links }));
+        assert_eq!((told.0, &told.2["links"]), (200, &json!(links.len())), "run {run}: {}", told.2);
+        let (_, _, snapshot) = server.get("/v1/snapshot");
+        assert_eq!(snapshot["rows"].as_array().map(Vec::len), Some(links.len()), "run {run}: {snapshot}");
+        let client = format!("client {run}");
+        let block =
+            json!({ "size": "64MiB", "writer": "r0h0", "replicas": 2, "client": client, "sequence": 1 });
+        let app = json!({ "app": { "tasks": [{ "name": "t", "cpus": 1 }] }, "lasts": "4h" });
+        for (path, body) in [("/v1/place/replicas", &block), ("/v1/place/tasks", &app)] {
+            let (status, _, placed) = server.post(path, body);
+            assert_eq!((status, &placed["time"]), (201, &json!(now)), "run {run}: {placed}");
+            let age = placed["telemetry_age_s"].as_f64();
+            assert!(age.is_none_or(|age| (0.0..=1.0).contains(&age)), "run {run}: {placed}");
+            held += 1;
+        }
+        if run == 0 {
+            let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+            let workload = json!({
+                "name": "mail", "client": "r0h0", "server": "r1h1", "unloaded": "100us",
+                "slo": { "percentile": 99, "latency": "50ms" },
+                "curves": {
+                    "network-in": link, "network-out": link, "storage": [{ "rate": "10%", "burst": "4ms" }],
+                },
+            });
+            let (status, _, made) = server.post("/v1/workloads", &json!({ "workload": workload }));
+            assert_eq!(status, 201, "{made}");
+            held += 1;
+            promised = reserved(&server);
+            assert_ne!(promised, json!(0));
+        }
+        // A request that was decided under another clock is not decided again.
+        if run > 0 {
+            let again = json!({ "size": "64MiB", "client": "client 0", "sequence": 1 });
+            assert_eq!(server.post("/v1/place/replicas", &again).0, 200, "run {run}");
+        }
+        for decision in items(&server, "/v1/commitments") {
+            let age = decision["telemetry_age_s"].as_f64();
+            assert!(age.is_none_or(|age| (0.0..=1.0).contains(&age)), "run {run}: {decision}");
+        }
+        assert_eq!(items(&server, "/v1/commitments").len(), held, "run {run}");
+        assert!(server.end().is_ok());
+    }
+}
+
+/// A clock whose hands a test sets.
+fn going() -> (Arc<Mutex<Hands>>, Clock) {
+    let start = Hands { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
+    let hands = Arc::new(Mutex::new(start));
+    let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), hands.clone());
+    (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
+}
+
+/// Lets a second pass, in which the wall clock is set to another time if one is given.
+fn pass(hands: &Mutex<Hands>, set: Option<Nanos>) {
+    let mut hands = hands.lock().expect("nobody panicked");
+    hands.steady = hands.steady.plus(Nanos::SECOND);
+    hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
+}
+
+/// Reports all links for the second before what the wall clock shows, as agents of this machine would; how many were taken
+/// in.
+fn report(server: &Server, clock: &Clock, hands: &Mutex<Hands>) -> Value {
+    let wall = hands.lock().expect("nobody panicked").wall;
+    let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
+    let links: Vec<Value> = items(server, "/v1/links")
+        .iter()
+        .map(|link| json!({ "link": link["link"], "load_bps": 1_000_000 }))
+        .collect();
+    let (status, _, told) =
+        server.post("/v1/reports", &json!({ "from": from, "until": until, "links": links }));
+    assert_eq!(status, 200, "{told}");
+    told["links"].clone()
+}
+
+/// What the service says of itself, once it has looked at its clock, which it does every second.
+fn standing(server: &Server, clock: &Clock) -> Value {
+    let now = json!(clock.text(clock.now()));
+    for _ in 0..100 {
+        let (_, _, status) = server.get("/v1/status");
+        if status["time"] == now {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it does not come to {now}");
+}
+
+fn seen(server: &Server) -> usize {
+    items(server, "/v1/links").iter().filter(|link| link["seen"] == json!(true)).count()
+}
+
+#[test]
+fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
+    let (hands, clock) = going();
+    let server = Server::start(service(CLUSTER, "", clock.clone()));
+    let all = items(&server, "/v1/links").len();
+    let app = |lasts: &str| json!({ "app": { "tasks": [{ "name": "t", "cpus": 1 }] }, "lasts": lasts });
+    pass(&hands, None);
+    assert_eq!(report(&server, &clock, &hands), json!(all));
+    for lasts in ["1800s", "3h"] {
+        assert_eq!(server.post("/v1/place/tasks", &app(lasts)).0, 201);
+    }
+    // The machine slept for an hour.
+    pass(&hands, Some(Nanos(11 * HOUR.0)));
+    assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
+    assert_eq!(seen(&server), 0, "what was seen is of an hour ago");
+    let held = items(&server, "/v1/commitments");
+    assert_eq!(held.len(), 1, "what was to end has ended, and nothing else: {held:?}");
+    for _ in 0..5 {
+        assert_eq!(report(&server, &clock, &hands), json!(all));
+        assert_eq!(seen(&server), all);
+        let wall = hands.lock().expect("nobody panicked").wall;
+        assert_eq!((clock.now(), clock.behind()), (wall, Nanos(0)));
+        let (status, _, placed) =
+            server.post("/v1/place/replicas", &json!({ "size": "256MiB", "replicas": 2 }));
+        assert_eq!(status, 201, "{placed}");
+        pass(&hands, None);
+    }
+}
+
+#[test]
+fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_for_new() {
+    let (hands, clock) = going();
+    let server = Server::start(service(CLUSTER, "", clock.clone()));
+    let all = items(&server, "/v1/links").len();
+    pass(&hands, None);
+    assert_eq!(report(&server, &clock, &hands), json!(all));
+    let block = json!({ "size": "256MiB", "replicas": 2 });
+    let (_, _, before) = server.post("/v1/place/replicas", &block);
+    // Two hours before the second that it shows else.
+    pass(&hands, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
+    for second in 2..=5 {
+        assert_eq!(clock.now(), Nanos(10 * HOUR.0 + second * Nanos::SECOND.0), "time goes on");
+        assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(7200.0));
+        assert_eq!(report(&server, &clock, &hands), json!(0), "of these times is known already what was");
+        pass(&hands, None);
+    }
+    let metrics = agent().get(server.url("/metrics")).call().expect("it answers").body_mut().read_to_string();
+    assert!(metrics.expect("text").contains("\nleeward_clock_behind_seconds 7200.0\n"));
+    assert_eq!(seen(&server), 0, "nothing was heard for more than three intervals");
+    let (status, _, problem) = server.post("/v1/place/replicas", &block);
+    assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
+    assert_eq!(items(&server, "/v1/commitments")[0]["id"], before["id"]);
+    // Who reports by the time that the service has is heard.
+    pass(&hands, Some(clock.now()));
+    assert_eq!(report(&server, &clock, &hands), json!(all));
+    assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
+    assert_eq!(server.post("/v1/place/replicas", &block).0, 201);
+}

@@ -1,0 +1,216 @@
+//! A service among bad clients: slow ones, silent ones, wrong ones, and many that leave. Others are answered all the while,
+//! and when the bad ones are gone, so is what they took.
+//!
+//! It takes seconds; `LEEWARD_SOAK=600` has it take ten minutes (`make soak`).
+
+#![allow(clippy::disallowed_methods, reason = "a test waits")]
+
+#[path = "support/leewardd.rs"]
+mod leewardd;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use leewardd::{Process, command};
+
+/// How long a service here waits for a request.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Connections that it takes.
+const CONNECTIONS: usize = 64;
+const HEAD: &str =
+    "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+
+fn start(folder: &std::path::Path) -> Process {
+    let settings = format!("limits: {{patience: {}s, connections: {CONNECTIONS}}}\n", PATIENCE.as_secs());
+    std::fs::write(folder.join("settings.yaml"), settings).expect("a file");
+    let mut command = command(folder, "store.db");
+    command.args(["--config", "settings.yaml"]);
+    Process::run(command)
+}
+
+impl Process {
+    fn connect(&self) -> TcpStream {
+        let address = self.url.strip_prefix("http://").expect("it speaks HTTP");
+        let stream = TcpStream::connect(address).expect("it listens");
+        let time = Some(10 * PATIENCE);
+        stream.set_read_timeout(time).and_then(|()| stream.set_write_timeout(time)).expect("a time");
+        stream
+    }
+
+    /// Files and connections that it has open.
+    fn descriptors(&self) -> usize {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        open.expect("the system says what is open").count()
+    }
+
+    /// Its memory, in MiB.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = resident.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kilobytes.expect("a number of kB") / 1_024
+    }
+}
+
+/// What it answers to this, up to the end of the connection; nothing if it only closes it.
+fn answer(process: &Process, sent: &[u8]) -> String {
+    let mut stream = process.connect();
+    // It may close the connection before all is sent.
+    let _ = stream.write_all(sent);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut heard = Vec::new();
+    let _ = stream.take(1 << 16).read_to_end(&mut heard);
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+/// Sends piece after piece with a wait in between, until the service has enough of it or all is to end.
+fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
+    let mut stream = process.connect();
+    let began = Instant::now();
+    let mut sent = stream.write_all(first.as_bytes());
+    while sent.is_ok() && !ends.load(Ordering::Relaxed) {
+        assert!(began.elapsed() < 6 * PATIENCE, "it waits for ever for {first:?}");
+        std::thread::sleep(PATIENCE / 10);
+        sent = stream.write_all(piece);
+        // What it has answered is read to see that it closed the connection.
+        stream.set_nonblocking(true).expect("it can be");
+        let closed = matches!(stream.read(&mut [0; 4_096]), Ok(0));
+        stream.set_nonblocking(false).expect("it can be");
+        if closed {
+            return;
+        }
+    }
+}
+
+/// A client of a bad kind, over and over until all is to end.
+fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
+    let body = format!("{HEAD}content-length: 1000\r\n\r\n");
+    while !ends.load(Ordering::Relaxed) {
+        match kind % 8 {
+            // Silent, with a head that never ends, with a body that never ends, with one that stops.
+            0 => drip(process, "", b"", ends),
+            1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", ends),
+            2 => drip(process, &body, b" ", ends),
+            3 => drip(process, &body, b"", ends),
+            // Asks and reads nothing.
+            4 => {
+                let mut stream = process.connect();
+                let ask = "GET /v1/snapshot HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
+                let _ = stream.set_write_timeout(Some(2 * PATIENCE));
+                while stream.write_all(ask.as_bytes()).is_ok() && !ends.load(Ordering::Relaxed) {}
+            }
+            // Asks for something that is decided, and leaves.
+            5 => {
+                let mut stream = process.connect();
+                let block = r#"{"size": "64MiB"}"#;
+                let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{block}", block.len());
+            }
+            // Listens to events for a moment.
+            6 => {
+                let mut stream = process.connect();
+                let _ = stream.write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
+                let _ = stream.read(&mut [0; 64]);
+            }
+            // Comes and goes.
+            _ => drop((0..8).map(|_| process.connect()).collect::<Vec<_>>()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back() {
+    let seconds = std::env::var("LEEWARD_SOAK").ok().map(|text| text.parse().expect("LEEWARD_SOAK: seconds"));
+    let lasts = Duration::from_secs(seconds.unwrap_or(5));
+    let folder = tempfile::tempdir().expect("a folder");
+    let process = start(folder.path());
+    process.until("it is ready", Process::is_ready);
+    let (ends, sequence) = (AtomicBool::new(false), AtomicU64::new(0));
+    // One that is served, so that what serving takes at all is there before anything is measured.
+    let place = |process: &Process| process.place("good", 1 + sequence.fetch_add(1, Ordering::Relaxed));
+    let decided = place(&process).expect("an answer");
+    assert_eq!(decided.0, 201, "{decided:?}");
+    let before = process.descriptors();
+    let mut slowest = Duration::ZERO;
+    let mut memory = 0;
+    std::thread::scope(|scope| {
+        for kind in 0..24 {
+            let (process, ends) = (&process, &ends);
+            scope.spawn(move || misbehave(process, kind, ends));
+        }
+        let began = Instant::now();
+        while began.elapsed() < lasts {
+            let asked = Instant::now();
+            let answer = place(&process);
+            let Some((201, decision)) = answer else { panic!("{answer:?}\n{}", process.log()) };
+            let id = decision["id"].as_str().expect("an id");
+            assert_eq!(process.get(&format!("/v1/decisions/{id}")).map(|(status, _)| status), Some(200));
+            slowest = slowest.max(asked.elapsed());
+            if began.elapsed() < lasts / 4 || memory == 0 {
+                memory = process.memory();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+    assert!(slowest < Duration::from_secs(5), "others waited for {slowest:?}");
+    // The agent of this test has a connection of its own, and so may the last who left have for a moment.
+    process.until("what was open is closed", |process| process.descriptors() <= before + 1);
+    // Decisions are kept up to a number, and their memory is theirs.
+    let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;
+    let after = process.memory();
+    assert!(after <= memory + 48 + kept, "{after} MiB after {memory} MiB, of which decisions are {kept}");
+    assert!(!process.log().contains("panicked"), "{}", process.log());
+    assert_eq!(place(&process).map(|(status, _)| status), Some(201));
+    eprintln!("slowest {slowest:?}, memory {memory} MiB and {after} MiB, descriptors {before}");
+}
+
+#[test]
+fn what_is_no_http_is_refused_or_cut_off_and_nobody_else_hears_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let process = start(folder.path());
+    process.until("it is ready", Process::is_ready);
+    let get = "GET /v1/status HTTP/1.1\r\nhost: localhost\r\n";
+    let long = "x".repeat(1 << 20);
+    let wrong: Vec<Vec<u8>> = [
+        "\r\n\r\n\r\n".to_owned(),
+        "hello\r\n\r\n".to_owned(),
+        "GET\r\n\r\n".to_owned(),
+        "GET /v1/status HTTP/9.9\r\nhost: localhost\r\n\r\n".to_owned(),
+        "GET /v1/status\r\n\r\n".to_owned(),
+        "GET /v1/ status HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
+        format!("GET /{long} HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+        format!("{get}no colon\r\n\r\n"),
+        format!("{get}: no name\r\n\r\n"),
+        format!("{get}a name: x\r\n\r\n"),
+        format!("{get}x: {long}\r\n\r\n"),
+        format!("{get}{}\r\n", "x: y\r\n".repeat(10_000)),
+        format!("{HEAD}content-length: -1\r\n\r\n{{}}"),
+        format!("{HEAD}content-length: 99999999999999999999999\r\n\r\n{{}}"),
+        format!("{HEAD}content-length: 2\r\ncontent-length: 3\r\n\r\n{{}}"),
+        format!("{HEAD}content-length: 100\r\n\r\n{{}}"),
+        format!("{HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n"),
+        format!("{HEAD}transfer-encoding: chunked\r\n\r\nffffffffffffffff1\r\n{{}}"),
+        format!("{HEAD}transfer-encoding: chunked, gzip\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+    ]
+    .into_iter()
+    .map(String::into_bytes)
+    .chain([
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
+        b"GET /v1/status HTTP/1.1\r\nhost: local\x00host\r\n\r\n".to_vec(),
+        b"GET /v1/\xff\xfe HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(),
+        vec![0; 4_096],
+    ])
+    .collect();
+    for sent in wrong {
+        let heard = answer(&process, &sent);
+        let shown = String::from_utf8_lossy(&sent[..sent.len().min(80)]).into_owned();
+        assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 4"), "{shown:?}: {heard}");
+        assert_eq!(process.get("/v1/status").map(|(status, _)| status), Some(200), "{shown:?}");
+    }
+    assert_eq!(process.status("decided").as_u64(), Some(0), "none of it was taken for a request");
+    assert!(!process.log().contains("panicked"), "{}", process.log());
+}

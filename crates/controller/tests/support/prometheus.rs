@@ -1,0 +1,151 @@
+//! A server that takes the place of a Prometheus: it answers well, or as each test wants.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::{Value, json};
+
+/// Bytes in a second of each port, in and out.
+const RATES: [(&str, f64, f64); 3] = [("r0-up1", 1e7, 2e7), ("r0-up2", 1e7, 2e7), ("r1-up1", 1.1e8, 3e7)];
+
+/// What is asked: the fields of the form, and the headers as one text.
+pub struct Question {
+    pub query: String,
+    pub time: f64,
+    pub headers: String,
+}
+
+/// What is answered: a status, headers, a body.
+pub type Answer = (u16, &'static str, Vec<u8>);
+pub type Answers = dyn Fn(&Question) -> Answer + Send + Sync;
+
+/// A server that may answer another way at any time. It ends with the process.
+pub struct Fake {
+    pub url: String,
+    answers: Arc<Mutex<Arc<Answers>>>,
+    headers: Arc<Mutex<String>>,
+}
+
+impl Fake {
+    pub fn start() -> Fake {
+        Fake::speaking(None)
+    }
+
+    /// One that speaks TLS; an authority vouches for it whose certificate is in `right.pem`, and another's is in `wrong.pem`.
+    pub fn safe(folder: &Path) -> Fake {
+        let authority = |name: &str| {
+            let mut wish = CertificateParams::default();
+            wish.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            wish.distinguished_name.push(DnType::CommonName, name);
+            let key = KeyPair::generate().expect("a key");
+            let certificate = wish.self_signed(&key).expect("a certificate");
+            std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).expect("a file");
+            (certificate, key)
+        };
+        let ((right, its_key), _) = (authority("right"), authority("wrong"));
+        let wish = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        let key = KeyPair::generate().expect("a key");
+        let certificate = wish.signed_by(&key, &right, &its_key).expect("a certificate");
+        let chain: Vec<CertificateDer<'static>> = vec![certificate.der().clone()];
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.expect("versions").with_no_client_auth().with_single_cert(chain, key);
+        Fake::speaking(Some(Arc::new(config.expect("they go together"))))
+    }
+
+    fn speaking(tls: Option<Arc<ServerConfig>>) -> Fake {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it has one").port();
+        let url = match &tls {
+            Some(_) => format!("https://localhost:{port}"),
+            None => format!("http://127.0.0.1:{port}"),
+        };
+        let good: Arc<Answers> = Arc::new(well);
+        let answers = Arc::new(Mutex::new(good));
+        let headers = Arc::new(Mutex::new(String::new()));
+        let (given, heard) = (answers.clone(), headers.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (given, heard, tls) = (given.clone(), heard.clone(), tls.clone());
+                std::thread::spawn(move || match tls {
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).expect("a connection");
+                        serve(StreamOwned::new(connection, stream), &given, &heard);
+                    }
+                    None => serve(stream, &given, &heard),
+                });
+            }
+        });
+        Fake { url, answers, headers }
+    }
+
+    pub fn answer(&self, answers: impl Fn(&Question) -> Answer + Send + Sync + 'static) {
+        *self.answers.lock().expect("nobody panics with it") = Arc::new(answers);
+    }
+
+    /// The headers of the last question.
+    pub fn headers(&self) -> String {
+        self.headers.lock().expect("nobody panics with it").clone()
+    }
+}
+
+fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex<String>) {
+    let mut reader = BufReader::new(stream);
+    let (mut headers, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).is_err() || line.trim().is_empty() {
+            break;
+        }
+        if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+            length = bytes.trim().parse().expect("a number");
+        }
+        headers += &line;
+    }
+    if headers.is_empty() {
+        // Who does not trust its certificate asks nothing.
+        return;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    let body = String::from_utf8(body).expect("text");
+    let fields: BTreeMap<&str, &str> = body.split('&').filter_map(|field| field.split_once('=')).collect();
+    let time = fields.get("time").and_then(|time| time.parse().ok()).expect("a time");
+    let question = Question { query: fields["query"].to_owned(), time, headers };
+    heard.lock().expect("nobody panics with it").clone_from(&question.headers);
+    let answers = answers.lock().expect("nobody panics with it").clone();
+    let (status, extra, body) = answers(&question);
+    let stream = reader.get_mut();
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{extra}\r\n");
+    // Whoever asked may have left.
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+}
+
+/// Ports are read each 100 ms, and have counted since 1970.
+pub fn well(question: &Question) -> Answer {
+    let (name, reach) = question.query.split_once("%5B").expect("a range selector");
+    let reach: f64 = reach.trim_end_matches("ms%5D").parse().expect("milliseconds");
+    let first = ((question.time * 1000.0 - reach) / 100.0).floor() as u64 + 1;
+    let last = (question.time * 10.0).floor() as u64;
+    let port = |&(port, rx, tx): &(&str, f64, f64)| {
+        let rate = if name == "in_octets" { rx } else { tx };
+        let reading = |tick: u64| {
+            let at = tick as f64 / 10.0;
+            let told = if name == "speed_mbps" { 1000.0 } else { (at - 1.7e9) * rate };
+            json!([at, format!("{told:.0}")])
+        };
+        let values: Vec<Value> = (first..=last).map(reading).collect();
+        json!({ "metric": { "__name__": name, "port": port, "job": "snmp" }, "values": values })
+    };
+    let result: Vec<Value> = RATES.iter().map(port).collect();
+    let data = json!({ "resultType": "matrix", "result": result });
+    (200, "", json!({ "status": "success", "data": data }).to_string().into_bytes())
+}

@@ -1,0 +1,75 @@
+"""Measurements through a controller, by the agents that report to it."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from leeward.cli.controller import asking, client
+from leeward.cli.options import listed
+from leeward.cli.probe.options import surveying
+from leeward.errors import InputError
+from leeward.probe import Train
+
+ThroughOption = Annotated[
+    str | None,
+    typer.Option(
+        "--controller",
+        metavar="URL",
+        help="Have agents measure that report to this controller; hosts are named as in its cluster.",
+        show_default=False,
+    ),
+]
+PATIENCE_S = 10.0
+"""How long a controller that does not answer, or makes another survey, is asked again."""
+AT_ONCE = 64
+"""Trains at a time that a controller orders at most."""
+
+
+def hosts_in_cluster(hosts: str) -> list[str]:
+    """Names of hosts.
+
+    Raises:
+        InputError: One of them has an address.
+    """
+    names = [part for part in listed(hosts) or [] if part]
+    for name in names:
+        if "=" in name:
+            message = f"`{name}`: with --controller, hosts are named as in its cluster, without addresses"
+            raise InputError("--hosts", None, None, None, message)
+    return names
+
+
+def train_of(bursts: int, packets: int, payload: int, gap: str) -> dict[str, Any]:
+    """A train as a controller reads it."""
+    train = Train(bursts, packets, payload, gap)
+    return {"bursts": train.bursts, "packets": train.packets, "payload": train.payload, "gap": train.gap}
+
+
+def measured(
+    controller: str,
+    token_file: Path | None,
+    ca: Path | None,
+    secret: Path | None,
+    what: str,
+    kind: Literal["path", "mesh", "bottlenecks"],
+    hosts: list[str],
+    **wanted: Any,
+) -> dict[str, Any]:
+    """A survey by a controller that is over and has a result.
+
+    Raises:
+        InputError: The controller cannot be asked, or does not do it.
+        OSError: It could not be measured.
+    """
+    if secret is not None:
+        message = "with --controller it is the controller's: `probes.secret` of its settings"
+        raise InputError("--secret", None, None, None, message)
+    with asking(), surveying(what) as tell:
+        asked = client(controller, token_file, ca, PATIENCE_S)
+        made = asked.measure(kind, hosts, progress=tell, **wanted)
+    if made["state"] == "cancelled":
+        raise OSError("the survey was cancelled")
+    if made["result"] is None:
+        raise OSError(made["error"])
+    return dict(made)

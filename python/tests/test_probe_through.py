@@ -1,0 +1,178 @@
+"""Measurements through a controller: what is asked of it, and that what it measured is shown as any other."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from leeward import probe
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Asked = list[tuple[str, str, Any]]
+
+
+def path(source: str, destination: str, rate: float | None) -> dict[str, Any]:
+    """What a train says of a path."""
+    measured = {"rate_bps": rate, "train_bps": rate, "bound_bps": None, "sent_bps": 3e9, "loss": 0.0}
+    counts = {"rtt_s": 27e-6, "spread": 0.02, "sent": 2000, "received": 2000, "overrun": 0}
+    flags = {"sender_limited": False, "overran": False, "error": None if rate else "nobody listens there"}
+    return {"from": source, "to": destination} | measured | counts | flags
+
+
+TRIED = {
+    "path": {"from": "a", "to": "b"},
+    "beside": {"from": "a", "to": "c"},
+    "alone_bps": 9e7,
+    "beside_bps": 4e7,
+    "noise_bps": 1e6,
+    "fall": 0.55,
+    "sum": 1.0,
+    "shares": True,
+}
+MESH = {
+    "hosts": [{"name": name, "address": f"10.0.0.{at}:7601"} for at, name in enumerate("ab")],
+    "paths": [path("a", "b", 4e7), path("b", "a", 8e7)],
+    "topology": None,
+    "cluster": "shape: pipe\n",
+}
+BOTTLENECKS = {
+    "between_four": [],
+    "from_one": [TRIED],
+    "between_four_share": 0,
+    "from_one_share": 1,
+    "sum": 1.0,
+    "kind": None,
+    "uplinks": [],
+    "errors": [],
+    "topology": None,
+}
+
+
+@contextmanager
+def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
+    """A controller that makes one survey and ends it when it was asked twice about it; what it is asked."""
+    asked: Asked = []
+    survey: dict[str, Any] = {"id": "7", "kind": "path", "hosts": [], "time": "", "done": 0}
+    survey |= dict.fromkeys(("steps", "ended", "error", "cluster_version", "result"))
+    survey["state"] = "running"
+
+    class Answers(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def answer(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            body = json.loads(self.rfile.read(length)) if length else None
+            asked.append((self.command, self.path, body))
+            if len(asked) > 2:
+                survey.update({"state": "done", "done": 3, "steps": 3} | over)
+            text = json.dumps(survey).encode()
+            self.send_response(201 if self.command == "POST" else 200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def do_GET(self) -> None:
+            self.answer()
+
+        def do_POST(self) -> None:
+            self.answer()
+
+        def do_DELETE(self) -> None:
+            self.answer()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("command", "function", "result", "body"),
+    [
+        (
+            ("path", "a", "b", "--times", "2", "--bursts", "3"),
+            "path",
+            [path("a", "b", 4e7), path("a", "b", 4.1e7)],
+            {"kind": "path", "hosts": ["a", "b"], "times": 2},
+        ),
+        (("mesh", "--hosts", "a,b"), "mesh", MESH, {"kind": "mesh", "hosts": ["a", "b"], "at_once": 64}),
+        (
+            ("bottlenecks", "--hosts", "a,b,c", "--pairs", "4"),
+            "bottlenecks",
+            BOTTLENECKS,
+            {"kind": "bottlenecks", "hosts": ["a", "b", "c"], "pairs": 4, "duration": "3s"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_what_a_controller_measured_is_shown_as_what_is_measured_from_here(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    function: str,
+    result: Any,
+    body: dict[str, Any],
+    form: str,
+) -> None:
+    monkeypatch.setattr(probe, function, lambda *_, **__: result)
+    here = run("probe", *command, "-o", form)
+    assert here.returncode == 0, here.stderr
+    with controller(result=result) as (url, asked):
+        through = run("probe", *command, "-o", form, "--controller", url)
+    assert (through.returncode, through.stdout) == (0, here.stdout), through.stderr
+    assert asked[0][:2] == ("POST", "/v1/probes")
+    assert body.items() <= asked[0][2].items()
+    assert {(method, path) for method, path, _ in asked[1:]} == {("GET", "/v1/probes/7")}
+
+
+def test_a_mesh_is_kept_or_it_is_said_why_not(run: Run, tmp_path: Path) -> None:
+    mesh = ("probe", "mesh", "--hosts", "a,b", "--keep")
+    with controller(result=MESH, cluster_version="12") as (url, asked):
+        kept = run(*mesh, "--controller", url, "--out", str(tmp_path / "measured.yaml"))
+    assert kept.returncode == 0, kept.stderr
+    assert "the cluster is of version 12 with it" in kept.stderr
+    assert (tmp_path / "measured.yaml").read_text() == MESH["cluster"]
+    assert asked[0][2]["keep"] is True
+    with controller(result=MESH, error="not kept: no rate from a to b") as (url, _):
+        unkept = run(*mesh, "--controller", url)
+    assert (unkept.returncode, unkept.stderr.splitlines()[-1]) == (1, "error: not kept: no rate from a to b")
+
+
+def test_what_could_not_be_measured_and_what_goes_not_together_is_told_in_a_line(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("of ours\n")
+    one = ("probe", "path", "a", "b")
+    with controller(state="failed", error="10.0.0.1:7601: nobody listens there") as (url, _):
+        failed = run(*one, "--controller", url)
+        assert failed.returncode == 1
+        assert failed.stderr.splitlines()[-1] == "error: 10.0.0.1:7601: nobody listens there"
+    wrong = [
+        ((*one, "--controller", url, "--secret", str(tmp_path / "secret")), "error: --secret: "),
+        (("probe", "mesh", "--hosts", "a=10.0.0.1,b", "--controller", url), "error: --hosts: `a=10.0.0.1`"),
+        (("probe", "mesh", "--hosts", "a,b", "--keep"), "error: --keep: "),
+        ((*one, "--controller", "here"), "error: --controller: "),
+    ]
+    for command, beginning in wrong:
+        told = run(*command)
+        assert (told.returncode, told.stderr.startswith(beginning)) == (2, True), told.stderr
+
+
+def test_a_survey_that_is_interrupted_is_cancelled() -> None:
+    from leeward import Client
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with controller() as (url, asked):
+        with pytest.raises(KeyboardInterrupt):
+            Client(url, sleep=interrupted).measure("path", ["a", "b"])
+        assert [(method, path) for method, path, _ in asked[1:]] == [("DELETE", "/v1/probes/7")]

@@ -1,0 +1,39 @@
+"""Map files: what is read of them here is what the service reads; its tests go by the same cases."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from leeward import InputError
+from leeward.telemetry.mapping import read_map
+
+CASES = yaml.safe_load(
+    (Path(__file__).parents[2] / "crates" / "controller" / "tests" / "maps" / "cases.yaml").read_text()
+)
+
+
+@pytest.mark.parametrize("case", CASES["right"], ids=lambda case: case["of"])
+def test_ports_are_the_links_that_the_cases_say(tmp_path: Path, case: dict[str, Any]) -> None:
+    (tmp_path / "map.yaml").write_text(case["map"])
+    known = read_map(tmp_path / "map.yaml")
+    assert known.metrics is not None
+    for port in case["ports"]:
+        for way in ("in", "out", "load"):
+            if way in port:
+                assert known.link(port["labels"], way) == port[way], (port, way)
+            elif "wrong" in port:
+                with pytest.raises(InputError) as error:
+                    known.link(port["labels"], way)
+                assert error.value.field == port["wrong"], (port, way)
+
+
+@pytest.mark.parametrize("case", CASES["wrong"], ids=lambda case: case["map"].strip())
+def test_what_is_wrong_with_a_map_has_the_line_and_field_of_the_cases(
+    tmp_path: Path, case: dict[str, Any]
+) -> None:
+    (tmp_path / "map.yaml").write_text(case["map"])
+    with pytest.raises(InputError) as error:
+        read_map(tmp_path / "map.yaml")
+    assert (error.value.line, error.value.field) == (case["line"], case["field"])
