@@ -43,6 +43,10 @@ const EXPLAIN: Explain = Explain::Top(8);
 /// How long requests under way may take to finish once the service is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
 
+/// After so many tasks, those are looked after that the store's thread woke: who asked for something that is kept by now
+/// does not wait until all reports that came meanwhile are read.
+const KEPT_FIRST: u32 = 8;
+
 /// What is served, and how.
 pub struct Service {
     /// How much is kept.
@@ -148,7 +152,10 @@ impl Service {
         address: SocketAddr,
         listening: impl FnOnce(SocketAddr) -> Result<(), E>,
     ) -> Result<(), RunError<E>> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .global_queue_interval(KEPT_FIRST)
+            .build();
         runtime.map_err(RunError::Broken)?.block_on(async {
             let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Broken)?;
             let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Broken)?;

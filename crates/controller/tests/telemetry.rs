@@ -117,9 +117,11 @@ fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answe
             state(process).0 == "answers" && sees(process, "r0:uplink", 3.2e8)
         });
     }
+    let again = "telemetry comes from Prometheus again";
+    process.until("the log says so", |process| process.log().matches(again).count() >= number);
     let log = process.log();
     assert_eq!(log.matches("telemetry is not to be had from Prometheus").count(), number, "{log}");
-    assert_eq!(log.matches("telemetry comes from Prometheus again").count(), number, "{log}");
+    assert_eq!(log.matches(again).count(), number, "{log}");
 }
 
 #[test]
@@ -220,7 +222,8 @@ fn another_map_counts_after_a_reload_and_a_wrong_one_changes_nothing() {
     write(&MAP.replace("out:", "into:"));
     let (status, told) = process.post("/v1/reload").expect("an answer");
     assert_eq!(status, 422, "{told}");
-    assert!(told["field"] == "prometheus.into" && process.log().contains("map.yaml:1"), "{told}");
+    assert_eq!(told["field"], "prometheus.into", "{told}");
+    process.until("the log says where", |process| process.log().contains("map.yaml:1"));
     write(&MAP.replace("(?P<rack>r\\d)-up", "(?P<rack>r0)-up").replace("{rack}:", "r3:"));
     let (status, told) = process.post("/v1/reload").expect("an answer");
     assert!(status == 200 && told["reloaded"].to_string().contains("telemetry"), "{told}");

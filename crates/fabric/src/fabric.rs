@@ -2,7 +2,7 @@
 //!
 //! Hosts are numbered rack by rack and racks pod by pod, so the hosts of any domain are a range of host ids and
 //! its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
-//! links, devices) and found by arithmetic; nothing here is looked up by hashing.
+//! links, devices) and found by arithmetic; names alone are looked up by hashing.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::names::Names;
 use crate::units::{Bytes, Cpus};
 use crate::{DomainId, FaultDomainId, HostId, ResourceId};
 
@@ -127,10 +128,8 @@ pub struct Fabric {
     pub(crate) devices: Vec<Arc<[Device]>>,
     /// Devices of the hosts before host h, and of all hosts at the end.
     pub(crate) first_device: Vec<u32>,
-    /// Hosts sorted by name.
-    pub(crate) hosts_by_name: Vec<HostId>,
-    /// Domains sorted by name.
-    pub(crate) domains_by_name: Vec<DomainId>,
+    pub(crate) hosts_by_name: Names,
+    pub(crate) domains_by_name: Names,
 }
 
 impl Fabric {

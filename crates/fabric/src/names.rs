@@ -4,7 +4,44 @@
 //! devices follow their owner after a colon: `r3h7:egress`, `r3:downlink`, `p0:uplink`, `r3h7:disk0`. A pair of a
 //! mesh is `h0>h1`. Names in files have no `:` and no `>`, and devices no names of links, so each name means one thing.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
 use crate::{DomainId, Fabric, HostId, ResourceId, ResourceKind};
+
+/// Positions by name, of things that have their names themselves. Every report names its links, so they are found by one
+/// look and not by halving.
+#[derive(Clone, Debug)]
+pub(crate) struct Names(HashTable<u32>);
+
+impl Names {
+    /// Of things in order; or the position of the first that is called like one before it.
+    pub fn new<'a>(count: usize, name: impl Fn(u32) -> &'a str) -> Result<Names, u32> {
+        let mut table = HashTable::with_capacity(count);
+        for at in 0..count as u32 {
+            let found = table.entry(hash(name(at)), |&other| name(other) == name(at), |&at| hash(name(at)));
+            match found {
+                Entry::Occupied(_) => return Err(at),
+                Entry::Vacant(place) => {
+                    place.insert(at);
+                }
+            }
+        }
+        Ok(Names(table))
+    }
+
+    /// The position of what is called that.
+    fn find<'a>(&self, wanted: &str, name: impl Fn(u32) -> &'a str) -> Option<u32> {
+        self.0.find(hash(wanted), |&at| name(at) == wanted).copied()
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    FixedState::default().hash_one(name)
+}
 
 impl Fabric {
     /// The name of a host.
@@ -36,15 +73,12 @@ impl Fabric {
 
     /// The host of that name.
     pub fn host(&self, name: &str) -> Option<HostId> {
-        let found = self.hosts_by_name.binary_search_by(|&host| self.host_name(host).cmp(name)).ok()?;
-        Some(self.hosts_by_name[found])
+        self.hosts_by_name.find(name, |at| self.host_name(HostId(at))).map(HostId)
     }
 
     /// The rack or pod of that name.
     pub fn domain(&self, name: &str) -> Option<DomainId> {
-        let found =
-            self.domains_by_name.binary_search_by(|&domain| self.domain_name(domain).cmp(name)).ok()?;
-        Some(self.domains_by_name[found])
+        self.domains_by_name.find(name, |at| self.domain_name(DomainId(at))).map(DomainId)
     }
 
     /// The link or device of that name.

@@ -237,7 +237,9 @@ impl<R> Desk<R> {
     /// Takes a message in and appends what there is to reply, to this asker or to earlier ones. A time before the last
     /// one counts as the last one.
     pub fn handle(&mut self, now: Nanos, message: Message, asker: R, out: &mut Replies<R>) {
-        self.wake(now, out);
+        if now > self.now {
+            self.wake(now, out);
+        }
         let reply = match message {
             Message::Report(report) => self.report(report, out),
             Message::Place(placement) => return self.place(placement, asker, out),

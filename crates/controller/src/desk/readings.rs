@@ -3,6 +3,8 @@
 //! believed at once, and believed faster again, up to what the cluster says, when it was said to be for a while. So a
 //! report can make a link fuller than it is and never emptier, and one that flaps is as slow as it was at its slowest.
 
+use std::collections::BTreeMap;
+
 use leeward_fabric::{Load, Nanos, ResourceId};
 
 /// So many intervals a link is said to be faster before that is believed.
@@ -33,19 +35,18 @@ pub struct Requests {
 /// What was said last of each resource.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// For each resource, 1 + its position in `known`, or 0; as far as anything was said.
-    slots: Vec<u32>,
-    known: Vec<Known>,
+    /// By id, as far as anything was said: once a second all of them are read in order, and in any other order each would
+    /// be waited for.
+    known: Vec<Option<Known>>,
+    /// Links that are believed to be slower than the cluster says.
+    slow: BTreeMap<ResourceId, Slow>,
 }
 
 /// What is known of a resource of which something was said.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    resource: ResourceId,
     until: Nanos,
     reading: Reading,
-    /// Where it is believed to be slower than the cluster says.
-    slow: Option<Slow>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,11 +63,6 @@ impl Known {
     pub fn last(&self, now: Nanos, seen: Nanos) -> Option<Reading> {
         (now <= self.until.plus(seen)).then_some(self.reading)
     }
-
-    /// What the cluster says that a link carries, where less is believed.
-    pub fn full(&self) -> Option<Load> {
-        self.slow.map(|slow| slow.full)
-    }
 }
 
 impl Readings {
@@ -80,14 +76,12 @@ impl Readings {
         capacity: Load,
         interval: Nanos,
     ) -> Option<Load> {
-        let known = self.of(resource).map(|known| (known.until, known.slow));
+        let known = self.of(resource).map(|known| known.until);
         // Most links never say anything, and need no place.
-        if known.is_some_and(|(known, _)| until <= known)
-            || (known.is_none() && reading == Reading::default())
-        {
+        if known.is_some_and(|known| until <= known) || (known.is_none() && reading == Reading::default()) {
             return None;
         }
-        let slow = known.and_then(|(_, slow)| slow);
+        let slow = self.slow.get(&resource).copied();
         let full = slow.map_or(capacity, |slow| slow.full);
         let said = reading.speed.map_or(full, |speed| speed.min(full));
         let mut now = slow.unwrap_or(Slow { full, believed: full, faster: None });
@@ -100,40 +94,37 @@ impl Readings {
             now.faster = (!steady).then_some((since, least));
             now.believed = if steady { least } else { now.believed };
         }
-        self.keep(Known { resource, until, reading, slow: Some(now).filter(|now| now.believed < full) });
+        if now.believed < full {
+            self.slow.insert(resource, now);
+        } else if slow.is_some() {
+            self.slow.remove(&resource);
+        }
+        if self.known.len() <= resource.index() {
+            self.known.resize(resource.index() + 1, None);
+        }
+        self.known[resource.index()] = Some(Known { until, reading });
         Some(now.believed).filter(|&believed| believed != capacity && (slow.is_some() || believed < full))
-    }
-
-    fn keep(&mut self, known: Known) {
-        if self.slots.len() <= known.resource.index() {
-            self.slots.resize(known.resource.index() + 1, 0);
-        }
-        let slot = &mut self.slots[known.resource.index()];
-        match slot.checked_sub(1) {
-            Some(at) => self.known[at as usize] = known,
-            None => {
-                self.known.push(known);
-                *slot = self.known.len() as u32;
-            }
-        }
     }
 
     /// What is known of a resource; `None` if nothing was ever said of it.
     pub fn of(&self, resource: ResourceId) -> Option<&Known> {
-        let slot = self.slots.get(resource.index())?.checked_sub(1)?;
-        self.known.get(slot as usize)
+        self.known.get(resource.index())?.as_ref()
+    }
+
+    /// What the cluster says that a link carries, where less is believed.
+    pub fn full(&self, link: ResourceId) -> Option<Load> {
+        self.slow.get(&link).map(|slow| slow.full)
     }
 
     /// What was said last of every resource, and when it was true.
     pub fn all(&self) -> impl Iterator<Item = (ResourceId, Nanos, Reading)> {
-        self.known.iter().map(|known| (known.resource, known.until, known.reading))
+        self.from(ResourceId(0)).map(|(resource, known)| (resource, known.until, known.reading))
     }
 
     /// What is known of resources from this one on, in order of ids.
     pub fn from(&self, first: ResourceId) -> impl Iterator<Item = (ResourceId, &Known)> {
-        let slots = self.slots.get(first.index()..).unwrap_or_default().iter();
-        let known = slots.filter_map(|slot| self.known.get(slot.checked_sub(1)? as usize));
-        known.map(|known| (known.resource, known))
+        let known = self.known.get(first.index()..).unwrap_or_default().iter();
+        (first.0..).zip(known).filter_map(|(id, known)| Some((ResourceId(id), known.as_ref()?)))
     }
 }
 
@@ -165,8 +156,7 @@ mod tests {
                 let lately = history.iter().filter(|&&(then, _)| then > long_ago).map(|&(_, said)| said);
                 prop_assert!(believed <= lately.min().unwrap_or(FULL));
                 prop_assert!(history.iter().any(|&(_, said)| said == believed) || believed == FULL);
-                let full = readings.of(ResourceId(0)).and_then(Known::full);
-                prop_assert_eq!(full, (believed < FULL).then_some(FULL));
+                prop_assert_eq!(readings.full(ResourceId(0)), (believed < FULL).then_some(FULL));
             }
         }
     }

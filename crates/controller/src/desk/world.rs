@@ -198,22 +198,35 @@ impl World {
 impl<R> Desk<R> {
     /// The network as it is now.
     pub fn world(&mut self) -> World {
+        self.world_in(None)
+    }
+
+    /// The same, made in the memory of one that nobody looks at any more. Memory that the system has just given is cleared
+    /// page by page when it is first written to, which takes longer than all the rest.
+    pub fn world_in(&mut self, past: Option<World>) -> World {
+        let (mut links, mut devices, mut hosts, mut clients) = match past {
+            Some(World { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),
+            None => Default::default(),
+        };
+        links.clear();
+        devices.clear();
+        hosts.clear();
+        clients.clear();
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
         let seen = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
         let last = |known: &Known| known.last(self.now, Nanos(seen as u64));
         let link = |link| {
-            let known = self.readings.of(link);
-            let reading = known.and_then(last).unwrap_or_default();
-            LinkState::of(&view, link, known.and_then(Known::full), reading)
+            let reading = self.readings.of(link).and_then(last).unwrap_or_default();
+            LinkState::of(&view, link, self.readings.full(link), reading)
         };
         // Links come before all devices.
         let end = ResourceId(fabric.resource_count() as u32);
         let first = fabric.all_hosts().find_map(|host| fabric.device(host, 0)).unwrap_or(end);
-        let links: Vec<LinkState> = (0..first.0).map(|id| link(ResourceId(id))).collect();
+        links.extend((0..first.0).map(|id| link(ResourceId(id))));
         let known = self.readings.from(first);
-        let devices = known.map(|(device, known)| DeviceState::of(&view, device, last(known))).collect();
+        devices.extend(known.map(|(device, known)| DeviceState::of(&view, device, last(known))));
         let (hot_above, pool) = (view.hot_above(), self.engine.pool());
         let host = |host: HostId| HostState {
             host,
@@ -223,6 +236,8 @@ impl<R> Desk<R> {
             tasks: self.engine.tasks_on(host),
             replicas: self.replicas.get(host.index()).copied().unwrap_or(0),
         };
+        hosts.extend(fabric.all_hosts().map(host));
+        clients.extend(self.clients.counted());
         World {
             at: self.now,
             epoch: ledger.epoch(),
@@ -230,8 +245,8 @@ impl<R> Desk<R> {
             hot_above,
             links,
             devices,
-            hosts: fabric.all_hosts().map(host).collect(),
-            clients: self.clients.counted().collect(),
+            hosts,
+            clients,
             counts: Counts {
                 decisions: self.records.len(),
                 decided: self.decided,

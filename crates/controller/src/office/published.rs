@@ -1,5 +1,6 @@
 //! What readers see, and how they come to a newer one. Reading it takes no lock.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,8 @@ use crate::store::Version;
 
 /// Worlds are made no more often than so many times the time it takes to make one, whoever asks.
 const SHARE: u32 = 10;
+/// So many worlds are kept for the memory of the next: readers have the last one, and those who compare the one before.
+const PAST: usize = 3;
 /// A world is made at least so often.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
@@ -59,6 +62,8 @@ pub(super) struct Press {
     published: Arc<Published>,
     sums: Sums,
     wanted: Vec<oneshot::Sender<Arc<World>>>,
+    /// The last worlds, which somebody may still look at.
+    past: VecDeque<Arc<World>>,
     /// When the last one was made, and how long that took.
     last: Instant,
     took: Duration,
@@ -75,8 +80,15 @@ impl Press {
         let position = watch::Sender::new(Position::Stalls { problem: "it has just started".into() });
         let published = Published { world, cluster, history: History::default(), epochs, position };
         let published = Arc::new(published);
-        let (sums, wanted, last) = (Sums::default(), Vec::new(), Instant::now());
-        (Press { published: published.clone(), sums, wanted, last, took: Duration::ZERO }, published)
+        let press = Press {
+            published: published.clone(),
+            sums: Sums::default(),
+            wanted: Vec::new(),
+            past: VecDeque::new(),
+            last: Instant::now(),
+            took: Duration::ZERO,
+        };
+        (press, published)
     }
 
     /// It stands to its store like this from now on.
@@ -133,8 +145,8 @@ impl Press {
         Instant::now() >= self.due()
     }
 
-    /// Makes one if it is time.
-    pub fn make(&mut self, world: impl FnOnce() -> World) {
+    /// Makes one if it is time, in the memory of one before where nobody looks at that any more.
+    pub fn make(&mut self, world: impl FnOnce(Option<World>) -> World) {
         if self.is_due() {
             self.make_now(world);
         }
@@ -145,14 +157,20 @@ impl Press {
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"
     )]
-    pub fn make_now(&mut self, world: impl FnOnce() -> World) {
+    pub fn make_now(&mut self, world: impl FnOnce(Option<World>) -> World) {
         let began = Instant::now();
-        let world = Arc::new(world());
+        let free = self.past.iter().position(|past| Arc::strong_count(past) == 1);
+        let past = free.and_then(|free| self.past.remove(free)).and_then(Arc::into_inner);
+        let world = Arc::new(world(past));
         self.published.history.note(&mut self.sums, &world);
         self.published.world.store(world.clone());
         self.published.epochs.send_replace(world.epoch);
         for asker in self.wanted.drain(..) {
             let _ = asker.send(world.clone());
+        }
+        self.past.push_back(world);
+        if self.past.len() > PAST {
+            self.past.pop_front();
         }
         self.last = Instant::now();
         self.took = self.last - began;

@@ -14,6 +14,9 @@ use crate::clock::Clock;
 use crate::desk::{Desk, Message, Refused, Replies, Reply, Seen};
 use crate::store::{Change, Leadership, News, State, StoreError, Version};
 
+/// Messages that have come together are one turn, so many of them at most: none of them waits long for the others.
+const TURN: usize = 64;
+
 /// The desk's owner.
 pub(super) struct Work {
     pub desk: Desk<Asker>,
@@ -63,7 +66,7 @@ impl Work {
     }
 
     pub async fn run(mut self, mut messages: mpsc::Receiver<Envelope>) {
-        let mut replies = Replies::new();
+        let (mut replies, mut envelopes) = (Replies::new(), Vec::with_capacity(TURN));
         loop {
             tokio::select! {
                 biased;
@@ -71,38 +74,52 @@ impl Work {
                     Some(heard) => self.hear(heard).await,
                     None => break,
                 },
-                message = messages.recv() => match message {
-                    Some(Envelope::Message(_, fabric, asker)) if !Arc::ptr_eq(&fabric, self.desk.fabric()) => {
-                        replies.push((asker, Err(Refused::Moved)));
+                count = messages.recv_many(&mut envelopes, TURN) => {
+                    if count == 0 {
+                        break;
                     }
-                    Some(Envelope::Cluster(new, asker)) => {
-                        let changed = self.change_cluster(new).await;
-                        let _ = asker.send(changed);
+                    let now = self.clock.now();
+                    for envelope in envelopes.drain(..) {
+                        self.open(envelope, now, &mut replies).await;
                     }
-                    Some(Envelope::Message(message, _, asker)) => match self.refusal(&message) {
-                        Some(refused) => replies.push((asker, Err(refused))),
-                        None => self.desk.handle(self.clock.now(), message, asker, &mut replies),
-                    },
-                    Some(Envelope::World(asker)) => {
-                        self.press.want(asker);
-                        // Who asks often sees time pass too.
-                        if self.press.is_due() {
-                            self.desk.wake(self.clock.now(), &mut replies);
-                        }
-                    }
-                    Some(Envelope::Found(desk, finding)) if desk == self.desks => {
-                        self.desk.found(self.clock.now(), finding, &mut replies);
-                    }
-                    Some(Envelope::Found(..)) => {}
-                    None => break,
-                },
+                }
                 () = until(&self.clock, self.desk.wakes_at()) => self.desk.wake(self.clock.now(), &mut replies),
                 () = tokio::time::sleep_until(self.press.due().into()) => {
                     self.desk.wake(self.clock.now(), &mut replies);
                 }
             }
             self.finish(std::mem::take(&mut replies)).await;
-            self.press.make(|| self.desk.world());
+            self.press.make(|past| self.desk.world_in(past));
+        }
+    }
+
+    /// Takes in what was handed in.
+    async fn open(&mut self, envelope: Envelope, now: Nanos, replies: &mut Replies<Asker>) {
+        match envelope {
+            Envelope::Message(_, fabric, asker) if !Arc::ptr_eq(&fabric, self.desk.fabric()) => {
+                replies.push((asker, Err(Refused::Moved)));
+            }
+            Envelope::Message(message, _, asker) => match self.refusal(&message) {
+                Some(refused) => replies.push((asker, Err(refused))),
+                None => self.desk.handle(now, message, asker, replies),
+            },
+            Envelope::Cluster(new, asker) => {
+                // What was decided before is of this desk, and the next one begins with what is kept.
+                self.finish(std::mem::take(replies)).await;
+                let changed = self.change_cluster(new).await;
+                let _ = asker.send(changed);
+            }
+            Envelope::World(asker) => {
+                self.press.want(asker);
+                // Who asks often sees time pass too.
+                if self.press.is_due() {
+                    self.desk.wake(now, replies);
+                }
+            }
+            Envelope::Found(desk, finding) if desk == self.desks => {
+                self.desk.found(now, finding, replies);
+            }
+            Envelope::Found(..) => {}
         }
     }
 
@@ -207,7 +224,7 @@ impl Work {
         self.exact = true;
         self.press.stand(position);
         self.finish(replies).await;
-        self.press.make_now(|| self.desk.world());
+        self.press.make_now(|past| self.desk.world_in(past));
         Ok(())
     }
 

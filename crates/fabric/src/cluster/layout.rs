@@ -10,8 +10,9 @@ use super::resolve::{Link, Resolved, resolve};
 use super::values::{Duplex, Name};
 use crate::fabric::Domain;
 use crate::input::InputError;
+use crate::names::Names;
 use crate::units::Bandwidth;
-use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, HostId, Load, ResourceId, Shape};
+use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, Load, ResourceId, Shape};
 
 /// Device time: 1e9 ns of service per second is a busy device.
 const BUSY: Load = Load(1_000_000_000);
@@ -79,14 +80,10 @@ impl Layout<'_> {
                 children: first as u32..end as u32,
             });
         }
-        let domains_by_name = match by_name(&domains, |domain| &domain.name) {
-            Ok(order) => order.into_iter().map(DomainId).collect(),
-            Err(name) => return Err(self.errors.duplicate_domain(name)),
-        };
-        let hosts_by_name = match by_name(&host_names, |name| name) {
-            Ok(order) => order.into_iter().map(HostId).collect(),
-            Err(name) => return Err(self.errors.duplicate_host(name)),
-        };
+        let domains_by_name = Names::new(domains.len(), |at| &domains[at as usize].name)
+            .map_err(|at| self.errors.duplicate_domain(&domains[at as usize].name))?;
+        let hosts_by_name = Names::new(host_names.len(), |at| &host_names[at as usize])
+            .map_err(|at| self.errors.duplicate_host(&host_names[at as usize]))?;
         let fabric = Fabric {
             name: self.errors.file.name.as_deref().unwrap_or("cluster").into(),
             shape: self.errors.file.shape,
@@ -224,15 +221,4 @@ fn sum(rates: impl Iterator<Item = Duplex>) -> Duplex {
         up: Bandwidth(total.up.0.saturating_add(rate.up.0)),
         down: Bandwidth(total.down.0.saturating_add(rate.down.0)),
     })
-}
-
-/// Positions in order of name, or a name that occurs twice.
-fn by_name<T>(things: &[T], name: impl Fn(&T) -> &str) -> Result<Vec<u32>, &str> {
-    let mut order: Vec<u32> = (0..things.len() as u32).collect();
-    order.sort_unstable_by_key(|&at| name(&things[at as usize]));
-    let name = |at: u32| name(&things[at as usize]);
-    match order.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
-        Some(pair) => Err(name(pair[0])),
-        None => Ok(order),
-    }
 }
