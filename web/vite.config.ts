@@ -3,13 +3,13 @@ import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig, type Plugin } from 'vite'
 import { Mock } from './mock/server.ts'
 
-/** A controller to develop against, `LEEWARD=http://127.0.0.1:7600 npm run dev`; else a simulated one. */
-const controller = process.env['LEEWARD']
+/** A service to develop against, `LEEWARD=http://127.0.0.1:7600 npm run dev`; else a simulated one. */
+const service = process.env['LEEWARD']
 
 /** Answers /v1 from a simulated cluster that goes on by itself. */
 function simulated(): Plugin {
   return {
-    name: 'simulated-controller',
+    name: 'simulated-service',
     apply: 'serve',
     configureServer(server) {
       const mock = new Mock({ demo: true })
@@ -25,8 +25,8 @@ function simulated(): Plugin {
 
 export default defineConfig({
   base: './',
-  plugins: [svelte(), ...(controller || process.env['VITEST'] ? [] : [simulated()])],
-  server: controller ? { proxy: { '/v1': controller } } : {},
+  plugins: [svelte(), ...(service || process.env['VITEST'] ? [] : [simulated()])],
+  server: service ? { proxy: { '/v1': service } } : {},
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   test: { include: ['src/**/*.test.ts'] },
 })

@@ -11,7 +11,7 @@ test('a lost connection is told, data do not look live, and all is caught up on 
   const state = page.getByRole('banner').getByRole('status')
   await expect(state).toHaveText(/not connected/)
   await expect(
-    page.getByText(/The controller does not answer\. What you see is .* old\. Trying again/),
+    page.getByText(/The service does not answer\. What you see is .* old\. Trying again/),
   ).toBeVisible()
   await expect(page.getByRole('heading', { name: 'Now' })).toHaveCount(0)
   await expect(page.getByRole('heading', { name: /^Last seen, \d\d:\d\d:\d\d$/ })).toBeVisible()
@@ -49,7 +49,7 @@ test('events that were missed are asked for after the last that came', async ({ 
   expect(Number(asked[1])).toBeGreaterThan(0)
 })
 
-test('a controller that is connected and silent is not live', async ({ page, open }) => {
+test('a service that is connected and silent is not live', async ({ page, open }) => {
   await page.clock.install()
   await open('racks')
   await live(page)

@@ -33,7 +33,7 @@ export const careful = base.extend<Careful>({
 })
 
 interface Fixtures {
-  /** Starts a controller of a simulated cluster and opens a page of it. */
+  /** Starts a service of a simulated cluster and opens a page of it. */
   open: (path?: string, options?: MockOptions) => Promise<Mock>
 }
 

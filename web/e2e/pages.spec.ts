@@ -99,7 +99,7 @@ test('racks: a moment of the past is held, said to be past, and let go', async (
   await expect(heading).toBeVisible()
   const held = await heading.textContent()
   const step = mock.world.step(`2026-03-02T${held?.slice(3, 11)}Z`)
-  // A column is 30 s: the mean of three intervals that begin there, or the first of them, as the controller has it.
+  // A column is 30 s: the mean of three intervals that begin there, or the first of them, as the service has it.
   const value = Math.round((mock.world.utilization(0, 0, step) ?? 0) * 100)
   await expect(page.locator('[data-rack=r0]')).toHaveAttribute('aria-label', new RegExp(`uplink ${value} %`))
   await pass(mock, page, 6)
@@ -242,11 +242,11 @@ test('moves: one is answered as made, one refused with a reason', async ({ page,
   await expect(waiting).toHaveCount(before - 2)
 })
 
-test('a controller that runs no demo says so', async ({ page, open }) => {
+test('a service that runs no demo says so', async ({ page, open }) => {
   const mock = await open('racks')
   mock.lacks.push('demo')
   await page.evaluate(() => (location.hash = '#/demo'))
-  await expect(page.getByText('This controller runs no demo')).toBeVisible()
+  await expect(page.getByText('This service runs no demo')).toBeVisible()
 })
 
 test('workloads: a missed promise comes first and says so', async ({ page, open }) => {

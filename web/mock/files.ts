@@ -9,7 +9,7 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
 }
-/** As strict as the controller sends it with the page. */
+/** As strict as the service sends it with the page. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 
@@ -32,7 +32,7 @@ export async function serve(
 }
 
 function file(dist: string, request: IncomingMessage, response: ServerResponse): void {
-  const path = normalize(new URL(request.url ?? '/', 'http://controller').pathname)
+  const path = normalize(new URL(request.url ?? '/', 'http://service').pathname)
   const name = path === '/' ? '/index.html' : path
   try {
     const body = readFileSync(join(dist, name))

@@ -15,7 +15,7 @@ export interface MockOptions {
 
 /** Events that a connection may resume from. */
 const BUFFER = 1000
-/** The step at which the controller is first asked: two hours of history are there. */
+/** The step at which the service is first asked: two hours of history are there. */
 const FIRST = 720
 const POLICIES: Policies = {
   replicas: ['uniform', 'leeward', 'sinbad'].map((name) => ({ name, label: name })),
@@ -24,13 +24,13 @@ const POLICIES: Policies = {
   volumes: [],
 }
 
-/** A controller of a simulated cluster. Time stands still but for `tick`. */
+/** A service of a simulated cluster. Time stands still but for `tick`. */
 export class Mock {
   readonly world: World
   step = FIRST
-  /** Whether requests are cut off, as by a controller that is gone. */
+  /** Whether requests are cut off, as by a service that is gone. */
   gone = false
-  /** What this controller does not have: parts after /v1. */
+  /** What this service does not have: parts after /v1. */
   readonly lacks: string[] = []
   private readonly options: MockOptions
   private readonly streams = new Set<ServerResponse>()
@@ -91,7 +91,7 @@ export class Mock {
       const detail = 'Send a token of at least the role `read`, as `Authorization: Bearer TOKEN`.'
       return problem(response, 'token', 401, 'A token is needed', detail)
     }
-    const url = new URL(request.url ?? '/', 'http://controller')
+    const url = new URL(request.url ?? '/', 'http://service')
     const path = url.pathname.slice('/v1/'.length).split('/').map(decodeURIComponent)
     if (path[0] === 'events') return this.listen(request, response)
     if (request.method === 'POST') return void this.post(path, request, response)

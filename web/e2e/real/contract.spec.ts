@@ -112,8 +112,8 @@ async function compared(description: Description): Promise<string[]> {
 test('every field that the page reads or sends is described by the service, with its type', async ({
   start,
 }) => {
-  const controller = await start('racks')
-  const description = await controller.ask<Description>('GET', '/v1/openapi.json')
+  const service = await start('racks')
+  const description = await service.ask<Description>('GET', '/v1/openapi.json')
   expect(await compared(description)).toEqual([])
   // The comparison sees a field that changes its type, one that may be null, one that leaves, and an operation that does.
   const changed = structuredClone(description)
@@ -130,12 +130,12 @@ test('every field that the page reads or sends is described by the service, with
 test('the service serves the page that was built, and lets it load and ask nothing from elsewhere', async ({
   start,
 }) => {
-  const controller = await start('racks')
+  const service = await start('racks')
   const files = readdirSync(DIST, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
   expect(files.length).toBeGreaterThan(3)
   for (const file of files) {
     const path = join(file.parentPath, file.name)
-    const response = await controller.text(path.slice(DIST.length).replace(/^\/index\.html$/, '/'))
+    const response = await service.text(path.slice(DIST.length).replace(/^\/index\.html$/, '/'))
     const same = Buffer.from(await response.arrayBuffer()).equals(readFileSync(path))
     expect(same, `${path}: the service has another one taken in; \`make build\` takes this one in`).toBe(true)
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/)

@@ -6,14 +6,14 @@ test('a demo is the first page of its service, and shows both ways of placing as
   start,
   visit,
 }) => {
-  const controller = await start(null, ['--demo', '--speed', '300', '--interval', '100ms'])
-  await visit(controller)
+  const service = await start(null, ['--demo', '--speed', '300', '--interval', '100ms'])
+  await visit(service)
   await live(page)
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('The same work, placed two ways')
   await expect(page).toHaveTitle('Demo · demo · Leeward')
   const verdict = page.getByText(/over the last [\d.]+\s(min|h)\.$/)
   await expect(verdict).toBeVisible()
-  const demo = await controller.ask<Demo>('GET', '/v1/demo')
+  const demo = await service.ask<Demo>('GET', '/v1/demo')
   expect(demo.arms.map(({ name }) => name).sort()).toEqual(['default', 'leeward'])
   for (const { name, policy } of demo.arms) {
     const arm = page.getByRole('region', { name: name === 'leeward' ? 'Leeward' : 'Default' })

@@ -1,5 +1,5 @@
 import type { Decision } from '../../src/api/types'
-import { accessible, type Controller, even, expect, feed, live, readable, test } from './fixture.ts'
+import { accessible, even, expect, feed, live, readable, type Service, test } from './fixture.ts'
 
 /** What examples/clusters/racks.yaml carries here: one link is hot, one is not seen. */
 function loads(): Record<string, number> {
@@ -10,18 +10,18 @@ function loads(): Record<string, number> {
   return found
 }
 
-const block = (controller: Controller) =>
-  controller.ask<Decision>('POST', '/v1/place/replicas', { size: '256MiB', writer: 'r0h1' })
+const block = (service: Service) =>
+  service.ask<Decision>('POST', '/v1/place/replicas', { size: '256MiB', writer: 'r0h1' })
 
 test('from what is hot to a rack, what was placed in it, and why', async ({ page, start, visit }) => {
-  const controller = await start('racks')
-  await feed(page, controller, loads())
-  const made = await block(controller)
-  await controller.ask('POST', '/v1/place/tasks', {
+  const service = await start('racks')
+  await feed(page, service, loads())
+  const made = await block(service)
+  await service.ask('POST', '/v1/place/tasks', {
     job: 'count',
     app: { tasks: [{ name: 'map', cpus: 2, memory: '4GiB', egress: { mean: '1Gbps' }, tolerant: true }] },
   })
-  await visit(controller)
+  await visit(service)
   await live(page)
   await expect(page).toHaveTitle('Racks · racks · Leeward')
   const tiles = page.getByRole('grid', { name: 'Racks, Now' })
@@ -56,13 +56,13 @@ test('from what is hot to a rack, what was placed in it, and why', async ({ page
 })
 
 test('decisions and hotspots come in as they happen, and hotspots leave', async ({ page, start, visit }) => {
-  const controller = await start('racks')
+  const service = await start('racks')
   const carried = loads()
-  await feed(page, controller, carried)
-  await visit(controller, 'decisions')
+  await feed(page, service, carried)
+  await visit(service, 'decisions')
   await live(page)
   await expect(page.getByText('Nothing was decided yet')).toBeVisible()
-  const made = await block(controller)
+  const made = await block(service)
   const list = page.getByRole('region', { name: 'List of decisions' })
   await expect(list.getByRole('link').first()).toHaveAttribute('href', `#/decisions/${made.id}`)
   await expect(list.getByRole('link').first()).toContainText(made.hosts.join(' → '))
@@ -84,16 +84,16 @@ test('a service that ends and starts again: told at once, old numbers do not loo
   start,
   visit,
 }) => {
-  const controller = await start('racks', ['--store', 'decisions.db'])
-  await feed(page, controller, loads())
-  const made = await block(controller)
-  await visit(controller, 'racks')
+  const service = await start('racks', ['--store', 'decisions.db'])
+  await feed(page, service, loads())
+  const made = await block(service)
+  await visit(service, 'racks')
   await live(page)
-  await controller.stop()
+  await service.stop()
   const state = page.getByRole('banner').getByRole('status')
   await expect(state).toHaveText(/not connected/)
   await expect(page.getByRole('heading', { name: /^Last seen/ })).toBeVisible()
-  await controller.resume()
+  await service.resume()
   await live(page)
   await expect(page.getByRole('link', { name: /^r2: .*85 %, hot/ })).toBeVisible()
   await page.getByRole('navigation').getByRole('link', { name: 'Decisions' }).click()
@@ -105,9 +105,9 @@ test('a network whose racks have no links of their own is told so, and its hosts
   start,
   visit,
 }) => {
-  const controller = await start('hose')
-  await feed(page, controller, { 'web-1:egress': 1e8, 'web-1:ingress': 9e8 })
-  await visit(controller, 'racks')
+  const service = await start('hose')
+  await feed(page, service, { 'web-1:egress': 1e8, 'web-1:ingress': 9e8 })
+  await visit(service, 'racks')
   await expect(page.getByText('have no links of their own')).toBeVisible()
   await accessible(page)
   await page.getByRole('link', { name: 'web-1' }).click()

@@ -1,9 +1,9 @@
 import type { Decision, Workload } from '../../src/api/types'
-import { accessible, type Controller, even, expect, feed, live, readable, test } from './fixture.ts'
+import { accessible, even, expect, feed, live, readable, type Service, test } from './fixture.ts'
 
 /** Promises a workload 60 ms from r0h1 to r14h2, which is in another pod. */
-const promise = (controller: Controller, name: string) =>
-  controller.ask<Decision>('POST', '/v1/workloads', {
+const promise = (service: Service, name: string) =>
+  service.ask<Decision>('POST', '/v1/workloads', {
     workload: {
       name,
       client: 'r0h1',
@@ -23,18 +23,18 @@ test('a workload is shown with what was promised, is bound and was seen, and lea
   start,
   visit,
 }) => {
-  const controller = await start('pods')
+  const service = await start('pods')
   const seen = { workloads: [{ workload: 'orders-db', latency_s: 0.021 }] }
-  await visit(controller, 'workloads')
+  await visit(service, 'workloads')
   await expect(page.getByText('No workload was admitted')).toBeVisible()
-  const made = await promise(controller, 'orders-db')
-  await promise(controller, 'search-index')
-  await feed(page, controller, even(96, 16, 4e9, 1e9), seen)
+  const made = await promise(service, 'orders-db')
+  await promise(service, 'search-index')
+  await feed(page, service, even(96, 16, 4e9, 1e9), seen)
   await live(page)
   const orders = page.getByRole('row', { name: /^orders-db/ })
   const search = page.getByRole('row', { name: /^search-index/ })
   await expect(orders).toContainText(/Kept.*60\sms.*99\.9\s%.*21\sms/)
-  const kept = await controller.ask<Workload>('GET', '/v1/workloads/orders-db')
+  const kept = await service.ask<Workload>('GET', '/v1/workloads/orders-db')
   const bound_s = kept.bound_s ?? NaN
   expect(bound_s).toBeLessThan(0.06)
   const cells = orders.getByRole('cell')
@@ -62,10 +62,10 @@ test('a rack is shown with its devices, what is promised there, and the tasks th
   start,
   visit,
 }) => {
-  const controller = await start('pods')
-  await promise(controller, 'orders-db')
+  const service = await start('pods')
+  await promise(service, 'orders-db')
   const device = { device: 'r14h2:nvme', busy: 0.93, read_bps: 12e9, write_bps: 2e9, queue: 14.5 }
-  await feed(page, controller, even(96, 16, 4e9, 1e9), { devices: [device] })
+  await feed(page, service, even(96, 16, 4e9, 1e9), { devices: [device] })
   const tasks = ['read', 'sort'].map((name) => ({
     name,
     cpus: 2,
@@ -73,9 +73,9 @@ test('a rack is shown with its devices, what is promised there, and the tasks th
     egress: { mean: '1Gbps' },
     tolerant: name === 'sort',
   }))
-  const placed = await controller.ask<Decision>('POST', '/v1/place/tasks', { job: 'count', app: { tasks } })
+  const placed = await service.ask<Decision>('POST', '/v1/place/tasks', { job: 'count', app: { tasks } })
 
-  await visit(controller, 'racks/r14')
+  await visit(service, 'racks/r14')
   await live(page)
   await expect(page.getByText('in p1, 16 hosts')).toBeVisible()
   await page.getByRole('tab', { name: 'Devices 16' }).click()

@@ -31,22 +31,22 @@ test('10,000 hosts that report each second: pages stay small, and their thread h
     file,
     `{name: large, racks: ${RACKS}, hosts_per_rack: ${HOSTS}, nic: 10Gbps, rack_link: 40Gbps, cpus: 16, memory: 64GiB}`,
   )
-  const controller = await start(file, ['--moves', 'utp', '--task-policy', 'borg'])
+  const service = await start(file, ['--moves', 'utp', '--task-policy', 'borg'])
   let second = 0
-  const report = () => controller.report(loads(second++))
+  const report = () => service.report(loads(second++))
   await report()
   const tasks = [
     { name: 'crawl', count: 8, cpus: 1, memory: '1GiB', egress: { mean: '500Mbps' }, tolerant: true },
   ]
   for (let job = 0; job < 50; job++)
-    await controller.ask('POST', '/v1/place/tasks', { job: `job-${job}`, app: { tasks } })
+    await service.ask('POST', '/v1/place/tasks', { job: `job-${job}`, app: { tasks } })
   const timer = setInterval(() => void report().catch(() => undefined), 1000)
   page.once('close', () => clearInterval(timer))
 
   const measured = await measuring(page)
   for (const path of ['racks', 'hotspots']) {
     const began = Date.now()
-    await visit(controller, path)
+    await visit(service, path)
     await live(page)
     if (path === 'racks') await expect(page.locator('[data-rack]')).toHaveCount(RACKS)
     if (path === 'hotspots')

@@ -6,17 +6,17 @@ test('what another policy would do is decided on the ledger of now, stands besid
   start,
   visit,
 }) => {
-  const controller = await start('racks')
+  const service = await start('racks')
   const carried = even(6, 8, 4e9, 5e8)
-  await feed(page, controller, carried)
-  const made = await controller.ask<Decision>('POST', '/v1/place/replicas', {
+  await feed(page, service, carried)
+  const made = await service.ask<Decision>('POST', '/v1/place/replicas', {
     size: '256MiB',
     writer: 'r0h1',
   })
   const rack = made.hosts[1]?.replace(/h\d+$/, '') ?? ''
   // Where it went is nearly full by now.
   carried[`${rack}:downlink`] = 19e9
-  await visit(controller, `decisions/${made.id}`)
+  await visit(service, `decisions/${made.id}`)
   await live(page)
   await page.goto(page.url().replace(/#.*/, '#/hotspots'))
   await expect(page.getByRole('row', { name: new RegExp(`^${rack}:downlink`) })).toBeVisible()
@@ -41,7 +41,7 @@ test('what another policy would do is decided on the ledger of now, stands besid
 
   await choice.selectOption('uniform')
   await expect(page.getByText(/^uniform would choose/)).toBeVisible()
-  expect((await controller.ask<Status>('GET', '/v1/status')).decided).toBe(1)
-  const kept = await controller.ask<Decision>('GET', `/v1/decisions/${made.id}`)
+  expect((await service.ask<Status>('GET', '/v1/status')).decided).toBe(1)
+  const kept = await service.ask<Decision>('GET', `/v1/decisions/${made.id}`)
   expect(kept.hosts).toEqual(made.hosts)
 })

@@ -19,7 +19,7 @@ interface Asked<O extends Operation> {
   signal?: AbortSignal | undefined
 }
 
-/** The controller that served this page. Every call throws a `Problem`, and nothing else. */
+/** The service that served this page. Every call throws a `Problem`, and nothing else. */
 export class Client {
   constructor(
     private readonly token: () => string | null,

@@ -1,6 +1,6 @@
 import type { ProblemDocument } from './types'
 
-/** Something that the controller refused, or that never reached it. */
+/** Something that the service refused, or that never reached it. */
 export class Problem extends Error {
   /** The word of its type; `unreachable` where there was no answer, `unreadable` where it was none of ours. */
   readonly word: string
@@ -39,7 +39,7 @@ export class Problem extends Error {
         'unreadable',
         response.status,
         title,
-        'It is no controller, or something stands before it.',
+        'It is not the service, or something stands before it.',
       )
     }
     const word = document.type.replace(/^urn:leeward:problem:/, '')
@@ -48,7 +48,7 @@ export class Problem extends Error {
 
   static unreachable(cause: unknown): Problem {
     const detail = 'See whether it runs, and whether this machine reaches it.'
-    const problem = new Problem('unreachable', 0, 'The controller does not answer', detail)
+    const problem = new Problem('unreachable', 0, 'The service does not answer', detail)
     problem.cause = cause
     return problem
   }

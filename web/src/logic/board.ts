@@ -9,7 +9,7 @@ export const KEPT = 500
 /** What the page knows from the stream of events. Never changed, always made anew. */
 export interface Board {
   racks: Rack[]
-  /** The moment that the racks are of, by the controller's clock, in milliseconds. */
+  /** The moment that the racks are of, by the service's clock, in milliseconds. */
   at: number | null
   /** Newest first. */
   decisions: Decision[]

@@ -38,7 +38,7 @@ describe('only what is of now is live', () => {
       retry: 104_000,
     })
     expect(lost.sentence?.replaceAll('\u00a0', ' ')).toBe(
-      'The controller does not answer. What you see is 12 s old. Trying again in 4 s.',
+      'The service does not answer. What you see is 12 s old. Trying again in 4 s.',
     )
   })
 })

@@ -12,7 +12,7 @@ export interface Facts {
   /** When the next attempt is made, if it is lost. */
   retry: number | null
   interval_s: number
-  /** How old the newest telemetry of racks' links is, by the controller's clock; null if there is none. */
+  /** How old the newest telemetry of racks' links is, by the service's clock; null if there is none. */
   telemetry_s: number | null
   /** Whether racks have links of their own at all. */
   links: boolean
@@ -55,7 +55,7 @@ export function connectionOf(facts: Facts): Connection {
     return {
       kind: 'silent',
       short: 'silent',
-      sentence: `The controller is connected but says nothing.${since}`,
+      sentence: `The service is connected but says nothing.${since}`,
     }
   if (!links) return { kind: 'live', short: 'live', sentence: null }
   if (telemetry_s === null)
@@ -63,13 +63,13 @@ export function connectionOf(facts: Facts): Connection {
       kind: 'old',
       short: 'no telemetry',
       sentence:
-        'No link is seen: nothing was reported. Start an agent on the hosts, or give the controller a Prometheus.',
+        'No link is seen: nothing was reported. Start an agent on the hosts, or give the service a Prometheus.',
     }
   if (telemetry_s > patience)
     return {
       kind: 'old',
       short: 'old telemetry',
-      sentence: `The newest report is ${age(telemetry_s)} old. See whether the agents run and reach the controller.`,
+      sentence: `The newest report is ${age(telemetry_s)} old. See whether the agents run and reach the service.`,
     }
   return { kind: 'live', short: 'live', sentence: null }
 }

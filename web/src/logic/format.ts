@@ -30,7 +30,7 @@ export function rate(bps: Maybe): string {
 }
 
 /**
- * A size as the controller writes it, `256MiB` or to the byte, in the largest unit of its kind: 256 MiB, 7.09 TB.
+ * A size as the service writes it, `256MiB` or to the byte, in the largest unit of its kind: 256 MiB, 7.09 TB.
  *
  * @param decimal Whether it is told in units of a thousand whatever its kind, so that those of a column compare.
  */

@@ -12,7 +12,7 @@ export interface Grid {
 }
 
 /**
- * Links over time, in columns of one length that begin at whole multiples of it, so that what the controller kept
+ * Links over time, in columns of one length that begin at whole multiples of it, so that what the service kept
  * and what came live since fall into the same columns. Holds a bounded number of columns; old ones leave.
  */
 export class LinkHistory {
@@ -38,7 +38,7 @@ export class LinkHistory {
     return Math.floor(ms / this.step)
   }
 
-  /** Takes what the controller kept in place of what is here. Its steps need not begin or be as long as these. */
+  /** Takes what the service kept in place of what is here. Its steps need not begin or be as long as these. */
   load(history: History): void {
     const from = moment(history.from)
     this.rows.clear()

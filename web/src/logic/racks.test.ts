@@ -21,7 +21,7 @@ test('a rack is hot if either link is, and known if either is', () => {
   expect(hotNow([])).toEqual({ hot: 0, known: 0 })
 })
 
-test('now a link is hot if the controller says so, whatever its mean is by then', () => {
+test('now a link is hot if the service says so, whatever its mean is by then', () => {
   const link = (utilization: number, hot_since: string | null) => ({ utilization, hot_since }) as Link
   const rack = {
     rack: 'r0',

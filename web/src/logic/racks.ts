@@ -23,7 +23,7 @@ export function linked(racks: Rack[]): boolean {
 }
 
 /**
- * Racks of now. Hot is what the controller says is: it judges by the last window, and a utilization is a mean that follows
+ * Racks of now. Hot is what the service says is: it judges by the last window, and a utilization is a mean that follows
  * windows.
  */
 export function cells(racks: Rack[]): Cell[] {

@@ -17,12 +17,12 @@ const RATES = 4
 /** Decisions may come by the thousand a second; what comes within this long is shown together. */
 const TOGETHER_MS = 200
 
-/** What all pages share: the controller, what it streams, and how well it is heard. */
+/** What all pages share: the service, what it streams, and how well it is heard. */
 class App implements Listener {
   readonly client = new Client(() => this.token)
   status = $state.raw<Status | null>(null)
   board = $state.raw<Board>(EMPTY)
-  /** Policies that can be asked what they would have decided; none of a controller that does not tell. */
+  /** Policies that can be asked what they would have decided; none of a service that does not tell. */
   policies = $state.raw<Policies | null>(null)
   /** Rises with every connection: what pages asked for before may have missed something. */
   connections = $state(0)
@@ -37,7 +37,7 @@ class App implements Listener {
   private problem = $state.raw<Problem | null>(null)
   private ticked = $state<number | null>(null)
   private retry = $state<number | null>(null)
-  /** What the controller's clock is ahead of this machine's, in milliseconds. */
+  /** What the service's clock is ahead of this machine's, in milliseconds. */
   private ahead = $state(0)
   private token = $state<string | null>(sessionStorage.getItem(TOKEN))
   private running: AbortController | null = null
@@ -64,7 +64,7 @@ class App implements Listener {
   /** Links are hot from this utilization on. */
   readonly limit: number = $derived(this.status?.hot_above ?? 0.75)
 
-  /** The controller's clock. */
+  /** The service's clock. */
   get time(): number {
     return this.now + this.ahead
   }
@@ -78,7 +78,7 @@ class App implements Listener {
     return this.token !== null
   }
 
-  /** Begins to follow the controller, anew if it does already. */
+  /** Begins to follow the service, anew if it does already. */
   start(): void {
     this.running?.abort()
     this.stream++

@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 export const COMMAND = process.env['LEEWARD_COMMAND'] ?? `${ROOT}.venv/bin/leeward`
 
 /** A running `leeward serve`. It can be stopped and started again, as the same service for those who ask. */
-export class Controller {
+export class Service {
   private process: ChildProcess | null = null
   private address = ''
   /** When the last window that was reported ended. */
@@ -30,12 +30,12 @@ export class Controller {
     options: string[],
     folder: string,
     token: string | null = null,
-  ): Promise<Controller> {
+  ): Promise<Service> {
     const file = cluster?.includes('/') ? cluster : `${ROOT}examples/clusters/${cluster}.yaml`
     const own = cluster === null ? [] : ['--cluster', file]
-    const controller = new Controller([...own, '--seed', '1', ...options], folder, token)
-    await controller.resume()
-    return controller
+    const service = new Service([...own, '--seed', '1', ...options], folder, token)
+    await service.resume()
+    return service
   }
 
   async resume(): Promise<void> {
