@@ -60,6 +60,9 @@ export async function accessible(page: Page): Promise<void> {
   ).toEqual([])
 }
 
+/** In light and dark. */
+export const BOTH = { tag: '@both' }
+
 /** Once the first data are there. */
 export async function live(page: Page): Promise<void> {
   await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/)

@@ -1,4 +1,5 @@
-import { accessible, expect, live, pass, test } from './fixture.ts'
+import type { Page } from '@playwright/test'
+import { accessible, BOTH, expect, live, pass, test } from './fixture.ts'
 
 /** What the browser tells of something that moved. */
 interface Shift {
@@ -15,8 +16,14 @@ const PAGES: [string, string, string | RegExp][] = [
   ['workloads', 'workloads', 'SLO workloads'],
 ]
 
-/** In light and dark. */
-const BOTH = { tag: '@both' }
+/** What is wider than its box. Tables may be on a narrow screen: they go on to the side. */
+const cut = (page: Page, tables: boolean) =>
+  page.evaluate((tables) => {
+    const wide = ({ scrollWidth, clientWidth }: Element) => clientWidth > 0 && scrollWidth > clientWidth + 1
+    const meant = (one: Element) => one.closest('.hidden') || (tables && one.closest('.scroll'))
+    const found = [...document.querySelectorAll<HTMLElement>('header, header *, main, main *')]
+    return found.filter((one) => wide(one) && !meant(one)).map((one) => one.outerHTML.slice(0, 120))
+  }, tables)
 
 for (const [name, path, heading] of PAGES)
   test(
@@ -36,21 +43,46 @@ for (const [name, path, heading] of PAGES)
     },
   )
 
-test('on a narrow screen no page scrolls to the side, and whether it is live is in sight', async ({
+for (const width of [320, 390, 768, 1024])
+  test(`${width} pixels wide: no page scrolls to the side or is cut off, and whether it is live is in sight`, async ({
+    page,
+    open,
+  }) => {
+    await page.setViewportSize({ width, height: 800 })
+    const mock = await open('racks', { demo: true })
+    mock.stalled = 'the disk is full'
+    await live(page)
+    for (const [, path, heading] of PAGES) {
+      await page.evaluate((path) => (location.hash = `#/${path}`), path)
+      await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
+      await expect(page.getByRole('banner').getByRole('status')).toBeInViewport()
+      await expect(page.getByRole('banner').getByText('nothing is kept')).toBeInViewport()
+      await expect(page.getByText(/^(Reading|Asking)/)).toHaveCount(0)
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      expect(over, path).toBeLessThanOrEqual(0)
+      expect(await cut(page, width < 1024), path).toEqual([])
+    }
+  })
+
+test('on a narrow screen what a row is of stays in sight while its table is scrolled', async ({
   page,
   open,
 }) => {
-  await page.setViewportSize({ width: 400, height: 800 })
-  await open('racks', { demo: true })
+  await page.setViewportSize({ width: 390, height: 800 })
+  await open('workloads')
   await live(page)
-  for (const [, path, heading] of PAGES) {
-    await page.evaluate((path) => (location.hash = `#/${path}`), path)
-    await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
-    await expect(page.getByRole('banner').getByRole('status')).toBeInViewport()
-    await expect(page.getByText(/^(Reading|Asking)/)).toHaveCount(0)
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-    expect(over, path).toBeLessThanOrEqual(0)
-  }
+  const table = page.getByRole('region', { name: 'Workloads' })
+  await table.evaluate((one) => (one.scrollLeft = one.scrollWidth))
+  expect(await table.evaluate((one) => one.scrollLeft)).toBeGreaterThan(300)
+  const row = table.getByRole('row').nth(1)
+  await expect(row.getByText('4 hops')).toBeInViewport({ ratio: 1 })
+  await expect(row.getByText('mail-store')).toBeInViewport({ ratio: 1 })
+  await page.evaluate(() => (location.hash = '#/hotspots'))
+  const moves = page.getByRole('region', { name: 'Moves' })
+  const stays = moves.getByRole('button', { name: / stays$/ }).first()
+  await stays.focus()
+  await expect(stays).toBeInViewport({ ratio: 1 })
+  await expect(moves.getByRole('heading')).toBeInViewport({ ratio: 1 })
 })
 
 test('nothing moves on a page while ticks come in', async ({ page, open }) => {

@@ -30,6 +30,8 @@ export class Mock {
   step = FIRST
   /** Whether requests are cut off, as by a service that is gone. */
   gone = false
+  /** Why nothing is kept; null while all is. */
+  stalled: string | null = null
   /** What this service does not have: parts after /v1. */
   readonly lacks: string[] = []
   private readonly options: MockOptions
@@ -167,7 +169,7 @@ export class Mock {
       epoch: this.step * 4,
       interval_s: INTERVAL,
       hot_above: LIMIT,
-      stalled: null,
+      stalled: this.stalled,
       decisions: this.made.length,
       decided: this.made.length,
       samples: this.world.racks * (this.world.hosts + 1) * 2 * this.step,

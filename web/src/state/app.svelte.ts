@@ -2,7 +2,7 @@ import { Client } from '../api/client'
 import type { Problem } from '../api/problem'
 import type { ServerEvent } from '../api/sse'
 import { follow, type Listener } from '../api/stream'
-import type { Policies, Status } from '../api/types'
+import type { History, Policies, Status } from '../api/types'
 import { tick as rendered } from 'svelte'
 import { EMPTY, reduce, withDecisions, withRacks, type Board } from '../logic/board'
 import { connectionOf, type Connection } from '../logic/connection'
@@ -10,6 +10,9 @@ import { moment } from '../logic/format'
 import { linked } from '../logic/racks'
 
 const TOKEN = 'leeward-token'
+const HOUR_MS = 3_600_000
+/** Steps in which the last hour of a link is shown, in seconds. */
+export const HOUR_STEP_S = 30
 /** How often the status is asked for: what no event tells. */
 const STATUS_MS = 5000
 /** Statuses, or intervals if they are longer, that rates are told of. */
@@ -64,9 +67,27 @@ class App implements Listener {
   /** Links are hot from this utilization on. */
   readonly limit: number = $derived(this.status?.hot_above ?? 0.75)
 
+  /** Whether the service's clock is known; the status itself changes all the time. */
+  readonly known: boolean = $derived(this.status !== null)
+
   /** The service's clock. */
   get time(): number {
     return this.now + this.ahead
+  }
+
+  /** The time that was so many milliseconds ago. */
+  ago(ms: number): string {
+    return new Date(this.time - ms).toISOString()
+  }
+
+  /** How long ago something was, in seconds; null if it never was. */
+  since(time: string | null): number | null {
+    const ms = moment(time)
+    return ms === null ? null : (this.time - ms) / 1000
+  }
+
+  lastHour(link: string, signal: AbortSignal): Promise<History> {
+    return this.client.linkHistory(link, this.ago(HOUR_MS), HOUR_STEP_S, signal)
   }
 
   /** How old the newest report is, in seconds; null if there is none. */
