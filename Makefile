@@ -29,7 +29,6 @@ export PYO3_CONFIG_FILE := $(CURDIR)/crates/bindings/pyo3.txt
 
 # The bindings have no tests in Rust; that they are part of the workspace here gives their dependencies the features
 # that the wheel was built with, so that those are not built again.
-STATIC_TARGET := $(shell uname -m)-unknown-linux-gnu
 CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
@@ -43,12 +42,15 @@ WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell f
 .PHONY: build
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
 
+# Said of the programs alone: a library of C that hears of it, as the solver does, tries to link what cannot be static.
+STATIC := -C target-feature=+crt-static
+
 .PHONY: binaries
 binaries: prerequisites .venv/.python target/.dashboard ## Build static programs into dist/: leewardd, leeward-agent
-	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $(STATIC_TARGET) \
-		-p leeward-controller --bin leewardd -p leeward-agent --bin leeward-agent
+	cargo rustc --release --locked -p leeward-controller --bin leewardd -- $(STATIC)
+	cargo rustc --release --locked -p leeward-agent --bin leeward-agent -- $(STATIC)
 	@mkdir -p dist
-	install -s -m 755 target/$(STATIC_TARGET)/release/leewardd target/$(STATIC_TARGET)/release/leeward-agent dist/
+	install -s -m 755 target/release/leewardd target/release/leeward-agent dist/
 	@scripts/static dist/leewardd dist/leeward-agent
 
 .PHONY: demo
