@@ -83,6 +83,22 @@ impl Past {
     }
 }
 
+/// The steps of a history.
+#[derive(Serialize, JsonSchema)]
+pub struct Steps {
+    /// Where the first step begins; null if nothing is known yet.
+    #[schemars(with = "Option<Time>")]
+    pub from: Option<String>,
+    /// Seconds of a step.
+    pub step_s: u64,
+}
+
+impl Steps {
+    fn of(slots: &Slots, clock: &Clock) -> Steps {
+        Steps { from: slots.from().map(|from| clock.text(from)), step_s: slots.step() }
+    }
+}
+
 /// A link over time.
 #[derive(Serialize, JsonSchema)]
 pub struct Series {
@@ -95,11 +111,9 @@ pub struct Series {
 /// Links over time.
 #[derive(Serialize, JsonSchema)]
 pub struct History {
-    /// Where the first step begins; null if nothing is known yet.
-    #[schemars(with = "Option<Time>")]
-    pub from: Option<String>,
-    /// Seconds of a step.
-    pub step_s: u64,
+    /// The steps.
+    #[serde(flatten)]
+    pub steps: Steps,
     /// The links.
     pub series: Vec<Series>,
 }
@@ -119,11 +133,8 @@ fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) ->
         let utilization = slots.of(&world.fabric, world.position(state.link));
         Series { link: world.fabric.resource_name(state.link), utilization }
     };
-    let history = History {
-        from: slots.from().map(|from| edge.clock.text(from)),
-        step_s: slots.step(),
-        series: links.iter().map(series).collect(),
-    };
+    let history =
+        History { steps: Steps::of(slots, &edge.clock), series: links.iter().map(series).collect() };
     Ok(Json(history).into_response())
 }
 
@@ -163,11 +174,9 @@ pub async fn link_history(
 /// A host over time.
 #[derive(Serialize, JsonSchema)]
 pub struct HostHistory {
-    /// Where the first step begins; null if nothing is known yet.
-    #[schemars(with = "Option<Time>")]
-    pub from: Option<String>,
-    /// Seconds of a step.
-    pub step_s: u64,
+    /// The steps.
+    #[serde(flatten)]
+    pub steps: Steps,
     /// Its links.
     pub links: Vec<LinkSeries>,
     /// Its devices.
@@ -208,8 +217,7 @@ pub async fn host_history(
     let links = [fabric.egress(host), fabric.ingress(host)].into_iter().flatten();
     let devices = (0..=u16::MAX).map_while(|index| fabric.device(host, index));
     let history = HostHistory {
-        from: slots.from().map(|from| edge.clock.text(from)),
-        step_s: slots.step(),
+        steps: Steps::of(&slots, &edge.clock),
         links: links
             .map(|link| LinkSeries {
                 link: fabric.resource_name(link),
