@@ -231,6 +231,14 @@ fn hosts_that_take_no_part_and_wishes_that_are_none_are_refused_by_their_field()
         let (status, _, problem) = server.post("/v1/probes", &body);
         assert_eq!((status, problem["field"].as_str()), (422, Some(field)), "{body}: {problem}");
     }
+    for (train, field, detail) in [
+        (json!({ "packets": 1 }), "train.packets", "1: expected a whole number from 2 to 10000"),
+        (json!({ "gap": "1500ms" }), "train.gap", "1.5 s: expected at most 1 s"),
+    ] {
+        let body = json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train });
+        let (_, _, problem) = server.post("/v1/probes", &body);
+        assert_eq!((&problem["field"], &problem["detail"]), (&json!(field), &json!(detail)), "{problem}");
+    }
     for body in [
         json!({ "kind": "walk", "hosts": [] }),
         json!({ "kind": "path", "hosts": ["h0", "h1"], "keep": true }),

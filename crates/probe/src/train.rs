@@ -81,13 +81,16 @@ impl Train {
             ("bursts", u64::from(self.bursts), 1, Train::MOST_BURSTS),
             ("packets", u64::from(self.packets), 2, Train::MOST_PACKETS),
             ("bytes", u64::from(self.bytes), Train::LEAST_BYTES, Train::MOST_BYTES),
-            ("gap_ns", self.gap_ns, 0, SECOND_NS),
         ];
         for (field, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
                 let message = format!("{value}: expected a whole number from {least} to {most}");
                 return Err(ProbeError::setting(field, message));
             }
+        }
+        if self.gap_ns > SECOND_NS {
+            let message = format!("{} s: expected at most 1 s", self.gap_ns as f64 / 1e9);
+            return Err(ProbeError::setting("gap_ns", message));
         }
         if self.total_bytes() > limits.train_bytes {
             let message = format!(
