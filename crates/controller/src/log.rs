@@ -1,8 +1,10 @@
 //! What is written to stderr while the service runs. No token and no key is ever in it.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
-use std::io;
+use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
+use std::{io, panic, thread};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -41,7 +43,22 @@ pub fn begin(settings: LogSettings) {
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
     // Somebody else's log in the same process stays as it is.
-    let _ = tracing_subscriber::registry().with(level).with(lines).try_init();
+    let began = tracing_subscriber::registry().with(level).with(lines).try_init();
+    if began.is_ok() && is_json() {
+        panic::set_hook(Box::new(log_panic));
+    }
+}
+
+/// Writes a panic down as everything else, where its text would be no JSON.
+fn log_panic(panicked: &PanicHookInfo<'_>) {
+    let payload = panicked.payload();
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let message = text.or_else(|| payload.downcast_ref().copied()).unwrap_or("it does not say why");
+    let location = panicked.location().map(ToString::to_string);
+    // `RUST_BACKTRACE` asks for it, as of any program.
+    let trace = Backtrace::capture();
+    let backtrace = (trace.status() == BacktraceStatus::Captured).then(|| trace.to_string());
+    tracing::error!(thread = thread::current().name(), location, backtrace, "panicked: {message}");
 }
 
 /// Writes so much from now on.

@@ -1,0 +1,47 @@
+//! A panic of a service whose log is JSON: it is a line of the log like any other.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use leeward_controller::{Flags, Ready};
+use serde_json::Value;
+
+/// The folder of the process that is to panic.
+const FOLDER: &str = "LEEWARD_TEST_PANICS_IN";
+
+/// Begins the log of a service, and panics in a thread.
+fn panic_in(folder: PathBuf) {
+    let config = folder.join("l.yaml").display().to_string();
+    let ready = Ready::to_run(Flags { config: Some(config), ..Flags::default() });
+    assert!(ready.is_ok(), "the settings are right");
+    let named = thread::Builder::new().name("worker".to_owned());
+    let worker = named.spawn(|| panic!("a defect \"of this kind\"\nover two lines")).expect("a thread");
+    assert!(worker.join().is_err());
+}
+
+#[test]
+fn a_panic_is_a_line_of_a_log_of_json() {
+    if let Some(folder) = env::var_os(FOLDER) {
+        return panic_in(folder.into());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let cluster = folder.path().join("c.yaml");
+    std::fs::write(&cluster, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}")
+        .expect("a file");
+    let config =
+        format!("cluster: {}\nstore: memory\nlog: {{format: json, level: error}}\n", cluster.display());
+    std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
+    // The hook of panics is the process's: the test panics in one of its own.
+    let mut itself = Command::new(env::current_exe().expect("a program"));
+    let ran = itself.arg("--nocapture").env(FOLDER, folder.path()).env_remove("RUST_BACKTRACE").output();
+    let ran = ran.expect("it runs");
+    let told = String::from_utf8(ran.stderr).expect("text");
+    assert!(ran.status.success() && told.lines().count() == 1, "{told}");
+    let line: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("no JSON: {told}"));
+    assert_eq!((&line["level"], &line["thread"]), (&"ERROR".into(), &"worker".into()), "{line}");
+    assert_eq!(line["message"], "panicked: a defect \"of this kind\"\nover two lines");
+    assert!(line["location"].as_str().is_some_and(|at| at.contains("panics.rs:")), "{line}");
+    assert_eq!(line["backtrace"], Value::Null);
+}
