@@ -1,15 +1,18 @@
-//! What a service is to be: one file, in YAML, JSON or TOML, and what the command line says, which wins. Every field has
-//! a default but the cluster.
+//! What a service is to be: one file, in YAML, JSON or TOML, and what the command line says ([`Flags`]), which wins. Every
+//! field has a default but the cluster.
+
+mod flags;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml};
+use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_fabric::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::flags::Flags;
 use crate::store::Durability;
 
 /// What a service is to be.
@@ -216,123 +219,6 @@ impl Default for LimitSettings {
     }
 }
 
-/// What the command line says; `None` leaves things to the file. Texts are as they were typed.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Flags {
-    /// `--config`: the file.
-    pub config: Option<String>,
-    /// `--cluster`.
-    pub cluster: Option<String>,
-    /// `--listen`.
-    pub listen: Option<String>,
-    /// `--policy`.
-    pub policy: Option<String>,
-    /// `--task-policy`.
-    pub task_policy: Option<String>,
-    /// `--moves`.
-    pub moves: Option<String>,
-    /// `--interval`.
-    pub interval: Option<String>,
-    /// `--seed`.
-    pub seed: Option<u64>,
-    /// `--store`.
-    pub store: Option<String>,
-    /// `--durable`.
-    pub durable: Option<String>,
-    /// `--tokens`.
-    pub tokens: Option<String>,
-    /// `--prometheus`: its address.
-    pub prometheus: Option<String>,
-    /// `--map`.
-    pub map: Option<String>,
-    /// `--http`.
-    pub http: Option<String>,
-}
-
-impl Flags {
-    /// The settings: what the file says, or else the defaults, and then what the flags say.
-    ///
-    /// # Errors
-    /// An [`InputError`] with the file, the line and the field, or the flag.
-    pub fn settings(&self) -> Result<Settings, InputError> {
-        let mut settings = match &self.config {
-            Some(file) => Settings::from_text(file, &read_text(file)?)?,
-            None => Settings::default(),
-        };
-        let flag = |flag: &Option<String>, field: &mut String| {
-            if let Some(given) = flag {
-                given.clone_into(field);
-            }
-        };
-        flag(&self.listen, &mut settings.listen);
-        flag(&self.policy, &mut settings.policies.replicas);
-        flag(&self.task_policy, &mut settings.policies.tasks);
-        settings.policies.moves = self.moves.clone().or(settings.policies.moves);
-        settings.cluster = self.cluster.clone().or(settings.cluster);
-        settings.store = self.store.clone().or(settings.store);
-        settings.tokens = self.tokens.clone().or(settings.tokens);
-        if [&self.prometheus, &self.map, &self.http].into_iter().any(Option::is_some) {
-            let asked = settings.telemetry.prometheus.get_or_insert_default();
-            asked.url = self.prometheus.clone().or(asked.url.take());
-            asked.map = self.map.clone().or(asked.map.take());
-            asked.http = self.http.clone().or(asked.http.take());
-        }
-        settings.seed = self.seed.unwrap_or(settings.seed);
-        if let Some(interval) = &self.interval {
-            let wrong = |error| InputError::new("--interval", error);
-            settings.interval = interval.parse().map_err(|error| wrong(format!("{error}")))?;
-        }
-        if let Some(durable) = &self.durable {
-            settings.durability = match durable.as_str() {
-                "process" => Durability::Process,
-                "power" => Durability::Power,
-                other => {
-                    let message = format!("`{}`: expected process or power", excerpt(other));
-                    return Err(InputError::new("--durable", message));
-                }
-            };
-        }
-        self.check(&settings)?;
-        Ok(settings)
-    }
-
-    /// What is wrong with a field, under the name that it was given by.
-    pub fn wrong(&self, field: &str, message: impl Into<String>) -> InputError {
-        let (flag, given) = match field {
-            "cluster" => ("--cluster", self.cluster.is_some()),
-            "listen" => ("--listen", self.listen.is_some()),
-            "policies.replicas" => ("--policy", self.policy.is_some()),
-            "policies.tasks" => ("--task-policy", self.task_policy.is_some()),
-            "policies.moves" => ("--moves", self.moves.is_some()),
-            "interval" => ("--interval", self.interval.is_some()),
-            "store" => ("--store", self.store.is_some()),
-            "tokens" => ("--tokens", self.tokens.is_some()),
-            "telemetry.prometheus.url" => ("--prometheus", self.prometheus.is_some()),
-            "telemetry.prometheus.map" => ("--map", self.map.is_some()),
-            _ => ("--config", false),
-        };
-        match &self.config {
-            Some(file) if !given => InputError::new(file.as_str(), message.into()).in_field(field),
-            _ => InputError::new(flag, message.into()),
-        }
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), InputError> {
-        let LimitSettings { connections, streams, body, patience, requests_per_s } = settings.limits;
-        let positive = [
-            ("limits.connections", u64::from(connections)),
-            ("limits.streams", u64::from(streams)),
-            ("limits.body", body.0),
-            ("limits.patience", patience.0),
-            ("limits.requests_per_s", requests_per_s.map_or(1, u64::from)),
-        ];
-        match positive.into_iter().find(|&(_, value)| value == 0) {
-            Some((field, _)) => Err(self.wrong(field, "0: expected more than nothing")),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Settings {
     /// Reads a file of settings; it is TOML if its name ends in `.toml`, else YAML, which JSON is too.
     ///
@@ -418,16 +304,6 @@ mod tests {
             let error = Settings::from_text(file, text).expect_err("it is wrong");
             assert_eq!((error.line, error.field.as_deref()), (line, field), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn the_command_line_wins_and_wrong_flags_are_named() {
-        let flags = Flags { listen: Some("[::1]:1".to_owned()), ..Flags::default() };
-        assert_eq!(flags.settings().expect("right flags").listen, "[::1]:1");
-        let flags = Flags { durable: Some("always".to_owned()), ..Flags::default() };
-        assert_eq!(flags.settings().expect_err("it is wrong").file, "--durable");
-        let flags = Flags { interval: Some("soon".to_owned()), ..Flags::default() };
-        assert_eq!(flags.settings().expect_err("it is wrong").file, "--interval");
     }
 
     #[test]

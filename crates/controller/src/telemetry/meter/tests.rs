@@ -1,0 +1,203 @@
+//! Readings of ports that are made up, and the loads that follow.
+
+use leeward_fabric::Cluster;
+use proptest::prelude::*;
+
+use super::*;
+
+const MAP: &str = r"
+prometheus: {in: a, out: b, speed: c}
+links:
+  - match: {instance: 'tor-(?P<rack>r\d+)', port: 'up\d'}
+    in: '{rack}:downlink'
+    out: '{rack}:uplink'
+  - match: {instance: 'tor-(?P<rack>r\d+)', port: 'down(?P<n>\d)'}
+    in: '{rack}h{n}:egress'
+ignore: [{port: mgmt}]
+";
+const INTERVAL: Nanos = Nanos(15 * Nanos::SECOND.0);
+
+fn cluster() -> Cluster {
+    let text = "{racks: 2, hosts_per_rack: 2, nic: 10Gbps, rack_link: 40Gbps}";
+    Cluster::from_text("test", text).expect("a right cluster")
+}
+
+fn meter() -> Meter {
+    Meter::new(Map::from_text("map.yaml", MAP).expect("a right map"), INTERVAL)
+}
+
+fn s(seconds: u64) -> Nanos {
+    Nanos(seconds * Nanos::SECOND.0)
+}
+
+fn series(instance: &str, port: &str, readings: &[(u64, f64)]) -> Series {
+    let labels = [("instance", instance), ("port", port)];
+    let labels = labels.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+    Series { labels, readings: readings.iter().map(|&(at, value)| (1000 * at as i64, value)).collect() }
+}
+
+fn take(meter: &mut Meter, now: u64, told: Heard) -> Taken {
+    let cluster = cluster();
+    let ground = Ground { fabric: &cluster.fabric, capacities: &cluster.capacities };
+    meter.take(&ground, s(now), told, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
+}
+
+fn counted(way: Way, series: Vec<Series>) -> Heard {
+    Heard { counters: vec![(way, series)], speeds: vec![] }
+}
+
+fn named(taken: &Taken) -> Vec<(u64, u64, String, i64)> {
+    let fabric = cluster().fabric;
+    let seconds = |at: Nanos| at.0 / Nanos::SECOND.0;
+    let each = taken.windows.iter().flat_map(|window| window.loads.iter().map(move |load| (window, load)));
+    each.map(|(window, &(link, load))| {
+        (seconds(window.from), seconds(window.until), fabric.resource_name(link), load.0)
+    })
+    .collect()
+}
+
+#[test]
+fn ports_that_are_one_link_add_up_over_the_time_that_they_share() {
+    let mut meter = meter();
+    let first = vec![
+        series("tor-r0", "up1", &[(100, 0.0), (115, 15e6)]),
+        // Read seven seconds later than its sister.
+        series("tor-r0", "up2", &[(107, 500.0), (122, 30e6 + 500.0)]),
+    ];
+    let taken = take(&mut meter, 122, counted(Way::Out, first));
+    assert_eq!(named(&taken), [(107, 115, "r0:uplink".to_owned(), 8 * 3_000_000)]);
+    let then = vec![series("tor-r0", "up1", &[(130, 15e6)]), series("tor-r0", "up2", &[(137, 30e6 + 500.0)])];
+    let taken = take(&mut meter, 137, counted(Way::Out, then));
+    // Up1 stands still, and up2 carries two million bytes a second for 7 s of the 15.
+    assert_eq!(named(&taken), [(115, 130, "r0:uplink".to_owned(), 7_466_667)]);
+    assert_eq!(take(&mut meter, 138, Heard::default()).windows, []);
+}
+
+#[test]
+fn a_port_that_is_silent_holds_its_link_back_until_it_is_forgotten() {
+    let mut meter = meter();
+    let both = |at: u64, ports: &[&str]| {
+        let each = ports.iter().map(|port| series("tor-r0", port, &[(at, at as f64 * 1e6)]));
+        counted(Way::In, each.collect())
+    };
+    take(&mut meter, 0, both(0, &["up1", "up2"]));
+    assert_eq!(named(&take(&mut meter, 15, both(15, &["up1", "up2"]))).len(), 1);
+    for at in (30..=315).step_by(15) {
+        let taken = take(&mut meter, at, both(at, &["up1"]));
+        assert_eq!(taken.windows, [], "{at}");
+        assert_eq!(taken.ports.silent.len(), usize::from(at > 60), "{at}");
+    }
+    let taken = take(&mut meter, 330, both(330, &["up1"]));
+    assert_eq!(named(&taken), [(15, 330, "r0:downlink".to_owned(), 8_000_000)]);
+    assert!(taken.ports.silent.is_empty());
+    // All of them: the link stays silent, and is told of.
+    let taken = take(&mut meter, 900, Heard::default());
+    assert_eq!((taken.windows.len(), taken.ports.links, taken.ports.silent.len()), (0, 0, 1));
+    assert_eq!(taken.ports.silent_ways, [Way::In, Way::Out]);
+}
+
+#[test]
+fn a_window_in_which_a_counter_restarts_is_left_out_and_the_next_is_right() {
+    let mut meter = meter();
+    let up = |at: u64, one: f64, two: f64| {
+        let ports = [series("tor-r1", "up1", &[(at, one)]), series("tor-r1", "up2", &[(at, two)])];
+        counted(Way::Out, ports.into())
+    };
+    take(&mut meter, 0, up(0, 1e9, 1e9));
+    let taken = take(&mut meter, 15, up(15, 1e3, 1e9 + 15e6));
+    assert_eq!((taken.windows.len(), taken.steps.restarted, taken.steps.grew), (0, 1, 1));
+    let taken = take(&mut meter, 30, up(30, 1e3 + 15e6, 1e9 + 30e6));
+    assert_eq!(named(&taken), [(15, 30, "r1:uplink".to_owned(), 16_000_000)]);
+}
+
+#[test]
+fn speeds_of_ports_are_what_their_link_can_carry() {
+    let mut meter = meter();
+    let told = |at: u64, speeds: &[(&str, f64)]| {
+        let ports = ["up1", "up2", "up3", "up4"].map(|port| series("tor-r0", port, &[(at, 0.0)]));
+        let speeds = speeds.iter().map(|&(port, speed)| series("tor-r0", port, &[(at, speed)]));
+        Heard { counters: vec![(Way::Out, ports.into())], speeds: speeds.collect() }
+    };
+    let whole = |taken: &Taken| {
+        let carried: Vec<i64> = taken.speeds.values().map(|load| load.0).collect();
+        carried
+    };
+    assert!(whole(&take(&mut meter, 0, told(0, &[]))).is_empty());
+    // What one does not say is its part of what the cluster says.
+    assert_eq!(whole(&take(&mut meter, 15, told(15, &[("up1", 25_000.0)]))), [55_000_000_000]);
+    let down = [("up1", 0.0), ("up2", 10_000.0), ("up3", -1.0), ("up4", f64::NAN)];
+    assert_eq!(whole(&take(&mut meter, 30, told(30, &down))), [30_000_000_000]);
+    let taken = take(&mut meter, 45, told(45, &[("up4", 1e12)]));
+    assert_eq!((whole(&taken), taken.steps.impossible), (vec![30_000_000_000], 1));
+    // Nobody says it any more.
+    let taken = (60..400).step_by(15).map(|at| take(&mut meter, at, told(at, &[]))).last();
+    assert_eq!(taken.map(|taken| whole(&taken)), Some(vec![]));
+}
+
+#[test]
+fn what_is_no_link_is_told_and_what_is_late_or_ahead_does_not_count() {
+    let mut meter = meter();
+    let told = counted(
+        Way::Out,
+        vec![
+            series("tor-r0", "mgmt", &[(100, 1.0)]),
+            series("tor-r0", "down1", &[(100, 1.0)]),
+            series("tor-r9", "up1", &[(100, 1.0)]),
+            series("leaf", "up1", &[(100, 1.0)]),
+            series("tor-r1", "up1", &[(100, 1.0), (115, 2.0), (5000, 9.0)]),
+        ],
+    );
+    let taken = take(&mut meter, 115, told);
+    let ports = taken.ports;
+    assert_eq!((ports.links, ports.ignored, ports.strange), (1, 2, 2));
+    assert_eq!(ports.stranger.as_deref(), Some("instance=leaf port=up1 (out): no rule matches"));
+    assert_eq!((ports.idle_rules, ports.silent_ways), (vec![1], vec![Way::In]));
+    assert_eq!((taken.steps.grew, taken.steps.impossible), (1, 1));
+    assert_eq!((ports.spacing, ports.newest), (Some(INTERVAL), Some(s(115))));
+}
+
+proptest! {
+    /// However readings of a bundle are cut into answers, windows follow each other and hold all that was counted.
+    #[test]
+    fn windows_of_a_link_hold_all_that_its_ports_counted(
+        steps in prop::collection::vec((1_u64..20, 0_u64..1 << 24, 1_u64..20, 0_u64..1 << 24, any::<bool>()), 2..30),
+    ) {
+        let mut meter = meter();
+        let (mut times, mut values) = ([0, 0], [0, 0]);
+        let mut readings: [Vec<(u64, f64)>; 2] = [vec![(0, 0.0)], vec![(0, 0.0)]];
+        let (mut bits, mut end) = (0.0, s(0));
+        for (number, &(one, grew, two, more, told)) in steps.iter().enumerate() {
+            for (port, (time, grown)) in [(one, grew), (two, more)].into_iter().enumerate() {
+                times[port] += time;
+                values[port] += grown;
+                readings[port].push((times[port], values[port] as f64));
+            }
+            if !told && number + 1 < steps.len() && readings.iter().all(|all| all.len() < 8) {
+                continue;
+            }
+            let now = times[0].max(times[1]);
+            let up = readings.each_mut().map(std::mem::take);
+            let each = ["up1", "up2"].into_iter().zip(&up);
+            let told = each.map(|(port, readings)| series("tor-r0", port, readings)).collect();
+            let taken = take(&mut meter, now, counted(Way::In, told));
+            for Window { from, until, loads } in &taken.windows {
+                prop_assert_eq!(*from, end, "they follow each other");
+                bits += loads[0].1.0 as f64 * until.since(*from).as_secs_f64();
+                end = *until;
+            }
+        }
+        prop_assert_eq!(end, s(times[0].min(times[1])));
+        let later = usize::from(times[1] > times[0]);
+        let whole = 8.0 * (values[0] + values[1]) as f64;
+        // What the later port counted beyond the last window is still to come: its rate is that of one step.
+        let rest = meter.ports.values_mut().map(|port| {
+            let (from, until) = port.counter.known();
+            port.counter.take(from, until)
+        });
+        let rest: f64 = rest.sum();
+        prop_assert!(times[later] >= times[1 - later]);
+        // Loads are whole bits per second.
+        let rounding = times[0].max(times[1]) as f64;
+        prop_assert!((bits + rest - whole).abs() <= rounding + 1e-6 * whole, "{bits} {rest} {whole}");
+    }
+}
