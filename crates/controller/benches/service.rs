@@ -20,7 +20,7 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
-use leeward_placement::replicas::{self, Form};
+use leeward_placement::replicas;
 use serde_json::json;
 use support::{Server, cluster, frozen, labels, service_on};
 
@@ -88,9 +88,10 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
 }
 
 fn placement(fabric: &Fabric, number: u64) -> Message {
-    let form = Form { writer: Some(writer(fabric, number)), ..Form::of(Bytes(256 << 20)) };
-    let request = Request::Replicas(form.request(fabric, 0).expect("a right request"));
-    let wish = Wish::Replicas(ReplicasWish::of(&form));
+    let writer = Some(writer(fabric, number).to_owned());
+    let wish = ReplicasWish { size: Bytes(256 << 20), replicas: 3, writer, ..ReplicasWish::default() };
+    let request = Request::Replicas(wish.request(fabric, 0).expect("a right request"));
+    let wish = Wish::Replicas(wish);
     Message::Place(Placement { request, wish, caller: None, lasts: None })
 }
 

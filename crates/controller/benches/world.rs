@@ -15,7 +15,6 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
-use leeward_placement::replicas::Form;
 use support::{cluster, labels, policies};
 
 const CLUSTER: &str = "racks: 500\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\n\
@@ -54,10 +53,10 @@ fn informed(cluster: &Cluster) -> Desk<()> {
     let mut out = Replies::new();
     desk.handle(NOW, Message::Report(report(cluster)), (), &mut out);
     for number in 0..PLACEMENTS {
-        let writer = fabric.host_name(HostId(number * 7_919 % 10_000));
-        let form = Form { writer: Some(writer), ..Form::of(Bytes(64 << 20)) };
-        let request = Request::Replicas(form.request(fabric, 0).expect("a right request"));
-        let wish = Wish::Replicas(ReplicasWish::of(&form));
+        let writer = Some(fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
+        let wish = ReplicasWish { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasWish::default() };
+        let request = Request::Replicas(wish.request(fabric, 0).expect("a right request"));
+        let wish = Wish::Replicas(wish);
         desk.handle(
             NOW,
             Message::Place(Placement { request, wish, caller: None, lasts: None }),

@@ -12,7 +12,7 @@ use leeward_controller::{
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
-use leeward_placement::replicas::{self, Form};
+use leeward_placement::replicas;
 use leeward_placement::{Explain, Refusal};
 use proptest::prelude::*;
 use support::labels;
@@ -58,10 +58,11 @@ fn block(caller: Option<(&str, u64)>) -> Placement {
 }
 
 fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
-    let form = Form { writer: Some("r0h0"), ..Form::of(Bytes(bytes)) };
+    let writer = Some("r0h0".to_owned());
+    let wish = ReplicasWish { size: Bytes(bytes), replicas: 3, writer, ..ReplicasWish::default() };
     Placement {
-        request: Request::Replicas(form.request(ledger().fabric(), 0).expect("a right request")),
-        wish: Wish::Replicas(ReplicasWish::of(&form)),
+        request: Request::Replicas(wish.request(ledger().fabric(), 0).expect("a right request")),
+        wish: Wish::Replicas(wish),
         caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
         lasts: None,
     }

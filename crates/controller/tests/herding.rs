@@ -68,7 +68,8 @@ fn one_after_the_other(limits: Limits) -> Chains {
     let (mut desk, mut out) = (Desk::new(engine, labels(), limits), Vec::new());
     for _ in 0..PLACERS {
         let request = request(&cluster.fabric, 0);
-        let wish = Wish::Replicas(ReplicasWish::of(&Form::of(Bytes(256 << 20))));
+        let size = Bytes(256 << 20);
+        let wish = Wish::Replicas(ReplicasWish { size, replicas: 3, ..ReplicasWish::default() });
         let placement = Placement { request: Request::Replicas(request), wish, caller: None, lasts: None };
         desk.handle(NOW, Message::Place(placement), (), &mut out);
     }

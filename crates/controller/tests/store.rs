@@ -16,7 +16,6 @@ use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
-use leeward_placement::replicas::Form;
 use leeward_placement::tasks::{App, TaskId};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
@@ -69,10 +68,10 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
             Message::Report(Report { window, loads: (0..links).map(load).collect(), ..Report::default() })
         }
         Act::Block { size, key } => {
-            let form = Form::of(Bytes(size));
+            let wish = ReplicasWish { size: Bytes(size), replicas: 3, ..ReplicasWish::default() };
             Message::Place(Placement {
-                request: Request::Replicas(form.request(fabric, 0).expect("a right request")),
-                wish: Wish::Replicas(ReplicasWish::of(&form)),
+                request: Request::Replicas(wish.request(fabric, 0).expect("a right request")),
+                wish: Wish::Replicas(wish),
                 caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
             })

@@ -8,7 +8,6 @@ use leeward_engine::{Availability, Engine, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Ledger, LedgerSettings};
-use leeward_placement::replicas::Form;
 use leeward_placement::tasks::{App, AppRequest, TaskId};
 use leeward_placement::{Explain, Peer, moves, replicas, tasks};
 use proptest::prelude::*;
@@ -197,10 +196,10 @@ impl House {
             }
             Step::Block { size, writer, caller: of, lasts } => {
                 let writer = writer.map(|host| fabric.host_name(HostId(host)).to_owned());
-                let form = Form { writer: writer.as_deref(), ..Form::of(Bytes(size)) };
+                let wish = ReplicasWish { size: Bytes(size), replicas: 3, writer, ..ReplicasWish::default() };
                 Message::Place(Placement {
-                    request: Request::Replicas(form.request(fabric, 0).ok()?),
-                    wish: Wish::Replicas(ReplicasWish::of(&form)),
+                    request: Request::Replicas(wish.request(fabric, 0).ok()?),
+                    wish: Wish::Replicas(wish),
                     caller: caller(of),
                     lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
                 })

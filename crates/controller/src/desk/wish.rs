@@ -123,20 +123,11 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl ReplicasWish {
-    /// What was asked for by a form.
-    pub fn of(form: &Form<'_>) -> ReplicasWish {
-        let ((exclude, first), (collocate, second)) = (few(form.exclude), few(form.collocate));
-        ReplicasWish {
-            size: form.size,
-            writer: form.writer.map(str::to_owned),
-            replicas: form.replicas,
-            fault_domains: form.fault_domains,
-            exclude,
-            tags: form.tags.to_vec(),
-            collocate,
-            max_imbalance: form.max_imbalance,
-            forgotten: first || second,
-        }
+    /// The same without names that are too many to be kept.
+    #[must_use]
+    pub fn kept(self) -> ReplicasWish {
+        let ((exclude, first), (collocate, second)) = (few(&self.exclude), few(&self.collocate));
+        ReplicasWish { exclude, collocate, forgotten: first || second, ..self }
     }
 
     /// The request with this number.

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use leeward_fabric::input::{Files, json_as_yaml};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
-use leeward_placement::replicas::{Form, ReplicaRequest};
+use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{App, AppRequest};
 use leeward_placement::volumes::agree;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -134,18 +134,19 @@ impl ReplicasBody {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
-        let form = Form {
+        let wish = ReplicasWish {
             size: self.size,
-            writer: self.writer.as_deref(),
+            writer: self.writer.clone(),
             replicas: self.replicas,
             fault_domains: self.fault_domains,
-            exclude: &self.exclude,
-            tags: &self.tags,
-            collocate: &self.collocate,
+            exclude: self.exclude.clone(),
+            tags: self.tags.clone(),
+            collocate: self.collocate.clone(),
             max_imbalance: self.max_imbalance,
+            forgotten: false,
         };
-        let request = ReplicaRequest { blocks_left: self.blocks_left, ..form.request(fabric, 0)? };
-        let wish = Wish::Replicas(ReplicasWish::of(&form));
+        let request = ReplicaRequest { blocks_left: self.blocks_left, ..wish.request(fabric, 0)? };
+        let wish = Wish::Replicas(wish.kept());
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
         terms.placement(headers, Request::Replicas(request), wish)
     }
