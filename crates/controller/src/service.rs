@@ -36,7 +36,7 @@ use crate::reload::Reload;
 use crate::settings::ProbeSettings;
 use crate::store::Store;
 use crate::telemetry::{Telemetry, poll};
-use crate::watch::{Events, Metrics, Watched, watch, watch_clock};
+use crate::watch::{Events, Metrics, Watched, watch, watch_clock, watch_tokens};
 
 /// How much of its reasons a decision keeps.
 const EXPLAIN: Explain = Explain::Top(8);
@@ -217,6 +217,10 @@ impl Service {
             let clock = clock.clone();
             async move { watch_clock(&clock, interval).await }
         };
+        let checking = {
+            let (access, office) = (access.clone(), office.clone());
+            async move { watch_tokens(&access, &office).await }
+        };
         let (description, counted) = (description().into(), metrics.clone());
         let probes = Probes::new(probes, interval, clock.now());
         let edge = Edge {
@@ -241,6 +245,7 @@ impl Service {
             never = accepting => match never {},
             never = polling => match never {},
             never = ticking => match never {},
+            never = checking => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
             // It holds while there is an office, so it can only have failed.

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -29,7 +31,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
 }
 
 /// A service that runs, its URL, and what it writes from then on.
-fn started(folder: &Path, arguments: &[&str]) -> (Child, String, impl Iterator<Item = String>) {
+fn started(folder: &Path, arguments: &[&str]) -> (Child, String, impl Iterator<Item = String> + use<>) {
     let mut command = leewardd(folder);
     let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs");
     let written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
@@ -116,6 +118,36 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
 }
 
 #[test]
+fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_them() {
+    let folder = folder();
+    token(folder.path(), "agents", &["--role", "report", "--host", "r0h1", "--host", "r0h7"]);
+    token(folder.path(), "page", &["--role", "read"]);
+    let admin = token(folder.path(), "ops", &["--role", "admin"]);
+    let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";
+    std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
+    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let (writer, lines) = mpsc::channel();
+    thread::spawn(move || written.for_each(|line| drop(writer.send(line))));
+    let told = || {
+        let mut soon = std::iter::from_fn(|| lines.recv_timeout(Duration::from_secs(10)).ok());
+        let line = soon.find(|line| line.contains("is bound to a host")).expect("a line of the log");
+        let line = json_of(&line);
+        assert_eq!(line["level"], "WARN");
+        [&line["name"], &line["host"]].map(|name| name.as_str().expect("a name").to_owned())
+    };
+    assert_eq!(told(), ["agents", "r0h7"]);
+    token(folder.path(), "late", &["--role", "report", "--host", "r9h0"]);
+    signal(&child, "-HUP");
+    assert_eq!([told(), told()], [["agents", "r0h7"], ["late", "r9h0"]]);
+    // Another cluster may have what the one before had not, and the other way round.
+    let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
+    assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
+    assert_eq!(told(), ["late", "r9h0"]);
+    let rest = stopped(child, lines.into_iter());
+    assert!(rest.iter().all(|line| !line.contains("is bound to a host")), "{rest:#?}");
+}
+
+#[test]
 fn a_service_without_tokens_says_that_anyone_here_may_ask() {
     let folder = folder();
     let arguments = ["--cluster", "c.yaml", "--listen", "127.0.0.1:0", "--store", "memory"];
@@ -131,7 +163,7 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
     (0..200).any(|_| {
         let so = is_so();
         if !so {
-            std::thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(50));
         }
         so
     })

@@ -124,6 +124,11 @@ impl Access {
         self.tokens.load().is_some()
     }
 
+    /// The tokens that count now; `None` where none is needed.
+    pub fn tokens(&self) -> Option<std::sync::Arc<Tokens>> {
+        self.tokens.load_full()
+    }
+
     /// Other tokens count from now on.
     pub fn set_tokens(&self, tokens: Tokens) {
         self.tokens.store(Some(std::sync::Arc::new(tokens)));

@@ -188,6 +188,12 @@ impl Tokens {
         found
     }
 
+    /// Hosts that tokens are bound to, each after the name of a token.
+    pub fn bound(&self) -> impl Iterator<Item = (&str, &str)> {
+        let bound = self.0.iter().filter_map(|token| Some((&*token.name, token.hosts.as_ref()?)));
+        bound.flat_map(|(name, hosts)| hosts.0.iter().map(move |host| (name, host.as_str())))
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()

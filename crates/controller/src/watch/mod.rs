@@ -5,6 +5,7 @@ mod clock;
 mod events;
 mod kept;
 mod metrics;
+mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ pub use self::clock::watch_clock;
 pub use self::events::{Events, Happening, Hot, Told};
 pub use self::kept::Watched;
 pub use self::metrics::{Metrics, Request};
+pub use self::tokens::watch_tokens;
 use crate::desk::World;
 use crate::office::{Office, Position};
 
