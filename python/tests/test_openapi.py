@@ -87,7 +87,8 @@ BEYOND = re.compile(
     r"|to itself|not both|needs one|too large|too much|at most|more than nothing|on one line|above the peak"
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|it is what is decided"
-    r"|files cannot be named|expected [0-9.]+ to [0-9.]+ s|takes part in no measurements|in a report of their own"
+    r"|files cannot be named|expected [0-9.]+ to [0-9.]+ s|takes part in no measurements"
+    r"|in a report of their own"
 )
 """What may be told of a right body all the same: it is about what there is, or about fields together."""
 
