@@ -42,7 +42,8 @@ WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell f
 .PHONY: build
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
 
-# Said of the programs alone: a library of C that hears of it, as the solver does, tries to link what cannot be static.
+# For the programs alone. As RUSTFLAGS it would be told to the builds of libraries in C too, and that of the solver links a
+# shared library, which fails with -static. What they are made of is shared with all other builds.
 STATIC := -C target-feature=+crt-static
 
 .PHONY: binaries

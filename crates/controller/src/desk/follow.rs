@@ -50,9 +50,14 @@ impl<R> Desk<R> {
     fn put_elsewhere(&mut self, mut moved: Record, held: Vec<Held>) -> Result<(), CommitError> {
         let id = moved.id;
         let Some(known) = self.records.get(id).cloned() else { return self.take_up(moved, held) };
+        if known.released.is_some() || moved.released.is_some() {
+            // It is over, here too or with the next change: it holds nothing any more, and is shown as it was at its end.
+            self.records.change(id, |record| record.shown = moved.shown);
+            return Ok(());
+        }
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = moved.shown.hosts.iter().map(|name| fabric.host(name)).collect();
-        let Some(hosts) = hosts.filter(|_| known.released.is_none()) else { return Ok(()) };
+        let Some(hosts) = hosts else { return Ok(()) };
         let left = match known.shown.wish {
             Wish::Tasks(_) => Input::Ended(id),
             _ => Input::Release(&known.entries),

@@ -237,9 +237,7 @@ impl<R> Desk<R> {
     /// Takes a message in and appends what there is to reply, to this asker or to earlier ones. A time before the last
     /// one counts as the last one.
     pub fn handle(&mut self, now: Nanos, message: Message, asker: R, out: &mut Replies<R>) {
-        if now > self.now {
-            self.wake(now, out);
-        }
+        self.wake(now, out);
         let reply = match message {
             Message::Report(report) => self.report(report, out),
             Message::Place(placement) => return self.place(placement, asker, out),

@@ -35,12 +35,18 @@ pub struct Requests {
 /// What was said last of each resource.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// By id, as far as anything was said: once a second all of them are read in order, and in any other order each would
-    /// be waited for.
-    known: Vec<Option<Known>>,
+    /// By id, in blocks where anything was said: once a second all of them are read in order, and in any other order each
+    /// would be waited for.
+    known: Vec<Option<Box<Block>>>,
     /// Links that are believed to be slower than the cluster says.
     slow: BTreeMap<ResourceId, Slow>,
 }
+
+/// What is known of resources whose ids follow each other.
+type Block = [Option<Known>; BLOCK];
+
+/// So many: in a mesh few of very many links say anything.
+const BLOCK: usize = 64;
 
 /// What is known of a resource of which something was said.
 #[derive(Clone, Copy, Debug)]
@@ -99,16 +105,17 @@ impl Readings {
         } else if slow.is_some() {
             self.slow.remove(&resource);
         }
-        if self.known.len() <= resource.index() {
-            self.known.resize(resource.index() + 1, None);
+        let (block, at) = (resource.index() / BLOCK, resource.index() % BLOCK);
+        if self.known.len() <= block {
+            self.known.resize(block + 1, None);
         }
-        self.known[resource.index()] = Some(Known { until, reading });
+        self.known[block].get_or_insert_with(|| Box::new([None; BLOCK]))[at] = Some(Known { until, reading });
         Some(now.believed).filter(|&believed| believed != capacity && (slow.is_some() || believed < full))
     }
 
     /// What is known of a resource; `None` if nothing was ever said of it.
     pub fn of(&self, resource: ResourceId) -> Option<&Known> {
-        self.known.get(resource.index())?.as_ref()
+        self.known.get(resource.index() / BLOCK)?.as_ref()?[resource.index() % BLOCK].as_ref()
     }
 
     /// What the cluster says that a link carries, where less is believed.
@@ -123,8 +130,11 @@ impl Readings {
 
     /// What is known of resources from this one on, in order of ids.
     pub fn from(&self, first: ResourceId) -> impl Iterator<Item = (ResourceId, &Known)> {
-        let known = self.known.get(first.index()..).unwrap_or_default().iter();
-        (first.0..).zip(known).filter_map(|(id, known)| Some((ResourceId(id), known.as_ref()?)))
+        let blocks = self.known.iter().enumerate().skip(first.index() / BLOCK);
+        let blocks = blocks.filter_map(|(number, block)| Some((number * BLOCK, block.as_ref()?)));
+        let all = blocks.flat_map(|(begin, block)| (begin as u32..).zip(block.iter()));
+        let known = all.filter_map(|(id, known)| Some((ResourceId(id), known.as_ref()?)));
+        known.filter(move |(resource, _)| *resource >= first)
     }
 }
 

@@ -127,7 +127,7 @@ impl ReplicasWish {
     #[must_use]
     pub fn kept(self) -> ReplicasWish {
         let ((exclude, first), (collocate, second)) = (few(&self.exclude), few(&self.collocate));
-        ReplicasWish { exclude, collocate, forgotten: first || second, ..self }
+        ReplicasWish { exclude, collocate, forgotten: self.forgotten || first || second, ..self }
     }
 
     /// The request with this number.

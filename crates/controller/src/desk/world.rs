@@ -202,7 +202,7 @@ impl<R> Desk<R> {
     }
 
     /// The same, made in the memory of one that nobody looks at any more. Memory that the system has just given is cleared
-    /// page by page when it is first written to, which takes longer than all the rest.
+    /// page by page when it is first written to, and that takes long.
     pub fn world_in(&mut self, past: Option<World>) -> World {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
             Some(World { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),

@@ -103,11 +103,12 @@ impl Edge {
 
     /// Asks for what a message made of names means. If the cluster changes meanwhile, it is made anew.
     async fn reply(&self, message: impl Fn(&Fabric) -> Result<Message, Problem>) -> Result<Reply, Problem> {
-        let mut world = self.office.last_world();
+        // The world itself is let go of: the next one is made in its memory.
+        let mut fabric = self.office.last_world().fabric.clone();
         loop {
-            let answer = self.office.ask(message(&world.fabric)?, world.fabric.clone()).await;
+            let answer = self.office.ask(message(&fabric)?, fabric.clone()).await;
             match answer.map_err(|_| Problem::broken())? {
-                Err(Refused::Moved) => world = self.world().await?,
+                Err(Refused::Moved) => fabric = self.world().await?.fabric.clone(),
                 answer => return answer.map_err(|refused| Problem::refused(refused, &self.clock)),
             }
         }

@@ -15,7 +15,7 @@ use super::pulse::{Pulse, SILENCE};
 use crate::desk::{Refused, Reply};
 use crate::store::{Change, Leadership, State, Store, StoreError};
 
-/// Turns of the desk that may wait to be written; the desk waits when there are more.
+/// Turns of the desk, of a few messages each, that may wait to be written; the desk waits when there are more.
 const TURNS: usize = 1024;
 /// Changes that are written in one go at most, so that the first of them do not wait long for the last.
 const TOGETHER: usize = 4096;

@@ -13,7 +13,8 @@ use crate::store::Version;
 
 /// Worlds are made no more often than so many times the time it takes to make one, whoever asks.
 const SHARE: u32 = 10;
-/// So many worlds are kept for the memory of the next: readers have the last one, and those who compare the one before.
+/// So many worlds are kept for the memory of the next: readers have the last one, those who compare or who still answer one
+/// before, and where all are looked at the next takes new memory.
 const PAST: usize = 3;
 /// A world is made at least so often.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -108,6 +109,8 @@ impl Press {
     /// The cluster is another one.
     pub fn cluster(&mut self, version: Version) {
         self.published.cluster.store(Arc::new(version));
+        // Worlds of another size are of no use.
+        self.past.clear();
     }
 
     /// The number of the cluster's version.

@@ -14,8 +14,8 @@ use crate::clock::Clock;
 use crate::desk::{Desk, Message, Refused, Replies, Reply, Seen};
 use crate::store::{Change, Leadership, News, State, StoreError, Version};
 
-/// Messages that have come together are one turn, so many of them at most: none of them waits long for the others.
-const TURN: usize = 64;
+/// Messages that have come together are one turn, so many of them at most: replies wait for the end of it.
+const TURN: usize = 16;
 
 /// The desk's owner.
 pub(super) struct Work {

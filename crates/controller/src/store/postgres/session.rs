@@ -249,7 +249,7 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
         let (id, number, released) = (record.id, signed(record.id), record.released);
         if decided.contains(&number) {
             changes.push(Change::Decided(record.into(), held));
-        } else if moved.contains(&number) && released.is_none() {
+        } else if moved.contains(&number) {
             changes.push(Change::Moved(record.into(), held));
         }
         if ended.contains(&number) {
