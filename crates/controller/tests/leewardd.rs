@@ -30,11 +30,21 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (status.code().expect("it ends by itself"), text(stdout), text(stderr))
 }
 
+/// A service that ends with its test, if not before.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A service that runs, its URL, and what it writes from then on.
-fn started(folder: &Path, arguments: &[&str]) -> (Child, String, impl Iterator<Item = String> + use<>) {
+fn started(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator<Item = String> + use<>) {
     let mut command = leewardd(folder);
-    let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs");
-    let written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let mut child = Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
+    let written = BufReader::new(child.0.stderr.take().expect("it is piped")).lines();
     let mut written = written.map_while(Result::ok);
     let first = written.next().expect("a line");
     let url = match first.strip_prefix("listening on ") {
@@ -49,8 +59,8 @@ fn json_of(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"))
 }
 
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+fn signal(child: &Running, name: &str) {
+    let sent = Command::new("kill").args([name, &child.0.id().to_string()]).status();
     assert!(sent.expect("there is `kill`").success());
 }
 
@@ -113,7 +123,7 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
     assert_eq!(status(&url, token), 200);
     signal(&child, "-TERM");
     until("stopped");
-    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
     assert!(store.exists());
 }
 
@@ -155,7 +165,7 @@ fn a_service_without_tokens_says_that_anyone_here_may_ask() {
     assert!(written.any(|line| line.contains("WARN anyone on this machine may ask")));
     assert_eq!(status(&url, "whatever"), 200);
     signal(&child, "-INT");
-    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
 }
 
 /// Whether this is so within ten seconds.
@@ -170,10 +180,10 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
 }
 
 /// Tells a service to stop, and waits for that; the rest of what it writes.
-fn stopped(mut child: Child, written: impl Iterator<Item = String>) -> Vec<String> {
+fn stopped(mut child: Running, written: impl Iterator<Item = String>) -> Vec<String> {
     signal(&child, "-TERM");
     let rest = written.collect();
-    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
     rest
 }
 
