@@ -182,11 +182,14 @@ pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newe
     let wait = newer.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.0)).min(LONGEST_WAIT);
     let mut world = edge.world().await?;
     if newer.after.is_some_and(|after| world.epoch <= after) {
-        // Nothing newer in time is answered with what there is.
-        let after = newer.after.unwrap_or(0);
-        if let Ok(later) = tokio::time::timeout(wait, edge.office.newer(after)).await {
-            world = later.map_err(|_| Problem::broken())?;
-        }
+        // Whoever waits holds none: others are made meanwhile, in the memory of those that nobody looks at.
+        drop(world);
+        let later = tokio::time::timeout(wait, edge.office.newer(newer.after.unwrap_or(0))).await;
+        world = match later {
+            Ok(later) => later.map_err(|_| Problem::broken())?,
+            // Nothing newer in time is answered with what there is.
+            Err(_) => edge.world().await?,
+        };
     }
     Ok(Json(Snapshot::of(&world, &edge.clock)).into_response())
 }
