@@ -130,7 +130,11 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
 #[test]
 fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_them() {
     let folder = folder();
-    token(folder.path(), "agents", &["--role", "report", "--host", "r0h1", "--host", "r0h7", "--host", "r1h0"]);
+    token(
+        folder.path(),
+        "agents",
+        &["--role", "report", "--host", "r0h1", "--host", "r0h7", "--host", "r1h0"],
+    );
     token(folder.path(), "page", &["--role", "read"]);
     let admin = token(folder.path(), "ops", &["--role", "admin"]);
     let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";

@@ -227,6 +227,7 @@ fn hosts_that_take_no_part_and_wishes_that_are_none_are_refused_by_their_field()
         (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "train": { "bursts": 0 } }), "train.bursts"),
         (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "name": "a: b" }), "name"),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "2min" }), "duration"),
+        (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "1s" }), "duration"),
     ] {
         let (status, _, problem) = server.post("/v1/probes", &body);
         assert_eq!((status, problem["field"].as_str()), (422, Some(field)), "{body}: {problem}");

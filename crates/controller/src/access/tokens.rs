@@ -1,6 +1,6 @@
 //! Tokens: who has one may do what its role says. The file has only what they hash to, so who reads it has none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use leeward_fabric::input::{InputError, excerpt, read_text};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
-use subtle::ConstantTimeEq;
 
 use super::Role;
 
@@ -30,7 +29,6 @@ pub struct Token {
     pub role: Role,
     /// The hosts that it may report of; `None` for all.
     pub hosts: Option<Hosts>,
-    hash: [u8; BYTES],
 }
 
 /// Hosts that a token of role `report` is bound to, by name: it may report of them, and of nothing else.
@@ -38,7 +36,12 @@ pub struct Token {
 pub struct Hosts(Arc<BTreeSet<String>>);
 
 /// All tokens that there are.
-pub struct Tokens(Vec<Token>);
+pub struct Tokens {
+    /// In order of the file.
+    all: Vec<Token>,
+    /// Where each is, by what it hashes to.
+    by_hash: HashMap<[u8; BYTES], usize>,
+}
 
 /// A token that was made now; nobody can read it later.
 pub struct NewToken {
@@ -146,7 +149,7 @@ impl Tokens {
     /// # Errors
     /// An [`InputError`] with the line. It never repeats what stands there in the place of the hash: it may be a token.
     pub fn from_text(file: &str, text: &str) -> Result<Tokens, InputError> {
-        let mut tokens: Vec<Token> = Vec::new();
+        let (mut all, mut by_hash, mut names) = (Vec::new(), HashMap::new(), BTreeSet::new());
         for (at, line) in text.lines().enumerate() {
             let wrong = |message: String| InputError::new(file, message).at_line(at as u64 + 1);
             let line = line.split('#').next().unwrap_or_default();
@@ -167,36 +170,31 @@ impl Tokens {
                     "expected the 64 hexadecimal digits of a SHA-256; a token itself does not belong here";
                 return Err(wrong(message.to_owned()).in_field("sha256"));
             };
-            if tokens.iter().any(|token| *token.name == *name) {
+            if !names.insert(name) {
                 return Err(wrong(format!("`{name}`: there is one of this name already")).in_field("name"));
             }
             let hosts = Hosts::read(role, hosts).map_err(|message| wrong(message).in_field("hosts"))?;
-            tokens.push(Token { name: name.into(), role, hosts, hash });
+            by_hash.insert(hash, all.len());
+            all.push(Token { name: name.into(), role, hosts });
         }
-        Ok(Tokens(tokens))
+        Ok(Tokens { all, by_hash })
     }
 
-    /// The one that this is. How long that takes does not tell how much of it is right.
+    /// The one that this is. It takes as long for many as for few, and how long does not tell how much of it is right:
+    /// what is looked up is what it hashes to, and nobody makes a token whose hash begins as that of another.
     pub fn find(&self, token: &str) -> Option<&Token> {
-        let hash = hash(token);
-        let mut found = None;
-        for one in &self.0 {
-            if bool::from(one.hash.ct_eq(&hash)) {
-                found = Some(one);
-            }
-        }
-        found
+        self.all.get(*self.by_hash.get(&hash(token))?)
     }
 
     /// Hosts that tokens are bound to, each after the name of a token.
     pub fn bound(&self) -> impl Iterator<Item = (&str, &str)> {
-        let bound = self.0.iter().filter_map(|token| Some((&*token.name, token.hosts.as_ref()?)));
+        let bound = self.all.iter().filter_map(|token| Some((&*token.name, token.hosts.as_ref()?)));
         bound.flat_map(|(name, hosts)| hosts.0.iter().map(move |host| (name, host.as_str())))
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 }
 

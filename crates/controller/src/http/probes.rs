@@ -9,6 +9,7 @@ use axum::{Extension, Json};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 use leeward_probe::mesh::Shape;
+use leeward_probe::survey::check_bottlenecks;
 use leeward_probe::{Limits, ProbeError, Train, Transfer, told};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -184,7 +185,7 @@ impl ProbeBody {
             ProbeBody::Bottlenecks { hosts, duration, pairs, seed, hops } => {
                 let duration = duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
                 let each = Transfer { duration_ns: duration.0, connections: 1 };
-                each.check(&Limits::default()).map_err(wrong)?;
+                check_bottlenecks(&each).map_err(wrong)?;
                 let pairs = bounded("pairs", pairs.unwrap_or(20), MOST_TIMES)?;
                 let looking = told::Looking { each, pairs, seed: seed.unwrap_or(1), hops };
                 (Wish::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)

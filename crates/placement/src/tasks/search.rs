@@ -150,25 +150,32 @@ impl<'a, 'l> Search<'a, 'l> {
     /// Improves as long as something helps.
     fn descend(&mut self, most: u64) -> Cost {
         let (mut cost, mut slowest) = self.cost();
-        while self.looked < most && self.step(&mut cost, slowest) {
+        while self.looked < most && self.step(&mut cost, slowest, most) {
             slowest = self.cost().1;
         }
         cost
     }
 
-    /// Takes the first change that helps, of tasks whose transfers cross the slowest link.
-    fn step(&mut self, cost: &mut Cost, slowest: Option<ResourceId>) -> bool {
+    /// Takes the first change that helps, of tasks whose transfers cross the slowest link, and looks no further than `most`
+    /// allows: on many hosts one step alone may look at more than that.
+    fn step(&mut self, cost: &mut Cost, slowest: Option<ResourceId>, most: u64) -> bool {
         let Some(slowest) = slowest else { return false };
         for task in self.crossing(slowest) {
             let from = self.host(task);
             for at in 0..self.open.len() {
                 let to = self.open[at];
+                if self.looked >= most {
+                    return false;
+                }
                 if to != from && self.fits(task, to, None) && self.helps(&[(task, to)], cost) {
                     return true;
                 }
             }
             for other in 0..self.hosts.len() as u32 {
                 let to = self.host(other);
+                if self.looked >= most {
+                    return false;
+                }
                 let swap =
                     to != from && self.fits(task, to, Some(other)) && self.fits(other, from, Some(task));
                 if swap && self.helps(&[(task, to), (other, from)], cost) {

@@ -9,6 +9,8 @@ use crate::error::beginning;
 
 /// The longest message. A minute's transfer over 16 connections is told in less.
 pub const MOST_BYTES: u32 = 4 << 20;
+/// The longest that is read of somebody who is not known yet: many of them together take little memory.
+pub const FIRST_BYTES: u32 = 16 << 10;
 /// What is read at once, so that a length alone makes nobody set memory aside.
 const PIECE: u64 = 64 << 10;
 
@@ -33,11 +35,20 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 ///
 /// What the system says; [`io::ErrorKind::InvalidData`] if it is too long or no such message.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    read_at_most(from, MOST_BYTES)
+}
+
+/// Reads a message of so many bytes at most, likewise.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_at_most<T: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
-    if length > MOST_BYTES {
-        return Err(invalid(format!("a message of {length} bytes: expected at most {MOST_BYTES}")));
+    if length > most {
+        return Err(invalid(format!("a message of {length} bytes: expected at most {most}")));
     }
     let mut bytes = Vec::new();
     while bytes.len() < length as usize {
@@ -82,6 +93,17 @@ mod tests {
             transfer.prop_map(|transfer| Ask::ReceiveTransfer { transfer }),
             (any::<String>(), order).prop_map(|(to, order)| Ask::Measure { to, order }),
         ]
+    }
+
+    #[test]
+    fn a_stranger_is_not_read_further_than_a_greeting_is_long() {
+        let mut sent = (FIRST_BYTES + 1).to_be_bytes().to_vec();
+        sent.extend(b" ".repeat(FIRST_BYTES as usize - 6));
+        sent.extend(br#"{"ping"#);
+        let error = read_at_most::<Ask>(&mut &sent[..], FIRST_BYTES).expect_err("it is too long");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        let error = read::<Ask>(&mut &sent[..]).expect_err("it is cut off");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
     }
 
     proptest! {

@@ -157,7 +157,7 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(IDLE))?;
     stream.set_write_timeout(Some(IDLE))?;
-    match frame::read(&mut stream)? {
+    match frame::read_at_most(&mut stream, frame::FIRST_BYTES)? {
         Ask::Data { session } => {
             let waits = lock(&shared.transfers).get(&session).cloned();
             // Who carries bytes of no transfer is not listened to.

@@ -64,6 +64,21 @@ pub struct Bottlenecks {
     pub errors: Vec<String>,
 }
 
+/// Whether transfers last long enough for experiments, and the longer one of each not too long.
+///
+/// # Errors
+///
+/// [`ProbeError::Setting`] where they do not.
+pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
+    let longer = Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each };
+    longer.check(&Limits::default())?;
+    if each.duration_ns < LEAST_NS {
+        let message = format!("{} s: expected at least 1.5 s", each.duration_ns as f64 / 1e9);
+        return Err(ProbeError::setting("duration_ns", message));
+    }
+    Ok(())
+}
+
 /// Looks for bottlenecks: up to `count` experiments between four distinct hosts and as many from one source (section 4.3),
 /// drawn by the seed; and where racks are known, one for each rack (section 3.3.2). One at a time. Once a transfer has been
 /// carried, others that cannot be do not end it.
@@ -82,12 +97,8 @@ pub fn bottlenecks(
     progress: &mut Progress<'_>,
 ) -> Result<Bottlenecks, ProbeError> {
     several(hosts, 3)?;
+    check_bottlenecks(each)?;
     let longer = Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each };
-    longer.check(&Limits::default())?;
-    if each.duration_ns < LEAST_NS {
-        let message = format!("{} s: expected at least 1.5 s", each.duration_ns as f64 / 1e9);
-        return Err(ProbeError::setting("duration_ns", message));
-    }
     let four = between_four(hosts.len(), count, seed);
     let one = from_one(hosts.len(), count, seed);
     let out = racks.map(out_of_racks).unwrap_or_default();

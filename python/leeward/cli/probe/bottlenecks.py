@@ -47,7 +47,7 @@ def bottlenecks(
         ),
     ] = 20,
     duration: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 1.5s to 59s.")
+        str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 1.5s to 59.5s.")
     ] = "3s",
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Draws the pairs.")] = 1,
     hops: Annotated[
