@@ -207,7 +207,8 @@ class Client(Placing, Probing):
 
         Args:
             cluster: The fields of its file.
-            version: The one that it takes the place of; if another counts by then, that is a problem `version`.
+            version: The one that it takes the place of; if another counts by then, that is a problem
+                `version`.
         """
         return _cluster(self._http.ask("PUT", "/v1/cluster", None, dict(cluster), _version(version)))
 
