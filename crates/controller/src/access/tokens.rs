@@ -181,7 +181,7 @@ impl Tokens {
     }
 
     /// The one that this is. It takes as long for many as for few, and how long does not tell how much of it is right:
-    /// what is looked up is what it hashes to, and nobody makes a token whose hash begins as that of another.
+    /// what is looked up is what it hashes to, and who is near a hash is no nearer to its token.
     pub fn find(&self, token: &str) -> Option<&Token> {
         self.all.get(*self.by_hash.get(&hash(token))?)
     }

@@ -70,13 +70,17 @@ pub struct Bottlenecks {
 ///
 /// [`ProbeError::Setting`] where they do not.
 pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
-    let longer = Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each };
-    longer.check(&Limits::default())?;
+    longer(each).check(&Limits::default())?;
     if each.duration_ns < LEAST_NS {
         let message = format!("{} s: expected at least 1.5 s", each.duration_ns as f64 / 1e9);
         return Err(ProbeError::setting("duration_ns", message));
     }
     Ok(())
+}
+
+/// The transfer that surrounds another one.
+fn longer(each: &Transfer) -> Transfer {
+    Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }
 
 /// Looks for bottlenecks: up to `count` experiments between four distinct hosts and as many from one source (section 4.3),
@@ -98,7 +102,7 @@ pub fn bottlenecks(
 ) -> Result<Bottlenecks, ProbeError> {
     several(hosts, 3)?;
     check_bottlenecks(each)?;
-    let longer = Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each };
+    let longer = longer(each);
     let four = between_four(hosts.len(), count, seed);
     let one = from_one(hosts.len(), count, seed);
     let out = racks.map(out_of_racks).unwrap_or_default();
