@@ -29,6 +29,11 @@ def rate(argument: str, text: str) -> int:
     return total
 
 
+def rounded(bps: float) -> str:
+    """A rate that was measured or reckoned, to four digits: `6.834Gbps` says no more than is known."""
+    return rate_text(int(float(f"{bps:.4g}")))
+
+
 def _bps(argument: str, text: str, each: str) -> int:
     """What the reader of cluster files takes a rate for."""
     try:

@@ -18,6 +18,7 @@ import pytest
 from leeward import Client
 from leeward.client.board import Board, read_time
 from leeward.client.problems import UnreachableError
+from leeward.rates import rounded
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Served = Callable[..., AbstractContextManager[str]]
@@ -218,6 +219,11 @@ def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
     view = json.loads(run("top", "--once", "-o", "json", "--controller", client.url).stdout)
     assert (view["cluster"], view["old"], len(view["rows"])) == ("cluster", None, 20)
     assert view["rows"][0]["utilization"] == pytest.approx(0.8)
+
+
+def test_rates_are_rounded_and_what_leaves_has_its_sign() -> None:
+    shown = [rounded(bps) for bps in (6_834_123_456, 10**10, 950, 0, -123_456_789)]
+    assert shown == ["6.834Gbps", "10Gbps", "950bps", "0bps", "-123.5Mbps"]
 
 
 def test_on_a_terminal_it_draws_until_q_is_pressed(client: Client) -> None:

@@ -120,10 +120,11 @@ fn devices(fabric: &Fabric) -> Vec<Devices> {
     alike.into_iter().map(line).collect()
 }
 
-/// A rate as cluster files write it: `10Gbps`.
+/// A rate as cluster files write it: `10Gbps`; of what leaves, with its sign.
 #[pyfunction]
-pub fn rate_text(bps: u64) -> String {
-    Bandwidth(bps).to_string()
+pub fn rate_text(bps: i64) -> String {
+    let sign = if bps < 0 { "-" } else { "" };
+    format!("{sign}{}", Bandwidth(bps.unsigned_abs()))
 }
 
 /// A size as cluster files write it: `256MiB`.

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._native import rate_text
 from leeward.cli import place, place_tasks
 from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.slo.options import amount, duration, percentile, rate
 from leeward.errors import InputError
+from leeward.rates import rounded
 
 EXAMPLES = """\b
 Examples:
@@ -206,7 +206,7 @@ def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
 def _narrowest(made: dict[str, Any]) -> str:
     """Where it is narrowest, as the policy saw it."""
     if (limit := made.get("limit")) is not None:
-        return f"{limit.get('at') or 'a copy'}, {rate_text(limit['value_bps'])} left"
+        return f"{limit.get('at') or 'a copy'}, {rounded(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in made["why"]]
     chosen = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
     loaded = [one for one in chosen if one.get("objectives")]
@@ -216,7 +216,7 @@ def _narrowest(made: dict[str, Any]) -> str:
     rated = [one for one in chosen if one["value_bps"] is not None]
     if rated:
         least = min(rated, key=lambda one: one["value_bps"])
-        return f"{least['limit']}, {rate_text(least['value_bps'])} left"
+        return f"{least['limit']}, {rounded(least['value_bps'])} left"
     return "no load was looked at"
 
 

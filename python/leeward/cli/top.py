@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward._native import rate_text
 from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
 from leeward.cli.options import given_by, milliseconds, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.client.board import Board, Row, View
+from leeward.rates import rounded
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -96,9 +96,9 @@ def _cells(row: Row) -> tuple[str, ...]:
         used,
         _trend(row.trend),
         "" if row.hot_s is None else _time(row.hot_s),
-        "" if row.measured_bps is None else rate_text(row.measured_bps),
-        rate_text(row.capacity_bps),
-        rate_text(row.pending_bps) if row.pending_bps else "",
+        "" if row.measured_bps is None else rounded(row.measured_bps),
+        rounded(row.capacity_bps),
+        rounded(row.pending_bps) if row.pending_bps else "",
     )
 
 

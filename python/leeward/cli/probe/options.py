@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from leeward._native import rate_text
 from leeward.cli.options import given_by, listed, place, whole
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 from leeward.probe import Host, named
+from leeward.rates import rounded
 
 MOST = 2**32 - 1
 NONE = "-"
@@ -144,7 +144,7 @@ def left_out(errors: Sequence[str], what: str) -> None:
 
 def rate(value: float | None) -> str:
     """A rate, rounded to four digits."""
-    return NONE if value is None else rate_text(int(float(f"{value:.4g}")))
+    return NONE if value is None else rounded(value)
 
 
 def delay(value: float | None) -> str:
