@@ -21,7 +21,7 @@ const WINDOW: usize = 25;
 /// By how much longer the second transfer is than the first, which it surrounds.
 const LONGER_NS: u64 = 2 * EARLIER_NS;
 /// How long the second is alone before the first begins, and after it is over.
-const EARLIER_NS: u64 = 250_000_000;
+pub const EARLIER_NS: u64 = 250_000_000;
 /// The shortest transfer that has windows enough to know its noise.
 const LEAST_NS: u64 = 1_500_000_000;
 
@@ -131,7 +131,7 @@ pub fn bottlenecks(
                 let beside = carry(first, each);
                 (beside, joined(other.join()))
             });
-            made(*question, alone, &beside?, &other?)
+            Experiment::of(*question, alone, &beside?, &other?)
         });
         done += 1;
         if let Err(stopped) = progress(done, steps) {
@@ -160,22 +160,35 @@ pub fn bottlenecks(
     if let Some(why) = errors.first().filter(|_| nothing) {
         return Err(ProbeError::Nothing(why.clone()));
     }
+    let protocol = protocol(&between_four, &from_one);
+    Ok(Bottlenecks { hosts: hosts.to_vec(), between_four, from_one, protocol, uplinks, errors })
+}
+
+impl Experiment {
+    /// What transfers say that were carried, whatever carried them: of the first path alone, of the first beside the second, and
+    /// of the second, which began [`EARLIER_NS`] before.
+    ///
+    /// # Errors
+    ///
+    /// Of [`compare`].
+    pub fn of(
+        question: Question,
+        alone: &Transferred,
+        beside: &Transferred,
+        other: &Transferred,
+    ) -> Result<Experiment, ProbeError> {
+        let comparison = compare(&alone.windows_bps(WINDOW), &beside.windows_bps(WINDOW))?;
+        let sum = (beside.rate_bps() + other.rate_beside(beside, EARLIER_NS)) / comparison.alone_bps;
+        Ok(Experiment { question, comparison, sum })
+    }
+}
+
+/// Sums up experiments between four hosts, and from one.
+pub fn protocol(between_four: &[Experiment], from_one: &[Experiment]) -> Protocol {
     let tried = |experiments: &[Experiment]| -> Vec<Tried> {
         let one =
             |one: &Experiment| Tried { question: one.question, shares: one.comparison.shares, sum: one.sum };
         experiments.iter().map(one).collect()
     };
-    let protocol = recognise(&tried(&between_four), &tried(&from_one));
-    Ok(Bottlenecks { hosts: hosts.to_vec(), between_four, from_one, protocol, uplinks, errors })
-}
-
-fn made(
-    question: Question,
-    alone: &Transferred,
-    beside: &Transferred,
-    other: &Transferred,
-) -> Result<Experiment, ProbeError> {
-    let comparison = compare(&alone.windows_bps(WINDOW), &beside.windows_bps(WINDOW))?;
-    let sum = (beside.rate_bps() + other.rate_beside(beside, EARLIER_NS)) / comparison.alone_bps;
-    Ok(Experiment { question, comparison, sum })
+    recognise(&tried(between_four), &tried(from_one))
 }

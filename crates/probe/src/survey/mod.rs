@@ -17,7 +17,9 @@ use crate::estimate::Estimate;
 use crate::train::{Limits, Train, Transfer};
 use crate::transferred::Transferred;
 
-pub use bottlenecks::{Bottlenecks, Experiment, RackUplink, bottlenecks, check_bottlenecks};
+pub use bottlenecks::{
+    Bottlenecks, EARLIER_NS, Experiment, RackUplink, bottlenecks, check_bottlenecks, protocol,
+};
 pub use calibration::{Calibration, calibrate};
 pub use mesh::{Measured, Meshed, Placed, mesh, topology};
 pub use path::{CrossTraffic, Schedule, Steadiness, cross, steadiness};
