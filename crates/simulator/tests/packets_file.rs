@@ -89,6 +89,67 @@ fn a_flow_does_not_wait_for_the_window_of_another_in_its_hosts_nic() {
     assert!(limited < Nanos(1_000_000) && unlimited.0 > 4 * limited.0, "{limited:?} {unlimited:?}");
 }
 
+/// A train of two bursts of `packets`, and what its host's limit is.
+fn train(packets: u32, limit: &str) -> Outcome {
+    run(&format!(
+        "network: {{racks: 2, hosts_per_rack: 1, limits: [{{host: [0, 0], {limit}}}]}}\nhorizon: 10s\n\
+         trains: [{{from: [0, 0], to: [1, 0], start: 1ms, bursts: 2, packets: {packets}}}]\n"
+    ))
+}
+
+#[test]
+fn a_train_goes_at_its_hosts_limit_and_what_the_bucket_holds_at_the_rate_of_the_nic() {
+    let outcome = train(100, "rate: 100Mbps, bucket: 15kB");
+    let [train] = &outcome.records.trains[..] else { panic!("one train") };
+    assert_eq!((train.began, train.sent, train.arrivals.len()), (Some(Nanos(1_000_000)), 200, 200));
+    assert!(train.arrivals.iter().map(|one| one.packet).eq(0..200));
+    // 1500 bytes take 1.2 us at 10 Gb/s and 120 us at 100 Mb/s. The first ten are in the bucket, and all others follow each other,
+    // since the NIC has 128 KiB of the first burst when the second begins.
+    let gaps = train.arrivals.windows(2).map(|two| two[1].at.since(two[0].at));
+    let fast = gaps.clone().take_while(|gap| *gap == Nanos(1_200)).count();
+    assert_eq!(fast, 9);
+    assert!(gaps.skip(10).all(|gap| gap.0.abs_diff(120_000) <= 1), "{:?}", train.arrivals);
+    // The run is over with its train.
+    assert_eq!(outcome.ended, train.arrivals[199].at);
+}
+
+#[test]
+fn a_pause_fills_the_bucket_again() {
+    // 5 packets need 60 us less than the pause to be back in the bucket.
+    let outcome = train(5, "rate: 100Mbps, bucket: 7500B");
+    let at: Vec<u64> = outcome.records.trains[0].arrivals.iter().map(|one| one.at.0).collect();
+    assert!([&at[..5], &at[5..]].iter().all(|burst| burst[4] - burst[0] == 4 * 1_200), "{at:?}");
+    assert_eq!(at[5] - at[4], 1_000_000 - 4 * 1_200);
+}
+
+#[test]
+fn what_a_queue_has_no_room_for_is_lost_of_a_train_and_it_ends() {
+    let outcome = run("network: {racks: 2, hosts_per_rack: 1, packet_rate: 1Gbps}\nhorizon: 10s\n\
+         trains: [{from: [0, 0], to: [1, 0]}]\n");
+    let train = &outcome.records.trains[0];
+    assert_eq!(train.sent, 2000);
+    assert_eq!(train.arrivals.len() as u64 + outcome.records.dropped.packets, 2000);
+    assert!(outcome.records.dropped.packets > 1000, "{}", outcome.records.dropped.packets);
+    assert!(outcome.ended < Nanos(100_000_000), "{:?}", outcome.ended);
+}
+
+#[test]
+fn limits_hold_for_tcp_and_a_train_waits_for_its_share() {
+    let text = "network: {racks: 2, hosts_per_rack: 1, limits: [{host: [0, 0], rate: 1Gbps, bucket: 16kB}]}\n\
+        workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}]}\nhorizon: 100ms\n";
+    let alone = run(text).records.flows[0].delivered;
+    // All of 100 ms but the headers, and the bucket.
+    assert!((12_300_000..=12_530_000).contains(&alone), "{alone}");
+    let outcome = run(&format!("{text}trains: [{{from: [0, 0], to: [1, 0], start: 20ms}}]\n"));
+    let train = &outcome.records.trains[0];
+    let bytes = 1500 * train.arrivals.len() as u64;
+    assert!(train.arrivals.len() == 2000, "{}", train.arrivals.len());
+    assert!(outcome.records.flows[0].delivered.abs_diff(alone - bytes) < 200_000);
+    // Both have 128 KiB in the NIC, so each gets half.
+    let took = train.arrivals[1999].at.since(train.arrivals[0].at);
+    assert!((40_000_000..56_000_000).contains(&took.0), "{took:?}");
+}
+
 #[test]
 fn every_workload_and_every_demand_runs_to_its_end() {
     let small = "network: {racks: 4, hosts_per_rack: 4}\nhorizon: 1s\n";
@@ -232,6 +293,21 @@ fn what_is_wrong_is_told_with_its_field() {
         ("network: {hosts_per_rack: 0}\n", "network.hosts_per_rack: 0: must be above 0"),
         ("network: {racks: 1000, hosts_per_rack: 1000}\n", "network.hosts_per_rack: 1000000 hosts in all"),
         ("network: {racks: 1}\n", "workload.long: flow 0: destination r1h0"),
+        ("network: {limits: [{host: [0, 16], rate: 1Gbps}]}\n", "network.limits: r0h16: must be a host"),
+        (
+            "network: {limits: [{host: [0, 1], rate: 1Gbps}, {host: [0, 1], rate: 2Gbps}]}\n",
+            "network.limits: r0h1: must be a host of the network, and there once",
+        ),
+        ("network: {limits: [{host: [0, 1], rate: 0bps}]}\n", "network.limits: rate: 0bps: must be above 0"),
+        ("trains: [{from: [0, 0], to: [8, 0]}]\n", "trains[0]: to: r8h0: must be a host that is there"),
+        ("trains: [{from: [0, 0], to: [0, 0]}]\n", "trains[0]: to: r0h0: must be another host than sends"),
+        ("trains: [{from: [0, 0], to: [0, 1], bursts: 0}]\n", "trains[0]: bursts: 0: must be above 0"),
+        ("trains: [{from: [0, 0], to: [0, 1], packets: 1}]\n", "trains[0]: packets: 1: must be 2 at least"),
+        ("trains: [{from: [0, 0], to: [0, 1], payload: 65508}]\n", "payload: 65508: must be 1 to 65507"),
+        (
+            "trains: [{from: [0, 0], to: [0, 1], bursts: 1000000}]\n",
+            "packets: 200000000: must be 20 million in all at most",
+        ),
         ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
         ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` makes schedules of demand"),
         ("scheduler: {name: solstice, demand: guess}\n", "scheduler.demand"),
@@ -379,6 +455,7 @@ fn what_is_wrong_is_told_with_its_field() {
         assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{workload}: {told}");
     }
     assert!(told("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
+    assert!(told("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
     assert!(
         told("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
     );

@@ -6,6 +6,8 @@
 //!                       Plan: a fixed week, or demand -+-> scheduler -> the next week
 //! ```
 //!
+//! Trains of packets go from a host's NIC to their receiver without a transport, and when each packet came is kept.
+//!
 //! [`workload`] is what hosts have to send, [`tcp`] the transport and [`leeward_circuits::switch`] the switch: none of them does
 //! input or output or reads a clock, so that the same code runs here, under test, and over real links. The
 //! [`Plant`] is the loop between them: it has the hosts' NICs, the timers, and the [`Records`] of what happened. A host's NIC sends
@@ -25,6 +27,8 @@ pub mod workload;
 
 pub use placer::Placer;
 pub use plant::{Plant, PlantError};
-pub use records::{BlockRecord, DayRecord, FlowRecord, Histogram, Records, Sample, Traffic};
+pub use records::{
+    Arrival, BlockRecord, DayRecord, FlowRecord, Histogram, Records, Sample, Traffic, TrainRecord,
+};
 pub use scenario::{Outcome, Scenario, ScenarioError};
-pub use settings::{Demand, Plan, Planner, Settings, SettingsError};
+pub use settings::{Demand, Limit, Plan, Planner, Settings, SettingsError};

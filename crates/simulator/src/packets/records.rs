@@ -4,7 +4,7 @@ use leeward_circuits::routing::MOST_HOPS;
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 
-use super::workload::{Block, Flow, Place};
+use super::workload::{Block, Flow, Place, Train};
 
 /// A flow, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +68,35 @@ impl BlockRecord {
     }
 }
 
+/// A train, by its number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrainRecord {
+    /// What was to be sent.
+    pub train: Train,
+    /// When its first packet went to the NIC.
+    pub began: Option<Nanos>,
+    /// Packets that the NIC has taken.
+    pub sent: u64,
+    /// Packets that have arrived, in that order.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// A packet of a train at its destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// Its number in the train, from 0.
+    pub packet: u32,
+    /// When it came.
+    pub at: Nanos,
+}
+
+impl TrainRecord {
+    /// Of a train that has not begun.
+    pub(super) fn of(train: &Train) -> TrainRecord {
+        TrainRecord { train: *train, began: None, sent: 0, arrivals: Vec::new() }
+    }
+}
+
 /// A circuit's day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DayRecord {
@@ -125,6 +154,8 @@ pub struct Records {
     pub flows: Vec<FlowRecord>,
     /// All blocks of files, by number.
     pub blocks: Vec<BlockRecord>,
+    /// All trains, by number.
+    pub trains: Vec<TrainRecord>,
     /// All circuits' days that have ended, by their end.
     pub days: Vec<DayRecord>,
     /// Samples, by time.

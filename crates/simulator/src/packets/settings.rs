@@ -1,5 +1,6 @@
 //! What a packet plant is made of.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leeward_circuits::routing::Routes;
@@ -7,6 +8,18 @@ use leeward_circuits::{Schedule, switch};
 use leeward_fabric::{Bandwidth, Nanos};
 
 use super::tcp;
+use super::workload::Place;
+
+/// What a host sends, limited by a token bucket that is full at the beginning, as virtual machines are in clouds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// Which host.
+    pub host: Place,
+    /// The rate in the long run.
+    pub rate: Bandwidth,
+    /// What passes at the NIC's rate after a while without traffic, in bytes.
+    pub bucket: u64,
+}
 
 /// A rack network, its hosts and their transport.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +33,8 @@ pub struct Settings {
     /// Bytes of a connection that wait in its host's NIC at most; what more its window has room for waits in the socket (TCP small
     /// queues). None: no limit.
     pub nic_limit: Option<u64>,
+    /// Hosts that send less than their NIC could.
+    pub limits: Vec<Limit>,
     /// How long a packet takes from a host to another of its rack, once it is sent.
     pub local_delay: Nanos,
     /// How long after its start a flow is given up: nothing of it is sent from then on. None: never.
@@ -52,6 +67,12 @@ pub enum SettingsError {
         /// Which.
         name: &'static str,
     },
+    /// A host that is not there, or twice.
+    #[error("limits: {host}: must be a host of the network, and there once")]
+    Limited {
+        /// Which.
+        host: Place,
+    },
     /// A pair that is not there.
     #[error("sampled: pair {source_rack} to {destination} of {racks} racks, numbered from 0")]
     Pair {
@@ -77,6 +98,7 @@ impl Settings {
             hosts_per_rack: 16,
             nic: Bandwidth(10_000_000_000),
             nic_limit: Some(2 * 65_536),
+            limits: Vec::new(),
             local_delay: Nanos(0),
             give_up: None,
             tcp: tcp::Settings {
@@ -97,6 +119,11 @@ impl Settings {
         }
     }
 
+    /// The number of a host.
+    pub(super) fn number(&self, host: Place) -> usize {
+        host.rack as usize * self.hosts_per_rack + host.host as usize
+    }
+
     /// How many hosts there are.
     pub fn hosts(&self) -> usize {
         self.hosts_per_rack * self.switch.racks
@@ -115,11 +142,19 @@ impl Settings {
             ("nic_limit", self.nic_limit == Some(0)),
             ("give_up", self.give_up == Some(Nanos(0))),
             ("sample_every", self.sample_every == Some(Nanos(0))),
+            ("limits", self.limits.iter().any(|limit| limit.rate.0 == 0)),
         ];
         if let Some(&(name, _)) = zeros.iter().find(|(_, zero)| *zero) {
             return Err(SettingsError::Zero { name });
         }
         let racks = self.switch.racks;
+        let mut limited = BTreeSet::new();
+        for &Limit { host, .. } in &self.limits {
+            let there = (host.rack as usize) < racks && (host.host as usize) < self.hosts_per_rack;
+            if !there || !limited.insert(host) {
+                return Err(SettingsError::Limited { host });
+            }
+        }
         match self.sampled.iter().find(|pair| pair.0 >= racks || pair.1 >= racks) {
             Some(&(source_rack, destination)) => Err(SettingsError::Pair { source_rack, destination, racks }),
             None => Ok(()),

@@ -3,6 +3,7 @@
 //! What is left out is as in the Etalon testbed. Fields have the names of the settings they become ([`Settings`],
 //! [`leeward_circuits::switch::Settings`], [`tcp::Settings`]), so that an error names what stands in the file.
 
+mod trains;
 mod workload;
 
 use leeward_circuits::schedulers::FixedDay;
@@ -11,6 +12,7 @@ use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use trains::{LimitFile, TrainFile};
 pub use workload::{CollectiveFile, CollectiveKind, DfsioFile, FlowFile, LongFile, RingsFile, WorkloadFile};
 
 use super::settings::{Demand, Settings};
@@ -33,8 +35,11 @@ pub struct PacketsFile {
     pub tcp: TcpFile,
     /// Larger queues ahead of circuits (Etalon, section 4.2).
     pub resize: Option<ResizeFile>,
-    /// What hosts have to send.
-    pub workload: WorkloadFile,
+    /// What hosts have to send. May be left out where there are `trains`.
+    pub workload: Option<WorkloadFile>,
+    /// Trains of packets beside that.
+    #[serde(default)]
+    pub trains: Vec<TrainFile>,
     /// How long after its start a flow is given up: nothing of it is sent from then on. Default: never.
     pub give_up: Option<Nanos>,
     /// How long the run is, if the workload is not over before.
@@ -62,6 +67,8 @@ pub struct NetworkFile {
     pub nic: Bandwidth,
     /// Bytes of a connection that wait in its host's NIC at most; more waits in the socket. Default 128KiB; null: no limit.
     pub nic_limit: Option<Bytes>,
+    /// Hosts that send less than their NIC could: a token bucket each. Default: none.
+    pub limits: Vec<LimitFile>,
     /// The rate of a rack's link to the packet switch, and from it. Default 10Gbps.
     pub packet_rate: Bandwidth,
     /// The rate of a circuit. Default 80Gbps.
@@ -100,6 +107,7 @@ impl Default for NetworkFile {
             hosts_per_rack: of.hosts_per_rack,
             nic: of.nic,
             nic_limit: of.nic_limit.map(Bytes),
+            limits: Vec::new(),
             packet_rate: of.switch.packet_rate,
             circuit_rate: of.switch.circuit_rate,
             uplink_delay: of.switch.uplink_delay,

@@ -60,7 +60,7 @@ impl Plant<'_> {
     pub(super) fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
         self.begin_block(flow as u32)?;
         let Between { source, destination, .. } = self.driver.workload().flows()[flow];
-        let host = |place: Place| place.rack * self.settings.hosts_per_rack as u32 + place.host;
+        let host = |place: Place| self.settings.number(place) as u32;
         let mut connection = Box::new(Connection {
             sender: Sender::new(self.settings.tcp).map_err(SettingsError::from)?,
             receiver: Receiver::new(&self.settings.tcp).map_err(SettingsError::from)?,
@@ -248,7 +248,7 @@ impl Connection {
 
 /// When a host begins to send a packet that finds its NIC idle.
 #[inline]
-fn begin(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u64 {
+pub(super) fn begin(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u64 {
     match settings.jitter {
         Nanos(most) if most > 0 && nic.is_idle() => now + random.random_range(0..=most),
         _ => now,

@@ -3,6 +3,7 @@
 mod blocks;
 mod connections;
 mod network;
+mod trains;
 mod week;
 
 use std::cmp::Reverse;
@@ -17,11 +18,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::hosts::{Carried, Nic};
 use super::placer::Placer;
-use super::records::{BlockRecord, FlowRecord, Records};
+use super::records::{BlockRecord, FlowRecord, Records, TrainRecord};
 use super::settings::{Demand, Plan, Settings, SettingsError};
 use super::tcp::Sender;
 use super::workload::{Driver, Workload, WorkloadError};
 use connections::Flow;
+use trains::Sending;
 
 /// Why a run cannot begin or go on.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -73,6 +75,7 @@ enum Later {
     Sender(u32),
     Receiver(u32),
     GiveUp(u32),
+    Burst(u32),
     Plan,
     Sample,
     Report,
@@ -96,6 +99,9 @@ pub struct Plant<'a> {
     out: Vec<Output<Carried>>,
     nics: Vec<Nic>,
     flows: Vec<Flow>,
+    trains: Vec<Sending>,
+    /// Trains that have packets to send or on their way.
+    trains_left: usize,
     due: Vec<(Nanos, u32)>,
     /// Flows that live, by pair of racks.
     of_pair: Vec<Vec<u32>>,
@@ -128,6 +134,7 @@ impl<'a> Plant<'a> {
         let records = Records {
             flows: workload.flows().iter().map(FlowRecord::of).collect(),
             blocks: workload.blocks().iter().map(BlockRecord::of).collect(),
+            trains: workload.trains().iter().map(TrainRecord::of).collect(),
             ..Records::default()
         };
         let adus = matches!(&plan, Plan::Weekly { demand: Demand::Adus, .. });
@@ -141,6 +148,8 @@ impl<'a> Plant<'a> {
             switch,
             out: Vec::new(),
             flows: workload.flows().iter().map(|_| Flow::Coming).collect(),
+            trains: vec![Sending::default(); workload.trains().len()],
+            trains_left: workload.trains().len(),
             due: Vec::new(),
             of_pair: vec![Vec::new(); racks * racks],
             arrived: vec![0; racks * racks],
@@ -153,8 +162,15 @@ impl<'a> Plant<'a> {
             driver: Driver::new(workload),
             plan,
         };
+        for limit in &plant.settings.limits {
+            plant.nics[plant.settings.number(limit.host)].limit(limit);
+        }
         for (at, piece) in plant.driver.first() {
             plant.order(at.0, Later::Piece(piece));
+        }
+        for train in 0..plant.trains.len() {
+            let start = plant.driver.workload().trains()[train].start;
+            plant.order(start.0, Later::Burst(train as u32));
         }
         match &plant.plan {
             Plan::Packets => {}
@@ -243,9 +259,9 @@ impl<'a> Plant<'a> {
         &self.records
     }
 
-    /// Whether the workload is over: all that it has to send has arrived, but for flows that were given up.
+    /// Whether the workload is over: all that it has to send has arrived, but for flows that were given up and what is lost of trains.
     pub fn is_finished(&self) -> bool {
-        self.driver.is_finished()
+        self.driver.is_finished() && self.trains_left == 0
     }
 
     /// Bytes that entered the switch, and where they are.
@@ -303,6 +319,7 @@ impl<'a> Plant<'a> {
                 self.arm(flow);
             }
             Later::GiveUp(flow) => self.give_up(flow),
+            Later::Burst(train) => self.send_train(train),
             Later::Plan => self.plan_week()?,
             Later::Sample => self.sample(),
             Later::Report => self.report(),

@@ -39,10 +39,14 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A packet is no more in its host's NIC: its connection may have some to follow.
+    /// A packet is no more in its host's NIC: its connection or its train may have some to follow.
     #[inline]
     fn leave_nic(&mut self, packet: &Packet<Carried>) {
-        let Carried::Data { flow, .. } = packet.payload else { return };
+        let flow = match packet.payload {
+            Carried::Data { flow, .. } => flow,
+            Carried::Ack { .. } => return,
+            Carried::Train { train, .. } => return self.leave_train(train, packet.bytes),
+        };
         let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
         connection.in_nic -= u64::from(packet.bytes);
         if connection.held {
@@ -58,12 +62,17 @@ impl Plant<'_> {
                 Output::Deliver { packet, at, via, hops, circuit_mark } => {
                     self.records.hops[usize::from(hops) - 1].add(packet.bytes);
                     self.records.delivered[via as usize].add(packet.bytes);
-                    if matches!(packet.payload, Carried::Data { .. }) {
+                    if !matches!(packet.payload, Carried::Ack { .. }) {
                         self.records.latency[via as usize].add(at.since(packet.entered));
                     }
                     self.arrive(packet, circuit_mark)?;
                 }
-                Output::Drop { packet, .. } => self.records.dropped.add(packet.bytes),
+                Output::Drop { packet, .. } => {
+                    self.records.dropped.add(packet.bytes);
+                    if let Carried::Train { train, .. } = packet.payload {
+                        self.lose_train(train);
+                    }
+                }
                 Output::Circuit { source, destination, up, at } => {
                     self.turn(source as usize, destination as usize, up, at)?;
                 }
@@ -88,6 +97,11 @@ impl Plant<'_> {
                 // Beside what the receiver echoes; with reTCP nothing else sets it.
                 ack.ece |= circuit_mark;
                 self.take_ack(flow, &ack);
+                Ok(())
+            }
+            Carried::Train { train, packet } => {
+                self.records.data_packets += 1;
+                self.take_train(train, packet);
                 Ok(())
             }
         }

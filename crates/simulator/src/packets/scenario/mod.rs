@@ -13,7 +13,7 @@ use super::placer::Placer;
 use super::plant::{Plant, PlantError};
 use super::records::Records;
 use super::settings::{Plan, Settings};
-use super::workload::Workload;
+use super::workload::{Workload, WorkloadError};
 
 /// A run is told of so many times.
 const STEPS: u64 = 200;
@@ -122,11 +122,23 @@ impl Scenario {
         }
         let circuits = circuits::of(file, scheduler)?;
         let (racks, hosts) = (file.network.racks as u32, file.network.hosts_per_rack as u32);
-        let workload = file.workload.workload(racks, hosts, file.horizon, file.seed);
-        let under = format!("workload.{}", file.workload.word());
-        let workload = workload.map_err(|error| InputError::new("scenario", error).in_field(under))?;
+        let refused =
+            |error: WorkloadError, field: String| InputError::new("scenario", error).in_field(field);
+        let mut workload = match &file.workload {
+            Some(of) => of
+                .workload(racks, hosts, file.horizon, file.seed)
+                .map_err(|error| refused(error, format!("workload.{}", of.word())))?,
+            None if file.trains.is_empty() => {
+                return wrong("workload", "none, and no `trains`: expected one of them".to_owned());
+            }
+            None => Workload::new(racks, hosts),
+        };
+        for (number, train) in file.trains.iter().enumerate() {
+            let added = workload.add_train(train.train());
+            added.map_err(|error| refused(error, format!("trains[{number}]")))?;
+        }
         let copies = match &file.workload {
-            WorkloadFile::Dfsio(of) => Some(Copies {
+            Some(WorkloadFile::Dfsio(of)) => Some(Copies {
                 dfsio: of.clone(),
                 network: file.network.clone(),
                 circuits: file.scheduler.is_some(),

@@ -4,7 +4,7 @@ use leeward_circuits::switch::Resize;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 
-use super::super::file::{ControlFile, EceFile, PacketsFile};
+use super::super::file::{ControlFile, EceFile, LimitFile, PacketsFile};
 use super::super::settings::{Settings, SettingsError};
 
 /// How early Etalon's code tells of circuits where queues are not resized.
@@ -39,6 +39,7 @@ pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
         hosts_per_rack: file.network.hosts_per_rack,
         nic: file.network.nic,
         nic_limit: file.network.nic_limit.map(|bytes| bytes.0),
+        limits: file.network.limits.iter().map(LimitFile::limit).collect(),
         give_up: file.give_up,
         local_delay: file.network.local_delay,
         tcp,
@@ -95,6 +96,8 @@ fn of_field(error: &SettingsError) -> InputError {
         SettingsError::Switch(error) => wrong("network", error.to_string()),
         SettingsError::Tcp(error) => wrong("tcp", error.to_string()),
         SettingsError::Zero { name: "give_up" } => wrong("give_up", "0s: must be above 0"),
+        SettingsError::Zero { name: "limits" } => wrong("network.limits", "rate: 0bps: must be above 0"),
+        SettingsError::Limited { .. } => wrong("network.limits", tail(&error.to_string())),
         SettingsError::Zero { name: "sample_every" } => wrong("sample.every", "0s: must be above 0"),
         SettingsError::Zero { name } => wrong(&format!("network.{name}"), "0: must be above 0"),
         SettingsError::Pair { .. } => wrong("sample.pairs", tail(&error.to_string())),

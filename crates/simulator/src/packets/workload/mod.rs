@@ -7,7 +7,7 @@
 //! [`Block`]s of files may be laid out for any chain of hosts and sent along another once they begin: what decides that is asked
 //! then ([`super::Placer`]).
 //!
-//! [`lists`] are flows as they are given, [`rings`] the workload of Etalon's section 5, [`pipeline`] files written as HDFS does,
+//! [`trains`] are packets without a transport. [`lists`] are flows as they are given, [`rings`] the workload of Etalon's section 5, [`pipeline`] files written as HDFS does,
 //! [`collective`] what training of models does.
 
 pub mod collective;
@@ -15,10 +15,14 @@ mod driver;
 pub mod lists;
 pub mod pipeline;
 pub mod rings;
+pub mod trains;
+
+use std::fmt;
 
 use leeward_fabric::Nanos;
 
 pub use driver::{Driver, Written};
+pub use trains::Train;
 
 /// A host of a rack, both numbered from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -27,6 +31,12 @@ pub struct Place {
     pub rack: u32,
     /// Which of its hosts.
     pub host: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}h{}", self.rack, self.host)
+    }
 }
 
 /// A connection that bytes go over one way.
@@ -80,13 +90,14 @@ pub struct Workload {
     after_ends: Vec<usize>,
     /// By their first flows.
     blocks: Vec<Block>,
+    trains: Vec<Train>,
 }
 
 /// What is no workload.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// A host that is not there.
-    #[error("flow {flow}: {end} r{}h{}: must be of {racks} racks and {hosts} hosts, numbered from 0", place.rack, place.host)]
+    #[error("flow {flow}: {end} {place}: must be of {racks} racks and {hosts} hosts, numbered from 0")]
     NoHost {
         /// Which flow.
         flow: usize,
@@ -100,7 +111,7 @@ pub enum WorkloadError {
         hosts: u32,
     },
     /// A flow from a host to itself.
-    #[error("flow {flow}: from r{}h{} to itself: must be between two hosts", place.rack, place.host)]
+    #[error("flow {flow}: from {place} to itself: must be between two hosts")]
     Itself {
         /// Which flow.
         flow: usize,
@@ -168,6 +179,7 @@ impl Workload {
             after: Vec::new(),
             after_ends: Vec::new(),
             blocks: Vec::new(),
+            trains: Vec::new(),
         }
     }
 
@@ -212,6 +224,17 @@ impl Workload {
         Ok(count)
     }
 
+    /// Adds a train of packets.
+    ///
+    /// # Errors
+    /// An end that is no host, or both the same; a train of nothing, or of more than memory may hold.
+    pub fn add_train(&mut self, train: Train) -> Result<(), WorkloadError> {
+        train.check(self.racks, self.hosts)?;
+        numbered(self.trains.len(), "trains")?;
+        self.trains.push(train);
+        Ok(())
+    }
+
     /// How many racks there are.
     pub fn racks(&self) -> u32 {
         self.racks
@@ -244,7 +267,7 @@ impl Workload {
         let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
         let away = chain.iter().any(|place| place.rack >= self.racks || place.host >= self.hosts);
         if twice || away || chain.len() != hops as usize + 1 || chain.first() != Some(&writer) {
-            let places: Vec<String> = chain.iter().map(|at| format!("r{}h{}", at.rack, at.host)).collect();
+            let places: Vec<String> = chain.iter().map(Place::to_string).collect();
             let value = format!("block {block} on {}", places.join(", "));
             return Err(WorkloadError::setting(
                 "copies",
@@ -268,6 +291,11 @@ impl Workload {
     /// Its pieces, by number.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// Its trains, by number.
+    pub fn trains(&self) -> &[Train] {
+        &self.trains
     }
 
     /// The pieces that a piece waits for.

@@ -1,0 +1,72 @@
+//! Packet trains: bursts of packets without a transport, which say what a path carries (Choreo, section 3.1).
+
+use leeward_fabric::Nanos;
+
+use super::{Place, WorkloadError};
+
+/// Bytes of headers before a packet's payload: IPv4 20, UDP 8.
+pub const HEADER: u32 = 28;
+/// The largest payload of a packet: what a UDP packet has room for.
+const MOST_PAYLOAD: u32 = 65_507;
+/// Packets of a train at most, so that what is kept of it fits in memory.
+const MOST_PACKETS: u64 = 20_000_000;
+
+/// A train: bursts of packets, each of them sent as fast as the host's NIC takes them, with a pause between bursts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Train {
+    /// Who sends.
+    pub source: Place,
+    /// Who receives.
+    pub destination: Place,
+    /// When the first burst begins.
+    pub start: Nanos,
+    /// How many bursts.
+    pub bursts: u32,
+    /// Packets of each.
+    pub packets: u32,
+    /// Bytes of a packet without headers.
+    pub payload: u32,
+    /// From the last packet of a burst that the NIC took to the first of the next.
+    pub gap: Nanos,
+}
+
+impl Train {
+    /// Packets of the whole train.
+    pub fn total(&self) -> u64 {
+        u64::from(self.bursts) * u64::from(self.packets)
+    }
+
+    /// The size of each as an IP packet, in bytes.
+    pub fn wire_bytes(&self) -> u32 {
+        self.payload + HEADER
+    }
+
+    /// Whether hosts of so many racks can send it.
+    pub(super) fn check(&self, racks: u32, hosts: u32) -> Result<(), WorkloadError> {
+        for (end, place) in [("from", self.source), ("to", self.destination)] {
+            if place.rack >= racks || place.host >= hosts {
+                return Err(WorkloadError::setting(
+                    end,
+                    place,
+                    "a host that is there; both are numbered from 0",
+                ));
+            }
+        }
+        if self.source == self.destination {
+            return Err(WorkloadError::setting("to", self.destination, "another host than sends"));
+        }
+        if self.bursts == 0 {
+            return Err(WorkloadError::setting("bursts", self.bursts, "above 0"));
+        }
+        if self.packets < 2 {
+            return Err(WorkloadError::setting("packets", self.packets, "2 at least"));
+        }
+        if !(1..=MOST_PAYLOAD).contains(&self.payload) {
+            return Err(WorkloadError::setting("payload", self.payload, "1 to 65507"));
+        }
+        if self.total() > MOST_PACKETS {
+            return Err(WorkloadError::setting("packets", self.total(), "20 million in all at most"));
+        }
+        Ok(())
+    }
+}
