@@ -333,6 +333,10 @@ def simulate_apps(
 _Train = tuple[int, int, int, str]
 _Hosts = list[tuple[str, str]]
 _Progress = Callable[[int, int], object] | None
+_Question = tuple[tuple[int, int], tuple[int, int]]
+"""Two paths, by hosts."""
+_Carried = tuple[_Question, list[int], list[int], list[int]]
+"""Two paths: the bytes of the first alone, of the first beside the second, and of the second."""
 
 def probe_listen(listen: str, secret: str | None, listening: Callable[[str], object]) -> None:
     """Takes part in measurements until the process ends; tells `listening` the address."""
@@ -346,6 +350,18 @@ def probe_modelled(
     train: _Train, line_bps: float, rate_bps: float, bucket_bytes: float, queue_bytes: int
 ) -> dict[str, Any]:
     """What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line."""
+
+def probe_questions(hosts: int, pairs: int, seed: int) -> tuple[list[_Question], list[_Question]]:
+    """Pairs of paths that a search for bottlenecks tries: between four hosts, and from one."""
+
+def probe_earlier() -> float:
+    """How much earlier than the first the second of two transfers begins, in seconds."""
+
+def probe_recognised(duration: str, four: list[_Carried], one: list[_Carried]) -> dict[str, Any]:
+    """What a search for bottlenecks says of transfers of a duration, by the bytes of each 10 ms."""
+
+def probe_stability(rates_bps: list[float], every_s: float, lags_s: list[float]) -> list[dict[str, Any]]:
+    """How well rates that were measured every so often stand for those some lags later."""
 
 def probe_mesh(
     hosts: _Hosts,
@@ -467,6 +483,9 @@ class PacketRun:
 
     def flows(self) -> pyarrow.Table:
         """Flows, by number."""
+
+    def trains(self) -> pyarrow.Table:
+        """Trains of packets, by number, and what the probe makes of each."""
 
     def copies(self) -> pyarrow.Table:
         """Copies of blocks beside their writers', in the order of blocks and of their chains."""

@@ -145,6 +145,18 @@ def test_what_is_wrong_with_a_function_is_told_as_it_is() -> None:
         packets.simulate(SMALL | {"seed": object()})
 
 
+def test_trains_alone_are_a_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "trains.yaml"
+    limit = "{host: [0, 0], rate: 940Mbps, bucket: 16kB}"
+    file.write_text(f"network: {{limits: [{limit}]}}\ntrains: [{{from: [0, 0], to: [1, 0]}}]\nhorizon: 1s\n")
+    told = command(str(file)).stdout
+    assert "r0h0 to r1h0  2,000     2,000  0.92" in told
+    assert "FLOWS" not in told
+    (train,) = json.loads(command(str(file), "-o", "json").stdout)["trains"]
+    # Less headers, and what the bucket lets pass at once.
+    assert 940e6 * 1472 / 1500 < train["rate_bps"] < 1.01 * 940e6 * 1472 / 1500
+
+
 def test_copies_of_blocks_have_a_table_and_their_policy() -> None:
     files = {"mappers": 4, "bytes": "2MB", "block": "1MB", "replication": 3}
     scenario = {**SMALL, "workload": {"dfsio": {**files, "copies": {"leeward": {"circuit_turn": "1s"}}}}}

@@ -7,6 +7,7 @@
 mod agent;
 mod app_records;
 mod capture;
+mod carried;
 mod circuits;
 mod cluster;
 mod cluster_tables;
@@ -48,6 +49,8 @@ mod _native {
     use crate::agent::run_agent;
     #[pymodule_export]
     use crate::capture::read_capture;
+    #[pymodule_export]
+    use crate::carried::{probe_earlier, probe_questions, probe_recognised, probe_stability};
     #[pymodule_export]
     use crate::circuits::{
         check_demand, circuit_schedulers, evaluate_circuits, read_days, read_demand, schedule_circuits,

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::carried::train_estimate;
 use crate::circuits::{OwnScheduler, Raised};
 use crate::cluster::table;
 use crate::errors::Refused;
@@ -177,6 +178,23 @@ impl PacketRun {
             ("writer_host", ids(each().map(|(_, b, _)| Some(b.writer.host)))),
             ("copy_rack", ids(each().map(|(.., c)| Some(c.rack)))),
             ("copy_host", ids(each().map(|(.., c)| Some(c.host)))),
+        ])
+    }
+
+    /// Trains of packets, by number, and what the probe makes of each.
+    fn trains(&self) -> PyResult<ArrowTable> {
+        let trains = &self.inner.records.trains;
+        let said: Vec<_> = trains.iter().map(train_estimate).collect();
+        table([
+            ("train", ids((0..trains.len()).map(|train| u32::try_from(train).ok()))),
+            ("source_rack", ids(trains.iter().map(|t| Some(t.train.source.rack)))),
+            ("source_host", ids(trains.iter().map(|t| Some(t.train.source.host)))),
+            ("destination_rack", ids(trains.iter().map(|t| Some(t.train.destination.rack)))),
+            ("destination_host", ids(trains.iter().map(|t| Some(t.train.destination.host)))),
+            ("began_s", maybe_times(trains.iter().map(|t| t.began.map(Nanos::as_secs_f64)))),
+            ("sent_packets", counts(trains.iter().map(|t| t.sent))),
+            ("received_packets", counts(trains.iter().map(|t| t.arrivals.len() as u64))),
+            ("rate_bps", maybe_times(said.iter().map(|s| s.map(|s| s.rate_bps)))),
         ])
     }
 

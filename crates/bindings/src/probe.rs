@@ -8,6 +8,7 @@ use leeward_probe::calibrate::grid;
 use leeward_probe::control::{Listener, Place, Secret};
 use leeward_probe::link::{Link, send};
 use leeward_probe::mesh::{Shape, rounds};
+use leeward_probe::stability::Stability;
 use leeward_probe::survey::{self, Host, Progress, Schedule};
 use leeward_probe::{Limits, ProbeError, Train, Transfer, estimate, told};
 use pyo3::exceptions::PyOSError;
@@ -244,7 +245,14 @@ pub fn probe_steady(
         .samples
         .iter()
         .map(|sample| json!({ "t_s": sample.at_ns as f64 / 1e9, "rate_bps": sample.rate_bps }));
-    let lags = made.lags.iter().map(|lag| {
+    let (samples, lags) = (samples.collect::<Vec<_>>(), lags_of(made.lags));
+    let errors = made.errors;
+    as_python(py, &json!({ "from": source, "to": to, "samples": samples, "errors": errors, "lags": lags }))
+}
+
+/// Errors of earlier rates, for each lag.
+pub fn lags_of(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Value> {
+    let one = |lag: Stability| {
         json!({
             "lag_s": lag.lag_ns as f64 / 1e9,
             "pairs": lag.pairs,
@@ -252,10 +260,8 @@ pub fn probe_steady(
             "mean": lag.mean,
             "p95": lag.p95,
         })
-    });
-    let (samples, lags) = (samples.collect::<Vec<_>>(), lags.collect::<Vec<_>>());
-    let errors = made.errors;
-    as_python(py, &json!({ "from": source, "to": to, "samples": samples, "errors": errors, "lags": lags }))
+    };
+    lags.into_iter().map(one).collect()
 }
 
 /// What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line.
@@ -320,7 +326,7 @@ fn train_of((bursts, packets, bytes, gap): TrainArguments) -> PyResult<Train> {
     Ok(train)
 }
 
-fn transfer_of(duration: &str) -> PyResult<Transfer> {
+pub fn transfer_of(duration: &str) -> PyResult<Transfer> {
     let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1 };
     transfer.check(&Limits::default()).map_err(raised)?;
     Ok(transfer)
@@ -331,7 +337,7 @@ fn refused(argument: &str, message: String) -> PyErr {
 }
 
 /// What was asked for wrongly is an error of input, by the names that Python has; all else is of the system.
-fn raised(error: ProbeError) -> PyErr {
+pub fn raised(error: ProbeError) -> PyErr {
     match error {
         ProbeError::Setting { field, message } => {
             let named = if field == "bytes" { "payload" } else { field.trim_end_matches("_ns") };

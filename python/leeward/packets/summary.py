@@ -16,6 +16,7 @@ def summary(run: PacketRun) -> dict[str, Any]:
     - `completion`: by class of flows how many there are and how many finished, the bytes that arrived of all
       of them, and the median and 99th percentile of the time from the first byte written to the last that
       arrived, of those that finished (null without).
+    - `trains`: as in the table of that name.
     - `circuits`: by pair of racks with a circuit that sent: its days that have ended, bytes, utilization.
     - `latency_s`: the median and the 99th percentile of what packets with data spent in the switch, by path.
     """
@@ -27,6 +28,7 @@ def summary(run: PacketRun) -> dict[str, Any]:
         "totals": totals,
         "throughput_bps": 8 * arrived / totals["ended_s"],
         "completion": completion,
+        "trains": run.trains().to_pylist(),
         "circuits": _circuits(run),
         "latency_s": latency,
     }

@@ -11,7 +11,7 @@ PATHS = ("all", "packet", "circuit")
 """Ways through the switch whose latencies are told apart."""
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 """Percentiles of the table `percentiles`, as shares."""
-TABLES = ("flows", "copies", "days", "samples", "latencies", "percentiles")
+TABLES = ("flows", "trains", "copies", "days", "samples", "latencies", "percentiles")
 """Names of a run's tables."""
 
 
@@ -19,6 +19,8 @@ def tables(run: PacketRun) -> "dict[str, pyarrow.Table]":
     """The tables of a run, by name.
 
     - `flows`: between whom, when they began and finished (seconds; null if not), bytes and segments.
+    - `trains`: of packets without a transport: between whom, packets sent and received, and `rate_bps`, what
+      the probe makes of their arrivals (null where too few came).
     - `copies`: of blocks of files, beside their writers': whose, where, when the block began and finished.
     - `days`: of circuits, with `utilization`, the share of the day in which the circuit sent.
     - `samples`: of queues, in packets and bytes, and `delivered_bytes`, what has arrived in order of all
@@ -28,6 +30,7 @@ def tables(run: PacketRun) -> "dict[str, pyarrow.Table]":
     """
     return {
         "flows": run.flows(),
+        "trains": run.trains(),
         "copies": run.copies(),
         "days": run.days(),
         "samples": run.samples(),

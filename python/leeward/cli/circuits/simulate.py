@@ -121,8 +121,12 @@ def _print(summary: dict[str, Any]) -> None:
         f" at {_rate(summary['throughput_bps'])}; {bytes_text(totals['dropped_bytes'])} of"
         f" {bytes_text(totals['sent_bytes'])} sent were dropped\n"
     )
-    _print_flows(summary)
-    print()
+    if summary["completion"]:
+        _print_flows(summary)
+        print()
+    if summary["trains"]:
+        _print_trains(summary)
+        print()
     _print_paths(summary)
     if summary["circuits"]:
         print()
@@ -145,6 +149,27 @@ def _print_flows(summary: dict[str, Any]) -> None:
             for one in summary["completion"]
         ],
     )
+
+
+def _print_trains(summary: dict[str, Any]) -> None:
+    trains = summary["trains"]
+    print_table(
+        ("TRAIN", "SENT", "RECEIVED", "RATE"),
+        "<>>>",
+        [
+            (
+                " to ".join(
+                    f"r{one[f'{end}_rack']}h{one[f'{end}_host']}" for end in ("source", "destination")
+                ),
+                f"{one['sent_packets']:,}",
+                f"{one['received_packets']:,}",
+                "-" if one["rate_bps"] is None else _rate(one["rate_bps"]),
+            )
+            for one in trains[:SHOWN]
+        ],
+    )
+    if len(trains) > SHOWN:
+        print(f"... and {len(trains) - SHOWN:,} more: -o json has all")
 
 
 def _print_paths(summary: dict[str, Any]) -> None:

@@ -1,0 +1,91 @@
+//! What the probe makes of traffic that something else carried: the packet plant.
+
+use leeward_probe::bottleneck::{Question, between_four, from_one};
+use leeward_probe::stability::{Sample, stability};
+use leeward_probe::survey::{self, EARLIER_NS, Experiment};
+use leeward_probe::{Collector, Estimate, Head, ProbeError, Sent, Train, Transferred, estimate};
+use leeward_simulator::packets::TrainRecord;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::probe::{lags_of, raised, transfer_of};
+use crate::simulation::as_python;
+
+/// A pair of paths, and the bytes of each 10 ms: of the first alone, of the first beside the second, of the second.
+type Carried = (Question, Vec<u64>, Vec<u64>, Vec<u64>);
+
+/// What a train says that the packet plant has sent. It is none where too little arrived.
+pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
+    let train = Train {
+        bursts: of.train.bursts,
+        packets: of.train.packets,
+        bytes: of.train.payload,
+        gap_ns: of.train.gap.0,
+    };
+    let mut collector = Collector::new(0, train);
+    for arrival in &of.arrivals {
+        let (burst, number) = (arrival.packet / train.packets, arrival.packet % train.packets);
+        collector.packet(Some(Head { session: 0, burst, number }), train.bytes as usize, arrival.at.0);
+    }
+    // Giving packets to a NIC takes no time there, so the sender has no rate of its own.
+    let sent = Sent { packets: of.sent, ..Sent::default() };
+    estimate(&train, &sent, &collector.finish(0), None).ok()
+}
+
+/// Pairs of paths that a search for bottlenecks tries: between four hosts, and from one.
+#[pyfunction]
+pub fn probe_questions(hosts: usize, pairs: usize, seed: u64) -> (Vec<Question>, Vec<Question>) {
+    (between_four(hosts, pairs, seed), from_one(hosts, pairs, seed))
+}
+
+/// How much earlier than the first the second of two transfers begins, in seconds.
+#[pyfunction]
+pub fn probe_earlier() -> f64 {
+    EARLIER_NS as f64 / 1e9
+}
+
+/// What a search for bottlenecks says of transfers of a duration.
+#[pyfunction]
+pub fn probe_recognised(
+    py: Python<'_>,
+    duration: &str,
+    four: Vec<Carried>,
+    one: Vec<Carried>,
+) -> PyResult<Py<PyAny>> {
+    let duration_ns = transfer_of(duration)?.duration_ns;
+    let of = |given: Vec<Carried>| -> Result<Vec<Experiment>, ProbeError> {
+        let experiment = |(question, alone, beside, other): Carried| {
+            let [alone, beside, other] =
+                [alone, beside, other].map(|slots| Transferred { duration_ns, slots: vec![slots] });
+            Experiment::of(question, &alone, &beside, &other)
+        };
+        given.into_iter().map(experiment).collect()
+    };
+    let found = survey::protocol(&of(four).map_err(raised)?, &of(one).map_err(raised)?);
+    as_python(
+        py,
+        &json!({
+            "between_four": found.between_four.0,
+            "between_four_share": found.between_four.1,
+            "from_one": found.from_one.0,
+            "from_one_share": found.from_one.1,
+            "sum": found.sum,
+            "kind": found.kind,
+        }),
+    )
+}
+
+/// How well rates that were measured every so often stand for those some lags later.
+#[pyfunction]
+pub fn probe_stability(
+    py: Python<'_>,
+    rates_bps: Vec<f64>,
+    every_s: f64,
+    lags_s: Vec<f64>,
+) -> PyResult<Py<PyAny>> {
+    let ns = |seconds: f64| (1e9 * seconds).round() as u64;
+    let sample = |(number, rate_bps): (usize, f64)| Sample { at_ns: ns(number as f64 * every_s), rate_bps };
+    let samples: Vec<Sample> = rates_bps.into_iter().enumerate().map(sample).collect();
+    let lags = lags_s.into_iter().filter_map(|lag| stability(&samples, ns(lag), ns(every_s) / 2));
+    as_python(py, &lags_of(lags))
+}
