@@ -11,6 +11,7 @@ import pytest
 from leeward import Cluster, place_tasks
 from leeward.reproduce import reproduce
 from leeward.reproduce.choreo.namespaces import COMMAND, Network, UnableError, address, network
+from leeward.reproduce.choreo.simulated import SIMULATED
 
 NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
 """What a machine says that lets nobody make namespaces."""
@@ -107,7 +108,10 @@ def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     missing = [row.figure for row in rows if row.ours is None and row.note == why]
     assert missing == ["2", "7", "8", "4.3", "4.3"]
     assert any(row.figure == "2" and row.paper and row.ours for row in rows)
-    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == ["2.png", "2.svg"]
+    simulated = {row.figure for row in rows if row.ours is not None and SIMULATED in row.quantity}
+    assert simulated == {"2", "7", "8", "4.3"}
+    drawn = [f"{figure}.{kind}" for figure in ("2", "7", "8") for kind in ("png", "svg")]
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == drawn
 
 
 def test_a_path_of_which_trains_failed_is_no_steady_path(monkeypatch: pytest.MonkeyPatch) -> None:

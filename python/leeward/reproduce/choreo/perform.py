@@ -1,6 +1,6 @@
 """Runs the experiments that figures of Choreo need, and makes their rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,16 @@ from typing import Any
 
 from leeward.errors import InputError
 from leeward.reproduce import drawing, kept
-from leeward.reproduce.choreo import between, comparison, crossing, experiments, pictures, predictor, trains
+from leeward.reproduce.choreo import (
+    between,
+    comparison,
+    crossing,
+    experiments,
+    pictures,
+    predictor,
+    simulated,
+    trains,
+)
 from leeward.reproduce.choreo.namespaces import UnableError
 from leeward.reproduce.outcomes import outcomes
 from leeward.reproduce.rows import Row
@@ -31,6 +40,13 @@ class Figure:
     """Of the same as the rows; None if there is nothing to draw."""
 
 
+def _both(
+    ran: Callable[[Any], list[Row]], there: Callable[[Any], list[Row]]
+) -> Callable[[Any, Any], list[Row]]:
+    """Rows of what was measured between namespaces, and then of what was run under seeds."""
+    return lambda outcomes, found: [*there(found), *ran(outcomes)]
+
+
 FIGURES = {
     "2": Figure("rates of paths, by trains", trains.rows_rates, trains.rates, trains.mesh, trains.draw_rates),
     "4": Figure("competing connections over time", crossing.rows, crossing.counted, draw=crossing.draw),
@@ -39,12 +55,24 @@ FIGURES = {
     ),
     "7": Figure(
         "how long a rate holds",
-        between.rows_stability,
-        between=between.stability,
-        draw=between.draw_stability,
+        _both(simulated.rows_stability, between.rows_stability),
+        simulated.stability,
+        between.stability,
+        simulated.draw_stability,
     ),
-    "8": Figure("hops and rates", between.rows_lengths, between=between.lengths, draw=between.draw_lengths),
-    "4.3": Figure("is it a hose?", between.rows_protocol, between=between.protocol),
+    "8": Figure(
+        "hops and rates",
+        _both(simulated.rows_lengths, between.rows_lengths),
+        simulated.lengths,
+        between.lengths,
+        simulated.draw_lengths,
+    ),
+    "4.3": Figure(
+        "is it a hose?",
+        _both(simulated.rows_protocol, between.rows_protocol),
+        simulated.protocol,
+        between.protocol,
+    ),
     "10a": Figure(
         "apps placed at once", comparison.rows_at_once, experiments.at_once, draw=pictures.speed_ups
     ),
@@ -105,7 +133,7 @@ def make(
         tell(len(tasks) + number)
     for name, figure in chosen.items():
         if keep and figure.draw:
-            drawing.write(out / kept.PICTURES, name, _drawn(figure.draw, found[name]))
+            drawing.write(out / kept.PICTURES, name, partial(figure.draw, *found[name]))
     return [row for name, figure in chosen.items() for row in kept.marked(figure.rows(*found[name]), by)]
 
 
@@ -115,10 +143,3 @@ def _measured(between_namespaces: Callable[[], Any]) -> Any:
         return between_namespaces()
     except UnableError as error:
         return error
-
-
-def _drawn(draw: Callable[..., Any], found: Sequence[Any]) -> Callable[[], Any] | None:
-    """What draws; None where nothing could be measured."""
-    if all(isinstance(one, UnableError) for one in found):
-        return None
-    return partial(draw, *found)

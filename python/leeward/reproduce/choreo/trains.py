@@ -1,4 +1,4 @@
-"""Figures 2 and 6: what trains say of links that are known, and of links between namespaces.
+"""Figures 2 and 6: what trains say of links that are known, in the packet simulator, between namespaces.
 
 The links that are known are token buckets behind a queue, fed at 10 Gb/s, and nothing else: no clouds. Their
 rates are those of section 2.2; what their buckets hold is ours, and is said. Bulk TCP is the rate of the link
@@ -15,8 +15,9 @@ import numpy
 from leeward import _native
 from leeward.arrays import Floats
 from leeward.report.style import COLOURS, OTHER, plain
-from leeward.reproduce.choreo import paper, world
+from leeward.reproduce.choreo import paper, simulated, world
 from leeward.reproduce.choreo.namespaces import UnableError, network
+from leeward.reproduce.choreo.simulated import Grid, Mesh
 from leeward.reproduce.rows import Row, measured, missing
 
 if TYPE_CHECKING:
@@ -72,8 +73,20 @@ class Rates:
     """What it took to measure them."""
 
 
-Grid = dict[tuple[int, int], list[float]]
-"""The errors of each train in percent, by K and B, one for each path."""
+@dataclass(frozen=True)
+class Paths:
+    """Figure 2 under a seed."""
+
+    known: dict[str, Rates]
+    simulated: Mesh
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Figure 6 under a seed."""
+
+    known: dict[str, Grid]
+    simulated: dict[str, Grid]
 
 
 @dataclass(frozen=True)
@@ -85,8 +98,8 @@ class Calibrated:
     chosen: tuple[int, int]
 
 
-def rates(seed: int) -> dict[str, Rates]:
-    """Figure 2: all 90 paths between ten machines, by links that are known."""
+def rates(seed: int) -> Paths:
+    """Figure 2: all 90 paths between ten machines, by links that are known and in the packet simulator."""
     random = numpy.random.default_rng([seed, 6])
     made = {}
     for name, kind in KINDS.items():
@@ -94,7 +107,7 @@ def rates(seed: int) -> dict[str, Rates]:
         links = numpy.repeat(machines, world.MACHINES - 1)
         trains = [_train(10, kind.packets, rate * MB, kind.bucket) / MB for rate in links]
         made[name] = Rates(numpy.array(trains), _tcp(links))
-    return made
+    return Paths(made, simulated.mesh(seed))
 
 
 def mesh() -> Rates:
@@ -115,8 +128,8 @@ def mesh() -> Rates:
     return Rates(numpy.array([one["rate_bps"] / MB for one in paths]), _tcp(links), seconds)
 
 
-def errors(seed: int) -> dict[str, Grid]:
-    """Figure 6, on links that are known."""
+def errors(seed: int) -> Tried:
+    """Figure 6, on links that are known and in the packet simulator."""
     random = numpy.random.default_rng([seed, 7])
     made = {}
     for name, kind in KINDS.items():
@@ -126,7 +139,8 @@ def errors(seed: int) -> dict[str, Grid]:
             for bursts in BURSTS
             for packets in PACKETS
         }
-    return made
+    ours = {name: simulated.errors(seed, kind.bucket, kind.rate) for name, kind in KINDS.items()}
+    return Tried(made, ours)
 
 
 def calibrated() -> dict[str, Calibrated]:
@@ -179,11 +193,11 @@ _TENTH = (
 _REAL = f"{REAL_PATHS} paths of 100 Mbit/s against 5 s of TCP each"
 
 
-def rows_rates(outcomes: Sequence[dict[str, Rates]], real: Rates | UnableError) -> list[Row]:
+def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row]:
     """Rows of figure 2."""
 
     def rows_of(name: str, words: str, unit: str, value: Any, known: float | None, note: str) -> Row:
-        values = [float(value(one[name].trains)) for one in outcomes]
+        values = [float(value(one.known[name].trains)) for one in outcomes]
         return measured("2", f"{name}: {words}", unit, values, known, note)
 
     note = f"{_DRAWN}; {_FAST}"
@@ -196,8 +210,9 @@ def rows_rates(outcomes: Sequence[dict[str, Rates]], real: Rates | UnableError) 
         rows_of("Rackspace", typical.format("285 to 315"), "%", _within(285, 315), 100.0, note),
     ]
     for name in KINDS:
-        wrong = [float(_wrong(one[name]).mean()) for one in outcomes]
+        wrong = [float(_wrong(one.known[name]).mean()) for one in outcomes]
         made.append(measured("2", f"{name}: error of trains against TCP, mean", "%", wrong, None, note))
+    made += simulated.rows_rates([one.simulated for one in outcomes])
     if isinstance(real, UnableError):
         return [*made, missing("2", "between namespaces: error of trains", "%", None, str(real))]
     count = len(real.trains)
@@ -232,7 +247,7 @@ def _wrong(found: Rates) -> Floats:
     return 100 * numpy.abs(found.trains / found.tcp - 1)
 
 
-def rows_errors(outcomes: Sequence[dict[str, Grid]], real: dict[str, Calibrated] | UnableError) -> list[Row]:
+def rows_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> list[Row]:
     """Rows of figure 6: the trains that the paper names, and how much longer bursts help."""
     made: list[Row] = []
     for name, kind in KINDS.items():
@@ -241,11 +256,14 @@ def rows_errors(outcomes: Sequence[dict[str, Grid]], real: dict[str, Calibrated]
             " paper's limiters are not known, and its error is TCP's from one time to the next too"
         )
         for train in dict.fromkeys([(10, 200), (10, kind.packets), (50, 4000)]):
-            values = [float(numpy.mean(one[name][train])) for one in outcomes]
+            values = [float(numpy.mean(one.known[name][train])) for one in outcomes]
             known = kind.error if train == (10, kind.packets) else None
             made.append(
                 measured("6", f"{name}: error of trains of {_words(train)}", "%", values, known, note)
             )
+    for name, kind in KINDS.items():
+        grids = [one.simulated[name] for one in outcomes]
+        made += simulated.rows_errors(grids, name, kind.bucket, (10, kind.packets), kind.error)
     if isinstance(real, UnableError):
         return [*made, missing("6", "between namespaces: error of trains", "%", None, str(real))]
     for name, one in real.items():
@@ -266,19 +284,24 @@ def _words(train: tuple[int, int]) -> str:
     return f"{train[0]} x {train[1]}"
 
 
-def draw_rates(outcomes: Sequence[dict[str, Rates]], real: Rates | UnableError) -> "Figure":
+def draw_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> "Figure":
     """Figure 2: the distribution of rates over paths."""
     from matplotlib import pyplot
 
     shown = {
         name: (
-            numpy.concatenate([one[name].trains for one in outcomes]),
-            numpy.concatenate([one[name].tcp for one in outcomes]),
+            numpy.concatenate([one.known[name].trains for one in outcomes]),
+            numpy.concatenate([one.known[name].tcp for one in outcomes]),
         )
         for name in KINDS
     }
     if isinstance(real, Rates):
         shown["between namespaces"] = real.trains, real.tcp
+    else:
+        shown[simulated.SIMULATED] = (
+            numpy.concatenate([one.simulated.trains for one in outcomes]),
+            numpy.concatenate([one.simulated.tcp for one in outcomes]),
+        )
     figure, panels = pyplot.subplots(1, len(shown), figsize=(9.6, 3.2), sharey=True, layout="constrained")
     for axes, (name, (trains, tcp)) in zip(panels, shown.items(), strict=True):
         _distribution(axes, tcp, "TCP", {"color": OTHER, "linestyle": "--"})
@@ -295,7 +318,7 @@ def _distribution(axes: "Axes", values: Floats, label: str, style: dict[str, Any
     axes.step(numpy.sort(values), share, where="post", label=label, **style)
 
 
-def draw_errors(outcomes: Sequence[dict[str, Grid]], real: dict[str, Calibrated] | UnableError) -> "Figure":
+def draw_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> "Figure":
     """Figure 6: the error of trains by the packets of a burst."""
     from matplotlib import pyplot
 
@@ -303,14 +326,18 @@ def draw_errors(outcomes: Sequence[dict[str, Grid]], real: dict[str, Calibrated]
     for axes, (name, kind) in zip(panels, KINDS.items(), strict=True):
         for bursts, line in zip(BURSTS, ("-", "--", ":"), strict=True):
             means = [
-                numpy.mean([value for one in outcomes for value in one[name][bursts, packets]])
+                numpy.mean([value for one in outcomes for value in one.known[name][bursts, packets]])
                 for packets in PACKETS
             ]
             axes.plot(PACKETS, means, line, color=COLOURS["choreo"], label=f"{bursts} bursts")
-        if not isinstance(real, UnableError):
-            of = list(real[name].errors.items())
-            across, wrong = [packets for (_, packets), _ in of], [error for _, error in of]
-            axes.plot(across, wrong, "o", color=OTHER, markersize=4, label="between namespaces, the same")
+        if isinstance(real, UnableError):
+            grids = [one.simulated[name] for one in outcomes]
+            said = {train: float(numpy.mean([grid[train] for grid in grids])) for train in grids[0]}
+            where = simulated.SIMULATED
+        else:
+            said, where = real[name].errors, "between namespaces"
+        across, wrong = [packets for _, packets in said], list(said.values())
+        axes.plot(across, wrong, "o", color=OTHER, markersize=4, label=f"{where}, the same")
         axes.plot([kind.packets], [kind.error], "x", color="#111111", label="the paper, 10 bursts")
         axes.set_xscale("log")
         plain(axes.xaxis, PACKETS)

@@ -1,0 +1,156 @@
+"""Networks in the packet simulator: hosts in racks, what each sends limited by a token bucket, as in clouds.
+
+A switch joins the racks; hosts of one rack reach each other without it. TCP is Reno with Linux's times,
+packets are of 1,500 bytes, and a socket has 128 KiB in its interface at most, which makes it wait and loses
+nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from leeward import packets
+from leeward.arrays import Floats
+
+Place = tuple[int, int]
+"""A host: its rack, and its number there."""
+Path = tuple[Place, Place]
+BUCKET = 16_000
+"""What a limiter's bucket holds, in bytes, unless told otherwise. Ours."""
+LINE = 10e9
+"""The rate of an interface, at which a bucket passes on what it holds."""
+_QUEUE = 128
+"""Packets that wait for a link between racks, of each pair."""
+_TCP = {
+    "mss": 1448,
+    "rack": "always",
+    "min_probe": "0s",
+    "lone_probe": "40ms",
+    "initial_timeout": "1s",
+    "min_timeout": "200ms",
+    "max_timeout": "120s",
+    "ack_delay": "40ms",
+}
+
+
+@dataclass(frozen=True)
+class Network:
+    """Hosts that are limited at the source."""
+
+    racks: int
+    hosts_per_rack: int
+    limits: Mapping[Place, float] = field(hash=False)
+    """What hosts send at most, in bits per second."""
+    bucket: int = BUCKET
+    link: float = LINE
+    """The rate of a rack's link to the switch, and of that from it, in bits per second."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What a host sends another over TCP."""
+
+    path: Path
+    start: float = 0.0
+    """In seconds."""
+    size: int | None = None
+    """In bytes; None if it does not end."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """A packet train: its path, K and B."""
+
+    path: Path
+    bursts: int
+    packets: int
+    start: float = 0.0
+    """In seconds."""
+
+
+def carried(
+    network: Network, transfers: Sequence[Transfer], seen: Sequence[Path], seconds: float, every: float
+) -> Floats:
+    """What arrives of transfers that are alone between their racks.
+
+    Args:
+        network: Where they are carried.
+        transfers: What is sent.
+        seen: The paths that are looked at.
+        seconds: For how long.
+        every: How often they are looked at, in seconds.
+
+    Returns:
+        A row for each path that is seen: the bytes of each interval.
+    """
+    endless = round(2 * seconds * LINE / 8)
+    flows = [
+        {
+            "from": one.path[0],
+            "to": one.path[1],
+            "start": _time(one.start),
+            "bytes": f"{one.size or endless}B",
+        }
+        for one in transfers
+    ]
+    pairs = [(one[0], other[0]) for one, other in seen]
+    run = packets.simulate(
+        {
+            "network": _described(network),
+            "tcp": _TCP,
+            "workload": {"flows": flows},
+            "horizon": _time(seconds),
+            "sample": {"every": _time(every), "pairs": pairs},
+        }
+    )
+    samples = run.samples()
+    arrived = samples["delivered_bytes"].to_numpy().reshape(-1, len(pairs))
+    # A run that is over before its time has arrived at all it will.
+    moments = round(seconds / every) + 1
+    last = numpy.repeat(arrived[-1:], max(0, moments - len(arrived)), axis=0)
+    whole = numpy.concatenate([arrived[:moments], last]).astype(float)
+    return numpy.diff(whole, axis=0).T
+
+
+def estimated(network: Network, trains: Sequence[Train]) -> Floats:
+    """What trains say, in bits per second, one after the other or at once as they start."""
+    run = packets.simulate(
+        {
+            "network": _described(network),
+            "trains": [
+                {
+                    "from": one.path[0],
+                    "to": one.path[1],
+                    "start": _time(one.start),
+                    "bursts": one.bursts,
+                    "packets": one.packets,
+                }
+                for one in trains
+            ],
+            "horizon": "1h",
+        }
+    )
+    return numpy.array(run.trains()["rate_bps"], dtype=float)
+
+
+def _described(network: Network) -> dict[str, Any]:
+    return {
+        "racks": network.racks,
+        "hosts_per_rack": network.hosts_per_rack,
+        "nic": f"{round(LINE)}bps",
+        "limits": [
+            {"host": host, "rate": f"{round(rate)}bps", "bucket": f"{network.bucket}B"}
+            for host, rate in network.limits.items()
+        ],
+        "packet_rate": f"{round(network.link)}bps",
+        "local_delay": "10us",
+        "voq_capacity": _QUEUE,
+        "inner_capacity": _QUEUE,
+        "loss_capacity": _QUEUE,
+    }
+
+
+def _time(seconds: float) -> str:
+    return f"{round(1e9 * seconds)}ns"
