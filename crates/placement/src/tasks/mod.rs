@@ -54,6 +54,13 @@ pub struct AppRequest {
     pub constraints: Constraints,
 }
 
+impl AppRequest {
+    /// Whether its tasks send each other anything.
+    pub(super) fn has_traffic(&self) -> bool {
+        self.transfers.iter().any(|transfer| transfer.bytes > Bytes(0))
+    }
+}
+
 /// A task of a request that was placed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId {

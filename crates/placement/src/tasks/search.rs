@@ -61,10 +61,10 @@ struct Search<'a, 'l> {
     /// Processors and memory left, by host.
     room: Vec<(u64, u64)>,
     hosts: Assignment,
-    /// Bytes that cross each link, and those links that any ever crossed.
+    /// Bytes that cross each link, those links that any cross, and for each link where it stands among them.
     bytes: Vec<u64>,
     crossed: Vec<ResourceId>,
-    known: Vec<bool>,
+    stands: Vec<u32>,
     squares: f64,
     looked: u64,
 }
@@ -77,7 +77,7 @@ pub(super) fn improve(
     first: Assignment,
     effort: Effort,
 ) -> Assignment {
-    if request.transfers.iter().all(|transfer| transfer.bytes.0 == 0) {
+    if !request.has_traffic() {
         return first;
     }
     let mut search = Search::new(request, context, estimate, first);
@@ -124,7 +124,7 @@ impl<'a, 'l> Search<'a, 'l> {
             rates: Rates::new(context.view, estimate),
             room: fabric.all_hosts().map(left).collect(),
             bytes: vec![0; links],
-            known: vec![false; links],
+            stands: vec![0; links],
             crossed: Vec::new(),
             squares: 0.0,
             looked: 0,
@@ -298,15 +298,31 @@ impl<'a, 'l> Search<'a, 'l> {
             let link = self.rates.last_path()[at];
             let rate = self.rates.of_link(link).max(SLOWEST);
             let carried = &mut self.bytes[link.index()];
-            let before = seconds(*carried, rate);
-            *carried = if add { carried.wrapping_add(bytes) } else { carried.wrapping_sub(bytes) };
-            let after = seconds(*carried, rate);
+            let had = *carried;
+            *carried = if add { had.wrapping_add(bytes) } else { had.wrapping_sub(bytes) };
+            let (before, after) = (seconds(had, rate), seconds(*carried, rate));
             self.squares += after * after - before * before;
-            if !std::mem::replace(&mut self.known[link.index()], true) {
-                self.crossed.push(link);
+            match (had, *carried) {
+                (0, 1..) => self.is_crossed(link),
+                (1.., 0) => self.is_left(link),
+                _ => {}
             }
         }
         self.looked += path as u64;
+    }
+
+    fn is_crossed(&mut self, link: ResourceId) {
+        self.stands[link.index()] = self.crossed.len() as u32;
+        self.crossed.push(link);
+    }
+
+    /// Nothing crosses a link any more: it need not be looked at.
+    fn is_left(&mut self, link: ResourceId) {
+        let at = self.stands[link.index()] as usize;
+        self.crossed.swap_remove(at);
+        if let Some(moved) = self.crossed.get(at) {
+            self.stands[moved.index()] = at as u32;
+        }
     }
 
     /// The cost of the placement, and its slowest link.
