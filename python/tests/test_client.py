@@ -78,6 +78,7 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: next(client.migrations("advised"), None),
     lambda client: client.answer_migration("0", "refused", "no"),
     lambda client: client.set_job("web", down=1),
+    lambda client: client.forget_job("web"),
     lambda client: client.begin_probe("path", ["r0h0", "r0h1"], times=2),
     lambda client: next(client.probes(), None),
     lambda client: client.probe("1"),

@@ -167,6 +167,7 @@ fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() 
         ("POST", "/v1/place/replicas"),
         ("DELETE", "/v1/commitments/1"),
         ("PUT", "/v1/jobs/a"),
+        ("DELETE", "/v1/jobs/a"),
         ("POST", "/v1/reload"),
     ] {
         assert_eq!(ask(&server, method, path, Some(&host), "").0, 403, "{method} {path}");

@@ -134,7 +134,7 @@ impl Cell {
         if let Some(job) = self.jobs.get_mut(&placed.job) {
             job.down.remove(&id);
             job.tasks -= 1;
-            if job.tasks == 0 && job.availability == Availability::default() && job.evictions.is_empty() {
+            if job.is_over() {
                 self.jobs.remove(&placed.job);
             }
         }
@@ -188,7 +188,11 @@ impl Cell {
     }
 
     pub fn set_availability(&mut self, job: u64, availability: Availability) {
-        self.jobs.entry(job).or_default().availability = availability;
+        let known = self.jobs.entry(job).or_default();
+        known.availability = availability;
+        if known.is_over() {
+            self.jobs.remove(&job);
+        }
     }
 
     /// What a task sends and receives from now on. Returns its job if that counts towards the job's history.
@@ -276,6 +280,11 @@ impl Cell {
 }
 
 impl Job {
+    /// Whether nothing of it needs to be known: what was evicted of it counts against a limit, and it has none.
+    fn is_over(&self) -> bool {
+        self.tasks == 0 && self.availability == Availability::default()
+    }
+
     /// How many of its tasks may be moved now.
     fn left(&mut self, now: Nanos) -> u32 {
         while self.evictions.front().is_some_and(|at| at.plus(HOUR) <= now) {

@@ -11,13 +11,12 @@ use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{EntryId, Ledger, Scratch};
 use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment, Task, TaskId, Traffic};
+use leeward_placement::tasks::{self, AppRequest, Assignment, Task, TaskId, Traffic};
 use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal, Request};
 
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
 use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
-use crate::published::Published;
 
 /// Who decides what. Asks of a kind that nobody decides are refused.
 #[derive(Default)]
@@ -49,8 +48,6 @@ pub struct Engine {
     /// Without that for tasks, which what is published has too.
     policies: Policies,
     tasks: Option<Arc<dyn Policy<AppRequest>>>,
-    /// What was published last, if nothing was heard since but the time.
-    pub(crate) published: Option<Published>,
     cell: Cell,
     history: Option<History>,
     /// Requests that wait to be decided together, by the time they are due.
@@ -69,8 +66,8 @@ impl Engine {
         let mut policies = policies.into();
         let tasks = policies.tasks.take().map(Arc::from);
         let history = policies.history.map(History::new);
-        let (published, now) = (None, Nanos(0));
-        Engine { ledger, pool, policies, tasks, published, cell, history, queue, scratch, seed, explain, now }
+        let now = Nanos(0);
+        Engine { ledger, pool, policies, tasks, cell, history, queue, scratch, seed, explain, now }
     }
 
     /// What is known of load.
@@ -108,9 +105,6 @@ impl Engine {
         self.now = self.now.max(now);
         let now = self.now;
         self.ledger.advance(now);
-        if !matches!(input, Input::Wake) {
-            self.published = None;
-        }
         match input {
             Input::Report(samples) => {
                 let discarded = self.ledger.report(samples, now);
@@ -123,6 +117,10 @@ impl Engine {
             Input::Ask(ask, Ask::Tasks(request)) => {
                 let answer = self.place_tasks(request);
                 out.push(Output::Answer(ask, Answer::Tasks(answer)));
+            }
+            Input::Ask(ask, Ask::Found(request, decision)) => {
+                let answer = self.settle_found(&request, decision);
+                out.push(Output::Answer(ask, Answer::Found(answer)));
             }
             Input::Ask(ask, Ask::Again(left, worth)) => {
                 let answer = self.place_again(&left, worth);
@@ -242,6 +240,23 @@ impl Engine {
         let mut context = Context { view, pool, seed, explain };
         let decision = policy.place(std::slice::from_ref(&request), &mut context).remove(0)?;
         Ok(self.settle(&request, stated.as_deref(), decision))
+    }
+
+    /// How often the policy for tasks looks at a host or a link to decide a request, about and at most.
+    pub fn looks(&self, request: &AppRequest) -> u64 {
+        self.tasks.as_ref().map_or(0, |policy| policy.looks(request, self.ledger.fabric()))
+    }
+
+    /// Commits what was decided of an app elsewhere, as work that starts now; `None` if a host cannot take its task any more.
+    fn settle_found(
+        &mut self,
+        request: &AppRequest,
+        mut decision: Decision<Assignment>,
+    ) -> Option<Placed<Assignment>> {
+        let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
+        starts.for_each(|starts| *starts = starts.map(|_| self.now));
+        let fits = tasks::still_fits(&self.pool, request, &decision.choice);
+        fits.then(|| self.settle(request, None, decision))
     }
 
     /// Commits what was decided of an app, whose tasks are on their hosts from now on; one of the same number that still

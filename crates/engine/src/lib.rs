@@ -18,4 +18,4 @@ mod published;
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
 pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates, Replaced};
-pub use published::Published;
+pub use published::{About, Published};

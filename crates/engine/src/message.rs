@@ -69,6 +69,9 @@ pub enum Ask {
     Replicas(ReplicaRequest),
     /// Where do these tasks go?
     Tasks(AppRequest),
+    /// Can these tasks still go where it was decided elsewhere ([`crate::Published::place`])? It was, by what they state: what was seen of
+    /// their job plays no part.
+    Found(AppRequest, Decision<Assignment>),
     /// Should an app that runs go on elsewhere? It is asked for with all its tasks and what they have still to send.
     Again(AppRequest, Worth),
     /// Can this still be promised? It was decided elsewhere, on what the queues that it expects were promised then.
@@ -96,6 +99,8 @@ pub enum Answer {
     Replicas(Result<Placed<Chain>, Refusal>),
     /// The tasks go there, or nowhere.
     Tasks(Result<Placed<Assignment>, Refusal>),
+    /// The tasks go where it was decided; `None` if a host cannot take its task any more, and nothing was done.
+    Found(Option<Placed<Assignment>>),
     /// The app goes there, if that is worth it, or stays because the policy would put it nowhere.
     Again(Result<Replaced, Refusal>),
     /// It is in the ledger, whole; or what has changed since, and nothing of it is.

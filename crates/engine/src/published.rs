@@ -1,18 +1,24 @@
-//! The engine's view at a moment, for questions that take longer than a turn or must change nothing: what would another
-//! policy do?
+//! The engine's view at a moment, for what takes longer than a turn or must change nothing: where does this app go, and what
+//! would another policy do?
 
 use std::sync::Arc;
 
 use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
-use leeward_ledger::{Owner, OwnerKind, Scratch, Snapshot};
+use leeward_ledger::{Owner, Scratch, Snapshot};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment};
-use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal};
+use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal, Request};
 
 use crate::Engine;
 
-/// Moments apart by less, between which nothing was heard, are taken for one.
-const ALIKE: Nanos = Nanos::SECOND;
+/// What is asked of an engine's view: what there is no need to know for it is not copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct About {
+    /// The job whose tasks are spread.
+    pub job: Option<u64>,
+    /// Whose load plays no part.
+    pub without: Option<Owner>,
+}
 
 /// Ledger, hosts and the policy for tasks at a moment. Copies of it are one.
 #[derive(Clone)]
@@ -20,24 +26,23 @@ pub struct Published {
     ledger: Arc<Snapshot>,
     pool: Arc<Pool>,
     tasks: Option<Arc<dyn Policy<AppRequest>>>,
+    without: Option<Owner>,
     seed: u64,
     explain: Explain,
 }
 
 impl Engine {
-    /// Ledger and hosts as they are now. A copy of all that is in the ledger, made once for all who ask before anything
-    /// changes.
-    pub fn publish(&mut self) -> Published {
-        let (now, epoch) = (self.now(), self.ledger().epoch());
-        let is_so = |last: &&Published| last.epoch() == epoch && now.since(last.at()) < ALIKE;
-        if let Some(last) = self.published.as_ref().filter(is_so) {
-            return last.clone();
+    /// Ledger and hosts as they are now.
+    pub fn publish(&self, About { job, without }: About) -> Published {
+        Published {
+            ledger: self.ledger().publish(self.now(), without.as_ref()),
+            // No job has the number of one that nothing is asked of.
+            pool: Arc::new(self.pool().of_job(job.unwrap_or(u64::MAX))),
+            tasks: self.tasks().cloned(),
+            without,
+            seed: self.seed(),
+            explain: self.explain(),
         }
-        let (ledger, pool) = (self.ledger().publish(now), Arc::new(self.pool().clone()));
-        let (tasks, seed, explain) = (self.tasks().cloned(), self.seed(), self.explain());
-        let published = Published { ledger, pool, tasks, seed, explain };
-        self.published = Some(published.clone());
-        published
     }
 }
 
@@ -70,8 +75,17 @@ impl Published {
         links.into_iter().map(|link| view.measured_until(link)).min()
     }
 
-    /// Where a policy would put the copies of a block that are on `hosts`, were they not there: their load is not in its
-    /// way, nor what they store. No hosts if they count no more.
+    /// Where the engine's policy puts the tasks of an app, by what these state; to be handed in as [`crate::Ask::Found`].
+    ///
+    /// # Errors
+    /// The policy's refusal.
+    pub fn place(&self, request: &AppRequest) -> Result<Decision<Assignment>, Refusal> {
+        let Some(policy) = &self.tasks else { return Err(Refusal::NoPolicy { kind: AppRequest::KIND }) };
+        self.decide(policy.as_ref(), request, &self.pool)
+    }
+
+    /// Where a policy would put the copies of a block that are on `hosts`, were they not there: what they store is not in its
+    /// way. No hosts if they count no more.
     ///
     /// # Errors
     /// The policy's refusal.
@@ -83,7 +97,7 @@ impl Published {
     ) -> Result<Decision<Chain>, Refusal> {
         let mut pool = Pool::clone(&self.pool);
         hosts.iter().for_each(|&host| pool.discard(host, request.size));
-        self.decide(policy, request, &pool, Owner { kind: OwnerKind::File, id: request.file })
+        self.decide(policy, request, &pool)
     }
 
     /// Where a policy would put the tasks that are on `hosts`, were they not there. No hosts if they have ended.
@@ -100,7 +114,7 @@ impl Published {
         for (task, &host) in request.tasks.iter().zip(hosts) {
             pool.vacate(host, request.job, task.cpus, task.memory);
         }
-        self.decide(policy, request, &pool, Owner { kind: OwnerKind::App, id: request.id })
+        self.decide(policy, request, &pool)
     }
 
     /// How good hosts would be for the one task of a request, by the engine's policy for tasks; `None` if there is none, or
@@ -112,16 +126,15 @@ impl Published {
         self.tasks.as_ref()?.rate(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
-    fn decide<Q: leeward_placement::Request>(
+    fn decide<Q: Request>(
         &self,
         policy: &dyn Policy<Q>,
         request: &Q,
         pool: &Pool,
-        own: Owner,
     ) -> Result<Decision<Q::Choice>, Refusal> {
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(&mut scratch);
-        view.without(&own);
+        self.without.iter().for_each(|own| view.without(own));
         let (seed, explain) = (self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
         policy.place(std::slice::from_ref(request), &mut context).remove(0)

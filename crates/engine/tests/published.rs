@@ -1,10 +1,10 @@
 //! What would be, beside what is.
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_engine::{About, Answer, Ask, Engine, Input, Output, Policies, Published};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch};
 use leeward_placement::replicas::{self, Form};
-use leeward_placement::tasks::{self, AppRequest, Class, Task, Traffic};
+use leeward_placement::tasks::{self, AppRequest, Class, Task, Traffic, Transfer};
 use leeward_placement::{Explain, Peer};
 use proptest::prelude::*;
 
@@ -47,6 +47,11 @@ fn answer(engine: &mut Engine, ask: Ask) -> Answer {
     answer.expect("it is decided at once")
 }
 
+/// A view without the load of one.
+fn of(kind: OwnerKind, id: u64) -> About {
+    About { job: Some(9), without: Some(Owner { kind, id }) }
+}
+
 fn task(egress: u64, ingress: u64) -> Task {
     let mut task = Task::default();
     task.egress[Class::BestEffort as usize] = Traffic::steady(egress);
@@ -81,7 +86,7 @@ proptest! {
         if let Answer::Replicas(Ok(placed)) = answer(&mut engine, Ask::Replicas(request.clone())) {
             let (epoch, hosts) = (engine.ledger().epoch(), placed.decision.choice);
             let policy = replicas::make(blocks, "").expect("a policy");
-            let would = engine.publish().replicas(policy.as_ref(), &request, &hosts);
+            let would = engine.publish(of(OwnerKind::File, 1)).replicas(policy.as_ref(), &request, &hosts);
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
             prop_assert_eq!(engine.ledger().epoch(), epoch);
         }
@@ -89,7 +94,7 @@ proptest! {
         if let Answer::Tasks(Ok(placed)) = answer(&mut engine, Ask::Tasks(request.clone())) {
             let hosts = placed.decision.choice;
             let policy = tasks::make(apps, "").expect("a policy");
-            let would = engine.publish().tasks(policy.as_ref(), &request, &hosts);
+            let would = engine.publish(of(OwnerKind::App, 2)).tasks(policy.as_ref(), &request, &hosts);
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
         }
     }
@@ -109,7 +114,7 @@ proptest! {
         let ratings = engine.rate(&request, &[], &hosts).expect("utp rates hosts");
         let peers = [Peer { host: HostId(peer), egress_bps: to_peer, ingress_bps: from_peer }];
         let beside = engine.rate(&request, &peers, &hosts).expect("utp rates hosts");
-        let published = engine.publish().rate(&request, &peers, &hosts);
+        let published = engine.publish(About::default()).rate(&request, &peers, &hosts);
         prop_assert_eq!(published.as_ref(), Some(&beside));
         let mut scratch = Scratch::default();
         let view = engine.ledger().view(NOW, &mut scratch);
@@ -136,6 +141,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Decided elsewhere and committed, an app is where it would have been put at once, and the ledger learns the same; but not
+    /// where one of its hosts is closed meanwhile.
+    #[test]
+    fn an_app_that_is_decided_elsewhere_goes_where_it_would_have_gone(
+        shares in prop::collection::vec(0_u8..95, 7..40), tasks in 2_usize..6, bytes in 1_u64..1 << 30, closed in any::<bool>(),
+        apps in prop::sample::select(vec!["leeward", "borg", "utp", "choreo", "random"]),
+    ) {
+        let cluster = cluster();
+        let transfer = |to| Transfer { from: 0, to, bytes: Bytes(bytes) };
+        let request = AppRequest {
+            id: 3, job: 9, tasks: vec![task(50_000_000, 20_000_000); tasks],
+            transfers: (1..tasks as u32).map(transfer).collect(), ..AppRequest::default()
+        };
+        let mut at_once = engine(&cluster, &shares, "uniform", apps);
+        let mut elsewhere = engine(&cluster, &shares, "uniform", apps);
+        let found = elsewhere.publish(About { job: Some(9), without: None }).place(&request);
+        let Answer::Tasks(placed) = answer(&mut at_once, Ask::Tasks(request.clone())) else {
+            panic!("tasks were asked for")
+        };
+        let Ok(decision) = found else {
+            prop_assert!(placed.is_err());
+            return Ok(());
+        };
+        if closed {
+            elsewhere.handle(NOW, Input::Drain(decision.choice[tasks - 1], true), &mut Vec::new());
+        }
+        let epoch = elsewhere.ledger().epoch();
+        let Answer::Found(there) = answer(&mut elsewhere, Ask::Found(request, decision)) else {
+            panic!("it was found")
+        };
+        if closed {
+            prop_assert!(there.is_none() && elsewhere.ledger().epoch() == epoch);
+        } else {
+            prop_assert_eq!(there, placed.ok());
+            prop_assert_eq!(elsewhere.ledger().sums_bytes(), at_once.ledger().sums_bytes());
+        }
+    }
+}
+
 #[test]
 fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
     let cluster = cluster();
@@ -151,20 +198,14 @@ fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
 }
 
 #[test]
-fn what_is_published_is_one_copy_until_something_is_heard_or_a_second_has_passed() {
+fn what_is_published_stays_as_it_was() {
     let mut engine = engine(&cluster(), &[10], "uniform", "leeward");
-    let (first, open) = (engine.publish(), |engine: &mut Engine| {
+    let published = engine.publish(About::default());
+    engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());
+    let open = |published: &Published| {
         let request = AppRequest { tasks: vec![task(1, 1)], ..AppRequest::default() };
-        let ratings = engine.publish().rate(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
-        (engine.publish().at(), ratings[0].refused.is_none())
-    });
-    let later = |millis: u64| NOW.plus(Nanos(millis * 1_000_000));
-    engine.handle(later(999), Input::Wake, &mut Vec::new());
-    assert_eq!(open(&mut engine), (first.at(), true), "only time has passed");
-    engine.handle(later(999), Input::Drain(HostId(3), true), &mut Vec::new());
-    assert_eq!(open(&mut engine), (later(999), false), "a host is emptied");
-    engine.handle(later(1_998), Input::Wake, &mut Vec::new());
-    assert_eq!(open(&mut engine).0, later(999));
-    engine.handle(later(1_999), Input::Wake, &mut Vec::new());
-    assert_eq!(open(&mut engine).0, later(1_999));
+        let ratings = published.rate(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
+        ratings[0].refused.is_none()
+    };
+    assert!(open(&published) && !open(&engine.publish(About::default())));
 }

@@ -1,13 +1,17 @@
 //! A copy of the ledger for readers that take longer than a turn: packing, admission, clients far away.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::Nanos;
 
 use crate::Ledger;
+use crate::entry::Owner;
 use crate::view::{Scratch, View};
 
-/// The ledger as it was at a moment. Decisions made on it commit with the versions they read.
+/// The ledger as it was at a moment. Decisions made on it commit with the versions they read. What entries come to at each
+/// resource is in it, and of the entries themselves, of which there may be a million, those of one owner.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     ledger: Ledger,
@@ -15,9 +19,32 @@ pub struct Snapshot {
 }
 
 impl Ledger {
-    /// A copy for readers that take longer than a turn, of the ledger as far as it has been advanced.
-    pub fn publish(&self, now: Nanos) -> Arc<Snapshot> {
-        Arc::new(Snapshot { ledger: self.clone(), at: now })
+    /// A copy for readers that take longer than a turn, of the ledger as far as it has been advanced. The load of `own` can
+    /// be taken out of views of it.
+    pub fn publish(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
+        let (mut entries, mut owners) = (HashMap::new(), HashMap::new());
+        if let Some((owner, ids)) = own.and_then(|own| self.owners.get_key_value(own)) {
+            entries.extend(ids.iter().filter_map(|id| Some((*id, self.entries.get(id)?.clone()))));
+            owners.insert(*owner, ids.clone());
+        }
+        let ledger = Ledger {
+            fabric: self.fabric.clone(),
+            settings: self.settings.clone(),
+            unknown_after: self.unknown_after,
+            full: self.full.clone(),
+            gauges: self.gauges.clone(),
+            commitments: self.commitments.clone(),
+            below: self.below.clone(),
+            touched: Vec::new(),
+            entries,
+            owners,
+            next_entry: self.next_entry,
+            // Nothing happens to a copy.
+            agenda: BTreeSet::new(),
+            clients: self.clients.clone(),
+            epoch: self.epoch,
+        };
+        Arc::new(Snapshot { ledger, at: now })
     }
 
     /// The committed sums of every resource, as bytes: two ledgers with the same commitments have the same, in

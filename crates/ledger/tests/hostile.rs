@@ -187,7 +187,7 @@ proptest! {
             make(&mut ledger, Nanos(latest), what);
             check(&ledger, Nanos(latest), &what_if);
         }
-        let snapshot = ledger.publish(Nanos(latest));
+        let snapshot = ledger.publish(Nanos(latest), None);
         prop_assert_eq!(snapshot.epoch(), ledger.epoch());
     }
 }

@@ -244,6 +244,11 @@ proptest! {
         view.without(&owner(id));
         let resources: Vec<_> = ledger.fabric().all_resources().collect();
         let shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
+        let (snapshot, mut scratch) = (ledger.publish(Nanos(now), Some(&owner(id))), Scratch::default());
+        let mut copy = snapshot.view(&mut scratch);
+        copy.without(&owner(id));
+        let copied = resources.iter().map(|&resource| reading(&copy, resource));
+        shown.iter().zip(copied).for_each(|(shown, copied)| assert_alike(shown, &copied));
         let owners = moves.iter().filter_map(|(_, what)| match what {
             Move::Commit(entry) => Some(entry.owner),
             _ => None,

@@ -1,18 +1,22 @@
 //! How long apps take to place: `choreo` and `leeward` on meshes, beside a greedy that looks at every path of every transfer;
-//! and one score of `utp` for a thousand candidates.
+//! one score of `utp` for a thousand candidates; and what apps of some sizes take on 10,000 hosts, beside what the policy says
+//! beforehand, and beside a copy of what is known.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use std::time::Instant;
 
-use leeward_fabric::{Bytes, Cluster, Cpus, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_fabric::{Bytes, Cluster, Cpus, Hop, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{
+    Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign, Transaction,
+};
 use leeward_placement::tasks::{self, AppRequest, Estimate, Task, Traffic, Transfer, completion};
 use leeward_placement::{Context, Explain, Pool};
 
 fn main() {
     apps();
     scores();
+    turns();
 }
 
 /// A hash for whatever is drawn.
@@ -92,22 +96,27 @@ fn apps() {
     }
 }
 
+/// What is known of so many racks of 20 hosts whose links all carry something, and the hosts.
+fn informed(racks: u32, cpus: u32) -> (Ledger, Pool) {
+    let text =
+        format!("racks: {racks}\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\ncpus: {cpus}\n");
+    let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let mut ledger = ledger.expect("defaults are right");
+    let sample_of = |resource: ResourceId| {
+        let capacity = cluster.capacities.get(resource).0 as u64;
+        let load = Load((capacity / 1000 * (draw(u64::from(resource.0)) % 900)) as i64);
+        Sample { resource, window: (Nanos(0), Nanos::SECOND), load, guaranteed: None }
+    };
+    let samples: Vec<Sample> = cluster.fabric.all_resources().map(sample_of).collect();
+    ledger.report(&samples, Nanos::SECOND);
+    (ledger, Pool::new(cluster.fabric))
+}
+
 fn scores() {
     println!("\n{:>8} {:>7} {:>14} {:>10} {:>10}", "hosts", "sample", "policy", "p50", "p99");
     for (racks, sample) in [(50, 1000), (250, 1000), (5000, 100)] {
-        let text =
-            format!("racks: {racks}\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\ncpus: 64\n");
-        let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-        let mut ledger = ledger.expect("defaults are right");
-        let sample_of = |resource: ResourceId| {
-            let capacity = cluster.capacities.get(resource).0 as u64;
-            let load = Load((capacity / 1000 * (draw(u64::from(resource.0)) % 900)) as i64);
-            Sample { resource, window: (Nanos(0), Nanos::SECOND), load, guaranteed: None }
-        };
-        let samples: Vec<Sample> = cluster.fabric.all_resources().map(sample_of).collect();
-        ledger.report(&samples, Nanos::SECOND);
-        let pool = Pool::new(cluster.fabric.clone());
+        let (ledger, pool) = informed(racks, 64);
         for name in ["borg", "utp"] {
             let policy = tasks::make(name, &format!("sample: {sample}")).expect("a policy of the registry");
             let mut scratch = Scratch::default();
@@ -126,6 +135,72 @@ fn scores() {
             times.sort_unstable_by(f64::total_cmp);
             let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
             println!("{:>8} {sample:>7} {name:>14} {p50:>7.1} us {p99:>7.1} us", racks * 20);
+        }
+    }
+}
+
+/// So many entries are in the ledger beside: those of a few busy minutes.
+const ENTRIES: u32 = 300_000;
+
+/// One app on 10,000 hosts: a copy of what is known, deciding, and committing what was decided.
+fn turns() {
+    let (mut ledger, pool) = informed(500, 16);
+    let entry = |number: u32| {
+        let hops =
+            [number % 10_000, number / 7 % 10_000].map(|link| Hop { resource: ResourceId(link), work: 8.0 });
+        let demand = Demand::Elastic { bytes: Bytes(256 << 20), flows: 1, cap_bps: None };
+        let owner = Owner { kind: OwnerKind::File, id: u64::from(number) };
+        let (sign, fade) = (Sign::Adds, Fade::WithEstimator);
+        Entry { owner, hops: hops.to_vec(), demand, sign, fade, starts: Some(Nanos::SECOND) }
+    };
+    let change = Transaction { add: (0..ENTRIES).map(entry).collect(), ..Transaction::default() };
+    ledger.commit(change, Nanos::SECOND).expect("it relies on nothing");
+    let mut copied: Vec<f64> = (0..20)
+        .map(|_| {
+            let begin = Instant::now();
+            let copy = (ledger.publish(Nanos::SECOND, None), pool.of_job(1));
+            let time = begin.elapsed().as_secs_f64() * 1e3;
+            drop(copy);
+            time
+        })
+        .collect();
+    copied.sort_unstable_by(f64::total_cmp);
+    println!("\na copy beside {ENTRIES} entries: {:.2} ms", copied[copied.len() / 2]);
+    println!(
+        "\n{:>8} {:>6} {:>10} {:>14} {:>12} {:>12} {:>12}",
+        "policy", "tasks", "transfers", "looks at most", "decided", "committed", "completion"
+    );
+    for (name, degree) in [("leeward", 0), ("utp", 0), ("leeward", 4), ("choreo", 4)] {
+        let policy = tasks::make(name, "").expect("a policy of the registry");
+        for count in [1, 5, 20, 100, 300, 1000] {
+            let mut times = Vec::new();
+            let (mut transfers, mut looks, mut seconds) = (0, 0, 0.0);
+            for id in 0..5 {
+                let mut request = AppRequest { id, ..app(count, degree) };
+                for task in &mut request.tasks {
+                    task.egress[1] = Traffic { mean_bps: 5_000_000, peak_bps: 20_000_000 };
+                }
+                (transfers, looks) = (request.transfers.len(), policy.looks(&request, ledger.fabric()));
+                let mut scratch = Scratch::default();
+                let view = &mut ledger.view(Nanos::SECOND, &mut scratch);
+                let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Top(8) };
+                let begin = Instant::now();
+                let answer = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
+                let decided = begin.elapsed().as_secs_f64() * 1e3;
+                let decision = answer.expect("there is room");
+                seconds = completion(context.view, &request.transfers, &decision.choice, Estimate::default())
+                    .seconds;
+                let begin = Instant::now();
+                let entries = ledger.commit(decision.change, Nanos::SECOND).expect("it relies on nothing");
+                let committed = begin.elapsed().as_secs_f64() * 1e3;
+                ledger.release(&entries, Nanos::SECOND);
+                times.push((decided, committed));
+            }
+            times.sort_unstable_by(|a, b| f64::total_cmp(&a.0, &b.0));
+            let (decided, committed) = times[times.len() / 2];
+            println!(
+                "{name:>8} {count:>6} {transfers:>10} {looks:>14} {decided:>9.2} ms {committed:>9.2} ms {seconds:>10.2} s"
+            );
         }
     }
 }

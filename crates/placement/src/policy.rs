@@ -1,7 +1,7 @@
 //! What a policy is, and how one is made by name.
 
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
-use leeward_fabric::{HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +28,12 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// How long a request waits, so that it can be decided together with others; zero is at once.
     fn waits(&self, _request: &Q) -> Nanos {
         Nanos(0)
+    }
+
+    /// How often it looks at a host or a link to decide a request, about and at most; some ten nanoseconds each. Zero where
+    /// that is so little that nobody need ask. Who has others wait for a decision asks before.
+    fn looks(&self, _request: &Q, _fabric: &Fabric) -> u64 {
+        0
     }
 
     /// How good each of some hosts would be, by what ranks hosts here, for a request's work that also talks to `peers`;

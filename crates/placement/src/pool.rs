@@ -85,6 +85,23 @@ impl Pool {
         pool
     }
 
+    /// A copy that knows of one job only how many tasks of it are in which rack: of jobs there may be a hundred thousand.
+    pub fn of_job(&self, job: u64) -> Pool {
+        let mut tasks = HashMap::new();
+        tasks.extend(self.tasks.get(&job).map(|racks| (job, racks.clone())));
+        Pool {
+            fabric: self.fabric.clone(),
+            hosts: self.hosts.clone(),
+            open: self.open.clone(),
+            stored: self.stored,
+            room: self.room,
+            storage: self.storage.clone(),
+            stored_in: self.stored_in.clone(),
+            write_rate: self.write_rate,
+            tasks,
+        }
+    }
+
     /// The fabric the hosts belong to.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric

@@ -159,6 +159,10 @@ class Client(Placing, Probing):
         body = {"down": down, "evictions_per_hour": evictions_per_hour}
         self._http.ask("PUT", f"/v1/jobs/{part(job)}", None, body)
 
+    def forget_job(self, job: str) -> None:
+        """Says that a job can bear all moves, or is over."""
+        self._http.ask("DELETE", f"/v1/jobs/{part(job)}")
+
     # ---- workloads, and what would be -----------------------------------------------------------------
 
     def workloads(self) -> Iterator[Workload]:

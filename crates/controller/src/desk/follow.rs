@@ -30,10 +30,8 @@ impl<R> Desk<R> {
             }
             Change::Moved(record, held) => self.put_elsewhere((*record).clone(), held)?,
             Change::Migration(migration) => self.migrations.note(migration),
-            Change::Job(name, availability) => {
-                let job = self.job_named(&name);
-                self.tell(Input::Job(job, availability), &mut nobody);
-            }
+            Change::Job(name, availability) => self.bound_job(&name, availability, &mut nobody),
+            Change::JobOver(name) => self.bound_job(&name, Default::default(), &mut nobody),
             // What telemetry shows of a decision that is not kept any more, each desk sees by itself.
             Change::Ended { released: None, .. } | Change::Cluster(_) => {}
             Change::Ended { id, released } => {
@@ -63,6 +61,7 @@ impl<R> Desk<R> {
             _ => Input::Release(&known.entries),
         };
         self.tell(left, &mut Replies::new());
+        self.let_go(&known.shown.wish);
         let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
         self.put_back(&mut moved, &hosts, held)?;
         self.records.change(id, |record| (record.shown, record.entries) = (moved.shown, moved.entries));

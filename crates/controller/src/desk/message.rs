@@ -52,7 +52,7 @@ pub enum Message {
     },
     /// A move is answered.
     Migration(u64, MigrationAnswer),
-    /// What a job can bear from now on.
+    /// What a job can bear from now on; the default is everything, and then nothing need be known of it.
     Job(String, Availability),
     /// How good are these hosts for a task?
     Score(Score),
@@ -344,6 +344,8 @@ pub enum Refused {
     Taken(String, u64),
     /// No workload of this name is known.
     NoWorkload(String),
+    /// Of as many jobs as this it is known what they can bear, and that is all there is room for.
+    Jobs(usize),
     /// What was to be looked into could not be: the program is wrong.
     Failed,
 }

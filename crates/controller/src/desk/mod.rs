@@ -5,10 +5,12 @@
 //! to the desk. So a report, a release or time alone may bring replies to earlier asks. What takes longer than a turn is
 //! handed out as a study, and its finding handed in.
 
+mod apps;
 mod clients;
 mod disks;
 mod follow;
 mod hosts;
+mod jobs;
 mod message;
 mod migrations;
 mod place;
@@ -24,6 +26,7 @@ mod seen;
 #[cfg(test)]
 mod sequences;
 mod study;
+mod turns;
 mod unkept;
 mod wish;
 mod world;
@@ -35,10 +38,12 @@ use leeward_engine::{Answer, Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Discarded, Scratch};
 
+use self::apps::App;
 use self::clients::Clients;
 pub use self::disks::Called;
 use self::disks::Disks;
 use self::hosts::Hosts;
+use self::jobs::Jobs;
 pub use self::message::{
     Caller, HostReport, Message, Part, Placement, RackContent, Rated, Refused, Reply, Report, Request,
     ReservationState, Score, Skipped, TaskState, UNKNOWN, Wrong,
@@ -47,13 +52,14 @@ use self::migrations::Migrations;
 pub use self::migrations::{Migration, MigrationAnswer, MigrationState};
 use self::promises::Promises;
 pub use self::promises::Promising;
-use self::questions::WhatIf;
+use self::questions::{Asking, WhatIf};
 use self::readings::Readings;
 pub use self::readings::{Reading, Requests};
 pub use self::record::{Limit, Record, Shown};
 use self::records::Records;
 pub use self::seen::Seen;
 pub use self::study::{Finding, Lane, Study};
+use self::turns::Turns;
 use self::unkept::{AT_ONCE, Unkept};
 pub use self::wish::{Classes, Rate, ReplicasWish, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish};
 pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
@@ -107,8 +113,7 @@ pub struct Desk<R> {
     readings: Readings,
     disks: Disks,
     clients: Clients,
-    /// Numbers of jobs by name.
-    jobs: BTreeMap<String, u64>,
+    jobs: Jobs,
     /// Decisions that end by themselves, by when.
     expiries: BTreeSet<(Nanos, u64)>,
     /// Copies on each host that kept decisions put there, and nobody said the end of.
@@ -120,9 +125,12 @@ pub struct Desk<R> {
     listens: fn(&R) -> bool,
     /// What waits to be decided, by number.
     waiting: BTreeMap<u64, Waiting<R>>,
-    /// Who asks what another policy would do, and how good hosts are, by number of the study.
-    what_ifs: BTreeMap<u64, WhatIf<R>>,
-    scores: BTreeMap<u64, R>,
+    /// Those of it that take longer than a turn to place, and how much they are.
+    apps: Turns<App>,
+    apps_bytes: usize,
+    /// Who asks what another policy would do, and how good hosts are.
+    what_ifs: Turns<WhatIf<R>>,
+    scores: Turns<Asking<R>>,
     limits: Limits,
     /// The version of the cluster.
     version: u64,
@@ -157,14 +165,16 @@ impl<R> Desk<R> {
             disks: Disks::default(),
             listens: |_| true,
             clients: Clients::new(limits.clients, limits.keys),
-            jobs: BTreeMap::new(),
+            jobs: Jobs::default(),
             expiries: BTreeSet::new(),
             replicas: vec![0; hosts],
             decided: 0,
             samples: 0,
             waiting: BTreeMap::new(),
-            what_ifs: BTreeMap::new(),
-            scores: BTreeMap::new(),
+            apps: Turns::default(),
+            apps_bytes: 0,
+            what_ifs: Turns::default(),
+            scores: Turns::default(),
             limits,
             version: 0,
             next: 0,
@@ -188,11 +198,12 @@ impl<R> Desk<R> {
 
     /// Who waits to be decided on, to ask again later or elsewhere.
     pub fn turn_away(&mut self, out: &mut Replies<R>) {
-        for (_, Waiting { askers, .. }) in std::mem::take(&mut self.waiting) {
+        for (_, Waiting { placement, askers }) in std::mem::take(&mut self.waiting) {
+            self.let_go(&placement.wish);
             out.extend(askers.into_iter().map(|asker| (asker, Err(Refused::Moved))));
         }
-        let what_ifs = std::mem::take(&mut self.what_ifs).into_values().map(WhatIf::into_asker);
-        let asking = what_ifs.chain(std::mem::take(&mut self.scores).into_values());
+        let what_ifs = self.what_ifs.take_all().map(WhatIf::into_asker);
+        let asking = what_ifs.chain(self.scores.take_all().map(Asking::into_asker));
         out.extend(asking.map(|asker| (asker, Err(Refused::Moved))));
     }
 
@@ -271,12 +282,7 @@ impl<R> Desk<R> {
                 Some(found) => Ok(Reply::Workloads(vec![found])),
                 None => Err(Refused::NoWorkload(name)),
             },
-            Message::Job(name, availability) => {
-                let job = self.job_named(&name);
-                self.changes.push(Change::Job(name, availability));
-                self.tell(Input::Job(job, availability), out);
-                Ok(Reply::Noted)
-            }
+            Message::Job(name, availability) => self.job(name, availability, out),
         };
         out.push((asker, reply));
     }
@@ -297,6 +303,12 @@ impl<R> Desk<R> {
                     let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
                     over.extend(self.settle(ask, answer, out));
                 }
+                Output::Answer(ask, Answer::Found(Some(placed))) => {
+                    let answer = Ok((placed.decision.choice.clone(), placed));
+                    over.extend(self.settle(ask, answer, out));
+                }
+                // It waits on, and is decided again.
+                Output::Answer(_, Answer::Found(None)) => {}
                 Output::Answer(_, Answer::Promise(answer)) => self.promises.answer = Some(answer),
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => discarded = samples,

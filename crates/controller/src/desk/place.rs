@@ -18,9 +18,6 @@ use crate::store::Change;
 /// So many may wait for one decision, all of them sending the same request again.
 const ASKERS: usize = 16;
 
-/// Numbers of jobs that have no name are apart from those of jobs that have one.
-const UNNAMED: u64 = 1 << 63;
-
 impl<R> Desk<R> {
     pub(super) fn place(&mut self, mut placement: Placement, asker: R, out: &mut Replies<R>) {
         let sequence = placement.caller.as_ref().map_or(Sequence::New, |caller| self.clients.hear(caller));
@@ -51,7 +48,7 @@ impl<R> Desk<R> {
         }
         let id = self.next;
         self.next += 1;
-        let job = self.job_of(&placement.wish, id);
+        let job = self.hold_job(&placement.wish, id);
         match &mut placement.request {
             Request::Replicas(request) => (request.id, request.file) = (id, id),
             Request::Tasks(request) => (request.id, request.job) = (id, job),
@@ -60,31 +57,18 @@ impl<R> Desk<R> {
         if let Some(caller) = &placement.caller {
             self.clients.ask(caller, id);
         }
-        let ask = match placement.request.clone() {
-            Request::Replicas(request) => Some(Ask::Replicas(request)),
-            Request::Tasks(request) => Some(Ask::Tasks(request)),
+        let now = match &placement.request {
+            Request::Replicas(request) => Some(Ask::Replicas(request.clone())),
+            Request::Tasks(request) if self.takes_long(request) => None,
+            Request::Tasks(request) => Some(Ask::Tasks(request.clone())),
             Request::Workload => None,
         };
+        let is_workload = placement.request == Request::Workload;
         self.waiting.insert(id, Waiting { placement, askers: vec![asker] });
-        match ask {
+        match now {
             Some(ask) => drop(self.tell(Input::Ask(id, ask), out)),
-            None => self.look_into(id, out),
-        }
-    }
-
-    /// The number of the job of a wish that is decided under `id`.
-    pub(super) fn job_of(&mut self, wish: &Wish, id: u64) -> u64 {
-        let Wish::Tasks(tasks) = wish else { return UNNAMED | id };
-        let Some(job) = &tasks.job else { return UNNAMED | id };
-        self.job_named(job)
-    }
-
-    /// The number of a job.
-    pub(super) fn job_named(&mut self, name: &str) -> u64 {
-        let next = self.jobs.len() as u64;
-        match self.jobs.get(name) {
-            Some(&job) => job,
-            None => *self.jobs.entry(name.to_owned()).or_insert(next),
+            None if is_workload => self.look_into(id, out),
+            None => self.decide_later(id, out),
         }
     }
 
@@ -170,6 +154,7 @@ impl<R> Desk<R> {
         }
         self.count(&record, -1);
         self.promises.end(&record);
+        self.let_go(&record.shown.wish);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.shown.wish {
             Wish::Tasks(_) => self.tell(Input::Ended(id), out),

@@ -118,15 +118,22 @@ impl<R> Desk<R> {
     /// Something that was looked into is found.
     pub fn found(&mut self, now: Nanos, finding: Finding, out: &mut Replies<R>) {
         self.wake(now, out);
-        match self.promises.under_way.take_if(|under_way| under_way.study == finding.number) {
-            Some(under_way) => {
-                match finding.answer {
-                    Found::Promise(found) => self.promise(under_way, found, out),
-                    _ => self.refuse(under_way.ask, &Refused::Failed, out),
-                }
-                self.look_into_next(out);
+        let Finding { number, answer } = finding;
+        if let Some(under_way) = self.promises.under_way.take_if(|under_way| under_way.study == number) {
+            match answer {
+                Found::Promise(found) => self.promise(under_way, found, out),
+                _ => self.refuse(under_way.ask, &Refused::Failed, out),
             }
-            None => self.tell_found(finding, out),
+            self.look_into_next(out);
+        } else if let Some(app) = self.apps.found(number) {
+            self.app_found(app, answer, out);
+            self.decide_next_app(out);
+        } else if let Some(what_if) = self.what_ifs.found(number) {
+            self.tell_what_if(what_if, answer, out);
+            self.look_into_next_what_if(out);
+        } else if let Some(asking) = self.scores.found(number) {
+            self.tell_score(asking, answer, out);
+            self.score_next();
         }
     }
 
@@ -194,12 +201,10 @@ impl<R> Desk<R> {
     /// What was found is in force if it still can be.
     fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Declined>, out: &mut Replies<R>) {
         let ask = under_way.ask;
-        let Some(waiting) = self.waiting.get_mut(&ask) else { return };
-        waiting.askers.retain(self.listens);
-        if waiting.askers.is_empty() && waiting.placement.caller.is_none() {
-            // Nobody would know of it, nor could ask for it again.
+        if self.is_forsaken(ask) {
             return self.refuse(ask, &Refused::Busy, out);
         }
+        let Some(waiting) = self.waiting.get(&ask) else { return };
         let wish = &waiting.placement.wish;
         let name = wish.workload().map(|wish| wish.name().to_owned()).unwrap_or_default();
         let chooses = matches!(wish, Wish::Volumes(_));
@@ -351,6 +356,7 @@ impl<R> Desk<R> {
     /// What waited is refused, and may be asked for again.
     pub(super) fn refuse(&mut self, ask: u64, refused: &Refused, out: &mut Replies<R>) {
         let Some(Waiting { placement, askers }) = self.waiting.remove(&ask) else { return };
+        self.let_go(&placement.wish);
         placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
         out.extend(askers.into_iter().map(|asker| (asker, Err(refused.clone()))));
     }

@@ -2,27 +2,33 @@
 
 use std::sync::Arc;
 
-use leeward_fabric::{HostId, Nanos};
+use leeward_engine::About;
+use leeward_fabric::{Fabric, HostId, Nanos};
+use leeward_ledger::{Owner, OwnerKind};
 use leeward_placement::volumes::{admit, limits};
-use leeward_placement::{Decision, PolicySpec, Refusal, replicas, tasks};
+use leeward_placement::{Decision, PolicyError, PolicySpec, Refusal, replicas, tasks};
 
+use super::jobs::job_of;
 use super::message::{Rated, Refused, Reply, Score};
 use super::promises::refused;
 use super::record::{Record, Shown};
-use super::study::{Finding, Found, Lane, Question};
+use super::study::{Found, Lane, Question};
 use super::wish::Wish;
 use super::{Desk, Replies};
 
-/// So many questions about other policies are open at once, and so many about hosts; each may keep a copy of the ledger.
+/// So many questions about other policies are open at once, and so many about hosts.
 const OPEN: usize = 4;
 /// Hosts and their peers that are scored in a turn: about ten milliseconds. More are looked into.
 const AT_ONCE: usize = 10_000;
+/// Looks at hosts and links that another policy may take: about ten seconds. Others wait for as long.
+const MOST_LOOKS: u64 = 1_000_000_000;
+/// A number that no job has.
+const NO_JOB: u64 = u64::MAX;
 
 /// Somebody who asks what another policy would do.
 pub(super) struct WhatIf<R> {
     record: Arc<Record>,
-    /// What the other policy is called.
-    policy: Arc<str>,
+    policy: PolicySpec,
     epoch: u64,
     asker: R,
 }
@@ -34,22 +40,42 @@ impl<R> WhatIf<R> {
     }
 }
 
+/// Somebody who asks how good many hosts are.
+pub(super) struct Asking<R> {
+    score: Score,
+    asker: R,
+}
+
+impl<R> Asking<R> {
+    /// Who asks.
+    pub fn into_asker(self) -> R {
+        self.asker
+    }
+}
+
 impl<R> Desk<R> {
     pub(super) fn score(&mut self, mut score: Score, asker: R, out: &mut Replies<R>) {
-        let job = score.job.as_ref().and_then(|name| self.jobs.get(name));
-        // A number that no job has.
-        score.request.job = job.copied().unwrap_or(u64::MAX);
+        score.request.job = self.jobs.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= AT_ONCE {
             let reply = self.score_now(&score);
             return out.push((asker, reply));
         }
+        self.scores.retain(|asking| (self.listens)(&asking.asker));
         if self.scores.len() >= OPEN {
             return out.push((asker, Err(Refused::Busy)));
         }
-        let question = Question::Score(self.engine.publish(), score);
-        let number = self.promises.study(Lane::Scores, question);
-        self.scores.insert(number, asker);
+        self.scores.wait(Asking { score, asker });
+        self.score_next();
+    }
+
+    /// Has the next question about many hosts looked into, if none is; those who ask no more are passed over.
+    pub(super) fn score_next(&mut self) {
+        self.scores.retain(|asking| (self.listens)(&asking.asker));
+        let Some(asking) = self.scores.next() else { return };
+        let published = self.engine.publish(About { job: Some(asking.score.request.job), without: None });
+        let study = self.promises.study(Lane::Scores, Question::Score(published, asking.score.clone()));
+        self.scores.begin(study, asking);
     }
 
     fn score_now(&mut self, score: &Score) -> Result<Reply, Refused> {
@@ -64,75 +90,95 @@ impl<R> Desk<R> {
         Ok(Reply::Scores { ratings, policy, epoch, age: oldest.map(|oldest| self.now.since(oldest)) })
     }
 
-    /// Tells who asked something that commits nothing.
-    pub(super) fn tell_found(&mut self, finding: Finding, out: &mut Replies<R>) {
-        if let Some(asker) = self.scores.remove(&finding.number) {
-            let policy = self.labels.tasks.clone();
-            let reply = match finding.answer {
-                Found::Score(Some((ratings, epoch, age))) => {
-                    Ok(Reply::Scores { ratings, policy, epoch, age })
-                }
-                Found::Score(None) => Err(Refused::NoScores(policy)),
-                _ => Err(Refused::Failed),
-            };
-            out.push((asker, reply));
-        } else if let Some(what_if) = self.what_ifs.remove(&finding.number) {
-            self.tell_what_if(what_if, finding.answer, out);
-        }
+    /// Tells who asked how good many hosts are.
+    pub(super) fn tell_score(&mut self, asking: Asking<R>, answer: Found, out: &mut Replies<R>) {
+        let policy = self.labels.tasks.clone();
+        let reply = match answer {
+            Found::Score(Some((ratings, epoch, age))) => Ok(Reply::Scores { ratings, policy, epoch, age }),
+            Found::Score(None) => Err(Refused::NoScores(policy)),
+            _ => Err(Refused::Failed),
+        };
+        out.push((asking.asker, reply));
     }
 
     /// Has it looked into what another policy would do with what a decision was asked.
     pub(super) fn what_if(&mut self, id: u64, policy: &str, asker: R, out: &mut Replies<R>) {
-        match self.question(id, policy) {
+        match self.another(id, policy) {
             Err(refused) => out.push((asker, Err(refused))),
-            Ok((record, spec, question)) => {
-                let number = self.promises.study(Lane::WhatIfs, question);
-                let (policy, epoch) = (spec.label.as_str().into(), self.epoch());
-                self.what_ifs.insert(number, WhatIf { record, policy, epoch, asker });
+            Ok((record, policy)) => {
+                self.what_ifs.wait(WhatIf { record, policy, epoch: 0, asker });
+                self.look_into_next_what_if(out);
             }
         }
     }
 
-    fn question(&mut self, id: u64, policy: &str) -> Result<(Arc<Record>, PolicySpec, Question), Refused> {
+    /// Has the next question about another policy looked into, if none is; those who ask no more are passed over.
+    pub(super) fn look_into_next_what_if(&mut self, out: &mut Replies<R>) {
+        self.what_ifs.retain(|what_if| (self.listens)(&what_if.asker));
+        while let Some(mut what_if) = self.what_ifs.next() {
+            // It may have ended since.
+            if let Some(record) = self.records.get(what_if.record.id) {
+                what_if.record = record.clone();
+            }
+            match self.question(&what_if) {
+                Err(refused) => out.push((what_if.asker, Err(refused))),
+                Ok(question) => {
+                    what_if.epoch = self.epoch();
+                    let study = self.promises.study(Lane::WhatIfs, question);
+                    self.what_ifs.begin(study, what_if);
+                }
+            }
+        }
+    }
+
+    /// The decision of a number, and the policy of its kind that is asked about, if there is room for one more question.
+    fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<Record>, PolicySpec), Refused> {
         let wrong = |message: String| Refused::Wrong(Some("policy".to_owned()), message);
         let record = self.records.get(id).cloned().ok_or(Refused::NoDecision(id))?;
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
-        let (name, settings) = (&spec.name, &spec.settings);
-        match record.shown.wish {
-            Wish::Replicas(_) => replicas::make(name, settings).map(drop).map_err(|error| error.to_string()),
-            Wish::Tasks(_) => tasks::make(name, settings).map(drop).map_err(|error| error.to_string()),
-            Wish::Workload(_) => admit::make(name, settings).map(drop).map_err(|error| error.to_string()),
-            Wish::Volumes(_) => limits::make(name, settings).map(drop).map_err(|error| error.to_string()),
+        let looks = looks(&spec, &record.shown.wish, self.engine.ledger().fabric()).map_err(wrong)?;
+        if looks > MOST_LOOKS {
+            let message = format!(
+                "`{}` would look at hosts and links up to {looks} times, and {MOST_LOOKS} is the most here: set `effort` or \
+                 `nodes` lower, or ask `leeward place tasks`",
+                spec.label
+            );
+            return Err(wrong(message));
         }
-        .map_err(wrong)?;
-        if self.what_ifs.len() >= OPEN {
-            return Err(Refused::Busy);
-        }
+        self.what_ifs.retain(|what_if| (self.listens)(&what_if.asker));
+        if self.what_ifs.len() >= OPEN { Err(Refused::Busy) } else { Ok((record, spec)) }
+    }
+
+    fn question(&mut self, what_if: &WhatIf<R>) -> Result<Question, Refused> {
+        let (record, policy) = (&what_if.record, what_if.policy.clone());
         let fabric = self.engine.ledger().fabric().clone();
         // What ended is not there to be taken out.
         let there = record.shown.hosts.iter().filter(|_| record.released.is_none());
         let hosts: Vec<HostId> = there.filter_map(|name| fabric.host(name)).collect();
-        let question = match &record.shown.wish {
+        let id = record.id;
+        Ok(match &record.shown.wish {
             Wish::Replicas(wish) => {
                 let request = wish.request(&fabric, id);
                 let request = request.map_err(|error| Refused::Wrong(None, error.message))?;
-                Question::Replicas(self.engine.publish(), spec.clone(), request, hosts)
+                let own = Owner { kind: OwnerKind::File, id: request.file };
+                let published = self.engine.publish(About { job: None, without: Some(own) });
+                Question::Replicas(published, policy, request, hosts)
             }
             wish @ Wish::Tasks(tasks) => {
-                let job = self.job_of(wish, id);
+                let job = self.jobs.number(job_of(wish), id).unwrap_or(NO_JOB);
                 let request = tasks.request(&fabric, id, job);
-                Question::Tasks(self.engine.publish(), spec.clone(), request, hosts)
+                let own = Owner { kind: OwnerKind::App, id };
+                let published = self.engine.publish(About { job: Some(job), without: Some(own) });
+                Question::Tasks(published, policy, request, hosts)
             }
-            wish @ (Wish::Workload(_) | Wish::Volumes(_)) => {
-                let wish = wish.clone();
-                Question::Promise(self.asked(&wish, id, spec.clone()))
-            }
-        };
-        Ok((record, spec, question))
+            wish @ (Wish::Workload(_) | Wish::Volumes(_)) => Question::Promise(self.asked(wish, id, policy)),
+        })
     }
 
-    fn tell_what_if(&mut self, what_if: WhatIf<R>, answer: Found, out: &mut Replies<R>) {
+    /// Tells who asked what another policy would do.
+    pub(super) fn tell_what_if(&mut self, what_if: WhatIf<R>, answer: Found, out: &mut Replies<R>) {
         let WhatIf { record, policy, epoch, asker } = what_if;
+        let policy: Arc<str> = policy.label.as_str().into();
         let wish = &record.shown.wish;
         let (mut shown, refusal) = match answer {
             Found::Replicas(found) => self.would(found, |chain| chain.clone(), wish, &policy),
@@ -149,7 +195,9 @@ impl<R> Desk<R> {
                 let wrong = Refused::Wrong(Some("policy".to_owned()), error.to_string());
                 return out.push((asker, Err(wrong)));
             }
-            Found::Score(_) | Found::Failed => return out.push((asker, Err(Refused::Failed))),
+            Found::App(_) | Found::Score(_) | Found::Failed => {
+                return out.push((asker, Err(Refused::Failed)));
+            }
         };
         let mut shown = shown.take().unwrap_or_else(|| nowhere(wish));
         shown.policy = policy;
@@ -182,6 +230,24 @@ impl<R> Desk<R> {
             Err(refusal) => (None, Some(refusal)),
         }
     }
+}
+
+/// How often a policy looks at a host or a link for what was asked, or what is wrong with the policy.
+fn looks(
+    PolicySpec { name, settings, .. }: &PolicySpec,
+    wish: &Wish,
+    fabric: &Fabric,
+) -> Result<u64, String> {
+    let made = match wish {
+        Wish::Replicas(_) => replicas::make(name, settings).map(|_| 0),
+        Wish::Tasks(wish) => {
+            // Whichever it is and whichever its job.
+            tasks::make(name, settings).map(|policy| policy.looks(&wish.request(fabric, 0, 0), fabric))
+        }
+        Wish::Workload(_) => admit::make(name, settings).map(|_| 0),
+        Wish::Volumes(_) => limits::make(name, settings).map(|_| 0).map_err(PolicyError::from),
+    };
+    made.map_err(|error| error.to_string())
 }
 
 /// A policy would do nothing.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
 
@@ -27,8 +26,7 @@ impl<R> Desk<R> {
         }
         let mut nobody = Replies::new();
         for (name, availability) in state.jobs {
-            let job = self.job_named(&name);
-            self.tell(Input::Job(job, availability), &mut nobody);
+            self.bound_job(&name, availability, &mut nobody);
         }
         for (record, held) in state.decisions {
             self.take_up(record, held)?;
@@ -83,7 +81,7 @@ impl<R> Desk<R> {
                 self.engine.resume_chain(at, hosts, size, held)?
             }
             wish @ Wish::Tasks(tasks) => {
-                let job = self.job_of(wish, id);
+                let job = self.hold_job(wish, id);
                 let request = tasks.request(self.engine.ledger().fabric(), id, job);
                 self.engine.resume_app(at, &request, hosts, held)?
             }

@@ -41,6 +41,8 @@ enum Step {
     Tasks {
         count: usize,
         mbps: u64,
+        /// Whether they send each other something, and so take longer than a turn.
+        talk: bool,
         caller: u8,
         lasts: Option<u64>,
         job: Option<u8>,
@@ -77,8 +79,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::Seen { name, late }),
         5 => (0_u64..1 << 31, prop::option::of(0_u32..9), any::<u8>(), lasts())
             .prop_map(|(size, writer, caller, lasts)| Step::Block { size, writer, caller, lasts }),
-        5 => (0_usize..4, 0_u64..600, any::<u8>(), lasts(), prop::option::of(name.clone()))
-            .prop_map(|(count, mbps, caller, lasts, job)| Step::Tasks { count, mbps, caller, lasts, job }),
+        7 => (0_usize..9, 0_u64..600, any::<bool>(), any::<u8>(), lasts(), prop::option::of(name.clone())).prop_map(
+            |(count, mbps, talk, caller, lasts, job)| Step::Tasks { count, mbps, talk, caller, lasts, job }
+        ),
         2 => (name.clone(), 0_u32..9, prop::option::of(0_u32..9), 1_u64..200, any::<u8>()).prop_map(
             |(name, client, server, millis, caller)| Step::Workload { name, client, server, millis, caller }
         ),
@@ -99,6 +102,8 @@ struct House {
     now: Nanos,
     asked: u64,
     waiting: BTreeSet<u64>,
+    /// Jobs that cannot bear everything.
+    bounded: BTreeSet<String>,
 }
 
 fn new_desk() -> Desk<u64> {
@@ -106,12 +111,12 @@ fn new_desk() -> Desk<u64> {
     let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
     let policies = Policies {
         replicas: replicas::make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
-        tasks: tasks::make("utp", "").ok(),
+        tasks: tasks::make("leeward", "{tries: 2}").ok(),
         moves: moves::make("utp", "").ok(),
         ..Policies::default()
     };
     let label = |name: &str| Arc::<str>::from(name);
-    let labels = Labels { replicas: label("sinbad"), tasks: label("utp"), moves: Some(label("utp")) };
+    let labels = Labels { replicas: label("sinbad"), tasks: label("leeward"), moves: Some(label("utp")) };
     Desk::new(Engine::new(ledger, policies, 7, Explain::Top(4)), labels, Limits::default())
 }
 
@@ -135,6 +140,7 @@ impl House {
             now: Nanos(20 * Nanos::SECOND.0),
             asked: 0,
             waiting: BTreeSet::new(),
+            bounded: BTreeSet::new(),
         };
         house.desk.wake(house.now, &mut Replies::new());
         house
@@ -154,6 +160,14 @@ impl House {
             step => {
                 let fabric = self.desk.fabric().clone();
                 let Some(message) = self.message(step, &fabric) else { return Ok(()) };
+                if let Message::Job(name, availability) = &message {
+                    let bounds = *availability != Availability::default();
+                    if bounds {
+                        self.bounded.insert(name.clone())
+                    } else {
+                        self.bounded.remove(name)
+                    };
+                }
                 self.waiting.insert(self.asked);
                 self.desk.handle(self.now, message, self.asked, &mut out);
                 self.asked += 1;
@@ -204,10 +218,13 @@ impl House {
                     lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
                 })
             }
-            Step::Tasks { count, mbps, caller: of, lasts, job } => {
+            Step::Tasks { count, mbps, talk, caller: of, lasts, job } => {
                 let rate = format!("{mbps}Mbps");
                 let task = |at: usize| json!({ "name": format!("t{at}"), "egress": rate, "cpus": 1, "tolerant": true });
-                let app = json!({ "tasks": (0..count).map(task).collect::<Vec<_>>() }).to_string();
+                let transfer = |at: usize| json!({ "from": "t0", "to": format!("t{at}"), "bytes": "1MB" });
+                let transfers = (1..count).filter(|_| talk).map(transfer).collect::<Vec<_>>();
+                let tasks = (0..count).map(task).collect::<Vec<_>>();
+                let app = json!({ "tasks": tasks, "transfers": transfers }).to_string();
                 let app = App::from_text("app", &app, &Files::default()).ok()?;
                 let wish = TasksWish::of(&app, job.map(|job| format!("job {job}")), Vec::new());
                 Message::Place(Placement {
@@ -252,7 +269,8 @@ impl House {
                 3 => Message::Migrations { state: None, before: Some(id), limit: 2 },
                 4 => Message::WhatIf(
                     id,
-                    ["sinbad", "utp", "dnc", "compactor", "?"][usize::from(what) % 5].to_owned(),
+                    ["sinbad", "utp", "dnc", "compactor", "?", "leeward:effort=10000"][usize::from(what) % 6]
+                        .to_owned(),
                 ),
                 5 => Message::Workloads { before: Some(id), limit: 2 },
                 6 => Message::Workload(format!("w{}", id % 4)),
@@ -303,9 +321,30 @@ impl House {
             }
         }
         prop_assert_eq!(&replicas, &desk.replicas);
+        self.check_tasks()?;
         prop_assert_eq!(&workloads, &desk.promises.in_force);
         let expiries: BTreeSet<_> = open().filter_map(|record| Some((record.expires?, record.id))).collect();
         prop_assert_eq!(&expiries, &desk.expiries);
+        Ok(())
+    }
+
+    /// That no host has more tasks than it has room for, and that no name of a job is known that stands for nothing.
+    fn check_tasks(&self) -> Result<(), TestCaseError> {
+        let desk = &self.desk;
+        let open = || desk.records.last(None).filter(|record| record.released.is_none());
+        let mut cpus = BTreeMap::<&String, u64>::new();
+        for record in open() {
+            let Wish::Tasks(wish) = &record.shown.wish else { continue };
+            for (task, host) in wish.tasks.iter().zip(&record.shown.hosts) {
+                *cpus.entry(host).or_default() += task.cpus.0;
+            }
+        }
+        prop_assert!(cpus.values().all(|&cpus| cpus <= 8_000), "{cpus:?}");
+        let wishes = open().map(|record| &record.shown.wish);
+        let wishes = wishes.chain(desk.waiting.values().map(|waiting| &waiting.placement.wish));
+        let named = wishes.filter_map(jobs::job_of).chain(&self.bounded);
+        let named: BTreeSet<&String> = named.collect();
+        prop_assert_eq!(desk.jobs.names(), named.into_iter().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -331,7 +370,7 @@ impl House {
         prop_assert!(
             desk.next <= self.desk.next && desk.records.last(None).all(|record| record.id < desk.next)
         );
-        prop_assert_eq!(desk.jobs.len(), self.desk.jobs.len());
+        prop_assert_eq!(desk.jobs.names(), self.desk.jobs.names());
         prop_assert_eq!(&desk.promises.in_force, &self.desk.promises.in_force);
         let moves = |desk: &Desk<u64>| desk.migrations.last().cloned().collect::<Vec<_>>();
         prop_assert_eq!(moves(&desk), moves(&self.desk));

@@ -28,6 +28,8 @@ pub struct Study {
 pub enum Lane {
     /// Somebody who is to be promised something.
     Promises,
+    /// Somebody whose app takes longer than a turn to place.
+    Apps,
     /// Somebody who asks what would be.
     WhatIfs,
     /// A scheduler that seeks a host.
@@ -39,6 +41,8 @@ pub enum Lane {
 pub(super) enum Question {
     /// What can be promised to a workload beside those in force.
     Promise(Asked),
+    /// Where an app goes.
+    App(Published, AppRequest),
     /// Where copies of a block would go.
     Replicas(Published, PolicySpec, ReplicaRequest, Vec<HostId>),
     /// Where tasks would go.
@@ -87,6 +91,7 @@ pub struct Finding {
 #[derive(Debug)]
 pub(super) enum Found {
     Promise(Result<Agreement, Declined>),
+    App(Result<Decision<Assignment>, Refusal>),
     Replicas(Result<Decision<Chain>, Refusal>),
     Tasks(Result<Decision<Assignment>, Refusal>),
     /// How good hosts are, in which state of the ledger, and how old the oldest telemetry was that plays a part; nothing if
@@ -124,6 +129,7 @@ impl Question {
     fn find(self) -> Found {
         match self {
             Question::Promise(asked) => Found::Promise(asked.find()),
+            Question::App(published, request) => Found::App(published.place(&request)),
             Question::Replicas(published, policy, request, hosts) => {
                 match replicas::make(&policy.name, &policy.settings) {
                     Ok(policy) => Found::Replicas(published.replicas(policy.as_ref(), &request, &hosts)),

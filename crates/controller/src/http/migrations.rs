@@ -155,7 +155,7 @@ pub async fn answer(State(edge): Shared, Asked(Path(id)): Named, Body(body): Bod
 }
 
 /// What a job can bear; null is without limit.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobBody {
     /// Tasks that may be down at once.
@@ -177,5 +177,10 @@ impl JobBody {
 
 pub async fn job(State(edge): Shared, Asked(Path(name)): Named, Body(body): Body<JobBody>) -> Answer {
     edge.reply(|_| body.message(&name)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+pub async fn forget_job(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
+    edge.reply(|_| JobBody::default().message(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -343,6 +343,16 @@ pub const OPERATIONS: &[Operation] = &[
         handler: || put(migrations::job),
     },
     Operation {
+        method: Method::DELETE,
+        path: "/v1/jobs/{job}",
+        role: Some(Role::Place),
+        summary: "Say that a job can bear all moves, or is over: nothing need be known of it.",
+        parameters: &[path("job", "Its name.", of::<Name>)],
+        body: None,
+        answers: &[(204, "It was noted.", Nothing)],
+        handler: || delete(migrations::forget_job),
+    },
+    Operation {
         method: Method::POST,
         path: "/v1/probes",
         role: Some(Role::Admin),

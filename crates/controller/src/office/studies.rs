@@ -1,5 +1,5 @@
-//! The threads that look into what takes longer than a turn of the desk: one for what is to be promised, one for what would
-//! be, one for the scores of many hosts. They end with the office, or with what they are looking into.
+//! The threads that look into what takes longer than a turn of the desk: one for what is to be promised, one for apps
+//! that are to be placed, one for what would be, one for the scores of many hosts. They end with the office, or with what they are looking into.
 
 use std::sync::mpsc as std_mpsc;
 
@@ -11,6 +11,7 @@ use crate::desk::{Lane, Study};
 /// The ways to the threads.
 pub(super) struct Studies {
     promises: std_mpsc::Sender<(u64, Study)>,
+    apps: std_mpsc::Sender<(u64, Study)>,
     what_ifs: std_mpsc::Sender<(u64, Study)>,
     scores: std_mpsc::Sender<(u64, Study)>,
 }
@@ -20,6 +21,7 @@ impl Studies {
     pub fn start(inbox: &mpsc::Sender<Envelope>) -> std::io::Result<Studies> {
         Ok(Studies {
             promises: thread("leeward-promise", inbox)?,
+            apps: thread("leeward-app", inbox)?,
             what_ifs: thread("leeward-what-if", inbox)?,
             scores: thread("leeward-score", inbox)?,
         })
@@ -29,6 +31,7 @@ impl Studies {
     pub fn look_into(&self, desk: u64, study: Study) {
         let thread = match study.lane() {
             Lane::Promises => &self.promises,
+            Lane::Apps => &self.apps,
             Lane::WhatIfs => &self.what_ifs,
             Lane::Scores => &self.scores,
         };

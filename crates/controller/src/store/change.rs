@@ -22,6 +22,8 @@ pub enum Change {
     Migration(Migration),
     /// What a job can bear.
     Job(String, Availability),
+    /// A job can bear everything, or is over: nothing need be known of it.
+    JobOver(String),
     /// The cluster is another one from now on.
     Cluster(Version),
     /// What a decision holds ends: its work ended, or telemetry shows all of it.

@@ -25,7 +25,7 @@ impl Cell<'_> {
         Cell::Number(Some(signed(value)))
     }
 
-    fn text(text: &str) -> Cell<'_> {
+    pub fn text(text: &str) -> Cell<'_> {
         Cell::Text(Some(text.into()))
     }
 

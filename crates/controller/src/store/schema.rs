@@ -128,6 +128,9 @@ pub const BEAR: &str = "
 INSERT INTO jobs (name, down, evictions_per_hour) VALUES ($1, $2, $3)
 ON CONFLICT (name) DO UPDATE SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour";
 
+/// Nothing need be known of a job.
+pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
+
 /// A version of the cluster.
 pub const VERSION: &str = "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 

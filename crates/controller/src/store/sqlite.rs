@@ -214,6 +214,7 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
             say(schema::HOLD, &[row::held(record.id, held)?, number(record.id)])
         }
         Change::Migration(migration) => say(schema::MIGRATE, &row::migration(migration)),
+        Change::JobOver(name) => say(schema::FORGET_JOB, &[Cell::text(name)]),
         Change::Job(name, availability) => say(schema::BEAR, &row::job(name, availability)),
         Change::Cluster(version) => say(schema::VERSION, &row::version(version)),
         Change::Ended { id, released } => {

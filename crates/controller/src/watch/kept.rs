@@ -35,7 +35,11 @@ impl Watched {
                     self.version = version.number;
                     self.events.tell(Happening::Cluster(version.number));
                 }
-                Change::Ended { .. } | Change::Moved(..) | Change::Migration(_) | Change::Job(..) => {}
+                Change::Ended { .. }
+                | Change::Moved(..)
+                | Change::Migration(_)
+                | Change::Job(..)
+                | Change::JobOver(_) => {}
             }
         }
     }

@@ -218,6 +218,12 @@ impl Borg {
         Ok(())
     }
 
+    /// How often hosts are looked at for the tasks of a request: for each as many as are drawn, which may be all.
+    pub(super) fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        let drawn = u64::from(self.settings.sample).saturating_mul(u64::from(DRAWS));
+        (request.tasks.len() as u64).saturating_mul(drawn.min(fabric.host_count() as u64))
+    }
+
     /// How many tasks of a request's job make a step of spread.
     fn spread_step(&self, in_racks: &[(DomainId, u32)], request: &AppRequest) -> u32 {
         let placed: u64 = in_racks.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
@@ -296,6 +302,10 @@ impl Policy<AppRequest> for Borg {
             notes.oldest = self.rests_on(&hosts, context);
             Ok(hosts)
         })
+    }
+
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        Borg::looks(self, request, fabric)
     }
 
     fn rate(

@@ -9,12 +9,12 @@
 //! first of the cluster file. Where the two ends of a transfer fit on no pair of hosts, though each would fit
 //! somewhere, or a task fits nowhere, the app is refused with the task's name: tasks placed before are not moved.
 
-use leeward_fabric::HostId;
+use leeward_fabric::{Fabric, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rates::{Estimate, Rates};
-use super::seats::{Seats, shuffled};
+use super::seats::{Seats, looks, shuffled};
 use super::{AppRequest, Assignment, change};
 use crate::policy::settings;
 use crate::{Context, Decision, Policy, Refusal, Registration};
@@ -69,6 +69,14 @@ impl Choreo {
         Estimate { into_hosts, flows_only }
     }
 
+    /// How often hosts are looked at for a request: all of them for each task; and all pairs of them, if its tasks send each
+    /// other something and no host has room for two.
+    pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
+        let hosts = fabric.host_count() as u64;
+        let pairs = if request.has_traffic() { hosts.saturating_mul(hosts) } else { 0 };
+        looks(request, fabric).saturating_add(pairs)
+    }
+
     /// Where the tasks of one request go.
     pub(super) fn assign(
         &self,
@@ -102,6 +110,10 @@ impl Choreo {
 impl Policy<AppRequest> for Choreo {
     fn name(&self) -> &'static str {
         "choreo"
+    }
+
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        Choreo::looks(request, fabric)
     }
 
     fn place(

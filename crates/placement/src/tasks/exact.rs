@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
+use leeward_fabric::{BITS_PER_BYTE, Fabric, HostId, ResourceId};
 use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,9 @@ use crate::{Context, Decision, Policy, Refusal, Registration};
 
 /// Variables that a program may have: more would not be solved, and would fill memory.
 const MOST_VARIABLES: usize = 500_000;
+
+/// A node of a program with so many variables takes as long as so many looks at a link for each of them, about (measured).
+const LOOKS_A_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +144,16 @@ impl Policy<AppRequest> for Exact {
         "choreo-exact"
     }
 
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        let first = self.first.looks_for_app(request, fabric);
+        let variables = variables(request.tasks.len(), request.transfers.len(), fabric.host_count());
+        if !request.has_traffic() || variables > MOST_VARIABLES {
+            return first;
+        }
+        let node = (variables as u64).saturating_mul(LOOKS_A_VARIABLE);
+        first.saturating_add(node.saturating_mul(u64::from(self.settings.nodes)))
+    }
+
     fn place(
         &self,
         batch: &[AppRequest],
@@ -150,6 +163,11 @@ impl Policy<AppRequest> for Exact {
             self.assign(request, context, notes)
         })
     }
+}
+
+/// Variables of the program for so many tasks, of which so many pairs send each other something, and so many hosts.
+fn variables(tasks: usize, pairs: usize, hosts: usize) -> usize {
+    tasks.saturating_add(pairs.saturating_mul(hosts)).saturating_mul(hosts).saturating_add(1)
 }
 
 /// How long the largest transfer takes on the fastest path there is, in seconds: a time for others to be told in.
@@ -194,7 +212,7 @@ impl Model {
             let one = if from < to { &mut both.0 } else { &mut both.1 };
             *one = one.saturating_add(transfer.bytes.0);
         }
-        let variables = 1 + request.tasks.len() * hosts.len() + bytes.len() * hosts.len() * hosts.len();
+        let variables = variables(request.tasks.len(), bytes.len(), hosts.len());
         if variables > MOST_VARIABLES {
             return Err(Refusal::TooLarge { variables, most: MOST_VARIABLES });
         }

@@ -7,7 +7,7 @@
 //!
 //! What has no transfers is placed as `utp` places it, and on a mesh, where there are no racks to compare, anywhere.
 
-use leeward_fabric::{HostId, Shape};
+use leeward_fabric::{Fabric, HostId, Shape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,17 @@ impl Leeward {
         Estimate { into_hosts, flows_only }
     }
 
+    /// Links that a search may look at.
+    fn links(&self) -> u64 {
+        u64::from(self.settings.effort) * 1_000_000
+    }
+
+    /// How often hosts and links are looked at for an app.
+    pub(super) fn looks_for_app(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        let search = if request.has_traffic() { self.links() } else { 0 };
+        Choreo::looks(request, fabric).saturating_add(search)
+    }
+
     /// Where the tasks of an app go.
     pub(super) fn assign(
         &self,
@@ -86,8 +97,7 @@ impl Leeward {
         // Where greedy is stuck, the largest tasks first may still fit.
         let first = self.first.assign(request, context);
         let first = first.or_else(|refusal| by_size(request, context).ok_or(refusal))?;
-        let LeewardSettings { tries, effort, .. } = self.settings;
-        let effort = Effort { tries, links: u64::from(effort) * 1_000_000 };
+        let effort = Effort { tries: self.settings.tries, links: self.links() };
         Ok(improve(request, context, self.estimate(), first, effort))
     }
 }
@@ -112,6 +122,14 @@ impl Policy<AppRequest> for Leeward {
             notes.estimate = Some(self.estimate());
             self.assign(request, context)
         })
+    }
+
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        if request.transfers.is_empty() && fabric.shape() == Shape::Tree {
+            self.single.looks(request, fabric)
+        } else {
+            self.looks_for_app(request, fabric)
+        }
     }
 
     fn rate(

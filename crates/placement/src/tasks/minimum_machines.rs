@@ -1,9 +1,9 @@
 //! `minimum-machines`: a host that the app uses already, if one has room; else a new one (Choreo section 6, the third
 //! baseline). Which of several is new is the first in an order that the seed and the request shuffle.
 
-use leeward_fabric::HostId;
+use leeward_fabric::{Fabric, HostId};
 
-use super::seats::{Seats, shuffled};
+use super::seats::{Seats, looks, shuffled};
 use super::{AppRequest, Assignment, change};
 use crate::policy::{NoSettings, settings};
 use crate::{Context, Decision, Policy, Refusal, Registration};
@@ -23,6 +23,10 @@ pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
 impl Policy<AppRequest> for MinimumMachines {
     fn name(&self) -> &'static str {
         "minimum-machines"
+    }
+
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        looks(request, fabric)
     }
 
     fn place(

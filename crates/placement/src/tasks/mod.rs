@@ -35,6 +35,7 @@ pub use file::{App, AppFile, TaskFile};
 pub use leeward::{Leeward, LeewardSettings};
 pub use rates::Estimate;
 pub(crate) use seats::Taken;
+pub use seats::still_fits;
 
 use crate::{Constraints, Policy, PolicyError, Registration, Request};
 

@@ -1,8 +1,8 @@
 //! `random`: any host with enough processors and memory, each as likely (Choreo section 6, the first baseline).
 
-use leeward_fabric::HostId;
+use leeward_fabric::{Fabric, HostId};
 
-use super::seats::Seats;
+use super::seats::{Seats, looks};
 use super::{AppRequest, Assignment, change};
 use crate::policy::{NoSettings, settings};
 use crate::ties::Draws;
@@ -26,6 +26,10 @@ pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
 impl Policy<AppRequest> for Random {
     fn name(&self) -> &'static str {
         "random"
+    }
+
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        looks(request, fabric)
     }
 
     fn place(

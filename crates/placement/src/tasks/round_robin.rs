@@ -2,9 +2,9 @@
 //! baseline). Policies hold no state, so an app begins at a host that the seed and the request choose, and each of its
 //! tasks goes on after the last one's.
 
-use leeward_fabric::HostId;
+use leeward_fabric::{Fabric, HostId};
 
-use super::seats::Seats;
+use super::seats::{Seats, looks};
 use super::{AppRequest, Assignment, change};
 use crate::policy::{NoSettings, settings};
 use crate::ties::Draws;
@@ -25,6 +25,10 @@ pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
 impl Policy<AppRequest> for RoundRobin {
     fn name(&self) -> &'static str {
         "round-robin"
+    }
+
+    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        looks(request, fabric)
     }
 
     fn place(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
+use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId};
 
 use super::{AppRequest, Assignment, Task};
 use crate::decision::count_refusals;
@@ -133,6 +133,24 @@ impl<'a> Seats<'a> {
     fn task(&self, task: u32) -> &'a Task {
         &self.request.tasks[task as usize]
     }
+}
+
+/// Whether hosts can still take the tasks of a request that was decided on before: all of them are up and open, and have room.
+pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
+    let mut seats = Seats::new(pool, request);
+    hosts.len() == request.tasks.len()
+        && (0..).zip(hosts).all(|(task, &host)| {
+            let fits = seats.refuses(host, task).is_none();
+            if fits {
+                seats.take(task, host);
+            }
+            fits
+        })
+}
+
+/// How often every host may be looked at to put each task of a request on the first that has room.
+pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
+    (request.tasks.len() as u64).saturating_mul(fabric.host_count() as u64)
 }
 
 /// All hosts, in an order that depends on the seed and the request: the first of those that are equal wins.

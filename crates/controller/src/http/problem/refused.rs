@@ -67,6 +67,12 @@ impl Problem {
                     "a workload `{name}` is promised its SLO by decision {by}; release that first, or take another name"
                 ),
             ),
+            Refused::Jobs(most) => Problem::new(
+                REFUSED,
+                format!(
+                    "{most} jobs have bounds, and more are not kept; take away those of jobs that are over: DELETE /v1/jobs/{{job}}"
+                ),
+            ),
             Refused::Failed => Problem::new(
                 BROKEN,
                 "the analysis failed, which is a mistake of this program, and nothing was done; \

@@ -41,6 +41,7 @@ pub struct Statements {
     hold: Statement,
     migrate: Statement,
     bear: Statement,
+    forget_job: Statement,
     version: Statement,
     end: Statement,
     release: Statement,
@@ -50,7 +51,21 @@ pub struct Statements {
 
 impl Statements {
     pub async fn prepare(client: &Client) -> Result<Statements, Error> {
-        let (commit, decide, commit_to, show, hold, migrate, bear, version, end, release, forget, trim) = tokio::try_join!(
+        let (
+            commit,
+            decide,
+            commit_to,
+            show,
+            hold,
+            migrate,
+            bear,
+            forget_job,
+            version,
+            end,
+            release,
+            forget,
+            trim,
+        ) = tokio::try_join!(
             client.prepare(COMMIT),
             client.prepare(DECIDE),
             client.prepare(COMMIT_TO),
@@ -58,6 +73,7 @@ impl Statements {
             client.prepare(schema::HOLD),
             client.prepare(schema::MIGRATE),
             client.prepare(schema::BEAR),
+            client.prepare(schema::FORGET_JOB),
             client.prepare(schema::VERSION),
             client.prepare(END),
             client.prepare(RELEASE),
@@ -72,6 +88,7 @@ impl Statements {
             hold,
             migrate,
             bear,
+            forget_job,
             version,
             end,
             release,
@@ -113,6 +130,9 @@ impl<'a> Batch<'a> {
                 }
                 Change::Migration(migration) => {
                     others.push((&statements.migrate, values(row::migration(migration))));
+                }
+                Change::JobOver(name) => {
+                    others.push((&statements.forget_job, values([Cell::text(name)])));
                 }
                 Change::Job(name, availability) => {
                     others.push((&statements.bear, values(row::job(name, availability))));

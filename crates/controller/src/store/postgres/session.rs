@@ -263,12 +263,15 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
             changes.push(Change::Migration(row::read_migration(&row)?));
         }
     }
+    let mut gone = jobs.clone();
     let names: Vec<_> = jobs.iter().map(|name| text::plain(name.into())).collect();
     if !names.is_empty() {
         for row in heard(reading.query(TOUCHED_JOBS, &[&names])).await? {
             let (name, availability) = row::read_job(&row)?;
+            gone.remove(&name);
             changes.push(Change::Job(name, availability));
         }
     }
+    changes.extend(gone.into_iter().map(Change::JobOver));
     Ok(changes)
 }

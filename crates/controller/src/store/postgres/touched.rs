@@ -35,7 +35,7 @@ impl Touched {
                 Change::Moved(record, _) => touched.moved.insert(signed(record.id)),
                 Change::Ended { id, .. } => touched.ended.insert(signed(*id)),
                 Change::Migration(migration) => touched.migrations.insert(signed(migration.id)),
-                Change::Job(name, _) => touched.jobs.insert(name.clone()),
+                Change::Job(name, _) | Change::JobOver(name) => touched.jobs.insert(name.clone()),
                 Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
             };
         }

@@ -278,7 +278,10 @@ impl<'a> Plant<'a> {
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
-                    Output::Answer(_, Answer::Tasks(_) | Answer::Again(_) | Answer::Promise(_))
+                    Output::Answer(
+                        _,
+                        Answer::Tasks(_) | Answer::Found(_) | Answer::Again(_) | Answer::Promise(_),
+                    )
                     | Output::Advise(_) => {
                         unreachable!("nothing is asked about tasks here")
                     }
