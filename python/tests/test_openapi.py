@@ -1,14 +1,18 @@
 """The service is as it describes itself: right is understood, wrong refused, answers have their shape.
 
-Schemathesis makes the requests of what `/v1/openapi.json` says; besides, it is told the names that there are.
+Schemathesis makes the requests of what `/v1/openapi.json` says; besides, it is told the names that there are,
+and a right request of each operation of which it seldom makes one.
 """
 
 import json
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -22,13 +26,16 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, response_
 
 from leeward import Client
 from leeward.client.http import Http
+from leeward.client.shapes import TaskReport
 
 Served = Callable[..., AbstractContextManager[str]]
 Operation = APIOperation[Any, Any, Any, Any]
 Tried = Case[Operation]
 
-EXAMPLES = 8
+EXAMPLES = 10
 """Requests of each operation, right and wrong."""
+ROLES = ("read", "report", "place", "admin")
+"""What tokens are of; each may what those before it may."""
 CLUSTER = {
     "racks": [{"count": 3, "hosts": 2, "tags": ["ssd"]}],
     "nic": "1Gbps",
@@ -65,30 +72,33 @@ HOSTS = [f"r{rack}h{host}" for rack in range(3) for host in range(2)]
 """The same, where several are wanted and no two alike."""
 NUMBER = r" *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *"
 """The number of a quantity in its pattern; most that fit it are too large for their units."""
+BUSY = "urn:leeward:problem:busy"
 LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py listens to it"}
 WAIT = {"/v1/snapshot": {"wait": "1ms"}}
 """Parameters that would have requests wait for up to a minute."""
-NOT_DONE = {
-    "GET /v1/demo": "the service is no demo",
-    "PUT /v1/demo": "likewise",
-    "POST /v1/migrations/{id}": "nothing is advised",
-    "PUT /v1/cluster": "what makes a cluster no schema says",
-    "POST /v1/probes": "no agent listens",
-    "GET /v1/probes/{id}": "nothing was measured",
-    "DELETE /v1/probes/{id}": "likewise",
-    "POST /v1/place/tasks": "its fields hang together in many ways",
-    "POST /v1/place/volumes": "likewise",
-    "POST /v1/reports": "few windows are of the last second",
-    "POST /v1/workloads": "its fields hang together in many ways",
-}
+NOT_DONE = {"GET /v1/demo": "the service is no demo", "PUT /v1/demo": "likewise"}
 """Operations of which no right request has to be done, and why."""
+APP = {
+    "tasks": [{"name": "a", "cpus": 1, "egress": {"mean": "1Mbps"}}, {"name": "b"}],
+    "transfers": [{"from": "a", "to": "b", "bytes": "1MB"}],
+}
+RIGHT: dict[str, Callable[[], Any]] = {
+    "POST /v1/migrations/{id}": lambda: {"answer": "done"},
+    "POST /v1/place/tasks": lambda: {"app": APP, "job": "web"},
+    "POST /v1/place/volumes": lambda: {"workload": _workload("index", server=None)},
+    "POST /v1/probes": lambda: {"kind": "path", "hosts": ["r0h0", "r0h1"]},
+    "POST /v1/reports": lambda: _second() | {"links": [{"link": "r2:uplink", "load_bps": 1_000_000}]},
+    "POST /v1/workloads": lambda: {"workload": _workload("mail", server="r1h1")},
+    "PUT /v1/cluster": lambda: CLUSTER | {"name": "another"},
+}
+"""Bodies that are done: what is made of their schemas seldom is, since fields hang together."""
 BEYOND = re.compile(
     r"has no such|has this name|has the tag|unknown host|unknown policy|no policy|\btwice\b|two tasks"
     r"|to itself|not both|needs one|too large|too much|at most|more than nothing|on one line|above the peak"
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|it is what is decided"
-    r"|files cannot be named|expected [0-9.]+ to [0-9.]+ s|takes part in no measurements"
-    r"|in a report of their own"
+    r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes part in no measurements"
+    r"|in a report of their own|the cluster is a tree|each once"
 )
 """What may be told of a right body all the same: it is about what there is, or about fields together."""
 
@@ -97,33 +107,88 @@ NOW = datetime.now(UTC)
 TIMES = st.integers(-1800, 0).map(lambda seconds: (NOW + timedelta(seconds=seconds)).isoformat())
 
 
+@dataclass(frozen=True)
+class Service:
+    """A service, and the ids of what there is, by the paths in which it is not that of `PATHS`."""
+
+    url: str
+    ids: Mapping[str, str]
+
+    def known(self, operation: Operation) -> dict[str, str]:
+        """Values of an operation's path."""
+        names = [one.name for one in operation.path_parameters]
+        return {name: self.ids.get(operation.path, PATHS[name]) for name in names}
+
+
+def _second() -> dict[str, str]:
+    """A window that has just ended."""
+    now = datetime.now(UTC)
+    return {"from": (now - timedelta(seconds=1)).isoformat(), "until": now.isoformat()}
+
+
+def _workload(name: str, server: str | None) -> dict[str, Any]:
+    workload = WORKLOAD | {"name": name, "server": server}
+    return {field: value for field, value in workload.items() if value is not None}
+
+
+def _advised(client: Client) -> str:
+    """Has a rack be hot with tasks in it that may move, until one is to; the move's id."""
+    app = {"tasks": [{"name": "t", "tolerant": True}]}
+    placed = [client.place_tasks(app) for _ in range(8)]
+    hot = placed[0]["hosts"][0][:2]
+    tasks: list[TaskReport] = [
+        {"decision": one["id"], "task": 0, "egress_bps": 300_000_000, "ingress_bps": 0}
+        for one in placed
+        if one["hosts"][0][:2] == hot
+    ]
+    for _ in range(100):
+        until = datetime.now(UTC)
+        links = {link["link"]: 0.0 for link in client.links()} | {f"{hot}:uplink": 0.95e9}
+        client.report(until - timedelta(milliseconds=90), until, links=links, tasks=tasks)
+        for move in client.migrations():
+            return move["id"]
+        time.sleep(0.1)
+    raise AssertionError("no move is advised")
+
+
 @pytest.fixture(scope="module")
-def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    policies = ["--policy", "sinbad:without_telemetry=default", "--task-policy", "borg"]
-    with served(tmp_path_factory.mktemp("openapi"), CLUSTER, *policies) as url:
+def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("openapi")
+    policies = {"replicas": "sinbad:without_telemetry=default", "tasks": "borg", "moves": "utp"}
+    # Nobody listens there: what is measured of them fails, and is a survey.
+    probes = {"addresses": dict.fromkeys(HOSTS, "127.0.0.1:9")}
+    (folder / "settings.json").write_text(json.dumps({"policies": policies, "probes": probes}))
+    with served(folder, CLUSTER, "--config", "settings.json") as url:
         client = Client(url)
         assert client.place_replicas("256MiB")["id"] == PATHS["id"]
         client.promise(WORKLOAD)
-        yield url
+        survey = client.begin_probe("path", ["r0h0", "r0h1"])["id"]
+        yield Service(url, {"/v1/probes/{id}": survey, "/v1/migrations/{id}": _advised(client)})
 
 
 @pytest.fixture(scope="module")
-def document(service: str) -> dict[str, Any]:
-    document: dict[str, Any] = Http(service).ask("GET", "/v1/openapi.json").body
+def document(service: Service) -> dict[str, Any]:
+    return _open(Http(service.url))[0]
+
+
+def _open(http: Http) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """The description without what it says of tokens, and that: the role that each operation needs."""
+    document: dict[str, Any] = http.ask("GET", "/v1/openapi.json").body
     for path in LEFT_OUT:
         del document["paths"][path]
-    # The service has no tokens.
     del document["components"]["securitySchemes"]
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            del operation["security"]
-    return document
+    needed = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            security = operation.pop("security")
+            needed[f"{method.upper()} {path}"] = security[0]["bearer"][0] if security else None
+    return document, needed
 
 
-def _loaded(document: dict[str, Any], service: str) -> BaseSchema:
+def _loaded(document: dict[str, Any], url: str) -> BaseSchema:
     schemathesis.openapi.format("date-time", TIMES)
     schema = schemathesis.openapi.from_dict(document)
-    schema.config.update(base_url=service)
+    schema.config.update(base_url=url)
     schema.hook("map_body")(lambda _, body: _whole(body))
     return schema
 
@@ -178,20 +243,14 @@ def _asked(schema: BaseSchema) -> list[Operation]:
     return sorted(found, key=lambda operation: operation.path == "/v1/cluster")
 
 
-def _try(
-    operation: Operation,
-    mode: GenerationMode,
-    check: Callable[[Tried, Response], None],
+def _some(
+    cases: st.SearchStrategy[Tried], times: int, ask: Callable[[Tried, requests.Session], Response]
 ) -> Counter[int]:
-    """Asks for an operation some times, what is known and what is not; every answer is as it is described."""
-    path = {one.name: PATHS[one.name] for one in operation.path_parameters}
-    query = WAIT.get(operation.path)
-    known = operation.as_strategy(mode, path_parameters=path or None, query=query)
-    cases = st.one_of(known, operation.as_strategy(mode, query=query)) if path else known
+    """Asks some times; every answer is as it is described. The statuses that there were."""
     seen: Counter[int] = Counter()
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=times,
         derandomize=True,
         deadline=None,
         database=None,
@@ -200,18 +259,41 @@ def _try(
     )
     @given(case=cases)
     def tried(case: Tried) -> None:
-        answer = case.call(session=session)
-        seen[answer.status_code] += 1
-        assert answer.status_code < 500 or answer.status_code == 503, answer.text
-        case.validate_response(answer, checks=[response_schema_conformance])
-        check(case, answer)
+        seen[ask(case, session).status_code] += 1
 
     with requests.Session() as session:
         tried()
     return seen
 
 
-def test_what_is_right_is_understood(document: dict[str, Any], service: str) -> None:
+def _conforms(case: Tried, answer: Response) -> None:
+    """An answer is as it is described, and none says that the service is not well."""
+    busy = case.operation.label == "POST /v1/probes" and answer.json().get("type") == BUSY
+    assert answer.status_code < 500 or busy, answer.text
+    case.validate_response(answer, checks=[response_schema_conformance])
+
+
+def _try(
+    service: Service,
+    operation: Operation,
+    mode: GenerationMode,
+    check: Callable[[Tried, Response], None],
+) -> Counter[int]:
+    """Asks for an operation some times, what is known and what is not."""
+    path, query = service.known(operation), WAIT.get(operation.path)
+    known = operation.as_strategy(mode, path_parameters=path or None, query=query)
+    cases = st.one_of(known, operation.as_strategy(mode, query=query)) if path else known
+
+    def ask(case: Tried, session: requests.Session) -> Response:
+        answer = case.call(session=session)
+        _conforms(case, answer)
+        check(case, answer)
+        return answer
+
+    return _some(cases, EXAMPLES, ask)
+
+
+def test_what_is_right_is_understood(document: dict[str, Any], service: Service) -> None:
     def understood(case: Tried, answer: Response) -> None:
         if case.operation.path == "/v1/cluster":
             assert answer.status_code in (200, 412, 422), answer.text
@@ -220,17 +302,53 @@ def test_what_is_right_is_understood(document: dict[str, Any], service: str) -> 
         else:
             assert answer.status_code in (200, 201, 204, 404, 409), answer.text
 
-    described = _loaded(_reachable(document), service)
+    described = _loaded(_reachable(document), service.url)
     for operation in _asked(described):
-        seen = _try(operation, GenerationMode.POSITIVE, understood)
+        if right := RIGHT.get(operation.label):
+            case = operation.Case(path_parameters=service.known(operation), body=right())
+            answer = case.call()
+            assert answer.status_code in (200, 201), answer.text
+            _conforms(case, answer)
+        seen = _try(service, operation, GenerationMode.POSITIVE, understood)
         done = sum(times for status, times in seen.items() if status < 300)
-        assert done or operation.label in NOT_DONE, f"{operation.label}: {seen}"
+        assert done or operation.label in RIGHT | NOT_DONE, f"{operation.label}: {seen}"
 
 
-def test_what_is_wrong_is_refused(document: dict[str, Any], service: str) -> None:
+def test_what_is_wrong_is_refused(document: dict[str, Any], service: Service) -> None:
     def refused(case: Tried, answer: Response) -> None:
         case.validate_response(answer, checks=[negative_data_rejection])
 
-    for operation in _asked(_loaded(document, service)):
+    for operation in _asked(_loaded(document, service.url)):
         if operation.query or operation.body:
-            assert sum(_try(operation, GenerationMode.NEGATIVE, refused).values()) > 0, operation.label
+            seen = _try(service, operation, GenerationMode.NEGATIVE, refused)
+            assert sum(seen.values()) > 0, operation.label
+
+
+def test_each_role_is_let_in_as_far_as_is_described(
+    served: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("roles")
+    tokens = {role: f"token of {role}" for role in ROLES}
+    lines = [f"{role} {role} {sha256(token.encode()).hexdigest()}\n" for role, token in tokens.items()]
+    (folder / "tokens").write_text("".join(lines))
+    with served(folder, CLUSTER, "--tokens", "tokens", "--task-policy", "borg") as url:
+        document, needed = _open(Http(url, tokens["read"]))
+        for operation in _asked(_loaded(_reachable(document), url)):
+            role = needed[operation.label]
+
+            def ask(case: Tried, session: requests.Session, role: str | None = role) -> Response:
+                for token in (None, "of nobody", *tokens.values()):
+                    headers = {"authorization": f"Bearer {token}"} if token else {}
+                    answer = case.call(session=session, headers=headers)
+                    _conforms(case, answer)
+                    let_in = role is None or token in [tokens[one] for one in ROLES[ROLES.index(role) :]]
+                    refused = 403 if token in tokens.values() else 401
+                    is_refused = answer.status_code in (401, 403)
+                    assert is_refused != let_in, f"{case.operation.label}, {token}: {answer.text}"
+                    assert let_in or answer.status_code == refused, answer.text
+                return answer
+
+            path = {one.name: PATHS[one.name] for one in operation.path_parameters}
+            query = WAIT.get(operation.path)
+            cases = operation.as_strategy(GenerationMode.POSITIVE, path_parameters=path or None, query=query)
+            _some(cases, 2, ask)
