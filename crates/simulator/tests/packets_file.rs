@@ -308,6 +308,10 @@ fn what_is_wrong_is_told_with_its_field() {
             "trains: [{from: [0, 0], to: [0, 1], bursts: 1000000}]\n",
             "packets: 200000000: must be 20 million in all at most",
         ),
+        (
+            "trains: [{from: [0, 0], to: [0, 1], bursts: 99999}, {from: [0, 0], to: [0, 1]}]\n",
+            "trains[1]: packets: 20001800: must be 20 million in all at most",
+        ),
         ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
         ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` makes schedules of demand"),
         ("scheduler: {name: solstice, demand: guess}\n", "scheduler.demand"),

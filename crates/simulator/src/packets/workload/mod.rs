@@ -91,6 +91,8 @@ pub struct Workload {
     /// By their first flows.
     blocks: Vec<Block>,
     trains: Vec<Train>,
+    /// Packets of all of these.
+    train_packets: u64,
 }
 
 /// What is no workload.
@@ -180,6 +182,7 @@ impl Workload {
             after_ends: Vec::new(),
             blocks: Vec::new(),
             trains: Vec::new(),
+            train_packets: 0,
         }
     }
 
@@ -229,8 +232,8 @@ impl Workload {
     /// # Errors
     /// An end that is no host, or both the same; a train of nothing, or of more than memory may hold.
     pub fn add_train(&mut self, train: Train) -> Result<(), WorkloadError> {
-        train.check(self.racks, self.hosts)?;
-        numbered(self.trains.len(), "trains")?;
+        train.check(self.racks, self.hosts, self.train_packets)?;
+        self.train_packets += train.total();
         self.trains.push(train);
         Ok(())
     }

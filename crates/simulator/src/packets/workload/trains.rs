@@ -8,7 +8,7 @@ use super::{Place, WorkloadError};
 pub const HEADER: u32 = 28;
 /// The largest payload of a packet: what a UDP packet has room for.
 const MOST_PAYLOAD: u32 = 65_507;
-/// Packets of a train at most, so that what is kept of it fits in memory.
+/// Packets of all trains at most, so that what is kept of them fits in memory.
 const MOST_PACKETS: u64 = 20_000_000;
 
 /// A train: bursts of packets, each of them sent as fast as the host's NIC takes them, with a pause between bursts.
@@ -41,8 +41,8 @@ impl Train {
         self.payload + HEADER
     }
 
-    /// Whether hosts of so many racks can send it.
-    pub(super) fn check(&self, racks: u32, hosts: u32) -> Result<(), WorkloadError> {
+    /// Whether hosts of so many racks can send it beside trains of so many packets.
+    pub(super) fn check(&self, racks: u32, hosts: u32, beside: u64) -> Result<(), WorkloadError> {
         for (end, place) in [("from", self.source), ("to", self.destination)] {
             if place.rack >= racks || place.host >= hosts {
                 return Err(WorkloadError::setting(
@@ -64,8 +64,9 @@ impl Train {
         if !(1..=MOST_PAYLOAD).contains(&self.payload) {
             return Err(WorkloadError::setting("payload", self.payload, "1 to 65507"));
         }
-        if self.total() > MOST_PACKETS {
-            return Err(WorkloadError::setting("packets", self.total(), "20 million in all at most"));
+        let all = self.total().saturating_add(beside);
+        if all > MOST_PACKETS {
+            return Err(WorkloadError::setting("packets", all, "20 million in all at most"));
         }
         Ok(())
     }
