@@ -26,10 +26,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Access, Patient};
+use crate::access::{Access, Connection, Patient, Strangers};
 use crate::clock::Clock;
 use crate::desk::{Desk, Labels, Limits, Promising};
-use crate::http::{About, Board, Edge, Peer, description, routes};
+use crate::http::{About, Board, Bodies, Edge, Peer, description, routes};
 use crate::office::{NewCluster, Office, OpenError};
 use crate::probes::Probes;
 use crate::reload::Reload;
@@ -43,6 +43,9 @@ const EXPLAIN: Explain = Explain::Top(8);
 /// How long requests under way may take to finish once the service is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
 
+/// How long a new connection may be silent, and its first head may take: who opens one has something to ask.
+const FIRST_HEAD: Duration = Duration::from_secs(10);
+
 /// After so many tasks a worker looks after those that other threads woke, above all the store's: who asked for something
 /// that is kept by now does not wait until all reports that came meanwhile are read. With tokio's own choice placements
 /// beside 10,000 reports a second waited 6 ms at the 99th percentile, with this one 4 to 5.
@@ -55,10 +58,13 @@ pub struct Service {
     /// What time it is.
     pub clock: Clock,
     /// How long a request may take to arrive: its head from when the last one of its connection was answered, and then
-    /// its body. Default 90 s.
+    /// its body. Default 90 s. The first head of a connection has 10 s of these.
     pub patience: Duration,
     /// Bytes of the largest body that is read. Default 16 MiB, a report of 100,000 hosts in one piece.
     pub body: usize,
+    /// Bytes of all bodies that are held at once, from when they come until they are answered. Default 256 MiB, sixteen
+    /// of the largest. A body of the largest size always has room where there is no other.
+    pub bodies: usize,
     /// Streams of events that may be open. Default 64.
     pub streams: usize,
     /// Who may ask, and how often. By default everyone, as often as they like.
@@ -77,8 +83,8 @@ pub struct Service {
     pub demo: bool,
     /// How agents are asked to measure.
     pub probes: ProbeSettings,
-    /// Connections that may be open; who opens one more waits until another is closed. Default 512: most systems let a
-    /// process have 1,024 files open.
+    /// Connections that may be open. Who opens one more has the place of one on which nobody was let in yet, and where there
+    /// is none waits until another is closed. Default 512: most systems let a process have 1,024 files open.
     pub connections: usize,
     cluster: NewCluster,
     make: MakeEngine,
@@ -129,6 +135,7 @@ impl Service {
             patience,
             connections: 512,
             body: 16 << 20,
+            bodies: 256 << 20,
             streams: 64,
             access: Arc::new(Access::new(None, None)),
             tls: None,
@@ -182,7 +189,18 @@ impl Service {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
             self;
         let Service {
-            body, streams, access, tls, reload, telemetry, advertise, demo, probes, promising, ..
+            body,
+            bodies,
+            streams,
+            access,
+            tls,
+            reload,
+            telemetry,
+            advertise,
+            demo,
+            probes,
+            promising,
+            ..
         } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address: Arc<str> = match advertise {
@@ -236,6 +254,7 @@ impl Service {
             demo: demo.then(Board::default),
             probes,
             largest: body,
+            bodies: Arc::new(Bodies::new(bodies.max(body))),
             patience,
             reading: Mutex::default(),
             description,
@@ -282,9 +301,8 @@ struct Door {
 impl Door {
     /// Takes connections in, each served by a task of its own.
     async fn accept(self, listener: TcpListener, connections: usize, open: &GracefulShutdown) -> Infallible {
-        let places = Arc::new(Semaphore::new(connections));
+        let (places, strangers) = (Arc::new(Semaphore::new(connections)), Strangers::default());
         loop {
-            let place = places.clone().acquire_owned().await;
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 // Most often the process has too many files open; some may be closed soon.
@@ -293,12 +311,22 @@ impl Door {
                     continue;
                 }
             };
+            if places.available_permits() == 0 {
+                strangers.make_room();
+            }
+            let place = places.clone().acquire_owned().await;
             // Answers are small and wanted at once: nothing is gained by waiting for more to send.
             let _ = stream.set_nodelay(true);
-            let (door, watcher) = (self.clone(), open.watcher());
+            let (door, watcher, connection) = (self.clone(), open.watcher(), Arc::new(strangers.come()));
             tokio::spawn(async move {
                 door.metrics.connections.inc();
-                door.serve(Patient::new(stream, door.patience), peer, watcher).await;
+                let stream = Patient::new(stream, door.patience);
+                tokio::select! {
+                    () = door.serve(stream, peer, &connection, watcher) => {}
+                    () = connection.leaves(door.patience.min(FIRST_HEAD)) => {
+                        tracing::debug!(peer = %peer.ip(), "closed: nobody was let in on this connection");
+                    }
+                }
                 door.metrics.connections.dec();
                 drop(place);
             });
@@ -306,24 +334,32 @@ impl Door {
     }
 
     /// Serves a connection, behind TLS if that is spoken here.
-    async fn serve(&self, stream: Patient<TcpStream>, peer: SocketAddr, watcher: Watcher) {
-        let Some(tls) = &self.tls else { return self.speak(stream, peer, watcher).await };
-        let greeting = TlsAcceptor::from(tls.load_full()).accept(stream);
-        match tokio::time::timeout(self.patience, greeting).await {
-            Ok(Ok(stream)) => self.speak(stream, peer, watcher).await,
-            Ok(Err(error)) => tracing::debug!(peer = %peer.ip(), %error, "no TLS came about"),
-            Err(_) => tracing::debug!(peer = %peer.ip(), "no TLS came about in time"),
+    async fn serve(
+        &self,
+        stream: Patient<TcpStream>,
+        peer: SocketAddr,
+        connection: &Arc<Connection>,
+        watcher: Watcher,
+    ) {
+        let Some(tls) = &self.tls else { return self.speak(stream, peer, connection, watcher).await };
+        // A greeting that does not end is a head that does not come.
+        match TlsAcceptor::from(tls.load_full()).accept(stream).await {
+            Ok(stream) => self.speak(stream, peer, connection, watcher).await,
+            Err(error) => tracing::debug!(peer = %peer.ip(), %error, "no TLS came about"),
         }
     }
 
     /// Speaks HTTP until either side ends it.
-    async fn speak<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher)
+    async fn speak<S>(&self, stream: S, peer: SocketAddr, connection: &Arc<Connection>, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let routes = TowerToHyperService::new(self.routes.clone());
+        let connection = connection.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
+            connection.asks();
             request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
+            request.extensions_mut().insert(connection.clone());
             routes.call(request)
         });
         let mut http = http1::Builder::new();

@@ -245,8 +245,14 @@ fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
         service.connections = 3;
         service
     });
-    let held: Vec<TcpStream> =
-        (0..3).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
+    let held = (0..3).map(|_| {
+        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        // Who was let in is not closed for another one.
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it reads");
+        stream.read_exact(&mut [0; 12]).expect("it answers");
+        stream
+    });
+    let held: Vec<TcpStream> = held.collect();
     std::thread::scope(|scope| {
         let late = scope.spawn(|| server.get("/v1/status").0);
         std::thread::sleep(Duration::from_millis(300));

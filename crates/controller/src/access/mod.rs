@@ -3,6 +3,7 @@
 mod loopback;
 mod patient;
 mod rates;
+mod strangers;
 mod tls;
 mod tokens;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::loopback::is_loopback;
 pub use self::patient::Patient;
 pub use self::rates::Rates;
+pub use self::strangers::{Connection, Strangers};
 pub use self::tls::certified;
 pub use self::tokens::{Hosts, NewToken, Token, Tokens};
 

@@ -1,15 +1,18 @@
 //! Bodies that clients send, read whole.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::body::{Bytes as Raw, HttpBody};
+use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use leeward_fabric::input::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use super::Edge;
+use super::bodies::Held;
 use super::problem::Problem;
 
 /// A body read as JSON.
@@ -26,20 +29,33 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
         if request.body().size_hint().lower() > edge.largest as u64 {
             return Err(Problem::too_large(edge.largest));
         }
-        let body = tokio::time::timeout(edge.patience, Raw::from_request(request, edge));
-        let body = body.await.map_err(|_| Problem::slow(edge.patience))?.map_err(|rejection| {
-            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                Problem::too_large(edge.largest)
-            } else {
-                Problem::not_json(rejection.body_text())
-            }
-        })?;
+        let body = tokio::time::timeout(edge.patience, whole(request, edge.largest));
+        let body = body.await.map_err(|_| Problem::slow(edge.patience))??;
         // Only now: a connection of which a body was not read is of no further use, and closed.
         if !is_json {
             return Err(Problem::media_type());
         }
         read(&body).map(Body)
     }
+}
+
+/// The body of a request, as far as it is no larger than this and there is room for it.
+async fn whole(request: Request, largest: usize) -> Result<Vec<u8>, Problem> {
+    let held = request.extensions().get::<Arc<Held>>().cloned();
+    let (mut body, mut bytes) = (request.into_body(), Vec::new());
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|error| Problem::not_json(format!("the body broke off: {error}")))?;
+        // What is no data comes after it, and is not asked for.
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > largest {
+            return Err(Problem::too_large(largest));
+        }
+        if held.as_ref().is_some_and(|held| !held.take(data.len())) {
+            return Err(Problem::full());
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
 }
 
 /// Reads JSON.

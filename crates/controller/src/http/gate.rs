@@ -1,17 +1,19 @@
 //! What every request goes through, whatever it asks for: who asks is looked at, and what came of it is counted.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::bodies::Held;
 use super::operations::OPERATIONS;
 use super::problem::{Problem, Word};
 use super::table::Operation;
 use super::{Edge, Shared};
-use crate::access::{Denied, Guest, Role, is_loopback};
+use crate::access::{Client, Connection, Denied, Guest, Role, is_loopback};
 use crate::watch;
 
 /// Where a request comes from.
@@ -67,8 +69,17 @@ pub async fn gate(State(edge): Shared, mut request: Request, next: Next) -> Resp
     let (client, response) = match admit(&edge, &request, operation.and_then(|one| one.role)) {
         Ok(guest) => {
             let client = guest.client.clone();
+            // What needs no token may be asked by anyone, who stays a stranger.
+            let is_known = matches!(client, Client::Token(_)) || !edge.access.is_closed();
+            if let (true, Some(connection)) = (is_known, request.extensions().get::<Arc<Connection>>()) {
+                connection.let_in();
+            }
+            let held = Arc::new(Held::new(edge.bodies.clone()));
             request.extensions_mut().insert(guest);
-            (Some(client), next.run(request).await)
+            request.extensions_mut().insert(held.clone());
+            let response = next.run(request).await;
+            drop(held);
+            (Some(client), response)
         }
         Err(problem) => (None, problem.into_response()),
     };

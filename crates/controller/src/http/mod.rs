@@ -1,5 +1,6 @@
 //! HTTP: texts in, a message to the desk, texts out. Nothing is decided here, and nothing is kept.
 
+mod bodies;
 mod body;
 mod cluster;
 mod decisions;
@@ -31,7 +32,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{Method, Uri};
 use axum::middleware::from_fn_with_state;
@@ -39,6 +40,7 @@ use axum::response::Response;
 use leeward_fabric::{Fabric, Nanos};
 use tokio::sync::Mutex;
 
+pub use self::bodies::Bodies;
 pub use self::demo::Board;
 pub use self::gate::Peer;
 use self::operations::OPERATIONS;
@@ -78,6 +80,8 @@ pub struct Edge {
     pub probes: Probes,
     /// Bytes of the largest body that is read.
     pub largest: usize,
+    /// Bytes of all bodies at once.
+    pub bodies: Arc<Bodies>,
     /// How long a body may take to come.
     pub patience: Duration,
     /// Held by who reads a cluster.
@@ -160,7 +164,6 @@ pub fn routes(edge: Edge) -> Router {
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::method(method.as_str(), uri.path())
         })
-        .layer(DefaultBodyLimit::max(edge.largest))
         .layer(from_fn_with_state(edge.clone(), gate::gate))
         .with_state(edge)
 }

@@ -148,6 +148,14 @@ impl Problem {
         Problem::new(SLOW, format!("the body has not come whole within {seconds} s; send it again"))
     }
 
+    /// As many bytes of bodies are held as may be.
+    pub fn full() -> Problem {
+        Problem::new(
+            BUSY,
+            "as many bytes of bodies are held as may be; send it again in a moment, or in smaller parts",
+        )
+    }
+
     /// There is nothing at this path.
     pub fn no_path(path: &str) -> Problem {
         let detail =

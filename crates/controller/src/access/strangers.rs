@@ -1,0 +1,119 @@
+//! Connections on which nobody was let in yet. Where as many connections are open as may be, the one of these that came
+//! first makes room for the next: so silent sockets keep nobody out, however many there are and wherever they come from, and
+//! a load balancer, from which all come, needs no rule of its own.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// All connections of strangers, in the order in which they came.
+#[derive(Clone, Default)]
+pub struct Strangers(Arc<Mutex<Waiting>>);
+
+#[derive(Default)]
+struct Waiting {
+    came: u64,
+    /// What each is told by that it has to leave.
+    leave: BTreeMap<u64, Arc<Notify>>,
+}
+
+/// A connection, which is a stranger's until somebody is let in on it.
+pub struct Connection {
+    number: u64,
+    leave: Arc<Notify>,
+    asked: AtomicBool,
+    is_known: AtomicBool,
+    strangers: Strangers,
+}
+
+impl Strangers {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more comes.
+    pub fn come(&self) -> Connection {
+        let mut waiting = self.lock();
+        waiting.came += 1;
+        let (number, leave) = (waiting.came, Arc::new(Notify::new()));
+        waiting.leave.insert(number, leave.clone());
+        let (asked, is_known) = (AtomicBool::new(false), AtomicBool::new(false));
+        Connection { number, leave, asked, is_known, strangers: self.clone() }
+    }
+
+    /// The one that came first has to leave, if there is one.
+    pub fn make_room(&self) {
+        if let Some((_, leave)) = self.lock().leave.pop_first() {
+            leave.notify_one();
+        }
+    }
+}
+
+impl Connection {
+    /// The head of a request has come.
+    pub fn asks(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Somebody was let in on it.
+    pub fn let_in(&self) {
+        if !self.is_known.swap(true, Ordering::Relaxed) {
+            self.strangers.lock().leave.remove(&self.number);
+        }
+    }
+
+    /// Waits until it has to leave: for another one, or because it has asked for nothing in this time.
+    pub async fn leaves(&self, silence: Duration) {
+        if timeout(silence, self.leave.notified()).await.is_err() && self.asked.load(Ordering::Relaxed) {
+            self.leave.notified().await;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.strangers.lock().leave.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether it has to leave by now.
+    async fn leaves(connection: &Connection) -> bool {
+        timeout(Duration::from_millis(10), connection.leaves(Duration::from_secs(9))).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn room_is_made_by_strangers_alone_and_by_those_first_that_came_first() {
+        let strangers = Strangers::default();
+        let [known, gone, first, second] = [(); 4].map(|()| strangers.come());
+        known.asks();
+        known.let_in();
+        first.asks();
+        drop(gone);
+        strangers.make_room();
+        assert!(leaves(&first).await, "to ask is not to be let in");
+        assert!(!leaves(&known).await && !leaves(&second).await);
+        strangers.make_room();
+        assert!(leaves(&second).await);
+        strangers.make_room();
+        assert!(!leaves(&known).await);
+        assert!(strangers.lock().leave.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_asks_for_nothing_leaves_and_who_asked_stays() {
+        let strangers = Strangers::default();
+        let [silent, asked] = [(); 2].map(|()| strangers.come());
+        asked.asks();
+        let in_no_time = Duration::from_millis(1);
+        assert!(timeout(Duration::from_secs(9), silent.leaves(in_no_time)).await.is_ok());
+        assert!(timeout(Duration::from_millis(20), asked.leaves(in_no_time)).await.is_err());
+    }
+}
