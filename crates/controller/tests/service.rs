@@ -289,6 +289,45 @@ fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
 }
 
 #[test]
+fn a_key_or_a_sequence_of_another_kind_of_request_is_told_so_and_nothing_is_done() {
+    let server = start();
+    server.report(&everything_idle());
+    let caller = json!({ "client": "namenode", "sequence": 1 });
+    let keyed = |path: &str, body: &Value| {
+        let request = support::agent().post(server.url(path)).header("content-type", "application/json");
+        let answer = request.header("idempotency-key", "k").send(body.to_string());
+        let mut answer = answer.expect("it answers");
+        let text = answer.body_mut().read_to_string().expect("text");
+        (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
+    };
+    let with = |mut body: Value, beside: &Value| {
+        let fields = beside.as_object().expect("fields").clone();
+        body.as_object_mut().expect("fields").extend(fields);
+        body
+    };
+    let (block, app) = (json!({ "size": "256MiB" }), json!({ "app": { "tasks": [{ "name": "t" }] } }));
+    let (status, made) = keyed("/v1/place/replicas", &block);
+    assert_eq!(status, 201, "{made}");
+    let (status, problem) = keyed("/v1/place/tasks", &app);
+    assert_eq!(
+        (status, &problem["type"], &problem["field"]),
+        (422, &json!("urn:leeward:problem:reused"), &json!("idempotency-key")),
+        "{problem}"
+    );
+    assert!(problem["detail"].to_string().contains("decision 0, of kind replicas"), "{problem}");
+    assert_eq!(server.post("/v1/place/tasks", &with(app.clone(), &caller)).0, 201);
+    let (status, _, problem) = server.post("/v1/place/replicas", &with(block.clone(), &caller));
+    assert_eq!(
+        (status, &problem["type"], &problem["field"]),
+        (422, &json!("urn:leeward:problem:reused"), &json!("sequence")),
+        "{problem}"
+    );
+    // What it was used for is answered as before.
+    assert_eq!(keyed("/v1/place/replicas", &block), (200, made));
+    assert_eq!(server.get("/v1/status").2["decisions"], json!(2));
+}
+
+#[test]
 fn what_is_under_way_when_the_service_is_stopped_is_finished() {
     let mut server =
         Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));

@@ -103,7 +103,12 @@ async fn place(
     kind: &'static str,
     message: impl Fn(&Fabric) -> Result<Message, Problem>,
 ) -> Answer {
-    let reply = edge.reply(message).await;
+    let reply = edge.reply(message).await.and_then(|reply| match reply {
+        Reply::Placed { record, repeated: true } if record.shown.wish.kind() != kind => {
+            Err(Problem::reused(&record))
+        }
+        reply => Ok(reply),
+    });
     let outcome = match &reply {
         Ok(Reply::Placed { repeated: true, .. }) => "repeated",
         Ok(_) => "placed",

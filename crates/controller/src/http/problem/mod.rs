@@ -14,6 +14,7 @@ use serde::Serialize;
 pub use self::refused::refusal_text;
 use crate::access::{Client, Denied, Hosts, Role};
 use crate::described::Name;
+use crate::desk::{Caller, Record};
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -69,12 +70,14 @@ const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "It is not placed");
 const VERSION: Kind = ("version", StatusCode::PRECONDITION_FAILED, "It is of another version");
 const ANSWERED: Kind = ("answered", StatusCode::CONFLICT, "It was answered otherwise");
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
+const REUSED: Kind =
+    ("reused", StatusCode::UNPROCESSABLE_ENTITY, "The key or sequence is that of another request");
 const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
 const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
 const FOLLOWER: Kind = ("follower", StatusCode::SERVICE_UNAVAILABLE, "Another service decides");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
 
-const ALL: [Kind; 19] = [
+const ALL: [Kind; 20] = [
     UNAUTHORIZED,
     FORBIDDEN,
     MISDIRECTED,
@@ -90,6 +93,7 @@ const ALL: [Kind; 19] = [
     VERSION,
     ANSWERED,
     SEQUENCE,
+    REUSED,
     BUSY,
     STORE,
     FOLLOWER,
@@ -189,6 +193,17 @@ impl Problem {
     pub fn no_decision(id: &str) -> Problem {
         let detail = format!("no decision {id}: the last ones are kept, and it is none of them");
         Problem::new(NOT_FOUND, detail)
+    }
+
+    /// The key of a request, or the client's sequence, was used for one of another kind, which this record tells of.
+    pub fn reused(record: &Record) -> Problem {
+        let (field, used) = match record.caller {
+            Some(Caller::Client { .. }) => ("sequence", "the client has used this sequence"),
+            _ => ("idempotency-key", "this key was used"),
+        };
+        let (id, kind) = (record.id, record.shown.wish.kind());
+        let detail = format!("{used} for decision {id}, of kind {kind}; each request needs its own");
+        Problem { field: Some(field.to_owned()), ..Problem::new(REUSED, detail) }
     }
 
     /// A request was not let in that needs this role.
