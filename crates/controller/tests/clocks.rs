@@ -9,7 +9,7 @@ use std::time::Duration;
 use leeward_controller::{Clock, Hands, Sqlite};
 use leeward_fabric::Nanos;
 use serde_json::{Value, json};
-use support::{Server, agent, service, service_on};
+use support::{Server, service, service_on};
 
 const CLUSTER: &str = "\
 name: clocks
@@ -196,8 +196,7 @@ fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_
         assert_eq!(report(&server, &clock, &hands), json!(0), "of these times is known already what was");
         pass(&hands, None);
     }
-    let metrics = agent().get(server.url("/metrics")).call().expect("it answers").body_mut().read_to_string();
-    assert!(metrics.expect("text").contains("\nleeward_clock_behind_seconds 7200.0\n"));
+    assert!(server.metrics().contains("\nleeward_clock_behind_seconds 7200.0\n"));
     assert_eq!(seen(&server), 0, "nothing was heard for more than three intervals");
     let (status, _, problem) = server.post("/v1/place/replicas", &block);
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");

@@ -71,8 +71,7 @@ fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
     assert_eq!(last(&history["links"][1]["queue_bytes"]), Value::Null);
     assert_eq!(last(&history["devices"][0]["busy"]), 0.25);
     assert_eq!(last(&history["devices"][0]["queue"]), 0.5);
-    let metrics = support::agent().get(server.url("/metrics")).call().expect("it answers");
-    let metrics = metrics.into_body().read_to_string().expect("text");
+    let metrics = server.metrics();
     for line in
         ["leeward_devices{state=\"seen\"} 2", "leeward_queued_bytes 3000", "leeward_requests_in_flight 4"]
     {
@@ -160,8 +159,7 @@ fn a_link_that_was_slow_and_fell_silent_is_not_counted_as_slow() {
             server.get("/v1/status").2["slow_links"] == expected
         });
         assert!(found.is_some(), "{}", server.get("/v1/status").2);
-        let metrics = support::agent().get(server.url("/metrics")).call().expect("it answers");
-        let metrics = metrics.into_body().read_to_string().expect("text");
+        let metrics = server.metrics();
         assert!(metrics.contains(&format!("leeward_links{{state=\"slow\"}} {expected}")), "{metrics}");
     };
     let links = json!([{ "link": "r0h0:egress", "load_bps": 5e7, "speed_bps": 1e8 }]);

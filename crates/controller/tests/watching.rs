@@ -127,10 +127,7 @@ fn numbers_count_what_happened() {
     server.report(&idle_but("r1:downlink", 1.9e9));
     block(&server);
     assert_eq!(server.post("/v1/place/replicas", &json!({ "bytes": 1 })).0, 422);
-    let mut response = support::agent().get(server.url("/metrics")).call().expect("it answers");
-    let media = response.headers()["content-type"].to_str().expect("text").to_owned();
-    assert!(media.starts_with("application/openmetrics-text"), "{media}");
-    let text = response.body_mut().read_to_string().expect("text");
+    let text = server.metrics();
     for line in [
         r#"leeward_placements_total{kind="replicas",outcome="placed"} 1"#,
         r#"leeward_placements_total{kind="replicas",outcome="refused"} 1"#,

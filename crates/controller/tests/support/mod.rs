@@ -96,6 +96,15 @@ impl Server {
         heard(self.agent.get(self.url(path)).call())
     }
 
+    /// Numbers for Prometheus, with all in them that was acknowledged: they are as old as the last look at the network.
+    pub fn metrics(&self) -> String {
+        assert_eq!(self.get("/v1/status").0, 200);
+        let mut response = self.agent.get(self.url("/metrics")).call().expect("it answers");
+        let media = response.headers()["content-type"].to_str().expect("text").to_owned();
+        assert!(media.starts_with("application/openmetrics-text"), "{media}");
+        response.body_mut().read_to_string().expect("text")
+    }
+
     pub fn delete(&self, path: &str) -> Heard {
         heard(self.agent.delete(self.url(path)).call())
     }

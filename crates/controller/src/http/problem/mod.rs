@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -289,6 +290,15 @@ impl Problem {
     /// What hosts share for measurements cannot be read.
     pub fn no_secret(error: &InputError) -> Problem {
         Problem::new(BROKEN, format!("`probes.secret` of the settings: {error}"))
+    }
+
+    /// Nothing was heard of the engine for so long.
+    pub fn stuck(age: Nanos) -> Problem {
+        let detail = format!(
+            "nothing was heard of the engine for {:.0} s; if it stays so, start it again",
+            age.as_secs_f64()
+        );
+        Problem::new(BUSY, detail)
     }
 
     /// The engine's task is gone.
