@@ -11,7 +11,7 @@ use mio::{Events, Interest, Poll, Token};
 use serde_json::Value;
 
 use crate::process::used;
-use crate::requests::{Ask, Writer};
+use crate::requests::{Ask, Tokens, Writer};
 
 /// How long the last answers are waited for.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
@@ -20,13 +20,20 @@ const NAP: Duration = Duration::from_micros(20);
 /// Before anything is measured every agent reports, and for as long placements are sent too.
 const FILLING: Duration = Duration::from_secs(2);
 
+/// Jobs that tasks are of.
+const JOBS: u64 = 100;
+
 /// What is sent.
-pub struct Schedule {
+pub struct Schedule<'a> {
     /// Agents, each of which reports once a second.
     pub agents: u64,
     pub racks: u64,
     /// Placements a second.
     pub placements: u64,
+    /// Of a hundred of these, how many are of a task and not of a block.
+    pub tasks: u64,
+    /// What requests carry.
+    pub tokens: Option<&'a Tokens>,
     /// For reports, and for placements.
     pub connections: (usize, usize),
     /// For how long it is measured.
@@ -55,9 +62,21 @@ pub struct Heard {
 pub struct Outcome {
     pub reports: Heard,
     pub placements: Heard,
+    pub tasks: Heard,
     /// What the service and the load used of their cores while it was measured.
     pub served: Duration,
     pub sent: Duration,
+}
+
+impl Outcome {
+    /// What came of requests like this one.
+    fn of(&mut self, ask: Ask) -> &mut Heard {
+        match ask {
+            Ask::Report { .. } => &mut self.reports,
+            Ask::Placement { .. } => &mut self.placements,
+            Ask::Task { .. } => &mut self.tasks,
+        }
+    }
 }
 
 struct Connection {
@@ -90,9 +109,9 @@ impl Draws {
 }
 
 /// All requests in the order in which they are due.
-fn asks(schedule: &Schedule) -> Vec<Ask> {
-    let Schedule { agents, placements, length, .. } = *schedule;
-    let (mut draws, until) = (Draws(1), FILLING + length);
+fn asks(schedule: &Schedule<'_>) -> Vec<Ask> {
+    let Schedule { agents, placements, tasks, length, .. } = *schedule;
+    let (mut draws, mut kinds, until) = (Draws(1), Draws(3), FILLING + length);
     let (mut asks, mut last) = (Vec::new(), vec![Duration::ZERO; agents as usize]);
     let (mut due, mut count) = (Duration::ZERO, 0);
     while due < until {
@@ -106,15 +125,21 @@ fn asks(schedule: &Schedule) -> Vec<Ask> {
     due = FILLING / 2;
     while due < until {
         due += draws.gap(placements);
-        asks.push(Ask::Placement { writer: draws.next() % agents, due });
+        let writer = draws.next() % agents;
+        let is_task = kinds.next() % 100 < tasks;
+        asks.push(if is_task {
+            Ask::Task { job: writer % JOBS, due }
+        } else {
+            Ask::Placement { writer, due }
+        });
     }
     asks.sort_by_key(|ask| ask.due());
     asks
 }
 
 struct Load<'a> {
-    schedule: &'a Schedule,
-    writer: Writer,
+    schedule: &'a Schedule<'a>,
+    writer: Writer<'a>,
     began: Instant,
     connections: Vec<Connection>,
     /// Connections for placements that are free, and placements for which none was.
@@ -126,13 +151,13 @@ struct Load<'a> {
 }
 
 /// Sends all that is due, and says what came of it.
-pub fn run(address: SocketAddr, schedule: &Schedule, process: u32) -> Outcome {
+pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcome {
     let mut poll = Poll::new().expect("the system polls");
     let all = schedule.connections.0 + schedule.connections.1;
     let connections = (0..all).map(|at| connect(address, at, &poll)).collect();
     let mut load = Load {
         schedule,
-        writer: Writer::new(schedule.agents, schedule.racks),
+        writer: Writer::new(schedule.agents, schedule.racks, schedule.tokens),
         began: Instant::now(),
         connections,
         free: (schedule.connections.0..all).collect(),
@@ -198,8 +223,8 @@ impl Load<'_> {
                     self.send(at, ask);
                 }
             }
-            Ask::Placement { .. } => {
-                self.outcome.placements.asked += 1;
+            Ask::Placement { .. } | Ask::Task { .. } => {
+                self.outcome.of(ask).asked += 1;
                 match self.free.pop() {
                     Some(at) => self.send(at, ask),
                     None => self.waiting.push_back(ask),
@@ -253,7 +278,7 @@ impl Load<'_> {
         self.under_way -= 1;
         let waited = self.began.elapsed().saturating_sub(ask.due());
         let is_report = matches!(ask, Ask::Report { .. });
-        let heard = if is_report { &mut self.outcome.reports } else { &mut self.outcome.placements };
+        let heard = self.outcome.of(ask);
         if ask.due() < FILLING {
             heard.filled += 1;
         } else {

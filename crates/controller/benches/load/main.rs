@@ -5,6 +5,9 @@
 //!
 //! The same requests to a service that only reads JSON and answers with as many bytes say what HTTP alone costs, and how
 //! often the disk takes a write says what outliving power costs. `--seconds N` is how long each of them lasts.
+//!
+//! `--variants` looks at what a service does more in use, beside the same without it: with a token for each agent, bound to
+//! its host where it tells of that alone, and with a quarter of the placements single tasks, which end by themselves.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -17,14 +20,17 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use generator::{Heard, Outcome};
+use generator::{Heard, Outcome, Schedule};
 use process::Process;
+use requests::Tokens;
 
 /// Agents, each of which reports the links and the disk of its host once a second.
 const AGENTS: u64 = 10_000;
 const RACKS: u64 = 500;
 /// Placements a second.
 const PLACEMENTS: u64 = 1_000;
+/// Of a hundred placements, those of a task where some are.
+const TASKS: u64 = 25;
 /// Connections for reports, and for placements.
 const CONNECTIONS: (usize, usize) = (1_000, 64);
 
@@ -48,30 +54,52 @@ fn main() {
     );
     let folder = tempfile::tempdir().expect("a folder");
     let echo = Process::echo();
-    let mut outcome = generator::run(echo.address, &schedule(seconds), echo.id());
+    let plain = schedule(seconds);
+    let mut outcome = generator::run(echo.address, &plain, echo.id());
     print("JSON in, as many bytes out", &mut outcome, &echo, seconds);
     drop(echo);
+    if arguments.iter().any(|one| one == "--variants") {
+        let (tokens, file) = Tokens::make(AGENTS, RACKS);
+        let guarded = Schedule { tokens: Some(&tokens), ..schedule(seconds) };
+        let mixed = Schedule { tasks: TASKS, ..schedule(seconds) };
+        measure(folder.path(), "leewardd", "process", &plain, "");
+        measure(folder.path(), "leewardd, with tokens", "process", &guarded, &file);
+        measure(folder.path(), "leewardd, with tasks", "process", &mixed, "");
+        return;
+    }
     for durability in ["process", "power"] {
-        let service = Process::leewardd(folder.path(), durability);
-        let mut outcome = generator::run(service.address, &schedule(seconds), service.id());
-        print(&format!("leewardd, outlives {durability}"), &mut outcome, &service, seconds);
-        agrees(&outcome, &service);
+        measure(folder.path(), &format!("leewardd, outlives {durability}"), durability, &plain, "");
     }
     disk(folder.path());
 }
 
-fn schedule(seconds: u64) -> generator::Schedule {
-    generator::Schedule {
+fn schedule(seconds: u64) -> Schedule<'static> {
+    Schedule {
         agents: AGENTS,
         racks: RACKS,
         placements: PLACEMENTS,
+        tasks: 0,
+        tokens: None,
         connections: CONNECTIONS,
         length: Duration::from_secs(seconds),
     }
 }
 
+/// Has a service of its own bear a load, with the file of its tokens where it has some.
+fn measure(folder: &Path, name: &str, durability: &str, schedule: &Schedule<'_>, file: &str) {
+    let tokens = schedule.tokens.map(|tokens| (tokens, file));
+    let service = Process::leewardd(folder, name, durability, tokens);
+    let mut outcome = generator::run(service.address, schedule, service.id());
+    print(name, &mut outcome, &service, schedule.length.as_secs());
+    agrees(&outcome, &service);
+}
+
 fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
-    for (what, heard) in [("reports", &mut outcome.reports), ("placements", &mut outcome.placements)] {
+    let Outcome { reports, placements, tasks, .. } = outcome;
+    for (what, heard) in [("reports", reports), ("placements", placements), ("tasks", tasks)] {
+        if heard.asked == 0 {
+            continue;
+        }
         heard.waits.sort_unstable();
         let all = heard.waits.len();
         let quantile = |share: f64| {
@@ -89,7 +117,8 @@ fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
             quantile(1.0)
         );
     }
-    let answered = outcome.reports.waits.len() + outcome.placements.waits.len();
+    let Outcome { reports, placements, tasks, .. } = outcome;
+    let answered: usize = [reports, placements, tasks].map(|heard| heard.waits.len()).iter().sum();
     println!(
         "{:<34} {:.0} us of its core a request, {} MiB of memory; the load took {:.0} % of the other",
         "",
@@ -101,8 +130,8 @@ fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
 
 /// Nothing was lost, and the service's own numbers say the same.
 fn agrees(outcome: &Outcome, service: &Process) {
-    let Outcome { reports, placements, .. } = outcome;
-    for Heard { asked, waits, filled, .. } in [reports, placements] {
+    let Outcome { reports, placements, tasks, .. } = outcome;
+    for Heard { asked, waits, filled, .. } in [reports, placements, tasks] {
         assert_eq!(waits.len() as u64 + filled, *asked, "every request was answered");
     }
     assert_eq!(
@@ -111,6 +140,8 @@ fn agrees(outcome: &Outcome, service: &Process) {
         "every link and device was taken in, or said to be passed over"
     );
     assert_eq!(reports.refused, 0, "no report was refused");
+    // Numbers are as old as the last look at the network, and this is one.
+    service.get("/v1/status");
     let metrics = service.get("/metrics");
     let metric = |name: &str| -> u64 {
         let lines = metrics.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
@@ -118,8 +149,11 @@ fn agrees(outcome: &Outcome, service: &Process) {
     };
     assert_eq!(metric("leeward_reports_total"), reports.asked);
     assert_eq!(metric("leeward_samples_total"), reports.taken);
-    assert_eq!(metric("leeward_placements_total"), placements.asked);
-    assert_eq!(metric("leeward_placements_total{kind=\"replicas\",outcome=\"placed\"}"), placements.taken);
+    assert_eq!(metric("leeward_placements_total"), placements.asked + tasks.asked);
+    for (kind, heard) in [("replicas", placements), ("tasks", tasks)] {
+        let placed = format!("leeward_placements_total{{kind=\"{kind}\",outcome=\"placed\"}}");
+        assert_eq!(metric(&placed), heard.taken);
+    }
     println!(
         "{:<34} {} links and disks in {} reports: {} taken in, {} told to be stale; {} placed, {} refused; /metrics agrees",
         "",
@@ -127,8 +161,8 @@ fn agrees(outcome: &Outcome, service: &Process) {
         reports.asked,
         reports.taken,
         reports.skipped,
-        placements.taken,
-        placements.refused
+        placements.taken + tasks.taken,
+        placements.refused + tasks.refused
     );
 }
 

@@ -11,6 +11,8 @@ use axum::http::header;
 use axum::routing::post;
 use serde_json::Value;
 
+use crate::requests::Tokens;
+
 /// What placements are answered with, in bytes, about.
 const DECISION: usize = 1_500;
 
@@ -18,6 +20,8 @@ const DECISION: usize = 1_500;
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
+    /// What its numbers are asked for with.
+    token: Option<String>,
 }
 
 impl Drop for Process {
@@ -45,12 +49,12 @@ impl Process {
         let address = first.strip_prefix("listening on http://").unwrap_or_else(|| panic!("{first}"));
         let address = address.parse().expect("an address");
         std::thread::spawn(move || written.map_while(Result::ok).for_each(drop));
-        Process { child, address }
+        Process { child, address, token: None }
     }
 
-    /// `leewardd` on the other core, with a store of its own.
-    pub fn leewardd(folder: &Path, durability: &str) -> Process {
-        let settings = folder.join(format!("{durability}.yaml"));
+    /// `leewardd` on the other core, with a store of its own that is called like this.
+    pub fn leewardd(folder: &Path, name: &str, durability: &str, tokens: Option<(&Tokens, &str)>) -> Process {
+        let settings = folder.join(format!("{name}.yaml"));
         let cluster = folder.join("cluster.yaml");
         let (racks, hosts) = (super::RACKS, super::AGENTS / super::RACKS);
         let text = format!(
@@ -58,15 +62,22 @@ impl Process {
              devices: [{{read: 50MB/s, write: 50MB/s}}]\n"
         );
         std::fs::write(&cluster, text).expect("a file");
-        let text = format!(
+        let mut text = format!(
             "cluster: {}\nlisten: 127.0.0.1:0\nstore: {}\ndurability: {durability}\nlimits: {{connections: 4096}}\n",
             cluster.display(),
-            folder.join(format!("{durability}.db")).display()
+            folder.join(format!("{name}.db")).display()
         );
+        if let Some((_, file)) = tokens {
+            let path = folder.join("tokens");
+            std::fs::write(&path, file).expect("a file");
+            text += &format!("tokens: {}\n", path.display());
+        }
         std::fs::write(&settings, text).expect("a file");
         let mut command = Command::new("taskset");
         command.args(["-c", "1", env!("CARGO_BIN_EXE_leewardd"), "--config"]).arg(settings);
-        Process::start(command)
+        let mut process = Process::start(command);
+        process.token = tokens.map(|(tokens, _)| tokens.placer.clone());
+        process
     }
 
     /// A service that does nothing but HTTP and JSON.
@@ -90,8 +101,13 @@ impl Process {
     }
 
     pub fn get(&self, path: &str) -> String {
-        let sent = ureq::get(format!("http://{}{path}", self.address)).call().expect("it answers");
-        sent.into_body().read_to_string().expect("text")
+        let request = ureq::get(format!("http://{}{path}", self.address));
+        let request = self
+            .token
+            .iter()
+            .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
+        let answer = request.call().expect("it answers");
+        answer.into_body().read_to_string().expect("text")
     }
 }
 
