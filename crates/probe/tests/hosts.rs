@@ -185,6 +185,32 @@ fn connections_have_seats_that_are_free_again_when_they_end() {
 }
 
 #[test]
+fn who_sends_a_byte_now_and_then_keeps_no_seat() {
+    let limits = Limits { peers: 1, ..Limits::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), limits, Secret::default()).unwrap();
+    let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
+    let runs = thread::spawn(move || listener.run());
+    let mut stream = TcpStream::connect(&at).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    stream.write_all(&1_000_u32.to_be_bytes()).unwrap();
+    // Half a minute of bytes, each of them in time.
+    let kept = (0..150).take_while(|_| {
+        thread::sleep(std::time::Duration::from_millis(200));
+        let _ = stream.write_all(b" ");
+        let read = stream.read(&mut [0; 64]);
+        read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    });
+    assert!((15..75).contains(&kept.count()));
+    let seated = (0..100).any(|_| {
+        thread::sleep(std::time::Duration::from_millis(20));
+        Peer::greet(&at, &Secret::default()).is_ok()
+    });
+    assert!(seated, "its seat is free");
+    stop.stop();
+    runs.join().unwrap().unwrap();
+}
+
+#[test]
 fn nobody_there_is_said_with_the_address() {
     let gone = Host::start(None).at.clone();
     let error = order(&Place::Here, &gone, &TRAIN, &Secret::default()).unwrap_err();

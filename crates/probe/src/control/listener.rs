@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
-use std::io;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,6 +22,8 @@ use crate::transferred::Transferred;
 
 /// How long a connection may be silent.
 const IDLE: Duration = Duration::from_secs(15);
+/// How long its first message may take in all, however it comes: who asks waits no longer for the answer.
+const GREETING: Duration = Duration::from_secs(5);
 /// How often it is looked whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 /// How long a train may take to arrive.
@@ -143,6 +145,30 @@ impl Drop for Seat {
     }
 }
 
+/// A connection of which all that is read is to come in a time. Else who sends a byte now and then keeps a seat for hours.
+struct Hurried<'a> {
+    stream: &'a TcpStream,
+    clock: Clock,
+    within: Duration,
+}
+
+impl Hurried<'_> {
+    fn new(stream: &TcpStream, within: Duration) -> Hurried<'_> {
+        Hurried { stream, clock: Clock::start(), within }
+    }
+}
+
+impl Read for Hurried<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.within.saturating_sub(Duration::from_nanos(self.clock.ns()));
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(buffer)
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -155,9 +181,10 @@ fn draw() -> u64 {
 fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(IDLE))?;
     stream.set_write_timeout(Some(IDLE))?;
-    match frame::read_at_most(&mut stream, frame::FIRST_BYTES)? {
+    let first = frame::read_at_most(&mut Hurried::new(&stream, GREETING), frame::FIRST_BYTES)?;
+    stream.set_read_timeout(Some(IDLE))?;
+    match first {
         Ask::Data { session } => {
             let waits = lock(&shared.transfers).get(&session).cloned();
             // Who carries bytes of no transfer is not listened to.
