@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use leeward_controller::{
-    Change, Clock, Kind, Leadership, NewCluster, Service, Sqlite, State, Store, StoreError,
+    Change, Clock, Kind, Leadership, NewCluster, Record, Service, Sqlite, State, Store, StoreError,
 };
 use leeward_ledger::LedgerSettings;
 use serde_json::{Value, json};
@@ -68,6 +68,11 @@ impl Store for Frail {
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         self.ills.check(|(_, reading)| *reading)?;
         self.store.load(decisions, callers)
+    }
+
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        self.ills.check(|(_, reading)| *reading)?;
+        self.store.decisions(ids)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {

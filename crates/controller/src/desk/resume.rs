@@ -6,6 +6,7 @@ use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
 
 use super::clients::Fate;
+use super::message::Caller;
 use super::record::Record;
 use super::wish::{ReplicasWish, Wish};
 use super::{Desk, Replies};
@@ -21,8 +22,13 @@ impl<R> Desk<R> {
     pub fn resume(&mut self, state: State) -> Result<(), CommitError> {
         self.next = self.next.max(state.next);
         self.version = state.cluster.map_or(0, |cluster| cluster.number);
-        for (caller, id) in &state.callers {
-            self.clients.note(caller, Fate::Decided(*id));
+        let decided = state.decisions.iter();
+        let decided = decided.filter_map(|(record, _)| Some((record.caller.as_ref()?, record.id)));
+        let callers = state.callers.iter().map(|(caller, id)| (caller, *id));
+        let mut callers: Vec<(&Caller, u64)> = callers.chain(decided).collect();
+        callers.sort_by_key(|&(_, id)| id);
+        for (caller, id) in callers {
+            self.clients.note(caller, Fate::Decided(id));
         }
         let mut nobody = Replies::new();
         for (name, availability) in state.jobs {

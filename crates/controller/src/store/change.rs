@@ -72,7 +72,8 @@ pub struct State {
     pub migrations: Vec<Migration>,
     /// What jobs can bear.
     pub jobs: Vec<(String, Availability)>,
-    /// Who asked, and the decision that was made for their last request, or for this key; the last decided last.
+    /// Who asked, and the decision that was made for their last request, or for this key; the last decided last. Where there
+    /// were very many clients, some are left out who asked before the decisions that are here.
     pub callers: Vec<(Caller, u64)>,
 }
 

@@ -19,8 +19,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sqlite::Sqlite;
 
-/// Old decisions are looked for once in so many transactions.
-const SWEEP: u64 = 1_000;
+use crate::desk::Record;
+
+/// What is old is looked for after so many changes.
+const SWEEP: usize = 1_000;
+/// Decisions that are forgotten in one go at most: more than may be made between two, and not so many that others wait long.
+const FORGOTTEN: u64 = 6_000;
 /// Changes that are told one by one.
 const TELLABLE: usize = 10_000;
 
@@ -134,6 +138,12 @@ pub trait Store: Send {
     /// # Errors
     /// What is in the way; see [`StoreError`].
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError>;
+
+    /// Decisions by their numbers, in any order; those that are not kept are left out.
+    ///
+    /// # Errors
+    /// What is in the way; see [`StoreError`].
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError>;
 
     /// Keeps changes, all of them or none.
     ///

@@ -58,24 +58,31 @@ CREATE TABLE commits (
     touched TEXT NOT NULL
 );
 ",
+    "
+CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key IS NOT NULL;
+ALTER TABLE jobs ADD COLUMN told BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX jobs_by_told ON jobs (told);
+",
 ];
-
-/// Decisions that hold something and the last $1, in the order in which they were made.
-pub const DECISIONS: &str = "
-SELECT id, at, client, sequence, request_key, shown, expires, released, held
-FROM decisions LEFT JOIN commitments ON decision = id
-WHERE held IS NOT NULL OR id >= (SELECT coalesce(min(id), 0) FROM
-    (SELECT id FROM decisions ORDER BY id DESC LIMIT $1) AS newest)
-ORDER BY at, id";
 
 /// The number of the last decision; null if there is none.
 pub const LAST: &str = "SELECT max(id) FROM decisions";
 
-/// Who asked, and the number of their last decision; of keys the last $1.
+/// Who asked, and the number of their last decision: clients, and the last $1 keys. From each client the next one is found by
+/// the index, which takes as long as there are clients, and not decisions. Of more than 20,000 clients it finds some; those
+/// who asked last are known by the last decisions too.
 pub const CALLERS: &str = "
-SELECT client, sequence, NULL, id FROM decisions WHERE client IS NOT NULL
-    AND (client, sequence) IN
-        (SELECT client, max(sequence) FROM decisions WHERE client IS NOT NULL GROUP BY client)
+WITH RECURSIVE known (client, number) AS (
+    SELECT min(client), 1 FROM decisions WHERE client IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(client) FROM decisions WHERE client > known.client), number + 1 FROM known
+    WHERE client IS NOT NULL AND number < 20000
+), last (client, sequence) AS (
+    SELECT client, (SELECT max(sequence) FROM decisions WHERE client = known.client) FROM known
+    WHERE client IS NOT NULL
+)
+SELECT client, sequence, NULL,
+    (SELECT max(id) FROM decisions WHERE client = last.client AND sequence = last.sequence) FROM last
 UNION ALL
 SELECT NULL, CAST(NULL AS BIGINT), request_key, id FROM
     (SELECT request_key, id FROM decisions WHERE request_key IS NOT NULL ORDER BY id DESC LIMIT $1) AS keyed
@@ -108,8 +115,8 @@ pub const COMMIT_TO: &str = "INSERT INTO commitments (decision, held) VALUES ($1
 /// What a decision holds ends.
 pub const END: &str = "DELETE FROM commitments WHERE decision = $1";
 
-/// Its work ended.
-pub const RELEASE: &str = "UPDATE decisions SET released = $1 WHERE id = $2";
+/// Its work ended, if it had not before.
+pub const RELEASE: &str = "UPDATE decisions SET released = $1 WHERE id = $2 AND released IS NULL";
 
 /// What a decision shows is another thing now.
 pub const SHOW: &str = "UPDATE decisions SET shown = $1 WHERE id = $2";
@@ -123,10 +130,12 @@ INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_t
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason";
 
-/// What a job can bear.
+/// What a job can bear; it is the one that was told of last.
 pub const BEAR: &str = "
-INSERT INTO jobs (name, down, evictions_per_hour) VALUES ($1, $2, $3)
-ON CONFLICT (name) DO UPDATE SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour";
+INSERT INTO jobs (name, down, evictions_per_hour, told)
+VALUES ($1, $2, $3, (SELECT coalesce(max(told), 0) + 1 FROM jobs))
+ON CONFLICT (name) DO UPDATE
+SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour, told = excluded.told";
 
 /// Nothing need be known of a job.
 pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
@@ -134,7 +143,11 @@ pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 /// A version of the cluster.
 pub const VERSION: &str = "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
-/// Decisions that hold nothing and are not among the last $1 are forgotten.
-pub const FORGET: &str = "
-DELETE FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
-AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id)";
+/// What is old is forgotten: moves that were answered and are not among the last 100,000, versions of the cluster but for the
+/// last 1,000 and the last one of a file, and all jobs but the 100,000 that were told of last.
+pub const SWEEPS: [&str; 3] = [
+    "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
+    "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000
+    AND version <> (SELECT coalesce(max(version), 0) FROM clusters WHERE origin = 'file')",
+    "DELETE FROM jobs WHERE told < (SELECT told FROM jobs ORDER BY told DESC LIMIT 1 OFFSET 99999)",
+];

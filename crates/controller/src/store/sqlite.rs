@@ -9,7 +9,23 @@ use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_
 
 use super::checkpoints::Checkpoints;
 use super::row::{self, Cell, Found, signed};
-use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
+use super::{Change, Durability, FORGOTTEN, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
+use crate::desk::Record;
+
+/// Decisions that hold something and the last $1.
+const DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, held
+FROM decisions LEFT JOIN commitments ON decision = id
+WHERE id IN (SELECT id FROM (SELECT id FROM decisions ORDER BY id DESC LIMIT $1)
+    UNION SELECT decision FROM commitments)";
+/// A decision.
+const DECISION: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, NULL FROM decisions WHERE id = $1";
+/// Decisions that hold nothing and are not among the last $1 are forgotten, $2 of them at most, the first first.
+const FORGET: &str = "
+DELETE FROM decisions WHERE id IN (
+    SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
+    AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2)";
 
 /// How long another process that writes to the file is waited for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,7 +40,8 @@ pub struct Sqlite {
     kind: Kind,
     /// Decisions that are kept, besides those that hold something.
     keep: u64,
-    transactions: u64,
+    /// Changes since what is old was looked for.
+    changes: usize,
     /// Whether the last changes could not be written.
     failed: bool,
 }
@@ -82,18 +99,21 @@ impl Sqlite {
         }
         migration.pragma_update(None, "user_version", known)?;
         migration.commit()?;
-        let (checkpoints, transactions, failed) = (None, 0, false);
-        Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, transactions, failed })
+        // It is looked for at the beginning.
+        let (checkpoints, changes, failed) = (None, SWEEP, false);
+        Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, changes, failed })
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         changes.iter().try_for_each(|change| write(&transaction, change))?;
-        if self.transactions.is_multiple_of(SWEEP) {
-            transaction.execute(schema::FORGET, [signed(self.keep)])?;
+        let sweeps = self.changes >= SWEEP;
+        if sweeps {
+            transaction.execute(FORGET, [signed(self.keep), signed(FORGOTTEN)])?;
+            schema::SWEEPS.iter().try_for_each(|sweep| transaction.execute(sweep, []).map(drop))?;
         }
         transaction.commit()?;
-        self.transactions += 1;
+        self.changes = if sweeps { 0 } else { self.changes } + changes.len();
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.committed(&self.connection, changes.len());
         }
@@ -137,11 +157,11 @@ impl Store for Sqlite {
         let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
         let reading = self.connection.transaction()?;
         let last: Option<i64> = reading.query_row(schema::LAST, [], |row| row.get(0))?;
-        let found = State {
+        let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
             file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
             next: last.map_or(0, |last| row::unsigned(last) + 1),
-            decisions: rows(&reading, schema::DECISIONS, &[decisions], row::read_decision)?,
+            decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
             migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
             jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
             callers: rows(&reading, schema::CALLERS, &[callers], row::read_caller)?
@@ -149,6 +169,18 @@ impl Store for Sqlite {
                 .flatten()
                 .collect(),
         };
+        found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
+        Ok(found)
+    }
+
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        let mut question = self.connection.prepare_cached(DECISION)?;
+        let mut found = Vec::new();
+        for &id in ids {
+            if let Some(row) = question.query([signed(id)])?.next()? {
+                found.push(row::read_decision(row)?.0);
+            }
+        }
         Ok(found)
     }
 
@@ -223,6 +255,49 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
                 Some(at) => say(schema::RELEASE, &[number(at.0), number(*id)]),
                 None => Ok(()),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    /// A store that keeps so many decisions of ten clients: 100 of them hold something, and the first ones had keys.
+    fn keeps(decisions: u32) -> Sqlite {
+        let store = Sqlite::in_memory().expect("there is memory");
+        let rows = format!(
+            "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {decisions})
+            INSERT INTO decisions SELECT id, id, 'replicas', CASE WHEN id > 200 THEN 'client ' || (id % 10) END,
+                CASE WHEN id > 200 THEN id END, CASE WHEN id <= 200 THEN 'key ' || id END, '{{}}', NULL, NULL FROM n;
+            INSERT INTO commitments SELECT id, '[]' FROM decisions WHERE id % {} = 0",
+            decisions / 100
+        );
+        store.connection.execute_batch(&rows).expect("there is room");
+        store
+    }
+
+    /// How much SQLite does for a question, in steps of its machine.
+    fn steps(store: &Sqlite, question: &str, parameters: &[i64]) -> i32 {
+        let mut question = store.connection.prepare(question).expect("a right question");
+        let mut rows = question.query(params_from_iter(parameters)).expect("a right question");
+        while rows.next().expect("it is read").is_some() {}
+        drop(rows);
+        question.get_status(StatementStatus::VmStep)
+    }
+
+    #[test]
+    fn what_is_read_and_forgotten_takes_no_longer_because_much_is_kept_besides() {
+        let [few, many] = [2_000, 40_000].map(|decisions| {
+            let store = keeps(decisions);
+            let forgotten = [i64::from(decisions) - 100, 1_000];
+            let asked = [(DECISIONS, &[300][..]), (schema::CALLERS, &[100][..]), (FORGET, &forgotten[..])];
+            asked.map(|(question, parameters)| steps(&store, question, parameters))
+        });
+        for (few, many) in few.into_iter().zip(many) {
+            assert!(many < few + few / 4, "{few} steps, and {many}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Events, Happening, Metrics};
+use crate::desk::Record;
 use crate::store::{Change, Kind, Leadership, News, State, Store, StoreError};
 
 /// A store, and who is told of what it kept.
@@ -85,6 +86,10 @@ impl Store for Watched {
             self.version = cluster.number;
         }
         loaded
+    }
+
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        self.store.decisions(ids)
     }
 
     #[expect(

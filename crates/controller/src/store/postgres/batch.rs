@@ -8,7 +8,7 @@ use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, Error, Statement};
 
 use super::super::row::{self, Cell, signed};
-use super::super::{Change, StoreError, schema};
+use super::super::{Change, FORGOTTEN, StoreError, schema};
 use super::text::{Value, columns, value};
 use super::told;
 use super::touched::Touched;
@@ -29,7 +29,13 @@ const COMMIT_TO: &str = "INSERT INTO commitments SELECT * FROM unnest($1::bigint
 const END: &str = "DELETE FROM commitments WHERE decision = ANY($1)";
 const RELEASE: &str = "
 UPDATE decisions SET released = ended.at FROM unnest($1::bigint[], $2::bigint[]) AS ended (at, id)
-WHERE decisions.id = ended.id";
+WHERE decisions.id = ended.id AND decisions.released IS NULL";
+/// Decisions that hold nothing and are not among the last $1 are forgotten, $2 of them at most, the first first. They are
+/// looked up by the index, whatever the server believes of how many there are.
+const FORGET: &str = "
+DELETE FROM decisions WHERE id = ANY(ARRAY(
+    SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
+    AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2))";
 const TRIM: &str = "DELETE FROM commits WHERE number <= (SELECT commits - $1 FROM leadership)";
 
 /// What is said with commits, understood by the server once for a connection.
@@ -46,11 +52,14 @@ pub struct Statements {
     end: Statement,
     release: Statement,
     forget: Statement,
+    sweeps: [Statement; 3],
     trim: Statement,
 }
 
 impl Statements {
     pub async fn prepare(client: &Client) -> Result<Statements, Error> {
+        let [first, second, third] = schema::SWEEPS.map(|sweep| client.prepare(sweep));
+        let sweeps = async { tokio::try_join!(first, second, third) };
         let (
             commit,
             decide,
@@ -64,6 +73,7 @@ impl Statements {
             end,
             release,
             forget,
+            sweeps,
             trim,
         ) = tokio::try_join!(
             client.prepare(COMMIT),
@@ -77,7 +87,8 @@ impl Statements {
             client.prepare(schema::VERSION),
             client.prepare(END),
             client.prepare(RELEASE),
-            client.prepare(schema::FORGET),
+            client.prepare(FORGET),
+            sweeps,
             client.prepare(TRIM),
         )?;
         Ok(Statements {
@@ -93,6 +104,7 @@ impl Statements {
             end,
             release,
             forget,
+            sweeps: sweeps.into(),
             trim,
         })
     }
@@ -158,7 +170,8 @@ impl<'a> Batch<'a> {
             said.push((&statements.release, columns(released)));
         }
         if let Some(keep) = forget {
-            said.push((&statements.forget, values([number(keep)])));
+            said.push((&statements.forget, values([number(keep), number(FORGOTTEN)])));
+            said.extend(statements.sweeps.iter().map(|sweep| (sweep, Vec::new())));
             said.push((&statements.trim, vec![Box::new(NOTED)]));
         }
         Ok(Batch { said })

@@ -22,7 +22,8 @@ use tokio::runtime::{Builder, Runtime};
 
 pub use self::database::Database;
 use self::session::Session;
-use super::{Change, Durability, Kind, Leadership, State, Store, StoreError};
+use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreError};
+use crate::desk::Record;
 
 /// After so long without a word, the server ends a session and with it the lead; within a transaction too. A word is said
 /// twice a second.
@@ -44,7 +45,8 @@ pub struct Postgres {
     session: Option<Session>,
     /// The last term in which it led; 0 before the first.
     term: u64,
-    transactions: u64,
+    /// Changes since what is old was looked for.
+    changes: usize,
     /// Whether the last changes could not be written.
     failed: bool,
 }
@@ -88,9 +90,10 @@ impl Postgres {
     pub fn open(database: Database, durability: Durability, keep: u64) -> Result<Postgres, StoreError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Database(error.to_string()))?;
-        let (session, term, transactions, failed) = (None, 0, 0, false);
+        // What is old is looked for at the beginning.
+        let (session, term, changes, failed) = (None, 0, SWEEP, false);
         let runtime = Some(runtime);
-        let mut store = Postgres { database, durability, keep, runtime, session, term, transactions, failed };
+        let mut store = Postgres { database, durability, keep, runtime, session, term, changes, failed };
         store.within(async |store| {
             store.session = Some(Session::begin(&store.database, durability, true).await?);
             Ok(())
@@ -168,13 +171,17 @@ impl Store for Postgres {
         self.within(async |store| store.session().await?.load(decisions, callers).await)
     }
 
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        self.within(async |store| store.session().await?.decisions(ids).await)
+    }
+
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        let forget = self.transactions.is_multiple_of(super::SWEEP).then_some(self.keep);
+        let forget = (self.changes >= SWEEP).then_some(self.keep);
         let written = self.within(async |store| {
             let session = store.session.as_ref().filter(|session| !session.is_over());
             session.ok_or(StoreError::Deposed)?.write(changes, forget).await
         });
-        self.transactions += 1;
+        self.changes = if forget.is_some() { 0 } else { self.changes } + changes.len();
         self.failed |= written.is_err();
         written
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
+use tokio_postgres::{Client, Error, IsolationLevel, Statement, Transaction};
 
 use super::super::row::{self, Found, signed, unsigned};
 use super::super::{Change, Durability, News, State, StoreError, schema};
@@ -11,6 +11,7 @@ use super::batch::{Batch, Statements};
 use super::database::Database;
 use super::touched::Touched;
 use super::{IDLE, LOCK, MAKING, text};
+use crate::desk::Record;
 
 /// How long the server may say nothing to what it is asked. It gives up what waits for somebody else after [`IDLE`].
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,6 +20,12 @@ const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// Rows that are asked for at a time: between two pieces, the server hears of the session.
 const PIECE: i32 = 1_000;
 
+/// Decisions that hold something and the last $1. Numbers in an array are looked up by the index, whatever the server believes
+/// of how many there are.
+const DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, held
+FROM decisions LEFT JOIN commitments ON decision = id
+WHERE id = ANY(ARRAY(SELECT id FROM decisions ORDER BY id DESC LIMIT $1) || ARRAY(SELECT decision FROM commitments))";
 const TOUCHED: &str = "SELECT number, touched FROM commits WHERE number > $1 ORDER BY number";
 const TOUCHED_DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, held
@@ -35,6 +42,8 @@ pub struct Session {
     /// What carries all that is said; it ends with this.
     carrier: JoinHandle<()>,
     statements: Statements,
+    /// [`TOUCHED_DECISIONS`].
+    some: Statement,
     /// The term in which it leads.
     term: Option<i64>,
     /// The last commit that was loaded or told of.
@@ -103,7 +112,8 @@ impl Session {
         );
         heard(client.batch_execute(&set)).await?;
         let statements = heard(Statements::prepare(&client)).await?;
-        Ok(Session { client, carrier, statements, term: None, seen: None })
+        let some = heard(client.prepare(TOUCHED_DECISIONS)).await?;
+        Ok(Session { client, carrier, statements, some, term: None, seen: None })
     }
 
     /// Whether the connection is gone.
@@ -176,11 +186,11 @@ impl Session {
         let reading = self.reading().await?;
         let commits = heard(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
         let last: Option<i64> = heard(reading.query_one(schema::LAST, &[])).await?.try_get(0)?;
-        let found = State {
+        let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, None, row::read_version).await?.pop(),
             file: rows(&reading, schema::FILE, None, row::read_version).await?.pop(),
             next: last.map_or(0, |last| unsigned(last) + 1),
-            decisions: rows(&reading, schema::DECISIONS, Some(decisions), row::read_decision).await?,
+            decisions: rows(&reading, DECISIONS, Some(decisions), row::read_decision).await?,
             migrations: rows(&reading, schema::MIGRATIONS, None, row::read_migration).await?,
             jobs: rows(&reading, schema::JOBS, None, row::read_job).await?,
             callers: rows(&reading, schema::CALLERS, Some(callers), row::read_caller)
@@ -191,7 +201,15 @@ impl Session {
         };
         heard(reading.commit()).await?;
         self.seen = Some(commits);
+        found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
         Ok(found)
+    }
+
+    /// Decisions by their numbers.
+    pub async fn decisions(&self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        let ids: Vec<i64> = ids.iter().copied().map(signed).collect();
+        let found = heard(self.client.query(&self.some, &[&ids])).await?;
+        found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
     }
 
     /// A transaction that sees everything as it is now, whatever is written meanwhile.
