@@ -32,10 +32,10 @@ mod watch;
 pub use access::{Access, Client, Denied, Guest, Hosts, NewToken, Rates, Role, Token, Tokens, certified};
 pub use clock::{Clock, Hands};
 pub use desk::{
-    Called, Caller, Classes, Counts, Desk, DeviceState, Finding, HostReport, HostState, Labels, Lane, Limit,
-    Limits, LinkState, Message, Migration, MigrationAnswer, MigrationState, Part, Placement, Promising,
-    RackContent, Rate, Rated, Reading, Record, Refused, ReplicasWish, Replies, Reply, Report, Request,
-    Requests, ReservationState, Score, Seen, Shown, Skipped, Study, TaskState, TaskWish, TasksWish,
+    Called, Caller, Classes, Counts, Desk, DeviceState, Finding, HostReport, HostState, Labels, Lane, Left,
+    Limit, Limits, LinkState, Message, Migration, MigrationAnswer, MigrationState, Part, Placement,
+    Promising, RackContent, Rate, Rated, Reading, Record, Refused, ReplicasWish, Replies, Reply, Report,
+    Request, Requests, ReservationState, Score, Seen, Shown, Skipped, Study, TaskState, TaskWish, TasksWish,
     TransferWish, Wish, WorkloadWish, World, Wrong,
 };
 pub use http::{Beside, understand};

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_controller::{
-    Caller, Desk, HostReport, Limits, Message, Part, Placement, Record, Refused, ReplicasWish, Replies,
-    Reply, Report, Request, Skipped, Wish, World, Wrong,
+    Caller, Change, Desk, HostReport, Left, Limits, Message, Part, Placement, Record, Refused, ReplicasWish,
+    Replies, Reply, Report, Request, Skipped, Wish, World, Wrong,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
@@ -218,10 +218,10 @@ fn decisions_are_kept_up_to_a_number_and_what_leaves_goes_on_counting() {
         }
     }
     assert_eq!(loads(&mut desk, at(1_100)), loads(&mut all, at(1_100)));
-    for id in [0, 2] {
-        assert_eq!(ask(&mut desk, at(1_100), Message::Decision(id)), Err(Refused::NoDecision(id)));
-        assert_eq!(ask(&mut desk, at(1_100), Message::Release(id)), Err(Refused::NoDecision(id)));
+    for id in 0..3 {
+        assert_eq!(ask(&mut desk, at(1_100), Message::Decision(id)), Ok(Reply::Left(Left::Decision(id))));
     }
+    assert_eq!(ask(&mut desk, at(1_100), Message::Decision(5)), Err(Refused::NoDecision(5)));
     for id in [3, 4] {
         assert!(ask(&mut desk, at(1_100), Message::Release(id)).is_ok());
     }
@@ -239,11 +239,34 @@ fn decisions_are_kept_up_to_a_number_and_what_leaves_goes_on_counting() {
 }
 
 #[test]
+fn the_end_of_what_left_is_its_end_too() {
+    let mut desk = informed("", Limits { decisions: 2, ..Limits::default() });
+    let before = loads(&mut desk, at(1_100));
+    for _ in 0..5 {
+        placed(ask(&mut desk, at(1_100), Message::Place(block(None))));
+    }
+    let _ = desk.changes();
+    for id in 0..5 {
+        let told = ask(&mut desk, at(1_200), Message::Release(id));
+        assert_eq!(told == Ok(Reply::Left(Left::Decision(id))), id < 3, "{told:?}");
+        let ended = Change::Ended { id, released: Some(at(1_200)) };
+        assert_eq!(desk.changes().collect::<Vec<Change>>(), [ended]);
+    }
+    assert_eq!(loads(&mut desk, at(1_200)), before);
+    // It is told once more, and what nobody was placed under is not.
+    assert!(ask(&mut desk, at(1_200), Message::Release(0)).is_ok());
+    assert_eq!(ask(&mut desk, at(1_200), Message::Release(5)), Err(Refused::NoDecision(5)));
+    assert_eq!(loads(&mut desk, at(1_200)), before);
+}
+
+#[test]
 fn a_last_block_of_which_the_decision_is_not_kept_any_more_is_not_placed_twice() {
     let mut desk = informed("", Limits { decisions: 1, ..Limits::default() });
     placed(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1))))));
     placed(ask(&mut desk, at(1_100), Message::Place(block(Some(("b", 1))))));
-    assert_eq!(ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1))))), Err(Refused::Forgotten(0)));
+    let again = ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1)))));
+    assert_eq!(again, Ok(Reply::Left(Left::Placed(0))), "the store knows it");
+    assert_eq!(Left::Placed(0).answer(None), Err(Refused::Forgotten(0)), "or nobody does");
 }
 
 fn early(desk: &mut Desk<u32>, now: Nanos) -> u64 {
@@ -274,7 +297,7 @@ fn what_was_decided_first_leaves_first_however_it_was_numbered() {
     let (waited, _) = placed(out.remove(0).1);
     assert_eq!(waited.id, 0);
     assert_eq!(ask(&mut desk, at(2_100), Message::Decision(0)), Ok(Reply::Decision(waited)));
-    assert_eq!(ask(&mut desk, at(2_100), Message::Decision(1)), Err(Refused::NoDecision(1)));
+    assert_eq!(ask(&mut desk, at(2_100), Message::Decision(1)), Ok(Reply::Left(Left::Decision(1))));
 }
 
 #[test]

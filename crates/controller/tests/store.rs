@@ -7,9 +7,9 @@ mod support;
 use std::sync::Arc;
 
 use leeward_controller::{
-    Caller, Change, Database, Desk, Durability, Leadership, Limits, Message, Migration, MigrationAnswer,
-    MigrationState, News, Placement, Postgres, Record, Refused, ReplicasWish, Replies, Reply, Report,
-    Request, Sqlite, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
+    Caller, Change, Database, Desk, Durability, Leadership, Left, Limits, Message, Migration,
+    MigrationAnswer, MigrationState, News, Placement, Postgres, Record, Refused, ReplicasWish, Replies,
+    Reply, Report, Request, Shown, Sqlite, Store, StoreError, TasksWish, Wish, WorkloadWish, World,
 };
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
@@ -116,7 +116,7 @@ fn kept(desk: &mut Desk<()>, now: Nanos, id: u64) -> Option<Record> {
     desk.handle(now, Message::Decision(id), (), &mut out);
     match out.remove(0).1 {
         Ok(Reply::Decision(record)) => Some(Record { entries: Vec::new(), ..(*record).clone() }),
-        Err(Refused::NoDecision(_)) => None,
+        Ok(Reply::Left(Left::Decision(_))) | Err(Refused::NoDecision(_)) => None,
         other => panic!("no decision: {other:?}"),
     }
 }
@@ -218,6 +218,72 @@ proptest! {
     }
 }
 
+/// What a desk answers, with what `find` finds of decisions that it keeps no more, and without what it alone knows: how often
+/// its ledger changed, and which entries of it they are.
+fn answered(
+    desk: &mut Desk<()>,
+    now: Nanos,
+    message: Message,
+    find: impl FnOnce(&mut Desk<()>, u64) -> Option<Record>,
+) -> Result<Reply, Refused> {
+    let mut out = Replies::new();
+    desk.handle(now, message, (), &mut out);
+    look_into(desk, now, &mut out);
+    let answer = match out.pop().expect("each is answered at once").1? {
+        Reply::Left(left) => left.answer(find(desk, left.id()).map(Arc::new))?,
+        answer => answer,
+    };
+    let bare = |record: Arc<Record>| {
+        let shown = Shown { epoch: 0, ..record.shown.clone() };
+        Arc::new(Record { entries: Vec::new(), shown, ..(*record).clone() })
+    };
+    Ok(match answer {
+        Reply::Reported { links, devices, skipped, unknown_devices, epoch: _ } => {
+            Reply::Reported { links, devices, skipped, unknown_devices, epoch: 0 }
+        }
+        Reply::Decision(record) => Reply::Decision(bare(record)),
+        Reply::Placed { record, repeated } => Reply::Placed { record: bare(record), repeated },
+        answer => answer,
+    })
+}
+
+/// A desk that keeps few decisions answers, with its store, what one answers that keeps all of them.
+fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
+    let of = cluster(CLUSTER);
+    let mut few = desk(&of, Limits { decisions: 2, ..Limits::default() });
+    let mut all = desk(&of, Limits::default());
+    let mut find = |desk: &mut Desk<()>, id| {
+        let changes: Vec<Change> = desk.changes().collect();
+        store.apply(&changes).expect("there is room");
+        store.decisions(&[id]).expect("it is read").pop()
+    };
+    let mut now = Nanos(10 * SECOND.0);
+    for (&act, next) in acts.iter().zip(0..) {
+        // What left stops counting by itself after 21 s: all of it comes before.
+        now = now.plus(Nanos(match act {
+            Act::Wait(millis) => u64::from(millis) * 100_000,
+            _ => 1_000_000,
+        }));
+        let Some(message) = message(&of, act, now, next) else { continue };
+        let told = answered(&mut few, now, message.clone(), &mut find);
+        prop_assert_eq!(told, answered(&mut all, now, message, |_, _| None), "{:?}", act);
+    }
+    for id in 0..=acts.len() as u64 {
+        let told = answered(&mut few, now, Message::Decision(id), &mut find);
+        prop_assert_eq!(told, answered(&mut all, now, Message::Decision(id), |_, _| None));
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn a_desk_that_keeps_few_answers_with_its_store_as_one_that_keeps_all(
+        acts in proptest::collection::vec(act(), 1..40),
+    ) {
+        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
+    }
+}
+
 /// Runs a law on a few cases, each with a database of its own, or a part of one.
 fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Shared) -> TestCaseResult) {
     let Some(server) = postgres::Server::shared() else { return };
@@ -247,6 +313,13 @@ impl Shared {
 fn a_desk_goes_on_where_another_one_stopped_in_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
         goes_on(&acts, leads(shared.store()))
+    });
+}
+
+#[test]
+fn a_desk_that_keeps_few_answers_with_postgres_as_one_that_keeps_all() {
+    in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
+        answers_of_all(&acts, leads(shared.store()))
     });
 }
 
@@ -406,6 +479,93 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let mut out = Replies::new();
     after.handle(later, Message::Migration(99, MigrationAnswer::Done), (), &mut out);
     assert_eq!(out.remove(0).1, Err(Refused::NoMigration(99)));
+}
+
+/// Rows by the thousand: with one decision, move, version and job that are not to be forgotten.
+const ROWS: [&str; 5] = [
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
+    INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",
+    "INSERT INTO commitments VALUES (5, '[]')",
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 100500)
+    INSERT INTO migrations SELECT id, id, 0, 0, '', NULL, '', '', '', CASE id WHEN 3 THEN 'advised' ELSE 'done' END, NULL
+    FROM n",
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 1500)
+    INSERT INTO clusters SELECT id, id, CASE id WHEN 7 THEN 'file' ELSE 'request' END, '{}' FROM n",
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 100500)
+    INSERT INTO jobs (name, down, told) SELECT 'job ' || id, 1, id FROM n",
+];
+
+/// What is old is forgotten by and by, in a store that keeps 100 decisions; `ask` asks it for a number.
+fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
+    let job = |name: String| Change::Job(name, Default::default());
+    let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));
+    // One that was told of long ago is told of again.
+    store.apply(&[job("job 1".to_owned())]).expect("there is room");
+    assert_eq!(count("decisions"), 4_000, "6,000 in one go");
+    assert_eq!((count("migrations"), count("migrations WHERE id > 500 OR id = 3")), (100_001, 100_001));
+    assert_eq!((count("clusters"), count("clusters WHERE version > 500 OR version = 7")), (1_001, 1_001));
+    assert_eq!((count("jobs"), count("jobs WHERE name = 'job 1' OR told > 501")), (100_000, 100_000));
+    let many: Vec<Change> = (0..1_000).map(|name| job(format!("new {name}"))).collect();
+    store.apply(&many).expect("there is room");
+    assert_eq!((count("decisions"), count("jobs")), (4_000, 101_000), "it is not looked for each time");
+    store.apply(&[job("job 1".to_owned())]).expect("there is room");
+    assert_eq!((count("decisions"), count("jobs")), (102, 100_000));
+    assert_eq!(count("decisions WHERE id >= 9900 OR id = 5"), 102);
+}
+
+#[test]
+fn what_is_old_is_forgotten_by_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
+    let beside = rusqlite::Connection::open(&path).expect("it is there");
+    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("there is room"));
+    forgets(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
+}
+
+#[test]
+fn what_is_old_is_forgotten_by_postgres() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let url = Database::read(&server.url(&database), None).expect("a right URL");
+    let store = leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("it is there")));
+    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("there is room")));
+    forgets(store, |question| {
+        server.ask(&database, question).expect("it answers").parse().expect("a number")
+    });
+}
+
+#[test]
+fn however_many_clients_there_were_those_who_asked_last_are_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let mut store = leads(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
+    let (of, now) = (cluster(CLUSTER), Nanos(10 * SECOND.0));
+    let mut before = desk(&of, Limits::default());
+    let block = |client: &str, sequence| {
+        let act = Act::Block { size: 1 << 20, key: None };
+        let Some(Message::Place(placement)) = message(&of, act, now, 0) else { panic!("a block") };
+        let caller = Some(Caller::Client { client: client.into(), sequence });
+        Message::Place(Placement { caller, ..placement })
+    };
+    let idle = message(&of, Act::Report(0), now, 0).expect("a report");
+    before.handle(now, idle, (), &mut Replies::new());
+    before.handle(now, block("a", 7), (), &mut Replies::new());
+    store.apply(&before.changes().collect::<Vec<Change>>()).expect("there is room");
+    let beside = rusqlite::Connection::open(&path).expect("it is there");
+    let copies = "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 25000)
+        INSERT INTO decisions SELECT number, at, kind, 'client ' || (100000 + number), 7, NULL, shown, expires, released
+        FROM n, decisions WHERE id = 0";
+    beside.execute_batch(copies).expect("there is room");
+    let state = store.load(10, 10).expect("it is read");
+    assert_eq!(state.callers.len(), 20_000);
+    let mut after = desk(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });
+    after.resume(state).expect("it fits the same cluster");
+    for number in 24_991..=25_000_u64 {
+        let again = answered(&mut after, now, block(&format!("client {}", 100_000 + number), 7), |_, _| None);
+        let Ok(Reply::Placed { record, repeated: true }) = again else { panic!("{number}: {again:?}") };
+        assert_eq!(record.id, number);
+    }
 }
 
 #[test]

@@ -35,7 +35,10 @@ impl<R> Desk<R> {
             // What telemetry shows of a decision that is not kept any more, each desk sees by itself.
             Change::Ended { released: None, .. } | Change::Cluster(_) => {}
             Change::Ended { id, released } => {
-                self.end(id, &mut nobody);
+                if self.end(id, &mut nobody).is_none() {
+                    // One that is not known at all changes nothing.
+                    let _ = self.end_left(id, &mut nobody);
+                }
                 self.records.change(id, |record| record.released = released);
             }
         }

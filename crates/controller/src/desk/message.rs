@@ -13,6 +13,7 @@ use super::disks::Called;
 use super::migrations::{Migration, MigrationAnswer, MigrationState};
 use super::readings::Reading;
 use super::record::Record;
+use super::unkept::Left;
 use super::wish::Wish;
 
 /// What somebody asks.
@@ -224,6 +225,8 @@ pub enum Reply {
     WouldBe(Arc<Record>, Option<Refusal>),
     /// Workloads, and what was last seen of each.
     Workloads(Vec<(Arc<Record>, Option<f64>)>),
+    /// What the store has of a decision that the desk does not keep any more.
+    Left(Left),
 }
 
 /// How good hosts are, with the names of the links that limit them.
@@ -327,6 +330,8 @@ pub enum Refused {
     },
     /// What was decided could not be kept, and stands nowhere.
     Store(String),
+    /// The store has what is asked for, if anything has, and could not be read.
+    Unread(String),
     /// The store went away while it was to be kept: it may be kept, or stand nowhere.
     Unknown(String),
     /// Another service decides.

@@ -60,6 +60,7 @@ use self::records::Records;
 pub use self::seen::Seen;
 pub use self::study::{Finding, Lane, Study};
 use self::turns::Turns;
+pub use self::unkept::Left;
 use self::unkept::{AT_ONCE, Unkept};
 pub use self::wish::{Classes, Rate, ReplicasWish, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish};
 pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
@@ -252,10 +253,13 @@ impl<R> Desk<R> {
         let reply = match message {
             Message::Report(report) => self.report(report, out),
             Message::Place(placement) => return self.place(placement, asker, out),
-            Message::Release(id) => self.end(id, out).map(Reply::Decision).ok_or(Refused::NoDecision(id)),
+            Message::Release(id) => match self.end(id, out) {
+                Some(record) => Ok(Reply::Decision(record)),
+                None => self.end_left(id, out),
+            },
             Message::Decision(id) => match self.records.get(id) {
                 Some(record) => Ok(Reply::Decision(record.clone())),
-                None => Err(Refused::NoDecision(id)),
+                None => self.left(id),
             },
             Message::Decisions { kind, before, limit, holding } => {
                 let wanted = |record: &&Arc<Record>| {

@@ -10,7 +10,7 @@ use leeward_placement::Refusal;
 use super::clients::{Fate, Sequence};
 use super::message::{Caller, Placement, Refused, Reply, Request};
 use super::record::{Record, Shown};
-use super::unkept::Over;
+use super::unkept::{Left, Over};
 use super::wish::Wish;
 use super::{Desk, Replies, Waiting};
 use crate::store::Change;
@@ -40,7 +40,7 @@ impl<R> Desk<R> {
                     let record = record.clone();
                     return out.push((asker, Ok(Reply::Placed { record, repeated: true })));
                 }
-                None => Some(Refused::Forgotten(id)),
+                None => return out.push((asker, Ok(Reply::Left(Left::Placed(id))))),
             },
         };
         if let Some(refused) = refused {

@@ -1,6 +1,6 @@
 //! The decisions that are kept, so that they can be explained, repeated and released. Memory is bounded: the one that
-//! was made first leaves when there are too many. What it put into the ledger stays (`unkept`); and tasks run and workloads
-//! are promised their SLOs until somebody says that they ended, so theirs stay until then.
+//! was made first leaves when there are too many, and is found in the store. What it put into the ledger stays (`unkept`);
+//! and tasks run and workloads are promised their SLOs until somebody says that they ended, so theirs stay until then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;

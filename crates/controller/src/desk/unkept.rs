@@ -1,11 +1,18 @@
-//! What decisions put into the ledger that are not kept any more. A block goes on counting until telemetry shows it,
-//! however many are placed meanwhile: else the placers of a busy second would herd like those that know nothing of each
-//! other. Nobody can say any more when its work ends, so it ends by itself.
+//! Decisions that are not kept any more. What they put into the ledger goes on counting until telemetry shows it, however
+//! many are placed meanwhile: else the placers of a busy second would herd like those that know nothing of each other. If
+//! nobody says before that its work ended, it ends by itself. What they were, the store knows.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use leeward_engine::Input;
 use leeward_fabric::Nanos;
 use leeward_ledger::{EntryId, LedgerSettings};
+
+use super::message::{Refused, Reply};
+use super::record::Record;
+use super::{Desk, Replies};
+use crate::store::Change;
 
 /// Of new load, how much the estimator has yet to take in when telemetry counts as showing it.
 const UNSEEN: f64 = 0.01;
@@ -21,10 +28,13 @@ pub(crate) struct Over {
     pub entries: Vec<EntryId>,
 }
 
-/// What decisions hold that are not kept, those decided first in front.
+/// What decisions hold that are not kept.
 #[derive(Debug)]
 pub(crate) struct Unkept {
-    decided: VecDeque<(Nanos, Over)>,
+    /// When each was decided, and its entries.
+    held: BTreeMap<u64, (Nanos, Vec<EntryId>)>,
+    /// The same by time.
+    decided: BTreeSet<(Nanos, u64)>,
     /// How long after its decision an entry ends.
     lasts: Nanos,
     most: usize,
@@ -38,7 +48,7 @@ impl Unkept {
     pub fn new(settings: &LedgerSettings, most: usize) -> Unkept {
         let windows = (UNSEEN.ln() / (1.0 - settings.alpha).ln()).ceil().max(settings.unknown_after.ceil());
         let lasts = Nanos((windows * settings.interval.0 as f64) as u64);
-        Unkept { decided: VecDeque::new(), lasts, most, early: 0 }
+        Unkept { held: BTreeMap::new(), decided: BTreeSet::new(), lasts, most, early: 0 }
     }
 
     /// How many had to end before their time, because there were too many.
@@ -46,22 +56,79 @@ impl Unkept {
         self.early
     }
 
-    /// Takes what a decision made at a time not before the last one's holds. Returns what is to be released for it.
+    /// Takes what a decision made at a time holds. Returns what is to be released for it.
     pub fn hold(&mut self, decided: Nanos, held: Over) -> Option<Over> {
         if held.entries.is_empty() {
             return Some(held);
         }
-        self.decided.push_back((decided, held));
-        if self.decided.len() <= self.most {
+        self.held.insert(held.id, (decided, held.entries));
+        self.decided.insert((decided, held.id));
+        if self.held.len() <= self.most {
             return None;
         }
         self.early += 1;
-        self.decided.pop_front().map(|(_, held)| held)
+        self.decided.first().copied().and_then(|(_, first)| self.take(first))
+    }
+
+    /// What a decision holds; `None` if it holds nothing.
+    pub fn take(&mut self, id: u64) -> Option<Over> {
+        let (decided, entries) = self.held.remove(&id)?;
+        self.decided.remove(&(decided, id));
+        Some(Over { id, entries })
     }
 
     /// What ends by now, or the first of it where that is much.
     pub fn over(&mut self, now: Nanos) -> Vec<Over> {
-        let over = self.decided.partition_point(|&(decided, _)| decided.plus(self.lasts) <= now);
-        self.decided.drain(..over.min(AT_ONCE)).map(|(_, held)| held).collect()
+        let over = self.decided.iter().take_while(|(decided, _)| decided.plus(self.lasts) <= now);
+        let over: Vec<u64> = over.take(AT_ONCE).map(|&(_, id)| id).collect();
+        over.into_iter().filter_map(|id| self.take(id)).collect()
+    }
+}
+
+/// What is asked of a decision that the desk does not keep any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// What it is.
+    Decision(u64),
+    /// The same, by who sends again what it was made for.
+    Placed(u64),
+}
+
+impl Left {
+    /// The decision's number.
+    pub fn id(self) -> u64 {
+        match self {
+            Left::Decision(id) | Left::Placed(id) => id,
+        }
+    }
+
+    /// The answer, by what the store has of it.
+    ///
+    /// # Errors
+    /// It has nothing of it.
+    pub fn answer(self, found: Option<Arc<Record>>) -> Result<Reply, Refused> {
+        match (self, found) {
+            (Left::Decision(_), Some(record)) => Ok(Reply::Decision(record)),
+            (Left::Decision(id), None) => Err(Refused::NoDecision(id)),
+            (Left::Placed(_), Some(record)) => Ok(Reply::Placed { record, repeated: true }),
+            (Left::Placed(id), None) => Err(Refused::Forgotten(id)),
+        }
+    }
+}
+
+impl<R> Desk<R> {
+    /// Where a decision is that is not kept: with the store, if it ever was.
+    pub(super) fn left(&self, id: u64) -> Result<Reply, Refused> {
+        if id < self.next { Ok(Reply::Left(Left::Decision(id))) } else { Err(Refused::NoDecision(id)) }
+    }
+
+    /// The work of a decision ended that is not kept. Whether it had ended before, the store knows.
+    pub(super) fn end_left(&mut self, id: u64, out: &mut Replies<R>) -> Result<Reply, Refused> {
+        let left = self.left(id)?;
+        self.changes.push(Change::Ended { id, released: Some(self.now) });
+        if let Some(over) = self.unkept.take(id) {
+            self.tell(Input::Release(&over.entries), out);
+        }
+        Ok(left)
     }
 }

@@ -1,8 +1,9 @@
 //! The thread that owns the store. Changes that come while it writes are written together the next time (group commit),
-//! and replies are sent when what they tell of is kept. Between writing, it asks the store over and over how the service
-//! stands to it, whether anybody listens or not: a service that says nothing to its store does not lead for long.
+//! and replies are sent when what they tell of is kept; what the desk has left to the store is read for them. Between
+//! writing, it asks the store over and over how the service stands to it, whether anybody listens or not: a service that says
+//! nothing to its store does not lead for long.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -12,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::Answer;
 use super::pulse::{Pulse, SILENCE};
-use crate::desk::{Refused, Reply};
+use crate::desk::{Record, Refused, Reply};
 use crate::store::{Change, Leadership, State, Store, StoreError};
 
 /// Turns of the desk, of a few messages each, that may wait to be written; the desk waits when there are more.
@@ -276,11 +277,37 @@ impl Work {
                 self.lost.clone_from(&self.broken);
             }
         }
+        let found = if refused.is_none() { self.find(turns) } else { Ok(BTreeMap::new()) };
         for (asker, answer) in turns.iter().flat_map(taken) {
+            let answer = match (&refused, answer, &found) {
+                (Some(error), ..) => Err(Refused::from(error)),
+                (None, Ok(Reply::Left(left)), Ok(found)) => left.answer(found.get(&left.id()).cloned()),
+                (None, Ok(Reply::Left(_)), Err(error)) => Err(Refused::Unread(error.to_string())),
+                (None, answer, _) => answer,
+            };
             // Who asked may have gone; a client that numbers its requests asks again.
-            let _ = asker.send(refused.as_ref().map_or(answer, |error| Err(Refused::from(error))));
+            let _ = asker.send(answer);
         }
         refused.is_none()
+    }
+
+    /// The decisions that the desk left to the store, of which somebody waits to be told.
+    fn find(&mut self, turns: &[Askers]) -> Result<BTreeMap<u64, Arc<Record>>, StoreError> {
+        let mut ids = BTreeSet::new();
+        for waiting in turns {
+            let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let there = waiting.iter().filter(|(asker, _)| !asker.is_closed());
+            ids.extend(there.filter_map(|(_, answer)| match answer {
+                Ok(Reply::Left(left)) => Some(left.id()),
+                _ => None,
+            }));
+        }
+        if ids.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let found = self.store.decisions(&Vec::from_iter(ids));
+        self.pulse.beat();
+        Ok(found?.into_iter().map(|record| (record.id, Arc::new(record))).collect())
     }
 
     fn load(&mut self) {

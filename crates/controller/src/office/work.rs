@@ -275,8 +275,8 @@ impl Work {
         }
     }
 
-    /// Sends replies: at once where they tell of what telemetry shows, and when it is kept where they tell of what was
-    /// decided.
+    /// Sends replies: at once where they tell of what telemetry shows, when it is kept where they tell of what was decided,
+    /// and when it is read where the store has it.
     async fn finish(&mut self, replies: Replies<Asker>) {
         for study in self.desk.studies() {
             self.studies.look_into(self.desks, study);
@@ -294,7 +294,8 @@ impl Work {
             turn.changes.clear();
         }
         for (asker, answer) in replies {
-            match answer {
+            let waits = match answer {
+                Ok(Reply::Left(_)) => true,
                 Ok(
                     Reply::Placed { .. }
                     | Reply::Decision(_)
@@ -302,8 +303,14 @@ impl Work {
                     | Reply::Migrations(_)
                     | Reply::Workloads(_)
                     | Reply::Noted,
-                ) if leads => turn.replies.push((asker, answer)),
-                answer => drop(asker.send(answer)),
+                ) => leads,
+                _ => false,
+            };
+            if waits {
+                turn.replies.push((asker, answer));
+            } else {
+                // Who asked may have gone.
+                let _ = asker.send(answer);
             }
         }
         if turn.changes.is_empty() && turn.replies.is_empty() {

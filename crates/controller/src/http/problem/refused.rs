@@ -30,6 +30,13 @@ impl Problem {
                     "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
                 ),
             ),
+            Refused::Unread(problem) => Problem::new(
+                STORE,
+                format!(
+                    "the decision has left memory, and the store cannot be read: {problem}; \
+                     ask again when the store is well"
+                ),
+            ),
             Refused::Unknown(problem) => Problem::new(
                 STORE,
                 format!(
