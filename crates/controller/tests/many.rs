@@ -1,0 +1,154 @@
+//! Stores that keep many decisions: whoever begins on one, or takes over, has nothing to do with most of them, and each is
+//! found.
+//!
+//! Here they are some thousands; `LEEWARD_DECISIONS=1000000` makes them as many as a store keeps unless it is told otherwise.
+
+#![allow(clippy::disallowed_methods, reason = "how long it takes is measured")]
+
+#[path = "support/leewardd.rs"]
+mod leewardd;
+#[path = "support/postgres.rs"]
+mod postgres;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use leeward_controller::{Durability, Leadership, Sqlite, State, Store};
+use leewardd::Process;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+/// Within so long placements are answered.
+const SOON: Duration = Duration::from_secs(5);
+/// What a service loads: decisions, and clients and keys.
+const EXTENT: (usize, usize) = (10_000, 100_000);
+
+fn decisions() -> u64 {
+    let asked = std::env::var("LEEWARD_DECISIONS").ok();
+    asked.map_or(30_000, |text| text.parse().expect("LEEWARD_DECISIONS: how many"))
+}
+
+/// Copies of the first decision: nine in ten of ten thousand clients, the others each with a key. The last 20,000 hold
+/// something and so does one in ten thousand; by their times, they were decided just now whenever they are read.
+fn copies(decisions: u64) -> [String; 2] {
+    let holds = |id: &str| format!("{id} > {decisions} - 20000 OR {id} % 10000 = 0");
+    [
+        format!(
+            "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < {decisions})
+            INSERT INTO decisions SELECT number, at + CASE WHEN {} THEN 3600000000000 ELSE 0 END, kind,
+                CASE WHEN number % 10 <> 0 THEN 'client ' || (number % 9973) END,
+                CASE WHEN number % 10 <> 0 THEN number END,
+                CASE WHEN number % 10 = 0 THEN 'key ' || number END, shown, expires, released
+            FROM n, decisions WHERE id = 0",
+            holds("number")
+        ),
+        format!(
+            "INSERT INTO commitments SELECT id, held FROM decisions, commitments
+            WHERE decision = 0 AND id > 0 AND ({})",
+            holds("id")
+        ),
+    ]
+}
+
+/// Makes a store with one decision, which is told.
+fn one(folder: &Path, store: &str) -> Value {
+    let mut process = Process::start(folder, store);
+    process.until("it leads", Process::is_ready);
+    let (status, decision) = process.place("first", 1).expect("an answer");
+    assert_eq!((status, &decision["id"]), (201, &json!("0")));
+    process.signal("-TERM");
+    assert!(process.child.wait().expect("it ends").success());
+    decision
+}
+
+/// What is loaded of a store, and how long that took is told.
+fn loaded(mut store: impl Store) -> State {
+    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    let began = Instant::now();
+    let state = store.load(EXTENT.0, EXTENT.1).expect("it is read");
+    let took = began.elapsed();
+    eprintln!("of {} decisions, {} are loaded in {took:?}", decisions(), state.decisions.len());
+    assert!(took < SOON, "{took:?}");
+    state
+}
+
+/// That a service finds each decision, ends it, and answers with it who asks for the same again.
+fn finds_each(process: &Process, first: &Value) {
+    for id in [0, 1, decisions() / 3, decisions()] {
+        let (status, found) = process.get(&format!("/v1/decisions/{id}")).expect("an answer");
+        assert_eq!((status, &found["id"]), (200, &json!(id.to_string())), "{found}");
+        assert_eq!((&found["hosts"], &found["why"]), (&first["hosts"], &first["why"]));
+    }
+    // The last one of its client that has left memory: what would be its next one has a key.
+    let last = (decisions() - 11_000..).find(|id| id % 10 == 7).expect("there are more");
+    let (status, again) = process.place(&format!("client {}", last % 9_973), last).expect("an answer");
+    assert_eq!((status, &again["id"]), (200, &json!(last.to_string())), "{again}");
+    for id in [2, decisions() - 15_000] {
+        for time in 0..2 {
+            let (status, ended) = process.delete(&format!("/v1/commitments/{id}")).expect("an answer");
+            assert_eq!((status, ended["released"].is_string()), (200, true), "{id}, {time}: {ended}");
+            let found = process.get(&format!("/v1/decisions/{id}"));
+            assert_eq!(found, Some((200, ended)), "{id}, {time}");
+        }
+    }
+    let none = decisions() + 100;
+    for answer in
+        [process.get(&format!("/v1/decisions/{none}")), process.delete(&format!("/v1/commitments/{none}"))]
+    {
+        assert_eq!(answer.map(|(status, _)| status), Some(404));
+    }
+}
+
+#[test]
+fn a_service_begins_soon_on_a_file_of_many_decisions_and_finds_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = one(folder.path(), "store.db");
+    let path = folder.path().join("store.db");
+    let file = Connection::open(&path).expect("it is there");
+    copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("there is room"));
+    drop(file);
+    let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("it is opened"));
+    assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
+    let began = Instant::now();
+    let process = Process::start(folder.path(), "store.db");
+    process.until("it leads", Process::is_ready);
+    eprintln!("it is ready after {:?}", began.elapsed());
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    finds_each(&process, &first);
+}
+
+#[test]
+fn who_follows_leads_soon_on_a_database_of_many_decisions_and_finds_each() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
+    let url = server.url(&database);
+    let first = one(folder.path(), &url);
+    let ask = |question: &str| server.ask(&database, question).expect("it answers");
+    copies(decisions()).iter().for_each(|rows| drop(ask(rows)));
+    // Of its tables the server counts what it reads in vain, and tells when a session has ended.
+    let read = |how: &str| -> u64 {
+        let asked = ask(&format!("SELECT {how} FROM pg_stat_user_tables WHERE relname = 'decisions'"));
+        asked.parse().expect("a number")
+    };
+    let before = (read("seq_tup_read"), read("idx_scan"));
+    let state = loaded(server.store(&database).expect("it is there"));
+    assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
+    let began = Instant::now();
+    while read("idx_scan") == before.1 {
+        assert!(began.elapsed() < Duration::from_secs(30), "it is not told");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(read("seq_tup_read"), before.0, "all of it was read");
+    let mut leader = Process::start(folder.path(), &url);
+    leader.until("it leads", Process::is_ready);
+    let follower = Process::start(folder.path(), &url);
+    follower.until("it follows", |follower| follower.status("leader") == json!(leader.url));
+    let (status, found) = follower.get("/v1/decisions/1").expect("an answer");
+    assert_eq!((status, &found["hosts"]), (200, &first["hosts"]), "who follows finds it too");
+    let killed = Instant::now();
+    leader.kill();
+    follower.until("it leads", |follower| matches!(follower.place("after", 1), Some((201, _))));
+    eprintln!("takeover: {:?}", killed.elapsed());
+    assert!(killed.elapsed() < SOON, "{:?}\n{}", killed.elapsed(), follower.log());
+    finds_each(&follower, &first);
+}
