@@ -395,7 +395,7 @@ fn the_description_has_every_operation_and_all_that_it_refers_to() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn what_is_kept_in_memory_is_bounded_and_the_store_has_the_others() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.limits.decisions = 3;
@@ -406,6 +406,9 @@ fn what_is_kept_is_bounded() {
         assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 201);
     }
     assert_eq!(server.get("/v1/status").2["decisions"], json!(3));
-    assert_eq!(server.get("/v1/decisions/1").0, 404);
-    assert_eq!(server.get("/v1/decisions/2").0, 200);
+    let (_, _, list) = server.get("/v1/decisions");
+    let listed = list["items"].as_array().expect("a list").iter().map(|one| &one["id"]);
+    assert_eq!(listed.collect::<Vec<_>>(), ["4", "3", "2"]);
+    let found = (0..6).map(|id| server.get(&format!("/v1/decisions/{id}")).0);
+    assert_eq!(found.collect::<Vec<_>>(), [200, 200, 200, 200, 200, 404]);
 }

@@ -60,8 +60,6 @@ CREATE TABLE commits (
 ",
     "
 CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key IS NOT NULL;
-ALTER TABLE jobs ADD COLUMN told BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX jobs_by_told ON jobs (told);
 ",
 ];
 
@@ -130,12 +128,10 @@ INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_t
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason";
 
-/// What a job can bear; it is the one that was told of last.
+/// What a job can bear.
 pub const BEAR: &str = "
-INSERT INTO jobs (name, down, evictions_per_hour, told)
-VALUES ($1, $2, $3, (SELECT coalesce(max(told), 0) + 1 FROM jobs))
-ON CONFLICT (name) DO UPDATE
-SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour, told = excluded.told";
+INSERT INTO jobs (name, down, evictions_per_hour) VALUES ($1, $2, $3)
+ON CONFLICT (name) DO UPDATE SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour";
 
 /// Nothing need be known of a job.
 pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
@@ -143,11 +139,10 @@ pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 /// A version of the cluster.
 pub const VERSION: &str = "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
-/// What is old is forgotten: moves that were answered and are not among the last 100,000, versions of the cluster but for the
-/// last 1,000 and the last one of a file, and all jobs but the 100,000 that were told of last.
-pub const SWEEPS: [&str; 3] = [
+/// What is old is forgotten: moves that were answered and are not among the last 100,000, and versions of the
+/// cluster but for the last 1,000 and the last one of a file.
+pub const SWEEPS: [&str; 2] = [
     "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
     "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000
     AND version <> (SELECT coalesce(max(version), 0) FROM clusters WHERE origin = 'file')",
-    "DELETE FROM jobs WHERE told < (SELECT told FROM jobs ORDER BY told DESC LIMIT 1 OFFSET 99999)",
 ];

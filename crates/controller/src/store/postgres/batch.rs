@@ -52,14 +52,14 @@ pub struct Statements {
     end: Statement,
     release: Statement,
     forget: Statement,
-    sweeps: [Statement; 3],
+    sweeps: [Statement; 2],
     trim: Statement,
 }
 
 impl Statements {
     pub async fn prepare(client: &Client) -> Result<Statements, Error> {
-        let [first, second, third] = schema::SWEEPS.map(|sweep| client.prepare(sweep));
-        let sweeps = async { tokio::try_join!(first, second, third) };
+        let [moves, clusters] = schema::SWEEPS.map(|sweep| client.prepare(sweep));
+        let sweeps = async { tokio::try_join!(moves, clusters) };
         let (
             commit,
             decide,
