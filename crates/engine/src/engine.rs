@@ -118,7 +118,8 @@ impl Engine {
                 let answer = self.place_tasks(request);
                 out.push(Output::Answer(ask, Answer::Tasks(answer)));
             }
-            Input::Ask(ask, Ask::Found(request, decision)) => {
+            Input::Ask(ask, Ask::Found(found)) => {
+                let (request, decision) = *found;
                 let answer = self.settle_found(&request, decision);
                 out.push(Output::Answer(ask, Answer::Found(answer)));
             }

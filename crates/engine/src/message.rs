@@ -71,7 +71,7 @@ pub enum Ask {
     Tasks(AppRequest),
     /// Can these tasks still go where it was decided elsewhere ([`crate::Published::place`])? It was, by what they state: what was seen of
     /// their job plays no part.
-    Found(AppRequest, Decision<Assignment>),
+    Found(Box<(AppRequest, Decision<Assignment>)>),
     /// Should an app that runs go on elsewhere? It is asked for with all its tasks and what they have still to send.
     Again(AppRequest, Worth),
     /// Can this still be promised? It was decided elsewhere, on what the queues that it expects were promised then.

@@ -171,7 +171,7 @@ proptest! {
             elsewhere.handle(NOW, Input::Drain(decision.choice[tasks - 1], true), &mut Vec::new());
         }
         let epoch = elsewhere.ledger().epoch();
-        let Answer::Found(there) = answer(&mut elsewhere, Ask::Found(request, decision)) else {
+        let Answer::Found(there) = answer(&mut elsewhere, Ask::Found(Box::new((request, decision)))) else {
             panic!("it was found")
         };
         if closed {

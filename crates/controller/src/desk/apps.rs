@@ -86,7 +86,7 @@ impl<R> Desk<R> {
         if self.is_forsaken(ask) {
             return self.refuse(ask, &Refused::Busy, out);
         }
-        self.tell(Input::Ask(ask, Ask::Found(request, decision)), out);
+        self.tell(Input::Ask(ask, Ask::Found(Box::new((request, decision)))), out);
         let Some(request) = self.app(ask) else { return };
         // A host was taken or went down meanwhile.
         if tries == TRIES {
