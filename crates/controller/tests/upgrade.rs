@@ -12,9 +12,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 /// What later steps of the schema made, taken away: the store is as the first step alone makes it.
-const FIRST_STEP: &str =
-    "DROP INDEX jobs_by_told; ALTER TABLE jobs DROP COLUMN told; DROP INDEX decisions_by_key;
-    DROP TABLE leadership; DROP TABLE commits;";
+const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits;";
 
 /// Ends a service as systemd does.
 fn end(mut process: Process) {

@@ -243,7 +243,7 @@ impl Engine {
         Ok(self.settle(&request, stated.as_deref(), decision))
     }
 
-    /// How often the policy for tasks looks at a host or a link to decide a request, about and at most.
+    /// How often the policy for tasks looks at a host or a link to decide a request, about.
     pub fn looks(&self, request: &AppRequest) -> u64 {
         self.tasks.as_ref().map_or(0, |policy| policy.looks(request, self.ledger.fabric()))
     }
@@ -254,6 +254,7 @@ impl Engine {
         request: &AppRequest,
         mut decision: Decision<Assignment>,
     ) -> Option<Placed<Assignment>> {
+        debug_assert!(self.history.is_none(), "what was found elsewhere was placed by what its tasks state");
         let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
         starts.for_each(|starts| *starts = starts.map(|_| self.now));
         let fits = tasks::still_fits(&self.pool, request, &decision.choice);

@@ -30,7 +30,7 @@ pub trait Policy<Q: Request>: Send + Sync {
         Nanos(0)
     }
 
-    /// How often it looks at a host or a link to decide a request, about and at most; some ten nanoseconds each. Zero where
+    /// How often it looks at a host or a link to decide a request, about; some ten nanoseconds each. Zero where
     /// that is so little that nobody need ask. Who has others wait for a decision asks before.
     fn looks(&self, _request: &Q, _fabric: &Fabric) -> u64 {
         0

@@ -71,6 +71,11 @@ impl Connection {
         if timeout(silence, self.leave.notified()).await.is_err() && self.asked.load(Ordering::Relaxed) {
             self.leave.notified().await;
         }
+        if self.is_known.load(Ordering::Relaxed) {
+            // Somebody was let in on it in the same moment: another one makes room.
+            self.strangers.make_room();
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -104,6 +109,10 @@ mod tests {
         assert!(leaves(&second).await);
         strangers.make_room();
         assert!(!leaves(&known).await);
+        let meanwhile = strangers.come();
+        strangers.make_room();
+        meanwhile.let_in();
+        assert!(!leaves(&meanwhile).await, "it was let in before it left");
         assert!(strangers.lock().leave.is_empty());
     }
 

@@ -9,11 +9,13 @@ use super::message::{Refused, Request};
 use super::study::{Found, Lane, Question};
 use super::{Desk, Replies};
 
-/// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take.
+/// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take. What
+/// is decided elsewhere has a copy of the links made in the turn, which on large clusters takes longer than that: it is made so
+/// that what takes much longer does not stand there.
 const IN_A_TURN: u64 = 20_000;
 /// How often an app is decided because hosts that it was to be on were taken or went down meanwhile.
 const TRIES: u32 = 8;
-/// Bytes of all requests that wait, about. The largest there are have 16 MiB.
+/// Bytes of memory that what waits may take together, about. One that waits alone may take more.
 const WAITING: usize = 64 << 20;
 
 /// An app that waits or is decided.
@@ -34,7 +36,7 @@ impl<R> Desk<R> {
     /// Puts an app in its turn.
     pub(super) fn decide_later(&mut self, ask: u64, out: &mut Replies<R>) {
         let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.wish.bytes());
-        if self.apps_bytes + bytes > WAITING {
+        if self.apps_bytes > 0 && self.apps_bytes + bytes > WAITING {
             return self.refuse(ask, &Refused::Busy, out);
         }
         self.apps_bytes += bytes;
@@ -90,7 +92,7 @@ impl<R> Desk<R> {
         let Some(request) = self.app(ask) else { return };
         // A host was taken or went down meanwhile.
         if tries == TRIES {
-            return self.refuse(ask, &Refused::Busy, out);
+            return self.refuse(ask, &Refused::Outrun(TRIES), out);
         }
         self.apps_bytes += app.bytes;
         self.decide_app(App { tries, ..app }, request);
@@ -242,7 +244,7 @@ mod tests {
             drain(&mut desk, round, &chosen(&finding));
             let replies = found(&mut desk, finding);
             let ends = round + 1 == 3 + u64::from(TRIES);
-            assert_eq!(replies, if ends { vec![(2, Err(Refused::Busy))] } else { vec![] });
+            assert_eq!(replies, if ends { vec![(2, Err(Refused::Outrun(TRIES)))] } else { vec![] });
         }
         assert_eq!((desk.studies().count(), desk.apps_bytes), (0, 0));
         let tasks: u32 = (0..6).map(|host| desk.engine.tasks_on(HostId(host))).sum();
@@ -273,6 +275,9 @@ mod tests {
         assert_eq!(away, [(4, Err(Refused::Moved)), (5, Err(Refused::Moved))]);
         let finding = study(&mut desk).find();
         assert!(found(&mut desk, finding).is_empty());
+        assert!(ask(&mut desk, app(Some("two")), 6).is_empty(), "who was turned away asks again");
+        let finding = study(&mut desk).find();
+        assert_eq!(hosts(&found(&mut desk, finding)).len(), 2);
     }
 
     #[test]

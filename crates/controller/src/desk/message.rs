@@ -315,12 +315,16 @@ pub enum Refused {
     Forgotten(u64),
     /// No decision of this number is kept.
     NoDecision(u64),
+    /// The decision of this number has left memory, and that it be there is needed.
+    NotInMemory(u64),
     /// No move of this number is kept.
     NoMigration(u64),
     /// The move was answered otherwise.
     Answered(MigrationState),
     /// As many requests as the desk takes wait to be decided, or as many as it takes ask for this one.
     Busy,
+    /// Hosts that it was to be on were taken or closed while it was decided, so many times.
+    Outrun(u32),
     /// The cluster is another one now, and names may mean something else: ask again.
     Moved,
     /// The cluster is of another version than was asked for.
@@ -332,6 +336,8 @@ pub enum Refused {
     Store(String),
     /// The store has what is asked for, if anything has, and could not be read.
     Unread(String),
+    /// The same, of a decision whose end is kept.
+    EndedUnread(String),
     /// The store went away while it was to be kept: it may be kept, or stand nowhere.
     Unknown(String),
     /// Another service decides.

@@ -39,7 +39,7 @@ use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Discarded, Scratch};
 
 use self::apps::App;
-use self::clients::Clients;
+use self::clients::{Clients, Fate};
 pub use self::disks::Called;
 use self::disks::Disks;
 use self::hosts::Hosts;
@@ -201,6 +201,7 @@ impl<R> Desk<R> {
     pub fn turn_away(&mut self, out: &mut Replies<R>) {
         for (_, Waiting { placement, askers }) in std::mem::take(&mut self.waiting) {
             self.let_go(&placement.wish);
+            placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
             out.extend(askers.into_iter().map(|asker| (asker, Err(Refused::Moved))));
         }
         let what_ifs = self.what_ifs.take_all().map(WhatIf::into_asker);
@@ -259,7 +260,7 @@ impl<R> Desk<R> {
             },
             Message::Decision(id) => match self.records.get(id) {
                 Some(record) => Ok(Reply::Decision(record.clone())),
-                None => self.left(id),
+                None => self.left(Left::Decision(id)),
             },
             Message::Decisions { kind, before, limit, holding } => {
                 let wanted = |record: &&Arc<Record>| {

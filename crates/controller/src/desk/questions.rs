@@ -55,9 +55,9 @@ impl<R> Asking<R> {
 
 impl<R> Desk<R> {
     pub(super) fn score(&mut self, mut score: Score, asker: R, out: &mut Replies<R>) {
-        score.request.job = self.jobs.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= AT_ONCE {
+            score.request.job = self.jobs.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
             let reply = self.score_now(&score);
             return out.push((asker, reply));
         }
@@ -72,7 +72,10 @@ impl<R> Desk<R> {
     /// Has the next question about many hosts looked into, if none is; those who ask no more are passed over.
     pub(super) fn score_next(&mut self) {
         self.scores.retain(|asking| (self.listens)(&asking.asker));
-        let Some(asking) = self.scores.next() else { return };
+        let Some(mut asking) = self.scores.next() else { return };
+        let Score { request, job, .. } = &mut asking.score;
+        // Its job may have begun, or ended, since it was asked.
+        request.job = self.jobs.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
         let published = self.engine.publish(About { job: Some(asking.score.request.job), without: None });
         let study = self.promises.study(Lane::Scores, Question::Score(published, asking.score.clone()));
         self.scores.begin(study, asking);
@@ -134,12 +137,20 @@ impl<R> Desk<R> {
     /// The decision of a number, and the policy of its kind that is asked about, if there is room for one more question.
     fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<Record>, PolicySpec), Refused> {
         let wrong = |message: String| Refused::Wrong(Some("policy".to_owned()), message);
-        let record = self.records.get(id).cloned().ok_or(Refused::NoDecision(id))?;
+        let left = || if id < self.next { Refused::NotInMemory(id) } else { Refused::NoDecision(id) };
+        let record = self.records.get(id).cloned().ok_or_else(left)?;
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
-        let looks = looks(&spec, &record.shown.wish, self.engine.ledger().fabric()).map_err(wrong)?;
-        if looks > MOST_LOOKS {
+        let fabric = self.engine.ledger().fabric();
+        let looks = looks(&spec, &record.shown.wish, fabric).map_err(wrong)?;
+        // What the service does itself is not too much.
+        let own = match &record.shown.wish {
+            Wish::Tasks(wish) => self.engine.looks(&wish.request(fabric, 0, 0)),
+            Wish::Replicas(_) | Wish::Workload(_) | Wish::Volumes(_) => 0,
+        };
+        let most = MOST_LOOKS.max(own);
+        if looks > most {
             let message = format!(
-                "`{}` would look at hosts and links up to {looks} times, and {MOST_LOOKS} is the most here: set `effort` or \
+                "`{}` would look at hosts and links about {looks} times, and {most} is the most here: set `effort` or \
                  `nodes` lower, or ask `leeward place tasks`",
                 spec.label
             );

@@ -92,13 +92,15 @@ pub enum Left {
     Decision(u64),
     /// The same, by who sends again what it was made for.
     Placed(u64),
+    /// The same, by who said that its work ended.
+    Ended(u64),
 }
 
 impl Left {
     /// The decision's number.
     pub fn id(self) -> u64 {
         match self {
-            Left::Decision(id) | Left::Placed(id) => id,
+            Left::Decision(id) | Left::Placed(id) | Left::Ended(id) => id,
         }
     }
 
@@ -108,23 +110,37 @@ impl Left {
     /// It has nothing of it.
     pub fn answer(self, found: Option<Arc<Record>>) -> Result<Reply, Refused> {
         match (self, found) {
-            (Left::Decision(_), Some(record)) => Ok(Reply::Decision(record)),
-            (Left::Decision(id), None) => Err(Refused::NoDecision(id)),
+            (Left::Decision(_) | Left::Ended(_), Some(record)) => Ok(Reply::Decision(record)),
+            (Left::Decision(id) | Left::Ended(id), None) => Err(Refused::NoDecision(id)),
             (Left::Placed(_), Some(record)) => Ok(Reply::Placed { record, repeated: true }),
             (Left::Placed(id), None) => Err(Refused::Forgotten(id)),
         }
+    }
+
+    /// The answer where the store cannot be read, and what changed is kept.
+    pub fn unread(self, problem: String) -> Refused {
+        match self {
+            Left::Decision(_) | Left::Placed(_) => Refused::Unread(problem),
+            Left::Ended(_) => Refused::EndedUnread(problem),
+        }
+    }
+
+    /// Whether something is to be kept before it is answered.
+    pub fn commits(self) -> bool {
+        matches!(self, Left::Ended(_))
     }
 }
 
 impl<R> Desk<R> {
     /// Where a decision is that is not kept: with the store, if it ever was.
-    pub(super) fn left(&self, id: u64) -> Result<Reply, Refused> {
-        if id < self.next { Ok(Reply::Left(Left::Decision(id))) } else { Err(Refused::NoDecision(id)) }
+    pub(super) fn left(&self, left: Left) -> Result<Reply, Refused> {
+        let id = left.id();
+        if id < self.next { Ok(Reply::Left(left)) } else { Err(Refused::NoDecision(id)) }
     }
 
     /// The work of a decision ended that is not kept. Whether it had ended before, the store knows.
     pub(super) fn end_left(&mut self, id: u64, out: &mut Replies<R>) -> Result<Reply, Refused> {
-        let left = self.left(id)?;
+        let left = self.left(Left::Ended(id))?;
         self.changes.push(Change::Ended { id, released: Some(self.now) });
         if let Some(over) = self.unkept.take(id) {
             self.tell(Input::Release(&over.entries), out);

@@ -1,6 +1,7 @@
 //! Whether the service is there, and what it is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -20,7 +21,7 @@ use crate::store::Durability;
 use crate::telemetry::{Standing, State as Polling};
 
 /// The network is copied for readers each second. Where the last copy is so old, the desk is stuck.
-const STUCK: Nanos = Nanos(10 * Nanos::SECOND.0);
+const STUCK: Duration = Duration::from_secs(10);
 
 /// What a service may be to those it shares its store with.
 pub const ROLES: [&str; 2] = ["leader", "follower"];
@@ -234,7 +235,7 @@ pub async fn ready(State(edge): Shared) -> Answer {
     if let Some(refused) = edge.office.position().borrow().refusal() {
         return Err(Problem::refused(refused, &edge.clock));
     }
-    let age = edge.clock.now().since(edge.office.last_world().at);
+    let age = edge.office.age();
     if age > STUCK {
         return Err(Problem::stuck(age));
     }

@@ -183,8 +183,8 @@ impl Keeper {
     fn give_up(&mut self) -> StoreError {
         let error = StoreError::Silent(SILENCE);
         for waiting in self.waiting.drain(..) {
-            for (asker, _) in taken(&waiting) {
-                let _ = asker.send(Err(Refused::Unknown(error.to_string())));
+            for (asker, answer) in taken(&waiting) {
+                let _ = asker.send(Err(refusal(&StoreError::Unknown(error.to_string()), &answer)));
             }
         }
         error
@@ -280,9 +280,9 @@ impl Work {
         let found = if refused.is_none() { self.find(turns) } else { Ok(BTreeMap::new()) };
         for (asker, answer) in turns.iter().flat_map(taken) {
             let answer = match (&refused, answer, &found) {
-                (Some(error), ..) => Err(Refused::from(error)),
+                (Some(error), answer, _) => Err(refusal(error, &answer)),
                 (None, Ok(Reply::Left(left)), Ok(found)) => left.answer(found.get(&left.id()).cloned()),
-                (None, Ok(Reply::Left(_)), Err(error)) => Err(Refused::Unread(error.to_string())),
+                (None, Ok(Reply::Left(left)), Err(error)) => Err(left.unread(error.to_string())),
                 (None, answer, _) => answer,
             };
             // Who asked may have gone; a client that numbers its requests asks again.
@@ -341,6 +341,14 @@ impl Work {
             Ok(place) => place.send(Heard::Stands(stands)),
             Err(_) => self.untold = stands.ok(),
         }
+    }
+}
+
+/// What somebody is told in place of an answer where the store fails: who only wanted to know has nothing to be kept.
+fn refusal(error: &StoreError, answer: &Answer) -> Refused {
+    match answer {
+        Ok(Reply::Left(left)) if !left.commits() => Refused::Unread(error.to_string()),
+        _ => Refused::from(error),
     }
 }
 

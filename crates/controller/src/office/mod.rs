@@ -15,6 +15,7 @@ mod studies;
 mod work;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
@@ -190,6 +191,11 @@ impl Office {
     /// The network as it was at most a second ago; nobody is waited for.
     pub fn last_world(&self) -> Arc<World> {
         self.published.world.load_full()
+    }
+
+    /// How long ago the last world was made, by no clock that is set.
+    pub fn age(&self) -> Duration {
+        self.published.age()
     }
 
     /// Changes whenever a world was made.

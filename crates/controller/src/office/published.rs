@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -55,7 +56,18 @@ pub(super) struct Published {
     pub history: History,
     /// The epoch of the last world.
     pub epochs: watch::Sender<u64>,
+    /// When the last world was made, in milliseconds since this began: by no clock that is set.
+    made: AtomicU64,
+    began: Instant,
     pub position: watch::Sender<Position>,
+}
+
+impl Published {
+    /// How long ago the last world was made.
+    pub fn age(&self) -> Duration {
+        let made = Duration::from_millis(self.made.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(made)
+    }
 }
 
 /// When the next world is made, and who waits for it; the writer's alone.
@@ -79,7 +91,8 @@ impl Press {
         let epochs = watch::Sender::new(world.epoch);
         let (world, cluster) = (ArcSwap::from_pointee(world), ArcSwap::from_pointee(cluster));
         let position = watch::Sender::new(Position::Stalls { problem: "it has just started".into() });
-        let published = Published { world, cluster, history: History::default(), epochs, position };
+        let (history, made, began) = (History::default(), AtomicU64::new(0), Instant::now());
+        let published = Published { world, cluster, history, epochs, made, began, position };
         let published = Arc::new(published);
         let press = Press {
             published: published.clone(),
@@ -177,5 +190,7 @@ impl Press {
         }
         self.last = Instant::now();
         self.took = self.last - began;
+        let made = self.last - self.published.began;
+        self.published.made.store(made.as_millis() as u64, Ordering::Relaxed);
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -192,7 +191,7 @@ impl Problem {
 
     /// No decision of this id is kept.
     pub fn no_decision(id: &str) -> Problem {
-        let detail = format!("no decision {id}: the last ones are kept, and it is none of them");
+        let detail = format!("no decision {id}: none was made under this number, or it is not kept any more");
         Problem::new(NOT_FOUND, detail)
     }
 
@@ -293,7 +292,7 @@ impl Problem {
     }
 
     /// Nothing was heard of the engine for so long.
-    pub fn stuck(age: Nanos) -> Problem {
+    pub fn stuck(age: Duration) -> Problem {
         let detail = format!(
             "nothing was heard of the engine for {:.0} s; if it stays so, start it again",
             age.as_secs_f64()

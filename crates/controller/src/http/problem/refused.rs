@@ -2,7 +2,7 @@
 
 use leeward_placement::Refusal;
 
-use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, Problem, REFUSED, SEQUENCE, STORE};
+use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
 use crate::clock::Clock;
 use crate::desk::{Part, Refused, Wrong};
 
@@ -24,6 +24,13 @@ impl Problem {
                  ask with a new sequence or key to place it again",
             ),
             Refused::NoDecision(id) => Problem::no_decision(&id.to_string()),
+            Refused::NotInMemory(id) => Problem::new(
+                NOT_FOUND,
+                format!(
+                    "decision {id} has left memory; what another policy would do is told of the last decisions, and of tasks and \
+                     workloads that run"
+                ),
+            ),
             Refused::Store(problem) => Problem::new(
                 STORE,
                 format!(
@@ -35,6 +42,12 @@ impl Problem {
                 format!(
                     "the decision has left memory, and the store cannot be read: {problem}; \
                      ask again when the store is well"
+                ),
+            ),
+            Refused::EndedUnread(problem) => Problem::new(
+                STORE,
+                format!(
+                    "its end is kept; the decision has left memory, and the store cannot be read: {problem}"
                 ),
             ),
             Refused::Unknown(problem) => Problem::new(
@@ -86,6 +99,13 @@ impl Problem {
                  report what was asked and what the service wrote to its log",
             ),
             Refused::NoWorkload(name) => Problem::none_kept("workload", &name),
+            Refused::Outrun(tries) => Problem::new(
+                BUSY,
+                format!(
+                    "hosts that it was to be on were taken or closed {tries} times while it was decided, and nothing was done; \
+                     ask again"
+                ),
+            ),
             Refused::Moved => Problem::new(BUSY, "the cluster has just changed; ask again"),
             Refused::Version { found } => Problem::version(found),
             Refused::Busy => Problem::new(
