@@ -248,7 +248,7 @@ fn the_end_of_what_left_is_its_end_too() {
     let _ = desk.changes();
     for id in 0..5 {
         let told = ask(&mut desk, at(1_200), Message::Release(id));
-        assert_eq!(told == Ok(Reply::Left(Left::Decision(id))), id < 3, "{told:?}");
+        assert_eq!(told == Ok(Reply::Left(Left::Ended(id))), id < 3, "{told:?}");
         let ended = Change::Ended { id, released: Some(at(1_200)) };
         assert_eq!(desk.changes().collect::<Vec<Change>>(), [ended]);
     }
