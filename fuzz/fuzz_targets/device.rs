@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
     for (at, size) in [1, 4096, 1 << 20, u64::MAX >> 1].into_iter().enumerate() {
         for kind in [Kind::Read, Kind::Write] {
             let offset = Some(at as u64 * size.min(1 << 40));
-            if work.of(&Request { at: Nanos(at as u64), kind, size, offset }).is_ok() {
+            if let Ok(work) = work.of(&Request { at: Nanos(at as u64), kind, size, offset }) {
                 let seconds = work.at(Stage::Storage).expect("with a device there is work at storage");
                 assert!(seconds.is_finite() && seconds > 0.0);
             }

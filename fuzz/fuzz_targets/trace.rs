@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(requests.iter().all(|request| (1..=settings.largest).contains(&request.size)));
     let device = Device::from_text("device", DEVICE).expect("a good device file");
     let mut work = Work::new(NetworkWork::default(), Some(&device));
-    let storage = |request: &Request| Some((request.at.0, work.of(request).ok().and(work.at(Stage::Storage))?));
+    let storage = |request: &Request| Some((request.at.0, work.of(request).ok()?.at(Stage::Storage)?));
     let arrivals: Vec<(u64, f64)> = requests.iter().filter_map(storage).collect();
     assert!(arrivals.iter().all(|(_, work)| work.is_finite() && *work > 0.0));
     if let Ok(curve) = RbCurve::from_nanos(arrivals) {

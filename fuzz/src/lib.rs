@@ -8,7 +8,7 @@ use leeward_capture::{Capture, Places, Settings};
 use leeward_controller::{Beside, Clock, Ear, understand};
 use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_fabric::{Cluster, Nanos};
-use leeward_probe::control::{Answer, Ask, Order, Outcome, read, write};
+use leeward_probe::control::{self, Answer, Ask, Order, Outcome};
 use leeward_probe::{Collector, Head, Limits, ProbeError, Sent, Train, estimate};
 use leeward_simulator::stage::workload::{Loaded, Source};
 use serde::de::DeserializeOwned;
@@ -40,8 +40,8 @@ pub fn conversation(mut bytes: &[u8]) {
     loop {
         let Some(ask) = heard::<Ask>(&mut bytes) else { return };
         let mut written = Vec::new();
-        write(&mut written, &ask).expect("what was read is not too long");
-        assert_eq!(read::<Ask>(&mut &written[..]).expect("it was written"), ask);
+        control::write(&mut written, &ask).expect("what was read is not too long");
+        assert_eq!(control::read::<Ask>(&mut &written[..]).expect("it was written"), ask);
         match ask {
             Ask::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
             Ask::Measure { order, .. } => asked = order,
@@ -70,7 +70,7 @@ pub fn conversation(mut bytes: &[u8]) {
 
 /// The next message; `None` if there is none, which is told in a short line.
 fn heard<T: DeserializeOwned>(bytes: &mut &[u8]) -> Option<T> {
-    read(bytes).map_err(|error| short(&error.to_string())).ok()
+    control::read(bytes).map_err(|error| short(&error.to_string())).ok()
 }
 
 /// What was measured can be shown: its rates are numbers.
@@ -231,7 +231,7 @@ pub fn captured(port: u16, datagrams: &[&[u8]]) -> Vec<u8> {
         file.extend(port.to_be_bytes());
         file.extend((length + 8).to_be_bytes());
         file.extend([0, 0]);
-        file.extend(*datagram);
+        file.extend(datagram);
     }
     file
 }
