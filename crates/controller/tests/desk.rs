@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use leeward_controller::{
     Caller, Change, Desk, HostReport, Left, Limits, Message, Part, Placement, Record, Refused, ReplicasWish,
-    Replies, Reply, Report, Request, Skipped, Wish, World, Wrong,
+    Replies, Reply, Report, Request, Skipped, Wish, WorkloadWish, World, Wrong,
 };
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
@@ -267,6 +267,21 @@ fn a_last_block_of_which_the_decision_is_not_kept_any_more_is_not_placed_twice()
     let again = ask(&mut desk, at(1_100), Message::Place(block(Some(("a", 1)))));
     assert_eq!(again, Ok(Reply::Left(Left::Placed(0))), "the store knows it");
     assert_eq!(Left::Placed(0).answer(None), Err(Refused::Forgotten(0)), "or nobody does");
+}
+
+#[test]
+fn what_is_asked_under_the_number_of_another_kind_that_waits_does_not_wait_with_it() {
+    let mut desk = informed("interval: 2s", Limits::default());
+    let first = block(Some(("a", 1)));
+    let wish = Wish::Workload(WorkloadWish { workload: serde_json::Map::new() });
+    let other = Placement { request: Request::Workload, wish, caller: first.caller.clone(), lasts: None };
+    let reused = Refused::Reused(first.caller.clone().expect("it has one"), "replicas");
+    assert_eq!(tell(&mut desk, at(1_100), Message::Place(first), 0), []);
+    assert_eq!(tell(&mut desk, at(1_200), Message::Place(other), 1), [(1, Err(reused))]);
+    let mut out = Replies::new();
+    desk.wake(Nanos(2 * SECOND.0), &mut out);
+    let (asker, answer) = out.remove(0);
+    assert_eq!((asker, placed(answer).0.shown.wish.kind(), out.len()), (0, "replicas", 0));
 }
 
 fn early(desk: &mut Desk<u32>, now: Nanos) -> u64 {

@@ -311,6 +311,8 @@ pub enum Refused {
         /// The last sequence of the client.
         last: u64,
     },
+    /// A request of another kind, this one, waits under the caller's key or sequence.
+    Reused(Caller, &'static str),
     /// The request was decided under this number, and the decision is not kept any more.
     Forgotten(u64),
     /// No decision of this number is kept.

@@ -26,6 +26,10 @@ impl<R> Desk<R> {
             Sequence::New | Sequence::Last(Fate::Refused) => Some(Refused::Busy),
             Sequence::Older(last) => Some(Refused::Superseded { last }),
             Sequence::Last(Fate::Waits(ask)) => match self.waiting.get_mut(&ask) {
+                Some(waiting) if waiting.placement.wish.kind() != placement.wish.kind() => {
+                    let kind = waiting.placement.wish.kind();
+                    placement.caller.take().map(|caller| Refused::Reused(caller, kind))
+                }
                 Some(waiting) => {
                     waiting.askers.retain(self.listens);
                     if waiting.askers.len() < ASKERS {

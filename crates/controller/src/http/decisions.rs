@@ -105,7 +105,8 @@ async fn place(
 ) -> Answer {
     let reply = edge.reply(message).await.and_then(|reply| match reply {
         Reply::Placed { record, repeated: true } if record.shown.wish.kind() != kind => {
-            Err(Problem::reused(&record))
+            let first = format!("decision {}, of kind {}", record.id, record.shown.wish.kind());
+            Err(Problem::reused(record.caller.as_ref(), &first))
         }
         reply => Ok(reply),
     });

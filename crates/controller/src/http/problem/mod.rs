@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use self::refused::refusal_text;
 use crate::access::{Client, Denied, Hosts, Role};
 use crate::described::Name;
-use crate::desk::{Caller, Record};
+use crate::desk::Caller;
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -195,14 +195,13 @@ impl Problem {
         Problem::new(NOT_FOUND, detail)
     }
 
-    /// The key of a request, or the client's sequence, was used for one of another kind, which this record tells of.
-    pub fn reused(record: &Record) -> Problem {
-        let (field, used) = match record.caller {
+    /// The key of a request, or the client's sequence, was used for another one, `first`.
+    pub fn reused(caller: Option<&Caller>, first: &str) -> Problem {
+        let (field, used) = match caller {
             Some(Caller::Client { .. }) => ("sequence", "the client has used this sequence"),
             _ => ("idempotency-key", "this key was used"),
         };
-        let (id, kind) = (record.id, record.shown.wish.kind());
-        let detail = format!("{used} for decision {id}, of kind {kind}; each request needs its own");
+        let detail = format!("{used} for {first}; each request needs its own");
         Problem { field: Some(field.to_owned()), ..Problem::new(REUSED, detail) }
     }
 

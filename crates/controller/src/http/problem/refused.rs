@@ -18,6 +18,10 @@ impl Problem {
                     "the client has asked with sequence {last} already; number each new request higher than the last"
                 ),
             ),
+            Refused::Reused(caller, kind) => Problem::reused(
+                Some(&caller),
+                &format!("a request of kind {kind}, which waits to be decided"),
+            ),
             Refused::Forgotten(_) => Problem::new(
                 SEQUENCE,
                 "it was placed, and the decision is not kept any more; \
