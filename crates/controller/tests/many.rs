@@ -1,7 +1,8 @@
 //! Stores that keep many decisions: whoever begins on one, or takes over, has nothing to do with most of them, and each is
 //! found.
 //!
-//! Here they are some thousands; `LEEWARD_DECISIONS=1000000` makes them as many as a store keeps unless it is told otherwise.
+//! Here they are some thousands. `LEEWARD_DECISIONS=900000` makes them nearly as many as a store keeps unless it is told
+//! otherwise, and `LEEWARD_HOLDING=300000` lets as many of them hold something as may when they have left memory.
 
 #![allow(clippy::disallowed_methods, reason = "how long it takes is measured")]
 
@@ -24,14 +25,23 @@ const SOON: Duration = Duration::from_secs(5);
 const EXTENT: (usize, usize) = (10_000, 100_000);
 
 fn decisions() -> u64 {
-    let asked = std::env::var("LEEWARD_DECISIONS").ok();
-    asked.map_or(30_000, |text| text.parse().expect("LEEWARD_DECISIONS: how many"))
+    asked("LEEWARD_DECISIONS").unwrap_or(30_000)
 }
 
-/// Copies of the first decision: nine in ten of ten thousand clients, the others each with a key. The last 20,000 hold
+/// The last so many of them hold something.
+fn holding() -> u64 {
+    asked("LEEWARD_HOLDING").unwrap_or(20_000)
+}
+
+fn asked(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: how many")))
+}
+
+/// Copies of the first decision: nine in ten of ten thousand clients, the others each with a key. The last ones hold
 /// something and so does one in ten thousand; by their times, they were decided just now whenever they are read.
 fn copies(decisions: u64) -> [String; 2] {
-    let holds = |id: &str| format!("{id} > {decisions} - 20000 OR {id} % 10000 = 0");
+    let holding = holding();
+    let holds = |id: &str| format!("{id} > {decisions} - {holding} OR {id} % 10000 = 0");
     [
         format!(
             "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < {decisions})
