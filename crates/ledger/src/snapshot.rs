@@ -6,9 +6,11 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::Nanos;
 
-use crate::Ledger;
 use crate::entry::Owner;
+use crate::state::Commitments;
+use crate::transact::Stored;
 use crate::view::{Scratch, View};
+use crate::{EntryId, Ledger};
 
 /// The ledger as it was at a moment. Decisions made on it commit with the versions they read. What entries come to at each
 /// resource is in it, and of the entries themselves, of which there may be a million, those of one owner.
@@ -22,10 +24,17 @@ impl Ledger {
     /// A copy for readers that take longer than a turn, of the ledger as far as it has been advanced. The load of `own` can
     /// be taken out of views of it.
     pub fn publish(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
-        let (mut entries, mut owners) = (HashMap::new(), HashMap::new());
+        let mut entries: HashMap<EntryId, Box<Stored>> = HashMap::new();
+        let mut owners = HashMap::new();
         if let Some((owner, ids)) = own.and_then(|own| self.owners.get_key_value(own)) {
             entries.extend(ids.iter().filter_map(|id| Some((*id, self.entries.get(id)?.clone()))));
             owners.insert(*owner, ids.clone());
+        }
+        let mut commitments: Vec<_> = self.commitments.iter().map(Commitments::without_items).collect();
+        for hop in entries.values().flat_map(|stored| &stored.entry.hops) {
+            let waiting = self.commitments[hop.resource.index()].until_window.iter();
+            commitments[hop.resource.index()].until_window =
+                waiting.filter(|item| entries.contains_key(&item.entry)).copied().collect();
         }
         let ledger = Ledger {
             fabric: self.fabric.clone(),
@@ -33,7 +42,7 @@ impl Ledger {
             unknown_after: self.unknown_after,
             full: self.full.clone(),
             gauges: self.gauges.clone(),
-            commitments: self.commitments.clone(),
+            commitments,
             below: self.below.clone(),
             touched: Vec::new(),
             entries,

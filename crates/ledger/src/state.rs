@@ -110,6 +110,18 @@ impl Commitments {
         if guaranteed { &mut self.pending_guaranteed } else { &mut self.pending }
     }
 
+    /// A copy that will see no window, and so need not know what it would take away.
+    pub fn without_items(&self) -> Commitments {
+        let Commitments { ref pending, ref pending_guaranteed, ref envelopes, .. } = *self;
+        Commitments {
+            pending: pending.clone(),
+            pending_guaranteed: pending_guaranteed.clone(),
+            until_window: VecDeque::new(),
+            envelopes: envelopes.clone(),
+            ..*self
+        }
+    }
+
     /// Takes away what `leaves`: its pressure, and its rate.
     pub fn drop_until_window(&mut self, gauge: &mut Gauge, leaves: impl Fn(&UntilWindow) -> bool) {
         let mut waiting = std::mem::take(&mut self.until_window);

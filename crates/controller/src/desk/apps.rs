@@ -9,9 +9,8 @@ use super::message::{Refused, Request};
 use super::study::{Found, Lane, Question};
 use super::{Desk, Replies};
 
-/// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take. What
-/// is decided elsewhere has a copy of the links made in the turn, which on large clusters takes longer than that: it is made so
-/// that what takes much longer does not stand there.
+/// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take. For
+/// what is decided elsewhere a copy of what is known of the links is made in the turn, which takes no less on a large cluster.
 const IN_A_TURN: u64 = 20_000;
 /// How often an app is decided because hosts that it was to be on were taken or went down meanwhile.
 const TRIES: u32 = 8;
