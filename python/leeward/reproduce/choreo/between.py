@@ -137,18 +137,13 @@ def rows_stability(found: list[Steady] | UnableError) -> list[Row]:
     """Rows of figure 7."""
     words = "error of a rate {} s earlier, {}"
     if isinstance(found, UnableError):
-        said = words.format(LAGS_S[0], "median")
-        return [missing("7", said, "%", paper.STABILITY_MEDIAN, str(found))]
+        called, known = paper.STABILITY["median"]
+        return [missing("7", words.format(LAGS_S[0], called), "%", known, str(found))]
     note = (
         f"{PATHS} paths of a hose, {TIMES} trains each, one every {EVERY_S} s; means over paths: seconds"
         f" stand for the paper's minutes and trains for its transfers of 10 s; {_ALONE}, so that what"
         " differs is this machine's"
     )
-    of = {
-        "median": ("median", paper.STABILITY_MEDIAN),
-        "mean": ("mean", paper.STABILITY_MEAN),
-        "p95": ("95 %", paper.STABILITY_95),
-    }
     return [
         measured(
             "7",
@@ -159,7 +154,7 @@ def rows_stability(found: list[Steady] | UnableError) -> list[Row]:
             note,
         )
         for lag in LAGS_S
-        for key, (called, known) in of.items()
+        for key, (called, known) in paper.STABILITY.items()
     ]
 
 
@@ -221,8 +216,8 @@ def draw_stability(found: list[Steady]) -> "Figure":
         values = numpy.sort(numpy.concatenate(wrong))
         share = 100 * numpy.arange(1, len(values) + 1) / len(values)
         axes.plot(values, share, linestyle=line, color=COLOURS["choreo"], label=f"{lag} s earlier")
-    axes.plot([paper.STABILITY_95], [95], "x", color="#111111", label="the paper, minutes on EC2")
-    axes.plot([paper.STABILITY_MEDIAN], [50], "x", color="#111111")
+    known = [paper.STABILITY[key][1] for key in ("median", "p95")]
+    axes.plot(known, [50, 95], "x", color="#111111", label="the paper, minutes on EC2")
     axes.set_xlim(0, 10)
     axes.set_ylim(0, 101)
     axes.set_xlabel("error of the earlier rate, %")

@@ -254,15 +254,10 @@ def rows_stability(found: Sequence[dict[str, list[Steady]]]) -> list[Row]:
         f" one link of {{}} Mbit/s; TCP in {TIMES} windows of {EVERY_S} s, which stand for the paper's"
         " transfers of 10 s and seconds for its minutes; means over paths"
     )
-    of = {
-        "median": ("median", paper.STABILITY_MEDIAN),
-        "mean": ("mean", paper.STABILITY_MEAN),
-        "p95": ("95 %", paper.STABILITY_95),
-    }
     made = []
     for name, link in LINKS.items():
         for lag in LAGS_S:
-            for key, (called, known) in of.items():
+            for key, (called, known) in paper.STABILITY.items():
                 values = [
                     float(numpy.mean([100 * _lag(path, lag)[key] for path in one[name]])) for one in found
                 ]
