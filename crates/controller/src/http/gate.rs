@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::bodies::Held;
-use super::operations::OPERATIONS;
+use super::operations;
 use super::problem::{Problem, Word};
 use super::table::Operation;
 use super::{Edge, Shared};
@@ -24,7 +24,7 @@ pub struct Peer(pub IpAddr);
 fn operation(request: &Request) -> Option<&'static Operation> {
     let path = request.extensions().get::<MatchedPath>()?.as_str();
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    OPERATIONS.iter().find(|one| one.path == path && one.method == method)
+    operations::all().find(|one| one.path == path && one.method == method)
 }
 
 /// The token that a request carries.

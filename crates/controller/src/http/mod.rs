@@ -43,7 +43,7 @@ use tokio::sync::Mutex;
 pub use self::bodies::Bodies;
 pub use self::demo::Board;
 pub use self::gate::Peer;
-use self::operations::OPERATIONS;
+use self::operations::SUBJECTS;
 use self::problem::Problem;
 pub use self::reading::{Beside, understand};
 pub use self::status::About;
@@ -92,7 +92,7 @@ pub struct Edge {
 
 /// The OpenAPI document of everything there is.
 pub fn description() -> String {
-    openapi::document(OPERATIONS).to_string()
+    openapi::document(SUBJECTS).to_string()
 }
 
 type Shared = State<Arc<Edge>>;
@@ -159,7 +159,7 @@ impl From<QueryRejection> for Problem {
 /// Everything that is answered.
 pub fn routes(edge: Edge) -> Router {
     let edge = Arc::new(edge);
-    table::router(OPERATIONS)
+    table::router(operations::all())
         .fallback(page::page)
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::method(method.as_str(), uri.path())

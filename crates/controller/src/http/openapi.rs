@@ -8,11 +8,11 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::problem::{self, Problem};
-use super::table::{Content, Operation, Parameter, of};
+use super::table::{Content, Operation, Parameter, Subject, of};
 use crate::described::present;
 
 /// Describes operations.
-pub fn document(operations: &[Operation]) -> Value {
+pub fn document(subjects: &[Subject]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -23,7 +23,8 @@ pub fn document(operations: &[Operation]) -> Value {
     let mut told = settings.for_serialize().into_generator();
     let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut told) } });
     let mut paths = Map::new();
-    for one in operations {
+    let operations = subjects.iter().flat_map(|about| about.operations.iter().map(move |one| (about, one)));
+    for (about, one) in operations {
         let mut answers = Map::new();
         for &(status, text, content) in one.answers {
             let content = match content {
@@ -43,6 +44,7 @@ pub fn document(operations: &[Operation]) -> Value {
         let mut operation = json!({
             "operationId": name(one),
             "summary": one.summary,
+            "tags": [about.name],
             "parameters": parameters(one, &mut sent),
             "responses": answers,
             "security": match one.role {
@@ -76,6 +78,7 @@ pub fn document(operations: &[Operation]) -> Value {
             "description": "Places work on the sheltered side of the network.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
+        "tags": subjects.iter().map(|one| json!({ "name": one.name, "description": one.text })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -183,7 +186,7 @@ fn name(one: &Operation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::operations::OPERATIONS;
+    use crate::http::operations::SUBJECTS;
 
     fn walk(value: &Value, see: &mut impl FnMut(&Value)) {
         see(value);
@@ -196,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere_and_every_type_is_used() {
-        let document = document(OPERATIONS);
+        let document = document(SUBJECTS);
         let schemas = document["components"]["schemas"].as_object().expect("types");
         let mut met = BTreeSet::new();
         walk(&document, &mut |value| {
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_told_is_there_and_what_is_sent_may_be_left_out() {
-        let document = document(OPERATIONS);
+        let document = document(SUBJECTS);
         let required = |name: &str| document["components"]["schemas"][name]["required"].to_string();
         assert!(required("ArmRack").contains("up") && !required("ArmRackBody").contains("up"));
         let put = &document["paths"]["/v1/demo"]["put"]["requestBody"]["content"]["application/json"];
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn parameters_say_what_they_may_be() {
-        let document = document(OPERATIONS);
+        let document = document(SUBJECTS);
         let parameters = |path: &str| document["paths"][path]["get"]["parameters"].clone();
         let history = parameters("/v1/history");
         let one = |name: &str| {

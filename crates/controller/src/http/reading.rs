@@ -14,7 +14,7 @@ use super::demo::Demo;
 use super::events::heard;
 use super::migrations::{self, AnswerBody, JobBody};
 use super::network::{Links, Newer, Part};
-use super::operations::OPERATIONS;
+use super::operations;
 use super::past::{OnePast, Past};
 use super::place::{ReplicasBody, TasksBody, WorkloadBody, key_of};
 use super::probes::ProbeBody;
@@ -53,7 +53,7 @@ pub fn understand(request: &[u8], beside: &Beside<'_>) -> Option<Result<(), (u16
     let asked = |one: &&super::table::Operation| {
         one.method.as_str() == method && passed(one.path, uri.path()).is_some()
     };
-    let operation = OPERATIONS.iter().find(asked)?;
+    let operation = operations::all().find(asked)?;
     let value = passed(operation.path, uri.path())?;
     let read = taken(&format!("{method} {}", operation.path), value, &uri, &headers, body, beside)?;
     Some(read.map_err(|problem| (problem.status(), problem.detail().to_owned())))
@@ -173,7 +173,7 @@ mod tests {
             let of = |one: &&super::super::table::Operation| {
                 one.method.as_str() == method && passed(one.path, path).is_some()
             };
-            let operation = OPERATIONS.iter().find(of).expect("an operation");
+            let operation = operations::all().find(of).expect("an operation");
             met.insert((operation.method.as_str(), operation.path));
         }
         let reads = |one: &&super::super::table::Operation| {
@@ -181,7 +181,7 @@ mod tests {
             one.body.is_some() || one.parameters.iter().any(more)
         };
         let all: BTreeSet<_> =
-            OPERATIONS.iter().filter(reads).map(|one| (one.method.as_str(), one.path)).collect();
+            operations::all().filter(reads).map(|one| (one.method.as_str(), one.path)).collect();
         assert_eq!(met, all);
     }
 

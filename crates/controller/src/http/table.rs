@@ -30,6 +30,16 @@ pub struct Operation {
     pub handler: fn() -> MethodRouter<Arc<Edge>>,
 }
 
+/// Operations about one thing, which tools show together.
+pub struct Subject {
+    /// What they are called together.
+    pub name: &'static str,
+    /// What they are about, in a line.
+    pub text: &'static str,
+    /// They, in the order of the reference.
+    pub operations: &'static [Operation],
+}
+
 /// What makes a schema.
 pub type Describe = fn(&mut SchemaGenerator) -> Schema;
 
@@ -84,6 +94,6 @@ pub const fn query<T: schemars::JsonSchema>() -> Parameter {
 }
 
 /// A router for operations.
-pub fn router(operations: &[Operation]) -> Router<Arc<Edge>> {
-    operations.iter().fold(Router::new(), |router, one| router.route(one.path, (one.handler)()))
+pub fn router<'a>(operations: impl Iterator<Item = &'a Operation>) -> Router<Arc<Edge>> {
+    operations.fold(Router::new(), |router, one| router.route(one.path, (one.handler)()))
 }

@@ -1,0 +1,170 @@
+//! What is seen is told, and what is asked for is decided.
+
+use axum::http::Method;
+use axum::routing::{delete, get, post};
+
+use super::{ID, KEY};
+use crate::access::Role;
+use crate::http::shapes::Page;
+use crate::http::table::Content::Json;
+use crate::http::table::{Operation, Subject, of, path, query};
+use crate::http::{decisions, network, place, policies, reports, score, workloads};
+
+pub(super) const SUBJECT: Subject = Subject {
+    name: "placing",
+    text: "Telemetry comes in; where replicas, tasks and volumes go is decided, told and explained.",
+    operations: &[
+        Operation {
+            method: Method::POST,
+            path: "/v1/reports",
+            role: Some(Role::Report),
+            summary: "Take telemetry in.",
+            parameters: &[],
+            body: Some(of::<reports::ReportBody>),
+            answers: &[(200, "What was taken in.", Json(of::<reports::Reported>))],
+            handler: || post(reports::report),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/place/replicas",
+            role: Some(Role::Place),
+            summary: "Decide where the copies of a block go.",
+            parameters: &[KEY],
+            body: Some(of::<place::ReplicasBody>),
+            answers: &[
+                (200, "The decision that was made for it before.", Json(of::<decisions::Decision>)),
+                (201, "The decision.", Json(of::<decisions::Decision>)),
+            ],
+            handler: || post(decisions::place_replicas),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/place/tasks",
+            role: Some(Role::Place),
+            summary: "Decide where tasks go.",
+            parameters: &[KEY],
+            body: Some(of::<place::TasksBody>),
+            answers: &[
+                (200, "The decision that was made for them before.", Json(of::<decisions::Decision>)),
+                (201, "The decision.", Json(of::<decisions::Decision>)),
+            ],
+            handler: || post(decisions::place_tasks),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/place/volumes",
+            role: Some(Role::Place),
+            summary: "Decide which server takes the volume of a workload, and promise the workload its SLO.",
+            parameters: &[KEY],
+            body: Some(of::<place::WorkloadBody>),
+            answers: &[
+                (200, "The decision that was made for it before.", Json(of::<decisions::Decision>)),
+                (201, "The decision.", Json(of::<decisions::Decision>)),
+            ],
+            handler: || post(decisions::place_volume),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/score/hosts",
+            role: Some(Role::Read),
+            summary: "Say how good hosts are for a task; nothing is committed.",
+            parameters: &[],
+            body: Some(of::<score::ScoreBody>),
+            answers: &[(200, "Scores.", Json(of::<score::Scores>))],
+            handler: || post(score::hosts),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/workloads",
+            role: Some(Role::Place),
+            summary: "Promise a workload its SLO where its volume is, if that can be kept.",
+            parameters: &[KEY],
+            body: Some(of::<place::WorkloadBody>),
+            answers: &[
+                (200, "The decision that was made for it before.", Json(of::<decisions::Decision>)),
+                (201, "The decision.", Json(of::<decisions::Decision>)),
+            ],
+            handler: || post(decisions::admit),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/workloads",
+            role: Some(Role::Read),
+            summary: "List the workloads that are promised their SLOs, those promised last first.",
+            parameters: &[query::<network::Part>()],
+            body: None,
+            answers: &[(200, "Workloads.", Json(of::<Page<workloads::Workload>>))],
+            handler: || get(workloads::list),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/workloads/{name}",
+            role: Some(Role::Read),
+            summary: "Show a workload that is promised its SLO, or the last of its name that was.",
+            parameters: &[path("name", "Its name.", of::<String>)],
+            body: None,
+            answers: &[(200, "The workload.", Json(of::<workloads::Workload>))],
+            handler: || get(workloads::one),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/policies",
+            role: Some(Role::Read),
+            summary: "List the policies there are, by kind of decision.",
+            parameters: &[],
+            body: None,
+            answers: &[(200, "Policies.", Json(of::<policies::Policies>))],
+            handler: || get(policies::list),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/decisions",
+            role: Some(Role::Read),
+            summary: "List the decisions that are kept, the last ones first.",
+            parameters: &[query::<decisions::Which>()],
+            body: None,
+            answers: &[(200, "Decisions.", Json(of::<Page<decisions::Decision>>))],
+            handler: || get(decisions::decisions),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/decisions/{id}",
+            role: Some(Role::Read),
+            summary: "Show a decision as it is kept.",
+            parameters: &[ID],
+            body: None,
+            answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
+            handler: || get(decisions::decision),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/decisions/{id}/what-if",
+            role: Some(Role::Read),
+            summary: "Say what another policy would do now with what a decision was asked; nothing is committed.",
+            parameters: &[ID],
+            body: Some(of::<decisions::WhatIfBody>),
+            answers: &[(200, "As if it were the decision.", Json(of::<decisions::Decision>))],
+            handler: || post(decisions::what_if),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/commitments",
+            role: Some(Role::Read),
+            summary: "List the decisions that hold something of the network, the last ones first.",
+            parameters: &[query::<decisions::Which>()],
+            body: None,
+            answers: &[(200, "Decisions.", Json(of::<Page<decisions::Decision>>))],
+            handler: || get(decisions::commitments),
+        },
+        Operation {
+            method: Method::DELETE,
+            path: "/v1/commitments/{id}",
+            role: Some(Role::Place),
+            summary: "Say that the work of a decision ended; it stops counting.",
+            parameters: &[ID],
+            body: None,
+            answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
+            handler: || delete(decisions::release),
+        },
+    ],
+};
