@@ -95,6 +95,8 @@ proptest! {
     #[test]
     fn collectives_send_what_the_formulas_say(count in 2u32..20, each in 1u64..5000, rounds in 1u32..4, parts in 1usize..6) {
         let (n, bytes) = (u64::from(count), each * u64::from(count));
+        // A part has a byte at least.
+        let parts = parts.min(bytes as usize);
         let collective = collective(count, bytes, rounds);
         let ring = collective.ring_all_reduce().unwrap();
         // Each rank: 2 (n - 1) / n of the bytes.
