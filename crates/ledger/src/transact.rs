@@ -216,10 +216,11 @@ impl Ledger {
         self.commitments[hop.resource.index()].pending(stored.entry.is_promised())
     }
 
-    /// Starts (1) or ends (-1) an entry's rate at a time, from when telemetry takes over. Windows that were taken in by
-    /// `now` are over for it, whatever they saw of it.
+    /// Starts (1) or ends (-1) an entry's rate at a time, from when telemetry takes over. Reports that did not come by `now` and
+    /// count as full ones are over for it, whatever they saw of it, as those that came are.
     fn start(&mut self, stored: &Stored, hop: &Hop, at: Nanos, times: i64, now: Nanos) {
-        let at = at.max(self.last_window(hop.resource, now).1);
+        let missed = self.missed(&self.gauges[hop.resource.index()], now);
+        let at = missed.map_or(at, |missed| at.max(missed.last_window().1));
         let (fading, lasting) = stored.rates.parts(hop.work);
         let pending = self.pending(stored, hop);
         pending.held += lasting * times;
