@@ -56,7 +56,7 @@ impl Scheduler for Eclipse {
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let times = Times::of(NAME, network, self.0.unit, demand.racks())?;
         let shortest = if self.0.keep_min_day { times.min_day.max(1) } else { 1 };
-        let mut choice = Choice::new(demand, times);
+        let mut choice = Choice::new(demand, network, times);
         let (mut days, mut time) = (Vec::new(), times.week);
         while time >= times.night + shortest {
             let Some(length) = choice.best(shortest, time - times.night) else { break };
@@ -71,8 +71,9 @@ impl Scheduler for Eclipse {
 }
 
 /// The choice of a day for what is left.
-struct Choice {
+struct Choice<'a> {
     racks: usize,
+    network: &'a Network,
     times: Times,
     left: Vec<i64>,
     weights: Vec<i64>,
@@ -84,13 +85,15 @@ struct Choice {
     destinations: Vec<u32>,
 }
 
-impl Choice {
-    fn new(demand: &DemandMatrix, times: Times) -> Choice {
+impl Choice<'_> {
+    fn new<'a>(demand: &DemandMatrix, network: &'a Network, times: Times) -> Choice<'a> {
         let racks = demand.racks();
         // More than a week's bytes of a pair are never served, and without them sums stay small.
-        let cut = |&bytes: &u64| bytes.min(times.budget()) as i64;
+        let most = network.carries(network.week());
+        let cut = |&bytes: &u64| bytes.min(most) as i64;
         Choice {
             racks,
+            network,
             times,
             left: demand.bytes().iter().map(cut).collect(),
             weights: vec![0; racks * racks],
@@ -103,10 +106,11 @@ impl Choice {
 
     /// The best length of at least `shortest` and at most `longest`; none if nothing is left.
     fn best(&mut self, shortest: u64, longest: u64) -> Option<u64> {
-        let unit = self.times.unit_bytes;
+        let (network, times) = (self.network, self.times);
         self.lengths.clear();
         let wanted = self.left.iter().filter(|&&bytes| bytes > 0);
-        self.lengths.extend(wanted.map(|&bytes| (bytes as u64).div_ceil(unit).clamp(shortest, longest)));
+        let takes = |&bytes: &i64| times.units(network.takes(bytes as u64)).clamp(shortest, longest);
+        self.lengths.extend(wanted.map(takes));
         self.lengths.sort_unstable();
         self.lengths.dedup();
         let last = self.lengths.len().checked_sub(1)?;
@@ -131,22 +135,27 @@ impl Choice {
     }
 
     /// Whether a length between two may serve more for its time than the best: it serves no more than the longer, nor than the
-    /// shorter in proportion. Where these meet, the bound is highest.
+    /// shorter in proportion, of which each circuit may lack a part of a byte. Where these meet, the bound is highest.
     fn may_be_better(&self, (low, of_low): (usize, i64), (_, of_high): (usize, i64)) -> bool {
         if of_low == 0 {
             return of_high > 0;
         }
         let night = self.times.night as f64;
-        let meet = self.lengths[low] as f64 * of_high as f64 / of_low as f64;
+        let meet = self.lengths[low] as f64 * of_high as f64 / (of_low + self.racks as i64) as f64;
         let (served, length) = self.best;
         // A little more than what rounding may take away.
         of_high as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
     }
 
+    /// Bytes that a circuit carries in a length.
+    fn carries(&self, length: u64) -> i64 {
+        self.network.carries(self.times.nanos(length)).min(i64::MAX as u64) as i64
+    }
+
     /// What the best matching of a length serves; keeps it if none before was better.
     fn served(&mut self, at: usize) -> i64 {
         let length = self.lengths[at];
-        let carries = length.saturating_mul(self.times.unit_bytes).min(i64::MAX as u64) as i64;
+        let carries = self.carries(length);
         for (weight, &left) in self.weights.iter_mut().zip(&self.left) {
             *weight = left.min(carries);
         }
@@ -162,7 +171,7 @@ impl Choice {
 
     /// Serves the best day, and returns its circuits by destination: those that carry something.
     fn take(&mut self, length: u64) -> Vec<Option<u32>> {
-        let carries = length.saturating_mul(self.times.unit_bytes).min(i64::MAX as u64) as i64;
+        let carries = self.carries(length);
         let mut sources = vec![None; self.racks];
         for (source, &destination) in (0..).zip(&self.destinations) {
             let left = &mut self.left[source as usize * self.racks + destination as usize];

@@ -66,6 +66,11 @@ impl Times {
         self.unit_bytes.saturating_mul(self.week)
     }
 
+    /// The units that a time takes, the last of them perhaps in part.
+    pub(super) fn units(self, time: Nanos) -> u64 {
+        time.0.div_ceil(self.unit.0)
+    }
+
     /// A time of so many units.
     pub(super) fn nanos(self, units: u64) -> Nanos {
         Nanos(units * self.unit.0)
