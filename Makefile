@@ -65,7 +65,7 @@ test: lint test-rust test-python test-web ## Build, check the style, run all tes
 .PHONY: test-whole
 test-whole: build ## Run the tests on whole data sets, of which the others take a part
 	$(BIN)/pytest -m whole
-	LEEWARD_DECISIONS=1000000 $(CARGO_TEST) --test many -- --nocapture
+	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test many -- --nocapture
 
 .PHONY: bench
 bench: build ## Run the benchmarks, which print rates and comparisons

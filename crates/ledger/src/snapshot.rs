@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
-use leeward_fabric::Nanos;
+use leeward_fabric::{Nanos, ResourceId};
 
 use crate::entry::Owner;
 use crate::state::Commitments;
@@ -25,15 +25,18 @@ impl Ledger {
     /// be taken out of views of it.
     pub fn publish(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
         let mut entries: HashMap<EntryId, Box<Stored>> = HashMap::new();
-        let mut owners = HashMap::new();
+        let mut owners: HashMap<Owner, Vec<EntryId>> = HashMap::new();
         if let Some((owner, ids)) = own.and_then(|own| self.owners.get_key_value(own)) {
             entries.extend(ids.iter().filter_map(|id| Some((*id, self.entries.get(id)?.clone()))));
             owners.insert(*owner, ids.clone());
         }
         let mut commitments: Vec<_> = self.commitments.iter().map(Commitments::without_items).collect();
-        for hop in entries.values().flat_map(|stored| &stored.entry.hops) {
-            let waiting = self.commitments[hop.resource.index()].until_window.iter();
-            commitments[hop.resource.index()].until_window =
+        let owned = owners.values().flatten().filter_map(|id| entries.get(id));
+        let crossed: BTreeSet<ResourceId> =
+            owned.flat_map(|stored| stored.entry.hops.iter().map(|hop| hop.resource)).collect();
+        for resource in crossed {
+            let waiting = self.commitments[resource.index()].until_window.iter();
+            commitments[resource.index()].until_window =
                 waiting.filter(|item| entries.contains_key(&item.entry)).copied().collect();
         }
         let ledger = Ledger {

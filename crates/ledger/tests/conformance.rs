@@ -164,6 +164,17 @@ fn a_report_that_left_before_a_commit_clears_nothing() {
 }
 
 #[test]
+fn a_start_that_is_told_late_counts_from_when_it_was() {
+    let steps = numbers("started_late");
+    // The window before it was told saw half of it, which so counts twice: 10 of 410 that go with what comes.
+    assert_near(load(&steps[3]), 410e6, 1e-9);
+    // Of the next window 0.7 lie after the start, and all of it is seen; 0.2 s of it are new.
+    let weight = 1.0 - 0.8f64.powf(0.2);
+    assert_near(load(&steps[4]), 410e6 - weight * 10e6, 1e-9);
+    assert_near(load(&steps[5]), 0.8 * load(&steps[4]) + 0.2 * 400e6, 1e-9);
+}
+
+#[test]
 fn a_silent_link_is_unknown_under_strict_and_ever_fuller_under_sinbad() {
     let strict = numbers("missing_strict");
     assert_eq!((strict[1].measured_bps, strict[2].measured_bps), (Some(500 * MBPS), None));

@@ -87,9 +87,13 @@ proptest! {
             if registration.name != "effective-bandwidth" {
                 for (demand, limits) in promise.workload.demands.iter().zip(&promise.limits) {
                     for limit in limits.buckets() {
-                        // The least burst is a difference of what may be a hundred thousand times as much.
+                        // The least burst is a difference of works, and as exact as these are.
                         let least = demand.arrivals.burst_at(limit.rate()).unwrap();
-                        prop_assert!(limit.burst() >= least * (1.0 - 1e-10), "{}: {} of {least}", registration.name, limit.burst());
+                        let most = demand.arrivals.vertices().map(|(_, work)| work).fold(least, f64::max);
+                        prop_assert!(
+                            limit.burst() >= least - 1e-12 * most,
+                            "{}: {} of {least}", registration.name, limit.burst()
+                        );
                     }
                 }
             }

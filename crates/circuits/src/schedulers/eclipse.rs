@@ -1,8 +1,9 @@
 //! `eclipse`: the day that serves most in the time it takes, again and again.
 //!
 //! Each day is the matching and length of the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016).
-//! Lengths that may be best are those at which an entry of what is left is served whole. Of a longer day the best matching serves no less, and no more in proportion, so
-//! lengths between two known ones are bounded by these and most are never tried.
+//! Lengths that may be best are those at which an entry of what is left is served whole. Of a longer day the best matching
+//! serves no less, and, but for parts of bytes, no more in proportion, so lengths between two known ones are bounded by these and
+//! most are never tried.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -106,10 +107,10 @@ impl Choice<'_> {
 
     /// The best length of at least `shortest` and at most `longest`; none if nothing is left.
     fn best(&mut self, shortest: u64, longest: u64) -> Option<u64> {
-        let (network, times) = (self.network, self.times);
+        let times = self.times;
         self.lengths.clear();
         let wanted = self.left.iter().filter(|&&bytes| bytes > 0);
-        let takes = |&bytes: &i64| times.units(network.takes(bytes as u64)).clamp(shortest, longest);
+        let takes = |&bytes: &i64| times.take(self.network, bytes as u64).clamp(shortest, longest);
         self.lengths.extend(wanted.map(takes));
         self.lengths.sort_unstable();
         self.lengths.dedup();
@@ -141,7 +142,8 @@ impl Choice<'_> {
             return of_high > 0;
         }
         let night = self.times.night as f64;
-        let meet = self.lengths[low] as f64 * of_high as f64 / (of_low + self.racks as i64) as f64;
+        let low = self.lengths[low] as f64;
+        let meet = (low * of_high as f64 / (of_low + self.racks as i64) as f64).max(low);
         let (served, length) = self.best;
         // A little more than what rounding may take away.
         of_high as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
@@ -149,7 +151,7 @@ impl Choice<'_> {
 
     /// Bytes that a circuit carries in a length.
     fn carries(&self, length: u64) -> i64 {
-        self.network.carries(self.times.nanos(length)).min(i64::MAX as u64) as i64
+        self.network.carries(self.times.nanos(length)) as i64
     }
 
     /// What the best matching of a length serves; keeps it if none before was better.

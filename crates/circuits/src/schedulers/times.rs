@@ -12,6 +12,8 @@ pub(super) struct Times {
     unit: Nanos,
     /// Bytes that a circuit carries in a unit.
     pub(super) unit_bytes: u64,
+    /// Whether that is all that it carries, and no part of a byte besides.
+    is_whole: bool,
     pub(super) night: u64,
     pub(super) week: u64,
     pub(super) min_day: u64,
@@ -45,7 +47,10 @@ impl Times {
             return Err(unfit(problem));
         }
         let [night, week, min_day] = all.map(|(_, time)| time.0 / unit.0);
-        let times = Times { unit, unit_bytes: network.carries(unit), night, week, min_day };
+        let unit_bytes = network.carries(unit);
+        let bits_ns = u128::from(network.circuit().0) * u128::from(unit.0);
+        let is_whole = bits_ns.is_multiple_of(8_000_000_000);
+        let times = Times { unit, unit_bytes, is_whole, night, week, min_day };
         // Shares of ports are whole bytes, and lengths those that a circuit carries whole bytes in.
         if times.unit_bytes == 0 || times.budget() < racks as u64 {
             let rate = network.circuit();
@@ -66,9 +71,13 @@ impl Times {
         self.unit_bytes.saturating_mul(self.week)
     }
 
-    /// The units that a time takes, the last of them perhaps in part.
-    pub(super) fn units(self, time: Nanos) -> u64 {
-        time.0.div_ceil(self.unit.0)
+    /// The units that a circuit of the network takes for so many bytes.
+    pub(super) fn take(self, network: &Network, bytes: u64) -> u64 {
+        if self.is_whole {
+            bytes.div_ceil(self.unit_bytes)
+        } else {
+            network.takes(bytes).0.div_ceil(self.unit.0)
+        }
     }
 
     /// A time of so many units.

@@ -10,7 +10,7 @@ use super::study::{Found, Lane, Question};
 use super::{Desk, Replies};
 
 /// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take. For
-/// what is decided elsewhere a copy of what is known of the links is made in the turn, which takes no less on a large cluster.
+/// what is decided elsewhere a copy of what is known of the links is made in the turn, about a millisecond too on a large cluster.
 const IN_A_TURN: u64 = 20_000;
 /// How often an app is decided because hosts that it was to be on were taken or went down meanwhile.
 const TRIES: u32 = 8;

@@ -28,7 +28,8 @@ impl<R> Desk<R> {
             Sequence::Last(Fate::Waits(ask)) => match self.waiting.get_mut(&ask) {
                 Some(waiting) if waiting.placement.wish.kind() != placement.wish.kind() => {
                     let kind = waiting.placement.wish.kind();
-                    placement.caller.take().map(|caller| Refused::Reused(caller, kind))
+                    let reused = placement.caller.map(|caller| Refused::Reused(caller, kind));
+                    return out.push((asker, Err(reused.unwrap_or(Refused::Busy))));
                 }
                 Some(waiting) => {
                     waiting.askers.retain(self.listens);

@@ -12,6 +12,7 @@ pub fn all() -> Vec<Vector> {
         one_order(),
         another_order(),
         late_report(),
+        started_late(),
         missing_strict(),
         missing_sinbad(),
         initial_zero(),
@@ -109,6 +110,20 @@ fn late_report() -> Vector {
     .report(3000, &[sample(DOWNLINK, 2000, 3000, 200 * MBPS)])
     .report(3100, &[sample(DOWNLINK, 1000, 2000, 900 * MBPS)])
     .exact()
+}
+
+fn started_late() -> Vector {
+    vector(
+        "started_late",
+        "A start that is told after a window was taken in counts from when it was, in the windows after: also in one that \
+         reaches farther back than the last.",
+    )
+    .seconds(0, 1, |_| 300 * MBPS)
+    .commit(1000, &[stream("stream", 100 * MBPS)])
+    .report(2000, &[sample(DOWNLINK, 1000, 2000, 350 * MBPS)])
+    .started(2100, "stream", 1500)
+    .report(2200, &[sample(DOWNLINK, 1200, 2200, 370 * MBPS)])
+    .report(3200, &[sample(DOWNLINK, 2200, 3200, 400 * MBPS)])
 }
 
 fn missing_strict() -> Vector {

@@ -34,18 +34,20 @@ mod tests {
     use crate::access::Role;
 
     #[test]
-    fn every_operation_is_in_the_reference_with_its_role() {
+    fn every_operation_is_in_the_reference_with_its_role_and_in_its_place() {
         let page = include_str!("../../../../../docs/reference/http-api.md");
-        for one in all() {
-            let role = one.role.map_or("none", Role::name);
-            let row = format!("| `{} {}` | {role} |", one.method, one.path);
-            assert!(page.contains(&row), "{row}");
-        }
         let is_row = |line: &&str| {
             let method = line.strip_prefix("| `").and_then(|line| line.split_once(" /"));
             method.is_some_and(|(method, _)| method.bytes().all(|byte| byte.is_ascii_uppercase()))
         };
-        let rows = page.lines().filter(is_row).count();
-        assert_eq!(rows, all().count(), "the page has an operation that there is not");
+        let rows =
+            page.lines().filter(is_row).map(|row| row.splitn(4, '|').take(3).collect::<Vec<_>>().join("|"));
+        let known = all()
+            .map(|one| format!("| `{} {}` | {} ", one.method, one.path, one.role.map_or("none", Role::name)));
+        assert_eq!(rows.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+        let subjects: Vec<String> = SUBJECTS.iter().map(|subject| format!("`{}`", subject.name)).collect();
+        let [first @ .., last] = subjects.as_slice() else { panic!("there are some") };
+        let tags = format!("Its tags are {} and {last}.", first.join(", "));
+        assert!(page.contains(&tags), "{tags}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is seen is told, and what is asked for is decided.
+//! Telemetry, placements and decisions.
 
 use axum::http::Method;
 use axum::routing::{delete, get, post};
