@@ -142,8 +142,9 @@ struct Load<'a> {
     writer: Writer<'a>,
     began: Instant,
     connections: Vec<Connection>,
-    /// Connections for placements that are free, and placements for which none was.
-    free: Vec<usize>,
+    /// Connections for placements that are free, and placements for which none was. They take turns: a service closes one over
+    /// which nothing was asked in 10 s.
+    free: VecDeque<usize>,
     waiting: VecDeque<Ask>,
     draws: Draws,
     under_way: u64,
@@ -225,7 +226,7 @@ impl Load<'_> {
             }
             Ask::Placement { .. } | Ask::Task { .. } => {
                 self.outcome.of(ask).asked += 1;
-                match self.free.pop() {
+                match self.free.pop_front() {
                     Some(at) => self.send(at, ask),
                     None => self.waiting.push_back(ask),
                 }
@@ -298,7 +299,7 @@ impl Load<'_> {
         }
         match next {
             Some(next) => self.send(at, next),
-            None if !is_report => self.free.push(at),
+            None if !is_report => self.free.push_back(at),
             None => {}
         }
     }
