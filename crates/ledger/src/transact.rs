@@ -217,8 +217,7 @@ impl Ledger {
     }
 
     /// Starts (1) or ends (-1) an entry's rate at a time, from when telemetry takes over: windows that are taken in from now on,
-    /// by what they saw of it. Reports that by `now` count as missing are not held back for what is committed after: the
-    /// estimate has them already.
+    /// by what they saw of it. Reports that count as missing by `now` are over for it: the estimate has them already.
     fn start(&mut self, stored: &Stored, hop: &Hop, at: Nanos, times: i64, now: Nanos) {
         let missed = self.missed(&self.gauges[hop.resource.index()], now);
         let at = missed.map_or(at, |missed| at.max(missed.last_window().1));
