@@ -1,12 +1,12 @@
-//! What happens next: tournaments over a fixed number of slots, each with one time.
+//! Event queue: tournament trees over a fixed number of slots, with one time per slot.
 //!
-//! Every source of events (a server, a limiter, a workload) has a slot of its own, so nothing is ever looked for or
-//! allocated, and a source that changes its mind only writes its slot again. Of equal times the lower slot is first.
+//! Every source of events (a server, a limiter, a workload) owns a slot, so the clock never searches or
+//! allocates. To change its time, a source overwrites its slot. Equal times go by the lower slot first.
 //!
-//! Slots come in groups, one after another, each with a tournament of its own. The few servers change their minds many times a
-//! request and limiters hardly ever, so that a tournament over all would be climbed for nothing.
+//! Slots form consecutive groups, each with its own tournament. The few servers change their times many times
+//! per request and limiters hardly ever, so one tournament over all slots would cost more.
 
-/// The time of a slot in which nothing will happen.
+/// Time of a slot without an event.
 pub(super) const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,23 +15,23 @@ struct Node {
     slot: u32,
 }
 
-/// Where a slot is.
+/// Location of a slot.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Its leaf, among all nodes.
+    /// Leaf of the slot, as an index into all nodes.
     leaf: u32,
     group: u32,
 }
 
-/// A tournament.
+/// A tournament tree.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// Before its first node. Its root is 1 from here, the children of i are 2 i and 2 i + 1, the leaves are the last half: each the
-    /// winner of its children.
+    /// Offset before the first node of the group. The root is at offset 1, and the children of i are 2 i and
+    /// 2 i + 1. The leaves are the last half of the nodes; each inner node is the winner of its children.
     base: u32,
 }
 
-/// Times by slot, and the least of them.
+/// Event time of each slot, with the earliest.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     nodes: Vec<Node>,
@@ -41,7 +41,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A clock of groups of so many slots, in which nothing will happen.
+    /// Creates a clock with one group per size and no events.
     pub(super) fn new(sizes: &[usize]) -> Clock {
         let idle = Node { time: NEVER, slot: 0 };
         let mut clock = Clock { nodes: Vec::new(), places: Vec::new(), groups: Vec::new(), first: idle };
@@ -64,19 +64,20 @@ impl Clock {
         clock
     }
 
-    /// The least time and its slot; [`NEVER`] if nothing will happen.
+    /// Returns the earliest time and its slot; [`NEVER`] if there is no event.
     #[inline]
     pub(super) fn first(&self) -> (u64, u32) {
         (self.first.time, self.first.slot)
     }
 
-    /// Whether no slot but this one has a time up to `now`.
+    /// Returns true if no other slot has a time of at most `now`.
     #[inline]
     pub(super) fn is_alone(&self, slot: u32, now: u64) -> bool {
         let Place { leaf, group } = self.places[slot as usize];
         let base = self.groups[group as usize].base as usize;
         let mut node = leaf as usize - base;
-        // Each is the winner of its part, and together the parts are all other slots.
+        // Each sibling on the path is the winner of its subtree; together these subtrees are all other slots
+        // of the group.
         while node > 1 {
             if self.nodes[base + (node ^ 1)].time <= now {
                 return false;
@@ -87,7 +88,7 @@ impl Clock {
         others.into_iter().all(|(_, other)| self.nodes[other.base as usize + 1].time > now)
     }
 
-    /// Writes a slot.
+    /// Sets the time of a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: u32, time: u64) {
         let Place { leaf, group } = self.places[slot as usize];
@@ -106,7 +107,7 @@ impl Clock {
         self.first = self.least();
     }
 
-    /// The winner of all groups.
+    /// Returns the winner of all groups.
     #[inline]
     fn least(&self) -> Node {
         let mut least = Node { time: NEVER, slot: 0 };

@@ -1,69 +1,69 @@
-//! What can be wrong with a setup, or with what workloads send.
+//! Errors of setups and of workloads' requests.
 
 use leeward_traces::Stage;
 
-/// Why a run does not begin, or does not go on.
+/// Error that prevents or ends a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RequestsError {
-    /// Workloads and sources that do not match.
+    /// Number of sources differs from the number of workloads.
     #[error("{sources} sources for {workloads} workloads: there must be one for each, in the same order")]
     Sources {
-        /// How many sources.
+        /// Number of sources.
         sources: usize,
-        /// How many workloads.
+        /// Number of workloads.
         workloads: usize,
     },
     /// An invalid server.
     #[error("server {server}: {problem}")]
     Server {
-        /// Its name.
+        /// Name of the server.
         server: String,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected value.
         problem: String,
     },
     /// An invalid workload.
     #[error("workload {workload}: {problem}")]
     Workload {
-        /// Its name.
+        /// Name of the workload.
         workload: String,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected value.
         problem: String,
     },
-    /// What is enforced for a workload at a stage cannot be.
+    /// Invalid limits of a workload at a stage.
     #[error("workload {workload} at {stage}: {problem}")]
     Limits {
-        /// Its name.
+        /// Name of the workload.
         workload: String,
-        /// Where.
+        /// Stage of the limits.
         stage: Stage,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected value.
         problem: String,
     },
-    /// A setting of the whole run.
+    /// Invalid setting of the whole run.
     #[error("{setting}: {problem}")]
     Setting {
-        /// Which.
+        /// Name of the setting.
         setting: &'static str,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected value.
         problem: String,
     },
     /// An invalid request.
     #[error("workload {workload}, request {index}: {problem}")]
     Request {
-        /// Its workload.
+        /// Name of the workload.
         workload: String,
-        /// Which one, from 0.
+        /// Index of the request, from 0.
         index: u64,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected value.
         problem: String,
     },
-    /// A clock that would run past its end.
+    /// The run exceeds the range of the clock.
     #[error("{what} lasts past {} years: expected less work, or higher capacities and rates", LATEST / (365 * 86_400 * 1_000_000_000))]
     TooLong {
-        /// What would end so late.
+        /// Description of the event past the range.
         what: String,
     },
 }
 
-/// The last time at which anything happens, in nanoseconds: 146 years.
+/// Latest time of any event, in nanoseconds: 146 years.
 pub(super) const LATEST: u64 = 1 << 62;

@@ -1,40 +1,40 @@
-//! Rate limits: the token buckets of a workload at a stage, all of them at once (SLO section 2.1).
+//! Rate limits: the token buckets of a workload at a stage, all enforced together (SLO section 2.1).
 //!
-//! A bucket's content leaks at its rate; a request passes if its work fits in all buckets, and is then added to all. Requests of a
-//! workload pass in order. One that is larger than a burst passes when that bucket is empty, and overfills it: it could
-//! never pass otherwise.
+//! The content of a bucket leaks at its rate. A request passes if its work fits in all buckets, and then adds
+//! its work to all. Requests of a workload pass in order. A request larger than a burst passes when that
+//! bucket is empty, and overfills it; otherwise it could never pass.
 
 use leeward_calculus::TokenBucket;
 
 use super::live::{List, Live, NONE, Pool};
 
-/// By this share of its burst a bucket may be overfilled, so that rounding holds up no request of a workload that keeps to its own
-/// curve.
+/// Share of its burst by which a bucket may overfill, so that rounding delays no request of a workload that
+/// conforms to its own curve.
 const ROUNDING: f64 = 1e-9;
 
-/// A bucket with its content.
+/// A bucket with its current content.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Work a nanosecond.
+    /// Work per nanosecond.
     rate: f64,
     burst: f64,
     content: f64,
 }
 
 impl Bucket {
-    /// Nanoseconds until `work` fits; 0 or less if it does.
+    /// Returns the nanoseconds until `work` fits; 0 or less if it fits now.
     fn wait(&self, work: f64) -> f64 {
         let over = self.content + work - self.burst * (1.0 + ROUNDING);
-        // More than the bucket ever holds waits for it to be empty.
+        // Work larger than the bucket waits until the bucket is empty.
         over.min(self.content) / self.rate
     }
 }
 
-/// The limiter of a workload at the first queue of a stage.
+/// Limiter of a workload at the first queue of a stage.
 #[derive(Clone, Debug)]
 pub(super) struct Limiter {
     buckets: Vec<Bucket>,
-    /// When the contents were as they are.
+    /// Time of the contents.
     at: u64,
     /// Requests that wait for tokens, in order.
     pub(super) waiting: List,
@@ -60,7 +60,7 @@ impl Limiter {
         }
     }
 
-    /// Takes the tokens if `work` fits now.
+    /// Takes the tokens and returns true if `work` fits now.
     pub(super) fn passes(&mut self, now: u64, work: f64) -> bool {
         self.leak(now);
         let fits = self.buckets.iter().all(|bucket| bucket.wait(work) <= 0.0);
@@ -70,7 +70,7 @@ impl Limiter {
         fits
     }
 
-    /// Takes the tokens of a request whose time has come.
+    /// Takes the tokens of a request whose waiting time has ended.
     pub(super) fn pass(&mut self, now: u64, work: f64) {
         self.leak(now);
         self.take(work);
@@ -82,7 +82,7 @@ impl Limiter {
         }
     }
 
-    /// Takes what tokens there are, for a request that is served although it is over the limit.
+    /// Takes the available tokens for a request that is served over the limit.
     pub(super) fn demote(&mut self, now: u64, work: f64) {
         self.leak(now);
         for bucket in &mut self.buckets {
@@ -90,7 +90,8 @@ impl Limiter {
         }
     }
 
-    /// When the first that waits will pass, if nothing else does: a whole nanosecond, and not before `now`.
+    /// Returns the time at which the first waiting request passes if nothing else passes before: a whole
+    /// nanosecond, at or after `now`.
     pub(super) fn next(&mut self, now: u64, pool: &Pool) -> Option<u64> {
         if self.waiting.is_empty() {
             return None;
@@ -102,7 +103,7 @@ impl Limiter {
     }
 }
 
-/// What a request that comes to a stage asks of its buckets.
+/// Work of a request at its stage, as its buckets count it.
 pub(super) fn work_at(live: &Live) -> f64 {
     live.left
 }
@@ -122,7 +123,7 @@ mod tests {
         assert!(limiter.passes(0, 30.0));
         assert!(!limiter.passes(0, 30.0));
         assert!(limiter.passes(3, 30.0));
-        // 57 in the first: what does not fit is not taken from the second.
+        // The first bucket has 57: a request that does not fit takes nothing from the second.
         assert!(!limiter.passes(6, 47.0));
         assert!(limiter.passes(6, 30.0) && !limiter.passes(9, 30.0) && limiter.passes(26, 30.0));
     }

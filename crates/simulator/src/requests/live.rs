@@ -1,40 +1,41 @@
-//! Requests on their way, in one pool of places that are used again, and lists of them that need no memory of their own.
+//! Requests in progress, in one pool of reused slots, and intrusive lists of them.
 
 use leeward_traces::Kind;
 
-/// No request.
+/// Marker for no request.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The level of requests over their limits: after all others.
+/// Level of demoted requests, after all others.
 pub(super) const DEMOTED: u32 = u32::MAX;
 
-/// A request where it is, or a packet of one.
+/// A request, or a packet of one, at its current hop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Live {
-    /// The one behind it in the list it is in.
+    /// Next request in its list.
     pub(super) next: u32,
     pub(super) workload: u32,
-    /// Which of all hops it is at.
+    /// Index of its current hop, among the hops of all workloads.
     pub(super) hop: u32,
-    /// Its rank at the queue it is at, 0 first; [`DEMOTED`] for the rest of a stage at which it was over its limits.
+    /// Rank at its current queue, 0 first; [`DEMOTED`] for the rest of a stage at which it was over its
+    /// limits.
     pub(super) level: u32,
     pub(super) kind: Kind,
-    /// A packet that is not the last of its request: it fills queues, and ends with its stage.
+    /// True for a packet that is not the last of its request: it occupies queues and ends with its stage.
     pub(super) is_packet: bool,
-    /// Waits behind a limiter: its tokens are not there yet.
+    /// True while it waits behind a limiter for tokens.
     pub(super) is_over: bool,
-    /// It was over its limits somewhere on its way.
+    /// True if it was over its limits at any stage.
     pub(super) was_demoted: bool,
-    /// It gives back the place at a device that it, or its batch, has.
+    /// True if its end frees the device slot of itself or of its batch.
     pub(super) frees: bool,
-    /// In order of arrival, over all workloads.
+    /// Sequence number in order of arrival, over all workloads.
     pub(super) number: u64,
     pub(super) arrived: u64,
-    /// When it came to the queue it is at.
+    /// Arrival time at its current queue.
     pub(super) entered: u64,
-    /// When its stage began.
+    /// Start time of its stage.
     pub(super) since: u64,
-    /// Work left at the queue it is at.
+    /// Work left at its current queue.
     pub(super) left: f64,
     pub(super) work: [f64; 3],
     pub(super) size: u64,
@@ -45,7 +46,7 @@ pub(super) struct Live {
     pub(super) spent: [u64; 3],
 }
 
-/// All places.
+/// Pool of all requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
     places: Vec<Live>,
@@ -65,7 +66,7 @@ impl Pool {
 
     #[inline]
     pub(super) fn remove(&mut self, id: u32) {
-        // A place that nobody has is of no request's number, so that stale entries of it are seen to be such.
+        // A free slot has the number of no request, so that stale entries are recognized.
         self.places[id as usize].number = u64::MAX;
         self.free.push(id);
     }
@@ -81,7 +82,7 @@ impl Pool {
     }
 }
 
-/// Requests in order, linked through their places: each is in one list at most.
+/// Ordered list of requests, linked through their slots; each request is in at most one list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     pub(super) head: u32,

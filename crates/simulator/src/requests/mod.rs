@@ -1,22 +1,22 @@
-//! The request plant: storage requests one by one over links and devices, with the priorities and rate limits that are enforced
-//! for them (SLO sections 2.1 and 2.2). It checks what is promised.
-//!
+//! The request plant simulates storage requests one by one over links and devices, under the enforced
+//! priorities and rate limits (SLO sections 2.1 and 2.2). Its replays check latency bounds.
 //! ```text
 //! Source (arrivals, work by stage) --> [limiter] network-in links --> [limiter] device --> [limiter] network-out links --> Report
 //! ```
 //!
-//! **Links** serve one request, or one packet, at a time, and whole. **Devices** serve one second of work a second, one request after
-//! another, and after its service a request takes its latency beside the others: alone it takes work and latency, and any
-//! number together no more device time than their work. A device is handed requests up to its caps, keeps them in order,
-//! and cannot be told to turn to others. **Limiters** hold requests over a limit, or let them be served after all others.
+//! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work
+//! per second, one request after another. After its service, a request takes its latency in parallel with
+//! others: alone it takes its work and its latency, and any number of requests together take no more device
+//! time than their work. A device accepts requests up to its caps, keeps them in order and does not preempt.
+//! **Limiters** hold requests over a limit, or demote them behind all others.
 //!
-//! *Why a device is such a pipe.* A device with m places that serve at 1/m each would do the same work a second, but work left in
-//! other places delays a request even where they are never full, and a bound would need the largest requests of all others. In
-//! a pipe the device time a request waits for is just that of those before it, so what calculus says of a queue of
-//! capacity 1 holds, and the latency is added once. Two things come on top: what is inside a device goes first whatever its
-//! priority, at most [`Device::outstanding`] requests; and the caps must let the device be busy. Where they do not, the
-//! report says for how long ([`ServerReport::starved`]).
-//!
+//! *Reason for the pipe.* A device with m slots, each serving at 1/m, would do the same work per second. But
+//! work left in other slots delays a request even where the slots are never all full. A bound would need the
+//! largest requests of all others. In a pipe, a request waits only for the device time of the requests before
+//! it. The calculus of a queue of capacity 1 therefore holds, and the latency is added once. Two effects
+//! remain. Requests inside a device go first whatever their priority; there are at most
+//! [`Device::outstanding`]. The caps must also let the device be busy; the report gives the time for which
+//! they do not ([`ServerReport::starved`]).
 //! Time is whole nanoseconds. A run is a function of its setup and sources alone: no random numbers, no wall clock.
 
 mod arrival;
@@ -49,18 +49,18 @@ pub use tally::Tally;
 pub(crate) use tally::rank;
 pub use watch::{Of, Watch};
 
-/// Runs a setup on what its workloads send, a source for each in their order.
+/// Runs a setup on the requests of its workloads, with one source per workload in the same order.
 ///
 /// # Errors
-/// What is wrong in the setup, before anything runs; and the first invalid request, when it comes.
+/// Returns an error if the setup is invalid, before anything runs, or at the first invalid request.
 pub fn run(setup: &Setup, sources: Vec<Source<'_>>) -> Result<Report, RequestsError> {
     run_watched(setup, sources, &mut ())
 }
 
-/// The same, and `watch` is told what happens.
+/// Runs a setup like [`run`] and reports every event to `watch`.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn run_watched<'a, W: Watch>(
     setup: &'a Setup,
     sources: Vec<Source<'a>>,

@@ -1,4 +1,4 @@
-//! A setup, checked and laid out for a run.
+//! A checked setup, laid out for a run.
 
 use leeward_fabric::Nanos;
 use leeward_traces::Stage;
@@ -10,31 +10,31 @@ use super::order::{Order, Waiting};
 use super::server::Serving;
 use super::setup::{Enforced, Over, Server, Setup, StageLimits};
 
-/// A server on a workload's way.
+/// A server on the path of a workload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
     pub(super) server: u32,
-    /// By index into [`Stage::ALL`].
+    /// Stage, as an index into [`Stage::ALL`].
     pub(super) stage: u8,
     pub(super) is_first: bool,
     pub(super) is_last: bool,
-    /// Whether work goes in packets here.
+    /// True if the hop forwards work in packets.
     pub(super) packets: bool,
-    /// Rank of the workload's priority there.
+    /// Rank of the workload's priority at the server.
     pub(super) level: u32,
-    /// The limiter before it, or [`NONE`].
+    /// Limiter in front of the server, or [`NONE`].
     pub(super) limiter: u32,
 }
 
-/// What is laid out.
+/// Layout of servers, hops and limiters.
 pub(super) struct Plan {
     pub(super) servers: Vec<Serving>,
-    /// Of all workloads, one after another.
+    /// Hops of all workloads, one workload after another.
     pub(super) hops: Vec<Hop>,
-    /// Where each workload's hops begin and end.
+    /// Range of each workload's hops.
     pub(super) ways: Vec<(u32, u32)>,
     pub(super) limiters: Vec<Limiter>,
-    /// Whose limiter it is: workload and stage.
+    /// Owner of each limiter: workload and stage.
     pub(super) limited: Vec<(u32, Stage)>,
 }
 
@@ -92,7 +92,7 @@ impl Plan {
     }
 }
 
-/// The priorities at each server, in order.
+/// Returns the distinct priorities at each server, sorted.
 fn ranks(setup: &Setup) -> Vec<Vec<u32>> {
     let mut ranks = vec![Vec::new(); setup.servers.len()];
     for limits in setup.workloads.iter().flat_map(|workload| &workload.stages) {
@@ -194,5 +194,5 @@ fn check_workload(workload: &Enforced, servers: usize) -> Result<(), RequestsErr
     Ok(())
 }
 
-/// The longest that a request may take at a server, without queueing: 11 days and a half, in nanoseconds.
+/// Longest time of a request at a server without queueing, in nanoseconds: 11.5 days.
 pub(super) const LONGEST: u64 = 1_000_000_000_000_000;

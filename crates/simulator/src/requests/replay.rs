@@ -1,4 +1,5 @@
-//! Promises against a replay: what is bounded, what is seen, and, where a bound is exceeded, what it takes for granted that is not so.
+//! Check of latency bounds against a replay: the bound, the measured latency, and, for an exceeded bound, its
+//! violated assumptions.
 
 use std::sync::Arc;
 
@@ -17,28 +18,28 @@ use super::report::Report;
 use super::setup::{Device, Over, Setup};
 use super::tally::rank;
 
-/// What is replayed, and what was promised.
+/// A replay and the bounds it checks.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     /// Queues, priorities and limits.
     pub system: &'a System,
-    /// How bounds are made. A device of the replay is handed [`BoundSettings::outstanding`] requests, and a link sends frames where
-    /// frames are what is served whole, so that both speak of the same machines.
+    /// Settings of bounds. A device of the replay accepts [`BoundSettings::outstanding`] requests, and a link
+    /// sends frames if bounds count frames, so that bound and replay describe the same machines.
     pub bounds: BoundSettings,
-    /// The bounds that are promised.
+    /// Method of the checked bounds.
     pub method: Method,
-    /// What happens to requests over a limit, at every stage. Bounds are of [`Over::Held`].
+    /// Handling of requests over a limit, at every stage. Bounds assume [`Over::Held`].
     pub over: Over,
-    /// Who is served next, at devices; and on links, where the order has a meaning there. Bounds are of [`Order::Priority`].
+    /// Service order of devices, and of links where it applies. Bounds assume [`Order::Priority`].
     pub order: Order,
-    /// What each workload sends; None for one that is known by curves only, and sends nothing.
+    /// Requests of each workload; `None` for a workload known by curves only, which sends nothing.
     pub sent: Vec<Option<Arc<[Arrival]>>>,
-    /// What requests take at devices without queueing, beside their work ([`super::tails`]), by workload; if empty, nothing, though
-    /// bounds add what is profiled.
+    /// Times at devices without queueing beside the work ([`super::tails`]), by workload. If empty, requests
+    /// take no such time, although bounds add the profiled one.
     pub tails: Vec<Arc<[Nanos]>>,
 }
 
-/// A replay that cannot be.
+/// Invalid replay.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ReplayError {
     /// An invalid system.
@@ -49,108 +50,108 @@ pub enum ReplayError {
     Requests(#[from] RequestsError),
 }
 
-/// What became of promises.
+/// Result of a replay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Replayed {
-    /// By workload.
+    /// Outcome by workload.
     pub workloads: Vec<Held>,
-    /// All that was measured, with a row for each request.
+    /// All measurements, with a row for each request.
     pub report: Report,
 }
 
-/// What became of a promise.
+/// Outcome of one workload's bound.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Held {
-    /// Its bound.
+    /// Bound of the workload.
     pub bound: Result<Bound, Unbounded>,
-    /// What was seen; None if it sent nothing.
+    /// Measured latency; `None` if the workload sent nothing.
     pub seen: Option<Seen>,
-    /// What the bound takes for granted and is not so, if it was exceeded. Empty if it was not; never empty if it was.
+    /// Violated assumptions of an exceeded bound; never empty in that case. Empty if the bound holds.
     pub broken: Vec<Assumption>,
 }
 
-/// What was seen of a workload.
+/// Measurements of a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// The latency at the SLO's percentile, exactly; the 99.9th for best effort.
+    /// Exact latency at the SLO's percentile; the 99.9th for best effort.
     pub tail: Nanos,
-    /// The largest latency.
+    /// Largest latency.
     pub worst: Nanos,
-    /// Windows of three minutes in which requests were done.
+    /// Number of three-minute windows in which requests ended.
     pub windows: u64,
-    /// Those in which the SLO was met, by percentiles that are at most 0.8 % too large.
+    /// Number of windows that met the SLO, by percentiles at most 0.8 % too large.
     pub windows_met: u64,
-    /// Requests that were over their limits somewhere and served all the same.
+    /// Number of requests that were served over their limits at any stage.
     pub demoted: u64,
-    /// Requests later than the SLO.
+    /// Number of requests later than the SLO.
     pub late: u64,
 }
 
-/// What a bound takes for granted. Each is looked at by itself.
+/// Assumption of a bound. The check examines each one separately.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Assumption {
-    /// Strict priorities.
+    /// Devices serve by strict priorities.
     #[error("bounds are of strict priorities, and devices served in another order")]
     Order,
-    /// What is over a limit waits.
+    /// Requests over a limit wait.
     #[error(
         "{requests} requests were served although they were over their limits, and bounds take them to be held"
     )]
     Demoted {
-        /// How many, of all workloads.
+        /// Number of such requests, of all workloads.
         requests: u64,
     },
-    /// A fluid.
+    /// Work is a fluid.
     #[error("bounds are of a fluid (`unit: fluid`), and requests are served whole: as whole requests the bound is {}", said(.whole))]
     Fluid {
-        /// The bound where requests count as whole; None if there is none.
+        /// Bound with whole requests; `None` if there is none.
         whole: Option<f64>,
     },
-    /// Limits that let each request pass.
+    /// Every request fits in the burst of its limit.
     #[error("requests of {workload} at {stage} are larger than the burst of its limit, and pass whole")]
     Larger {
-        /// Whose.
+        /// Name of the workload.
         workload: String,
-        /// Where.
+        /// Stage of the limit.
         stage: Stage,
     },
-    /// A curve that covers the trace.
+    /// The arrival curve covers the trace.
     #[error("the trace has more work at {stage} than its curve allows")]
     Curve {
-        /// Where.
+        /// Stage of the curve.
         stage: Stage,
     },
-    /// Independence.
+    /// Workloads are independent.
     #[error("{other} replays the same trace at the same time, and the two are not declared dependent")]
     Independent {
-        /// Another workload.
+        /// Name of the other workload.
         other: String,
     },
-    /// A model that covers the trace.
+    /// The stochastic model covers the trace.
     #[error("the models do not cover this run: a stochastic bound holds as far as they are like the traces; by curves the bound is {}", said(.curves))]
     Model {
-        /// The bound by curves, which needs no model; None if there is none.
+        /// Bound by curves, which needs no model; `None` if there is none.
         curves: Option<f64>,
     },
-    /// Devices that take no longer without queueing than was profiled at the SLO's percentile.
+    /// Device times without queueing stay within the profiled one at the SLO's percentile.
     #[error("{requests} requests drew a longer time without queueing at {stage} than the bound adds")]
     Tail {
-        /// How many.
+        /// Number of such requests.
         requests: u64,
-        /// Where.
+        /// Stage of the device.
         stage: Stage,
     },
-    /// A device that is busy while anything waits.
+    /// The device is busy whenever requests wait.
     #[error("{server} did not serve for {} while requests waited, because of its caps", .starved)]
     Starved {
-        /// The device.
+        /// Name of the device.
         server: String,
-        /// How long.
+        /// Time for which the device idled.
         starved: Nanos,
     },
-    /// None of those above.
+    /// No examined assumption is violated.
     #[error("every assumption that is looked at holds: the bound or the replay is at fault")]
     None,
 }
@@ -160,10 +161,10 @@ fn said(bound: &Option<f64>) -> String {
 }
 
 impl Replay<'_> {
-    /// Bounds, and the replay.
+    /// Computes the bounds, runs the replay and compares them.
     ///
     /// # Errors
-    /// An invalid system, or invalid requests.
+    /// Returns an error if the system or a request is invalid.
     pub fn run(&self) -> Result<Replayed, ReplayError> {
         let mut promised = Bounds::new(self.system, self.bounds)?;
         let promised: Vec<_> =
@@ -184,10 +185,10 @@ impl Replay<'_> {
         Ok(Replayed { workloads, report })
     }
 
-    /// The setup that is run.
+    /// Returns the setup of the replay.
     ///
     /// # Errors
-    /// A system that cannot be replayed.
+    /// Returns an error if the system cannot be replayed.
     pub fn setup(&self) -> Result<Setup, RequestsError> {
         let mut setup = Setup::of_system(self.system, Device::ssd(self.bounds.outstanding))?;
         let stages = setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages);
@@ -232,18 +233,19 @@ impl Replay<'_> {
         .collect()
     }
 
-    /// Whether a bound was exceeded: a stochastic one is of the percentile, others are of every request. A service ends at a whole
-    /// nanosecond, so each queue may add one, and each limiter.
+    /// Returns true if the workload exceeded its bound. A stochastic bound covers the percentile, other
+    /// bounds cover every request. A service ends at a whole nanosecond, so each queue and each limiter may
+    /// add one.
     fn exceeded(&self, at: usize, bound: &Bound, seen: &Seen) -> bool {
         let promise = &self.system.promises[at];
         let hops: usize = promise.route.iter().map(|path| path.len() + 1).sum();
-        // Drawn tails are within what the bound adds for the percentile only, whatever the bound.
+        // Drawn tails stay within the bound's allowance only up to the percentile, for every bound.
         let of_percentile = bound.method == Method::Snc || !self.tails.is_empty();
         let most = if of_percentile { seen.tail } else { seen.worst };
         most.0 as f64 > bound.seconds * 1e9 * (1.0 + 1e-9) + 2.0 * hops as f64
     }
 
-    /// What is not as the bound of a promise takes it to be.
+    /// Returns the assumptions of a workload's bound that the run violates.
     fn broken(&self, at: usize, bound: &Bound, report: &Report) -> Vec<Assumption> {
         let mut broken = Vec::new();
         let again = |method, settings| {
@@ -282,7 +284,7 @@ impl Replay<'_> {
         broken
     }
 
-    /// That a workload's requests drew longer times without queueing than its bound adds.
+    /// Checks for requests whose time without queueing exceeds the bound's allowance.
     fn longer(&self, at: usize) -> Option<Assumption> {
         let (sent, tails) = (self.sent[at].as_ref()?, self.tails.get(at)?);
         let demands = &self.system.promises[at].workload.demands;
@@ -295,7 +297,7 @@ impl Replay<'_> {
         (requests > 0).then_some(Assumption::Tail { requests, stage: Stage::Storage })
     }
 
-    /// Another workload of the same trace that is taken for independent.
+    /// Checks for another workload of the same trace that the bound assumes independent.
     fn same_trace(&self, at: usize) -> Option<Assumption> {
         let own = self.sent[at].as_ref()?;
         let workload = |of: usize| &self.system.promises[of].workload;
@@ -309,14 +311,14 @@ impl Replay<'_> {
     }
 }
 
-/// That a promise has requests larger than a burst of its limits.
+/// Checks for requests larger than a burst of their limits.
 fn larger(promise: &Promise) -> Option<Assumption> {
     let mut stages = promise.workload.demands.iter().zip(&promise.limits);
     let (demand, _) = stages.find(|(demand, limits)| demand.largest > limits.burst())?;
     Some(Assumption::Larger { workload: promise.workload.name.clone(), stage: demand.stage })
 }
 
-/// Whether requests keep within a curve at a stage.
+/// Returns true if the requests conform to a curve at a stage.
 fn within(curve: &ArrivalCurve, sent: &[Arrival], stage: Stage) -> bool {
     let mut levels = vec![0.0f64; curve.buckets().len()];
     let mut last = Nanos(0);

@@ -1,4 +1,4 @@
-//! What is measured of a run.
+//! Measurements of a run.
 
 use leeward_fabric::Nanos;
 
@@ -6,106 +6,109 @@ use super::live::Live;
 use super::setup::Setup;
 use super::tally::{Tally, rank};
 
-/// What a run amounts to.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// By workload.
+    /// Measurements by workload.
     pub workloads: Vec<Measured>,
-    /// By server.
+    /// Reports by server.
     pub servers: Vec<ServerReport>,
-    /// A row for each request, in the order in which they were done; none unless asked for ([`Setup::rows`]).
+    /// A row for each request, in order of completion; `None` unless [`Setup::rows`] is set.
     pub rows: Option<Rows>,
-    /// When the last request was done.
+    /// Completion time of the last request.
     pub end: Nanos,
-    /// Requests under way, summed over every nanosecond of the run: the sum of all latencies (Little's law).
+    /// Number of requests in progress, summed over every nanosecond of the run: the sum of all latencies
+    /// (Little's law).
     pub under_way: u128,
 }
 
-/// What is measured of a workload.
+/// Measurements of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// From the sending of a request to its end.
+    /// Latency from the sending of a request to its end.
     pub latency: Tally,
-    /// Seconds at [`leeward_traces::Stage::ALL`], the wait behind a limiter included: the sum over requests, in nanoseconds, and the
-    /// largest.
+    /// Time at each of [`leeward_traces::Stage::ALL`], including the wait behind a limiter: the sum over
+    /// requests in nanoseconds, and the largest.
     pub stages: [(u128, Nanos); 3],
-    /// Requests that were over their limits somewhere and served all the same.
+    /// Number of requests that were served over their limits at any stage.
     pub demoted: u64,
-    /// Requests later than the SLO.
+    /// Number of requests later than the SLO.
     pub late: u64,
-    /// Windows in which requests were done, in order.
+    /// Windows in which requests ended, in order.
     pub windows: Vec<Window>,
-    /// Intervals in which requests were done, in order.
+    /// Intervals in which requests ended, in order.
     pub intervals: Vec<Interval>,
-    /// The SLO in nanoseconds.
+    /// SLO in nanoseconds.
     objective: Option<u64>,
 }
 
 /// A workload in a window of time (SLO section 4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// When it begins; they are next to one another from 0 on.
+    /// Start of the window; windows are adjacent, from 0 on.
     pub start: Nanos,
-    /// Requests done in it.
+    /// Number of requests that ended in the window.
     pub requests: u64,
-    /// Their latency at the SLO's percentile, or the 99.9th without an SLO, as [`Tally::percentile`] has it.
+    /// Their latency at the SLO's percentile, or the 99.9th without an SLO, as [`Tally::percentile`] returns
+    /// it.
     pub tail: Nanos,
-    /// The largest.
+    /// Largest latency.
     pub largest: Nanos,
 }
 
 /// A workload in an interval of time (SLO figure 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
-    /// When it begins; they are next to one another from 0 on.
+    /// Start of the interval; intervals are adjacent, from 0 on.
     pub start: Nanos,
-    /// Requests done in it.
+    /// Number of requests that ended in the interval.
     pub requests: u64,
-    /// Those of them later than the SLO.
+    /// Number of them later than the SLO.
     pub late: u64,
 }
 
-/// What a server did.
+/// Activity of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerReport {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// Requests served.
+    /// Number of requests served.
     pub served: u64,
-    /// How long it served.
+    /// Time for which it served.
     pub busy: Nanos,
-    /// How long it did not although something waited, because of a device's caps: a device with any such time was not a server of its
-    /// capacity, and bounds that take it for one do not hold.
+    /// Time for which it did not serve while requests waited, because of a device's caps. Such a device did
+    /// not provide its capacity, so bounds that assume it do not hold.
     pub starved: Nanos,
 }
 
-/// Requests by column, ready for Arrow; times in nanoseconds.
+/// Columns of requests, ready for Arrow; times in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rows {
-    /// Which workload.
+    /// Index of the workload.
     pub workload: Vec<u32>,
-    /// When it was sent.
+    /// Send time.
     pub arrival: Vec<u64>,
-    /// From then to its end.
+    /// Latency from sending to end.
     pub latency: Vec<u64>,
-    /// Of that, at each of [`leeward_traces::Stage::ALL`].
+    /// Time at each of [`leeward_traces::Stage::ALL`].
     pub stages: [Vec<u64>; 3],
-    /// Whether it was over its limits somewhere.
+    /// True if the request was over its limits at any stage.
     pub demoted: Vec<bool>,
 }
 
 impl Rows {
-    /// How many.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.workload.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.workload.is_empty()
     }
 
-    /// The least latency that `percent` of a workload's requests do not exceed, exactly; none if it has none.
+    /// Returns the least latency that `percent` of a workload's requests do not exceed, exactly; `None`
+    /// without requests.
     pub fn percentile(&self, workload: usize, percent: f64) -> Option<Nanos> {
         let of = self.workload.iter().zip(&self.latency);
         let mut latencies: Vec<u64> =
@@ -115,13 +118,13 @@ impl Rows {
     }
 }
 
-/// Measures.
+/// Recorder of a run's measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     workloads: Vec<Measured>,
-    /// By workload: the percentile of windows, and latencies in the present window.
+    /// By workload: percentile of windows, and latencies in the current window.
     present: Vec<(f64, Tally)>,
-    /// By workload: done and late in the present interval.
+    /// By workload: ended and late requests in the current interval.
     counts: Vec<(u64, u64)>,
     window: u64,
     interval: u64,
@@ -155,7 +158,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the windows and intervals that end until `now`.
+    /// Closes the windows and intervals that end at or before `now`.
     #[inline]
     pub(super) fn until(&mut self, now: u64) {
         if now >= self.interval_end {
@@ -189,7 +192,7 @@ impl Recorder {
         }
     }
 
-    /// A request is done.
+    /// Records a finished request.
     #[inline]
     pub(super) fn record(&mut self, live: &Live, latency: u64) {
         let workload = live.workload as usize;

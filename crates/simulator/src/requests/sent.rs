@@ -1,4 +1,4 @@
-//! What the workloads of a file send: their traces, as requests with work at each stage.
+//! Requests that the workloads of a file send: their traces, with work at each stage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,25 +11,27 @@ use leeward_traces::{NetworkWork, Stage, Work};
 
 use super::arrival::Arrival;
 
-/// What the workloads of a file send.
+/// Requests of the workloads of a file.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// By workload; None for one without a trace. Those of one trace on devices of one file share it.
+    /// Requests by workload; `None` without a trace. Workloads with the same trace and device file share
+    /// them.
     pub arrivals: Vec<Option<Arc<[Arrival]>>>,
-    /// By workload; the profile of its device, None for one without a trace or a device file.
+    /// Device profile by workload; `None` without a trace or a device file.
     pub profiles: Vec<Option<Arc<Device>>>,
-    /// Device files that say how many requests are given to the device at once, and how many that is: reads and writes together.
+    /// Device files that give a number of outstanding requests, with that number: reads and writes together.
     pub outstanding: BTreeMap<String, u64>,
 }
 
-/// What arrivals follow from: the trace, the volume of it, and the device profile.
+/// Inputs that determine arrivals: trace, volume of the trace, device profile.
 type Source = (String, Option<String>, Option<String>);
 
 impl Sent {
-    /// Reads the traces of workloads, each once. Every one begins with its first request at time 0, so that all are there together.
+    /// Reads the traces of workloads, each once. Every trace starts with its first request at time 0, so that
+    /// all workloads overlap.
     ///
     /// # Errors
-    /// Names the file, and what is wrong with it.
+    /// Returns an error that names the file and its problem.
     pub fn read(workloads: &Workloads, open: &Open<'_>) -> Result<Sent, InputError> {
         let mut devices: BTreeMap<String, Arc<Device>> = BTreeMap::new();
         let mut known: BTreeMap<Source, Arc<[Arrival]>> = BTreeMap::new();

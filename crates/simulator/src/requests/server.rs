@@ -1,4 +1,4 @@
-//! A server while it runs: what waits there, and what is under way.
+//! State of a running server: waiting requests and requests in service.
 
 use std::collections::VecDeque;
 
@@ -6,52 +6,54 @@ use super::live::{DEMOTED, List, NONE, Pool};
 use super::order::Waiting;
 use super::setup::{Batch, Behind, Device};
 
-/// A link or a device.
+/// A running link or device.
 #[derive(Clone, Debug)]
 pub(super) struct Serving {
-    /// Nanoseconds of a unit of work.
+    /// Nanoseconds per unit of work.
     nanos: f64,
-    /// Within their limits.
+    /// Requests within their limits.
     pub(super) waiting: Waiting,
-    /// Demoted, and here from another server or with packets already sent.
+    /// Demoted requests from another server, or with packets already sent.
     demoted: List,
-    /// Over their limits, and here for the first time, in order of arrival: number and hop, by which those are known that have
-    /// passed meanwhile, and the request.
+    /// Requests over their limits that arrived here first, in order of arrival: number, hop and request.
+    /// Number and hop identify entries that have passed their limiter meanwhile.
     over: VecDeque<(u64, u32, u32)>,
-    /// What is served; [`NONE`] if nothing is.
+    /// Request in service; [`NONE`] if there is none.
     pub(super) serves: u32,
-    /// How much of a nanosecond too late the present service began: the rest of rounding the ends of those before it up.
+    /// Rounding carry: the share of a nanosecond by which the current service starts too late, since earlier
+    /// ends were rounded up.
     late: f64,
-    /// What a link sends of the request it serves, in work.
+    /// Work that the current service does.
     pub(super) sends: f64,
     pub(super) slot: u32,
     pub(super) is_dirty: bool,
     pub(super) device: Option<Inside>,
-    /// Nanoseconds in which it served.
+    /// Nanoseconds of service.
     pub(super) busy: u64,
-    /// Nanoseconds in which it did not although something waited, because of a device's caps.
+    /// Nanoseconds without service while requests waited, because of a device's caps.
     pub(super) starved: u64,
     starved_since: Option<u64>,
     pub(super) served: u64,
 }
 
-/// What is inside a device.
+/// State inside a device.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     pub(super) settings: Device,
-    /// Started, not yet served.
+    /// Requests started and not yet served.
     started: List,
     outstanding: u32,
-    /// Bytes of reads and of writes.
+    /// Bytes of started reads and of started writes.
     bytes: [u64; 2],
-    /// Served, and in their latency, in the order in which it ends: reads, writes.
+    /// Served requests in their latency, in order of its end: reads, writes.
     pub(super) returning: [VecDeque<(u64, u32)>; 2],
     pub(super) return_slots: [u32; 2],
-    /// Whom it served last.
+    /// Workload served last.
     last: u32,
-    /// Requests and bytes started, ever.
+    /// Requests and bytes started since the beginning.
     ever: (u64, u64),
-    /// With caps on what may be started behind others: those under way in the order of their start, with `ever` after it.
+    /// With caps behind higher priorities: requests in progress in order of start, each with its level and
+    /// `ever` after its start.
     under_way: Vec<(u32, u32, (u64, u64))>,
 }
 
@@ -70,7 +72,7 @@ impl Inside {
         }
     }
 
-    /// Whether the caps let it start.
+    /// Returns true if the caps let a request start.
     fn may_start(&self, pool: &Pool, id: u32) -> bool {
         let live = pool.get(id);
         if self.outstanding >= self.settings.outstanding {
@@ -99,7 +101,7 @@ impl Inside {
         self.started.push(pool, id);
     }
 
-    /// Gives back what a request that is done has of the caps.
+    /// Frees the caps of a finished request.
     pub(super) fn done(&mut self, pool: &Pool, id: u32) {
         let live = pool.get(id);
         self.bytes[live.kind as usize] -= live.size;
@@ -131,7 +133,7 @@ impl Serving {
         }
     }
 
-    /// A request or packet comes, within its limits or demoted before.
+    /// Adds a request or packet that is within its limits, or was demoted before.
     #[inline]
     pub(super) fn push(&mut self, pool: &mut Pool, id: u32) {
         if pool.get(id).level == DEMOTED {
@@ -141,13 +143,13 @@ impl Serving {
         }
     }
 
-    /// A request comes that is over its limits.
+    /// Adds a request over its limits.
     pub(super) fn push_over(&mut self, pool: &Pool, id: u32) {
         let live = pool.get(id);
         self.over.push_back((live.number, live.hop, id));
     }
 
-    /// A request of which a packet was sent is the next of its level again.
+    /// Puts back a request of which a packet was sent, as the next of its level.
     pub(super) fn again(&mut self, pool: &mut Pool, id: u32) {
         if pool.get(id).level == DEMOTED {
             self.demoted.push_front(pool, id);
@@ -156,7 +158,8 @@ impl Serving {
         }
     }
 
-    /// Who is next, and whether it is one over its limits that was not begun; [`NONE`] if nobody waits.
+    /// Returns the next request, and true if it is over its limits and not started; [`NONE`] if nothing
+    /// waits.
     #[inline]
     pub(super) fn next(&mut self, pool: &Pool) -> (u32, bool) {
         let id = self.waiting.peek();
@@ -169,7 +172,7 @@ impl Serving {
                 self.over.pop_front();
                 continue;
             }
-            // Both in order of arrival here; a request already begun came before those that are not.
+            // Both lists are in order of arrival; a request already started came before those that are not.
             let first = self.demoted.head;
             if first != NONE && pool.get(first).entered <= live.entered {
                 break;
@@ -179,7 +182,7 @@ impl Serving {
         (self.demoted.head, false)
     }
 
-    /// Takes the next out.
+    /// Removes the next request from its list.
     #[inline]
     fn take(&mut self, pool: &mut Pool, id: u32, is_over: bool) {
         if is_over {
@@ -193,7 +196,8 @@ impl Serving {
         }
     }
 
-    /// A link begins to send the next request, or a packet of it. Who it is, and whether it was over its limits until now.
+    /// A link starts to send the next request, or a packet of it. Returns the request, and true if it was
+    /// over its limits until now.
     pub(super) fn start_link(&mut self, pool: &mut Pool, packet: Option<f64>) -> Option<(u32, bool)> {
         if self.serves != NONE {
             return None;
@@ -209,7 +213,8 @@ impl Serving {
         Some((id, is_over))
     }
 
-    /// Takes out the next request of a device, if its caps let it start. Who it is, and whether it was over its limits until now.
+    /// Takes the next request of a device if its caps allow. Returns the request, and true if it was over its
+    /// limits until now.
     pub(super) fn start_device(&mut self, pool: &mut Pool) -> Option<(u32, bool)> {
         let (id, is_over) = self.next(pool);
         let device = self.device.as_ref().expect("it is a device");
@@ -220,7 +225,7 @@ impl Serving {
         Some((id, is_over))
     }
 
-    /// A device is handed a request that may start and was taken out: the first of a batch, or of none.
+    /// Hands a taken request to the device: a single request, or the first of a batch.
     pub(super) fn hand(&mut self, pool: &mut Pool, id: u32) {
         let Some(device) = &mut self.device else { return };
         device.outstanding += 1;
@@ -228,7 +233,7 @@ impl Serving {
         pool.get_mut(id).frees = true;
     }
 
-    /// A device starts the next request as one of the batch that `last` is in, if it is: who it is.
+    /// Starts the next request as part of the batch of `last`, if it belongs to it, and returns it.
     pub(super) fn join(&mut self, pool: &mut Pool, last: u32, bytes: &mut u64) -> Option<u32> {
         let device = self.device.as_mut()?;
         let Batch { bytes: most, gap } = device.settings.batch?;
@@ -257,7 +262,7 @@ impl Serving {
         Some(next)
     }
 
-    /// A device that serves nothing begins the first it has started. Whether there is one.
+    /// An idle device starts to serve its first started request. Returns true if there is one.
     pub(super) fn begin(&mut self, pool: &mut Pool) -> bool {
         let Some(device) = &mut self.device else { return false };
         if self.serves != NONE || device.started.is_empty() {
@@ -266,7 +271,7 @@ impl Serving {
         let id = device.started.pop(pool);
         let live = pool.get(id);
         self.sends = live.left;
-        // Work in seconds of service, like that of requests.
+        // Turn time as work in seconds of service, like that of requests.
         if device.last != live.workload && device.last != NONE {
             self.sends += device.settings.turn.0 as f64 / self.nanos;
         }
@@ -275,8 +280,8 @@ impl Serving {
         true
     }
 
-    /// When the service that begins now will end: the first whole nanosecond not before its end. What is rounded up is
-    /// taken off the next service if it follows without a pause, so that rounding does not add up.
+    /// Returns the end of the service that starts now, rounded up to a whole nanosecond. The next service
+    /// subtracts the rounding if it follows without a pause, so that rounding does not accumulate.
     #[inline]
     pub(super) fn ends(&mut self, now: u64) -> u64 {
         let exact = self.sends * self.nanos - self.late;
@@ -289,7 +294,7 @@ impl Serving {
         now.saturating_add(whole as u64)
     }
 
-    /// Nothing more can begin now.
+    /// Ends the starts of this moment: nothing more can start now.
     #[inline]
     pub(super) fn rests(&mut self, now: u64, pool: &Pool) {
         if self.serves != NONE {

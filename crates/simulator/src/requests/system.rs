@@ -1,4 +1,4 @@
-//! From what was promised to what is simulated.
+//! Conversion of a system of promises into a simulated setup.
 
 use leeward_placement::volumes::{Promise, System};
 use leeward_traces::Stage;
@@ -7,15 +7,17 @@ use super::error::RequestsError;
 use super::setup::{Device, Enforced, Over, Server, Setup, StageLimits};
 
 impl Setup {
-    /// The setup that enforces the promises of a system, in their order and with its queues by the same indices. Queues on the way of a
-    /// storage stage are like `device`, the others are links; limits hold requests on networks, and demote them at devices, as the
-    /// thesis' enforcers do.
+    /// Builds the setup that enforces the promises of a system, with promises in the same order and queues by
+    /// the same indices. Queues of a storage stage become devices like `device`, other queues become links.
+    /// Limits hold requests on networks and demote them at devices, like the thesis' enforcers.
     ///
-    /// A promise's profiled tail ([`leeward_placement::volumes::Demand::unloaded`]) is a bound on what a request takes beside its work;
-    /// what it takes here is the device's latency, which should not be above it.
+    /// A promise's profiled tail ([`leeward_placement::volumes::Demand::unloaded`]) bounds the time of a
+    /// request beside its work. In the setup that time is the device's latency, which should not exceed the
+    /// tail.
     ///
     /// # Errors
-    /// A promise whose parts do not match, or a queue that is on the way of a storage stage and of another.
+    /// Returns an error if the parts of a promise do not match, or if a queue serves both a storage stage and
+    /// a network stage.
     pub fn of_system(system: &System, device: Device) -> Result<Setup, RequestsError> {
         let mut uses = vec![[false; 2]; system.queues.len()];
         let mut workloads = Vec::with_capacity(system.promises.len());
@@ -23,7 +25,7 @@ impl Setup {
             let enforced = enforced(promise)?;
             for (limits, stage) in enforced.stages.iter().zip(Stage::ALL) {
                 for &queue in &limits.route {
-                    // One that does not exist is refused where the setup is checked, by name.
+                    // The check of the setup rejects a missing queue by name.
                     if let Some(uses) = uses.get_mut(queue) {
                         uses[usize::from(stage == Stage::Storage)] = true;
                     }

@@ -1,4 +1,4 @@
-//! Times without queueing, drawn from what a device's profile knows of them.
+//! Random times without queueing, drawn from a device's profile.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::stage::random::{Draws, Kind};
 
 const TAIL: Kind = Kind::named("request tail");
 
-/// What each request takes at its device beside its work ([`super::Setup::tails`]), drawn from the device's profile: alone it then
-/// takes the time that was drawn, or its work if that is longer. `number` tells workloads of one seed apart. None if the profile
-/// has no times without queueing.
+/// Draws the time of each request at its device beside its work ([`super::Setup::tails`]) from the device's
+/// profile. Alone, a request then takes the drawn time, or its work if that is longer. `number` distinguishes
+/// workloads of one seed. `None` if the profile has no times without queueing.
 ///
-/// A draw is the time at a percentile that is even from 0 to 100. At one that was not measured the next higher counts, as in bounds, so
-/// at each percentile that was measured requests take what the bound takes them to, and between two they take more; beyond the
-/// highest nothing is known, and it counts.
+/// A draw is the time at a percentile uniform from 0 to 100. A percentile that was not measured uses the next
+/// higher one, as in bounds. So at each measured percentile, requests take the time that the bound assumes,
+/// and between two they take more. Draws beyond the highest percentile use the highest.
 pub fn tails(arrivals: &[Arrival], device: &Device, seed: u64, number: u64) -> Option<Arc<[Nanos]>> {
     let draws = Draws::new(seed, TAIL);
     let tail = |(index, arrival): (usize, &Arrival)| {

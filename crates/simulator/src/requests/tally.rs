@@ -1,12 +1,12 @@
-//! Latencies counted in little memory.
+//! Compact histogram of latencies.
 
 use leeward_fabric::Nanos;
 
-/// Bits of a latency that are kept: 128 buckets for each power of two.
+/// Significant bits of a latency: 128 buckets per power of two.
 const BITS: u32 = 7;
 
-/// Counts of latencies in buckets a 128th wide: percentiles are at most 0.8 % too large and never too small. Memory is 58 KB at
-/// most, and as a rule a third of that: it goes up to the largest latency.
+/// Counts of latencies in buckets a 128th wide: percentiles are at most 0.8 % too large and never too small.
+/// Memory grows with the largest latency: at most 58 KB, typically a third of that.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     counts: Vec<u64>,
@@ -16,7 +16,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts one, in nanoseconds.
+    /// Counts a latency in nanoseconds.
     #[inline]
     pub(super) fn add(&mut self, latency: u64) {
         let bucket = bucket(latency);
@@ -29,34 +29,34 @@ impl Tally {
         self.largest = self.largest.max(latency);
     }
 
-    /// Forgets all.
+    /// Removes all counts.
     pub(super) fn clear(&mut self) {
         self.counts.fill(0);
         (self.count, self.sum, self.largest) = (0, 0, 0);
     }
 
-    /// How many.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The largest, exactly.
+    /// Largest latency, exact.
     pub fn largest(&self) -> Nanos {
         Nanos(self.largest)
     }
 
-    /// The mean in seconds, exactly but for rounding; none of nothing.
+    /// Mean in seconds, exact except for rounding; `None` without latencies.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
     }
 
-    /// The sum in nanoseconds.
+    /// Sum in nanoseconds.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The least latency that `percent` of them do not exceed, in nanoseconds: up to 0.8 % more than that, and not more than the largest.
-    /// None of nothing.
+    /// Returns the least latency that `percent` of all do not exceed, in nanoseconds: up to 0.8 % too large,
+    /// and at most the largest. `None` without latencies.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let rank = rank(percent, self.count)?;
         let mut seen = 0;
@@ -70,9 +70,9 @@ impl Tally {
     }
 }
 
-/// Which of `count` values in order, from 1, is the least that `percent` of them do not exceed.
+/// Returns the rank, from 1, of the least of `count` sorted values that `percent` of them do not exceed.
 pub(crate) fn rank(percent: f64, count: u64) -> Option<u64> {
-    // 99.9 % of 1000 is 999, whatever 99.9 / 100 * 1000 is.
+    // 99.9 % of 1000 is 999, whatever 99.9 / 100 * 1000 is in floating point.
     let rank = (percent / 100.0 * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
     (count > 0).then(|| rank.clamp(1, count))
 }
@@ -83,7 +83,7 @@ fn bucket(latency: u64) -> usize {
     ((u64::from(shift) << BITS) + (latency >> shift)) as usize
 }
 
-/// The largest latency of a bucket.
+/// Largest latency of a bucket.
 fn upper(bucket: usize) -> u64 {
     let shift = ((bucket >> BITS) as u32).saturating_sub(1);
     let low = (bucket as u64 - (u64::from(shift) << BITS)) << shift;

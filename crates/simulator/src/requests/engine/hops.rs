@@ -1,4 +1,4 @@
-//! The way of a request: into a limiter and a server, served, and on to the next.
+//! Path of a request: into a limiter and a server, through its service, and on to the next hop.
 
 use leeward_fabric::Nanos;
 use leeward_traces::Stage;
@@ -12,7 +12,7 @@ use super::super::watch::{Of, Watch};
 use super::Engine;
 
 impl<W: Watch> Engine<'_, W> {
-    /// A request or packet comes to the server of its hop.
+    /// A request or packet arrives at the server of its hop.
     pub(super) fn enter(&mut self, id: u32) -> Result<(), RequestsError> {
         let live = self.pool.get_mut(id);
         let hop = self.plan.hops[live.hop as usize];
@@ -35,7 +35,7 @@ impl<W: Watch> Engine<'_, W> {
                     self.plan.servers[hop.server as usize].push_over(&self.pool, id);
                     self.wake(hop.server);
                 }
-                // Behind others it is not the first, and their time is known.
+                // Behind other requests it is not the head, so the time of the limiter is unchanged.
                 if self.plan.limiters[hop.limiter as usize].waiting.head == id {
                     self.expect(hop.limiter as usize);
                 }
@@ -50,14 +50,14 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// Writes when the first behind a limiter will pass.
+    /// Sets the time at which the first request behind a limiter passes.
     fn expect(&mut self, limiter: usize) {
         let limiter = &mut self.plan.limiters[limiter];
         let time = limiter.next(self.now, &self.pool).map_or(NEVER, |time| time.min(LATEST + 1));
         self.clock.set(limiter.slot, time);
     }
 
-    /// The first behind a limiter passes.
+    /// The first request behind a limiter passes.
     pub(super) fn passes(&mut self, index: usize) -> Result<(), RequestsError> {
         let (workload, stage) = self.plan.limited[index];
         if self.now > LATEST {
@@ -87,7 +87,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// Begins what can begin at a server.
+    /// Starts all requests that a server can start now.
     pub(super) fn begin(&mut self, index: usize) -> Result<(), RequestsError> {
         self.plan.servers[index].is_dirty = false;
         if self.plan.servers[index].device.is_none() {
@@ -99,7 +99,7 @@ impl<W: Watch> Engine<'_, W> {
             }
         } else {
             while let Some((mut id, was_over)) = self.plan.servers[index].start_device(&mut self.pool) {
-                // It leaves its limiter first: a request is in one list at a time.
+                // The request leaves its limiter first: a request is in at most one list.
                 self.started(index, id, was_over, self.pool.get(id).left);
                 self.plan.servers[index].hand(&mut self.pool, id);
                 let mut bytes = self.pool.get(id).size;
@@ -116,14 +116,14 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// A request was handed to a server; if it was over its limits, it leaves its limiter.
+    /// Reports that a server took a request. A request over its limits leaves its limiter.
     fn started(&mut self, index: usize, id: u32, was_over: bool, work: f64) {
         let live = self.pool.get(id);
         self.watch.started(Nanos(self.now), index, of(live, work));
         if was_over {
             let limiter = self.plan.hops[live.hop as usize].limiter as usize;
             let left = work_at(live);
-            // It is the first of its workload: earlier ones are in front of it in order of arrival.
+            // The request is the head of its limiter: earlier requests of the workload precede it in order of arrival.
             let first = self.plan.limiters[limiter].waiting.pop(&self.pool);
             debug_assert_eq!(first, id);
             self.plan.limiters[limiter].demote(self.now, left);
@@ -131,7 +131,7 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// A server begins to serve.
+    /// A server starts a service.
     fn serve(&mut self, index: usize) -> Result<(), RequestsError> {
         let server = &mut self.plan.servers[index];
         let ends = server.ends(self.now);
@@ -155,7 +155,7 @@ impl<W: Watch> Engine<'_, W> {
             let way = live.kind as usize;
             let latency = [device.settings.read_latency, device.settings.write_latency][way].0;
             let time = self.now + latency + live.tail;
-            // Those of one time in order of service; without tails that is the end.
+            // Equal times stay in order of service; without tails the position is the end.
             let later = device.returning[way].iter().rev().take_while(|&&(other, _)| other > time).count();
             let at = device.returning[way].len() - later;
             device.returning[way].insert(at, (time, id));
@@ -167,7 +167,7 @@ impl<W: Watch> Engine<'_, W> {
         }
         let hop = self.plan.hops[live.hop as usize];
         live.left -= sent;
-        // A link divides requests by the packet; where they come whole there is one packet of all.
+        // A link splits requests into packets; without packets, one packet holds the whole request.
         if live.left > 0.0 {
             if hop.packets && !hop.is_last {
                 let packet = Live { is_packet: true, left: sent, hop: live.hop + 1, ..*live };
@@ -184,7 +184,7 @@ impl<W: Watch> Engine<'_, W> {
         self.leave(id)
     }
 
-    /// The first of a device's reads or writes in their latency is done.
+    /// The first of a device's reads or writes ends its latency.
     pub(super) fn returned(&mut self, index: usize, way: usize) -> Result<(), RequestsError> {
         let device = self.plan.servers[index].device.as_mut().expect("only devices have a latency");
         let Some((_, id)) = device.returning[way].pop_front() else { return Ok(()) };
@@ -195,7 +195,7 @@ impl<W: Watch> Engine<'_, W> {
         self.leave(id)
     }
 
-    /// A request or packet goes on from its hop.
+    /// A request or packet leaves its hop for the next one.
     fn leave(&mut self, id: u32) -> Result<(), RequestsError> {
         let live = self.pool.get_mut(id);
         let (hop, workload) = (self.plan.hops[live.hop as usize], live.workload as usize);
@@ -214,7 +214,7 @@ impl<W: Watch> Engine<'_, W> {
         Ok(())
     }
 
-    /// A request has been at all its stages.
+    /// A request has passed all its stages.
     pub(super) fn done(&mut self, id: u32) {
         let live = self.pool.get_mut(id);
         let workload = live.workload as usize;
@@ -234,7 +234,7 @@ impl<W: Watch> Engine<'_, W> {
     }
 }
 
-/// What a watcher is told of a request.
+/// Builds the watcher's view of a request.
 #[inline]
 fn of(live: &Live, work: f64) -> Of {
     Of { workload: live.workload as usize, number: live.number, kind: live.kind, rank: live.level, work }

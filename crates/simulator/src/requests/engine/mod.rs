@@ -1,8 +1,8 @@
-//! The run itself: what happens when, in whole nanoseconds.
+//! Main loop of a run, in whole nanoseconds.
 //!
-//! All that happens at one moment is taken in before anything is started at that moment, so that a server chooses among all who are
-//! there. Of what happens at one moment, servers come first, then devices' latencies, then limiters, then the controllers
-//! of weights, then arrivals, each by index.
+//! The engine takes in all events of one moment before it starts anything at that moment, so that a server
+//! chooses among all present requests. Events of one moment go in this order: servers, device latencies,
+//! limiters, weight controllers, arrivals; each group by index.
 
 mod hops;
 mod senders;
@@ -20,22 +20,22 @@ use super::report::{Recorder, Report, ServerReport};
 use super::setup::Setup;
 use super::watch::Watch;
 
-/// What a slot of the clock is of.
+/// Event of a slot of the clock.
 #[derive(Clone, Copy, Debug)]
 enum Happens {
     /// A server ends a service.
     Served(u32),
-    /// A read (0) or write (1) of a device is done.
+    /// The latency of a read (0) or write (1) of a device ends.
     Returned(u32, u8),
-    /// The first behind a limiter passes.
+    /// The first request behind a limiter passes.
     Passes(u32),
-    /// A controller acts.
+    /// A weight controller acts.
     Acts(u32),
-    /// A workload sends.
+    /// A workload sends a request.
     Sends(u32),
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Engine<'a, W> {
     setup: &'a Setup,
     now: u64,
@@ -45,12 +45,12 @@ pub(super) struct Engine<'a, W> {
     senders: Vec<Sender<'a>>,
     pool: Pool,
     controls: Vec<Control>,
-    /// The controller that watches each workload, or [`NONE`].
+    /// Index of the controller that measures each workload, or [`NONE`].
     controlled: Vec<u32>,
-    /// Servers at which something may begin.
+    /// Servers that may start a request.
     dirty: Vec<u32>,
     numbers: u64,
-    /// Requests under way, and the integral of that over time.
+    /// Number of requests in progress; `area` is its integral over time.
     under_way: u64,
     area: u128,
     recorder: Recorder,
@@ -95,7 +95,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(engine)
     }
 
-    /// Gives every source of events its slot, in the order in which they come at one moment.
+    /// Assigns a slot to every event source, in the order of simultaneous events.
     fn lay_out_slots(&mut self) {
         let happens = &mut self.happens;
         let mut slot = |what| {
@@ -130,25 +130,27 @@ impl<'a, W: Watch> Engine<'a, W> {
         for workload in 0..self.setup.workloads.len() {
             slot(Happens::Sends(workload as u32));
         }
-        // Servers with their latencies, limiters, and the rest: those that act by themselves.
+        // Groups of the clock: servers with their latencies, limiters, and the sources that act by
+        // themselves.
         let limiters = self.plan.limiters.len();
         let is_served = |what: &&Happens| matches!(what, Happens::Served(_) | Happens::Returned(..));
         let servers = self.happens.iter().filter(is_served).count();
         self.clock = Clock::new(&[servers, limiters, self.happens.len() - servers - limiters]);
     }
 
-    /// Runs to the end.
+    /// Runs to the end and returns the report.
     pub(super) fn run(mut self) -> Result<Report, RequestsError> {
         loop {
             let (now, _) = self.clock.first();
-            // Controllers act as long as anything else is left to happen.
+            // Controllers act as long as other events remain.
             if now == NEVER || (self.under_way == 0 && !self.anyone_sends()) {
                 break;
             }
             self.area += u128::from(self.under_way) * u128::from(now - self.now);
             self.now = now;
             self.recorder.until(now);
-            // The server that ended a service, if nothing else happens now: its slot is written when it begins the next.
+            // Server that ended a service, if it is the only event now: its slot is written when it starts
+            // the next service.
             let mut last = None;
             loop {
                 let (time, slot) = self.clock.first();
@@ -179,7 +181,8 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(self.recorder.finish(servers.collect(), Nanos(self.now), self.area))
     }
 
-    /// Lets happen what a slot is of. The server, if it ended a service: its slot is still to be written.
+    /// Handles the event of a slot. Returns the server if it ended a service; the caller then writes its
+    /// slot.
     fn happens(&mut self, slot: u32) -> Result<Option<u32>, RequestsError> {
         match self.happens[slot as usize] {
             Happens::Served(server) => {

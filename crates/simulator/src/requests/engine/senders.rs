@@ -1,4 +1,4 @@
-//! Workloads that send: what comes next of each, and when.
+//! Senders: the next request of each workload and its time.
 
 use leeward_fabric::Nanos;
 use leeward_traces::Stage;
@@ -10,14 +10,14 @@ use super::super::live::{Live, NONE};
 use super::super::watch::Watch;
 use super::Engine;
 
-/// A workload that sends.
+/// A workload that sends requests.
 pub(super) struct Sender<'a> {
     pub(super) requests: Box<dyn Iterator<Item = Arrival> + 'a>,
-    /// What comes next; none at the end.
+    /// Next request; `None` at the end.
     pub(super) next: Option<Arrival>,
-    /// Closed loops: requests that may be sent at once.
+    /// Number of requests that a closed loop may send now; `None` for an open loop.
     pub(super) closed: Option<u32>,
-    /// Requests seen, with the next.
+    /// Number of requests read from the source, the next included.
     pub(super) seen: u64,
     pub(super) slot: u32,
 }
@@ -44,7 +44,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(())
     }
 
-    /// Takes the next request of a workload's source, and, of an open loop, writes its time.
+    /// Reads the next request of a workload's source. For an open loop, also sets its time.
     pub(super) fn fetch(&mut self, workload: usize) -> Result<(), RequestsError> {
         let sender = &mut self.senders[workload];
         let before = sender.next.map(|arrival| arrival.at);
@@ -70,7 +70,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             return refuse(format!("{} bytes: expected at most {}", next.size, 1u64 << 53));
         }
         if sender.closed.is_some() {
-            // Requests of no work would be sent without end at one moment.
+            // Requests without work would be sent endlessly at one moment.
             let (from, to) = self.plan.ways[workload];
             let hops = &self.plan.hops[from as usize..to as usize];
             if hops.iter().all(|hop| next.work[hop.stage as usize] <= 0.0) {
@@ -93,7 +93,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(())
     }
 
-    /// Whether a workload will send something; only controllers would go on without.
+    /// Returns true if a workload will send a request. Controllers alone must not keep the run going.
     pub(super) fn anyone_sends(&self) -> bool {
         let until = self.setup.until.unwrap_or(Nanos(NEVER));
         let sends = |sender: &Sender<'_>| match (sender.next, sender.closed) {
@@ -120,7 +120,7 @@ impl<'a, W: Watch> Engine<'a, W> {
             self.clock.set(sender.slot, again);
         }
         let (hop, end) = self.plan.ways[workload];
-        // The request that is sent was the last one seen.
+        // The request being sent is the last one read.
         let tails = self.setup.tails.get(workload).filter(|tails| !tails.is_empty());
         let tail = tails.map_or(0, |tails| tails[((sender.seen - 1) % tails.len() as u64) as usize].0);
         let id = self.pool.add(Live {

@@ -1,44 +1,45 @@
-//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012): the weights of shares are moved every so often from the tail that
-//! was measured since, against the SLO.
+//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012): at each interval, weights of shares
+//! adapt to the ratio of the SLO to the tail measured in that interval.
 //!
-//! The thesis gives no numbers for its bounds. Cake itself controls two levels of a real store; here are its shares of device time
-//! and its compliance bounds.
+//! The thesis gives no numbers for its bounds. Cake itself controls two levels of a real store; this module
+//! has its shares of device time and its compliance bounds.
 
 use leeward_fabric::Nanos;
 
 use crate::requests::tally::Tally;
 
-/// How weights are moved.
+/// Settings of the weight controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cake {
-    /// How often; at least 1 ms.
+    /// Control interval; at least 1 ms.
     pub interval: Nanos,
-    /// Below this SLO over measured tail, a workload gets more.
+    /// Lower compliance bound: below this ratio of SLO to measured tail, the weight grows.
     pub lower: f64,
-    /// Above this, it gets less; not below `lower`.
+    /// Upper compliance bound: above this ratio, the weight shrinks; at least `lower`.
     pub upper: f64,
-    /// By this share of its weight; above 0 and below 1.
+    /// Relative step of a weight; above 0 and below 1.
     pub step: f64,
-    /// No weight goes below this share of the mean weight, so that what was taken can be measured and given back; above 0, at most 1.
+    /// Least weight, as a share of the mean weight, so that the workload stays measurable and its weight can
+    /// grow again; above 0, at most 1.
     pub floor: f64,
 }
 
 impl Default for Cake {
-    /// Every ten seconds, more below 1.0, less above 1.2, by a tenth, and never below a hundredth of the mean.
+    /// Ten seconds, bounds 1.0 and 1.2, a step of a tenth, and a floor of a hundredth of the mean.
     fn default() -> Cake {
         Cake { interval: Nanos(10 * Nanos::SECOND.0), lower: 1.0, upper: 1.2, step: 0.1, floor: 0.01 }
     }
 }
 
-/// The controller of a device.
+/// Weight controller of a device.
 #[derive(Clone, Debug)]
 pub(in crate::requests) struct Control {
     pub(in crate::requests) settings: Cake,
-    /// Latencies since the last interval's end, by workload.
+    /// Latencies in the current interval, by workload.
     measured: Vec<Tally>,
-    /// Percentile and nanoseconds by workload; none for best effort.
+    /// Percentile and nanoseconds, by workload; `None` for best effort.
     objectives: Vec<Option<(f64, f64)>>,
-    /// Requests of each workload at any time: those that never come here are left alone.
+    /// Slot of the controller in the clock.
     pub(in crate::requests) slot: u32,
     pub(in crate::requests) queue: u32,
 }
@@ -54,14 +55,14 @@ impl Control {
         Control { settings, measured, objectives, slot, queue }
     }
 
-    /// A request is done.
+    /// Counts the latency of a finished request.
     pub(in crate::requests) fn measure(&mut self, workload: usize, latency: u64) {
         if self.objectives[workload].is_some() {
             self.measured[workload].add(latency);
         }
     }
 
-    /// An interval ends.
+    /// Adjusts the weights at the end of an interval.
     pub(in crate::requests) fn act(&mut self, weights: &mut [f64]) {
         let Cake { lower, upper, step, floor, .. } = self.settings;
         for ((weight, measured), objective) in
@@ -77,7 +78,7 @@ impl Control {
             }
             measured.clear();
         }
-        // Only their ratios count; without this they could all shrink to nothing.
+        // Only the ratios matter; without normalization all weights could shrink to nothing.
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         for weight in weights {
             *weight = (*weight / mean).max(floor);

@@ -1,5 +1,5 @@
-//! Earliest deadline first: the deadline of a request is its arrival and its workload's SLO, whatever became of it before
-//! (SLO section 3.3.1).
+//! Earliest deadline first: the deadline of a request is its arrival plus its workload's SLO, whatever
+//! happened to it before (SLO section 3.3.1).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use crate::requests::live::{NONE, Pool};
 
 #[derive(Clone, Debug)]
 pub(in crate::requests) struct Deadlines {
-    /// Nanoseconds from arrival to deadline, by workload; the largest number without an SLO.
+    /// Nanoseconds from arrival to deadline, by workload; `u64::MAX` without an SLO.
     objectives: Vec<u64>,
     /// Deadline, number of the request, request.
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,

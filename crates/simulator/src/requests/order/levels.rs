@@ -5,7 +5,7 @@ use crate::requests::live::{List, NONE, Pool};
 #[derive(Clone, Debug)]
 pub(in crate::requests) struct Levels {
     lists: Vec<List>,
-    /// Which lists have something, 64 a word.
+    /// Bitmap of non-empty lists, 64 per word.
     filled: Vec<u64>,
 }
 

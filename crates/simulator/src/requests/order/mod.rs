@@ -1,4 +1,4 @@
-//! Who is served next: one file for each way.
+//! Service orders of servers, one file each.
 
 mod cake;
 mod deadlines;
@@ -13,23 +13,24 @@ use self::levels::Levels;
 use self::shares::Shares;
 use super::live::Pool;
 
-/// Which of the requests that wait at a server is next. Those over their limits come after all others in any order.
+/// Order in which a server serves waiting requests. In every order, requests over their limits come last.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Order {
-    /// Strict priorities, and within one in order of arrival: what PriorityMeister enforces, and bySLO with other priorities.
+    /// Strict priorities, first come first served within one: the order that PriorityMeister enforces, and
+    /// bySLO with other priorities.
     #[default]
     Priority,
-    /// In order of arrival at the server.
+    /// First come, first served at the server.
     Fifo,
-    /// Device time in proportion to weights: proportional share (SLO section 3.3.1). Devices only.
+    /// Proportional share (SLO section 3.3.1): device time in proportion to weights. Devices only.
     Shares,
-    /// Shares with weights moved by feedback. Devices only.
+    /// Proportional share with weights that feedback adjusts. Devices only.
     Cake(Cake),
-    /// The earliest deadline, arrival and SLO, first; best effort last. Devices only.
+    /// Earliest deadline first; the deadline is arrival plus SLO, best effort comes last. Devices only.
     Deadline,
 }
 
-/// What waits at a server within its limits, in the server's order.
+/// Requests that wait at a server within their limits, in the server's order.
 #[derive(Clone, Debug)]
 pub(super) enum Waiting {
     Levels(Levels),
@@ -38,7 +39,8 @@ pub(super) enum Waiting {
 }
 
 impl Waiting {
-    /// For workloads of these weights and objectives in nanoseconds, on so many levels.
+    /// Creates an empty queue for workloads with these weights and objectives in nanoseconds, on `levels`
+    /// levels.
     pub(super) fn new(order: Order, levels: usize, weights: &[f64], objectives: &[u64]) -> Waiting {
         match order {
             Order::Priority | Order::Fifo => Waiting::Levels(Levels::new(levels)),
@@ -56,7 +58,7 @@ impl Waiting {
         }
     }
 
-    /// The next, or [`super::live::NONE`].
+    /// Returns the next request, or [`super::live::NONE`].
     #[inline]
     pub(super) fn peek(&self) -> u32 {
         match self {
@@ -66,7 +68,7 @@ impl Waiting {
         }
     }
 
-    /// Takes the next out; there is one.
+    /// Removes and returns the next request; the queue must not be empty.
     #[inline]
     pub(super) fn pop(&mut self, pool: &mut Pool) -> u32 {
         match self {
@@ -76,7 +78,8 @@ impl Waiting {
         }
     }
 
-    /// Puts back one that a link has sent a packet of; it is the first of its level. Links have no other order than levels.
+    /// Puts back a request of which a link has sent a packet, as the first of its level. Links support levels
+    /// only.
     #[inline]
     pub(super) fn again(&mut self, pool: &mut Pool, id: u32) {
         if let Waiting::Levels(levels) = self {
@@ -84,7 +87,7 @@ impl Waiting {
         }
     }
 
-    /// The weights of workloads, where there are such.
+    /// Returns the weights of workloads, if the order has weights.
     pub(super) fn weights(&mut self) -> Option<&mut [f64]> {
         match self {
             Waiting::Shares(shares) => Some(&mut shares.weights),

@@ -1,7 +1,8 @@
-//! Shares of device time, by start-time fair queueing (Goyal, Vin, Cheng, 1996): a request's start tag is the device's virtual time or
-//! the end of its workload's last one, whichever is later; its end is its work over the weight further; the least start tag is served
-//! next, and the device's virtual time is the start tag of the last one served. A workload that was idle therefore saves up
-//! nothing, and one that is never idle gets its share of every interval but for one request of each.
+//! Shares of device time, by start-time fair queueing (Goyal, Vin, Cheng, 1996). A request's start tag is the
+//! later of the device's virtual time and the end tag of its workload's last request. Its end tag adds its
+//! work divided by the weight. The least start tag is served next, and becomes the device's virtual time. So
+//! an idle workload accumulates no credit, and a busy one gets its share of every interval, except for one
+//! request of each workload.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,18 +11,18 @@ use crate::requests::live::{List, NONE, Pool};
 
 #[derive(Clone, Debug)]
 pub(in crate::requests) struct Shares {
-    /// By workload.
+    /// Weights by workload.
     pub(in crate::requests) weights: Vec<f64>,
     /// End tags of the last requests served, by workload.
     ends: Vec<f64>,
     lists: Vec<List>,
-    /// The first request of each workload that has any.
+    /// First request of each workload with waiting requests.
     heads: BinaryHeap<Head>,
     /// The device's virtual time.
     time: f64,
 }
 
-/// The first request of a workload; the greatest is served next.
+/// First request of a workload; the greatest is served next.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     start: f64,
