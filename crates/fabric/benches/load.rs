@@ -1,5 +1,5 @@
-//! How long a cluster of 100,000 hosts takes to load, and how much memory, from a file of four lines and from one
-//! in which each host is written out. Each case runs in a process of its own, so that peaks do not mix.
+//! Time and memory to load a cluster of 100,000 hosts, from a file of four lines and from one that writes out each
+//! host. Each case runs in a process of its own, so that memory peaks do not mix.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -10,7 +10,7 @@ use leeward_fabric::Cluster;
 const RACKS: usize = 5_000;
 const HOSTS_PER_RACK: usize = 20;
 
-/// A name, and what makes the text of the file.
+/// A name, and the function that builds the text of the file.
 type Case = (&'static str, fn() -> String);
 
 const CASES: [Case; 4] = [
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-#[allow(clippy::disallowed_methods)] // A benchmark is one of the places that may read a clock.
+#[allow(clippy::disallowed_methods)] // A benchmark may read a clock.
 fn load(name: &str, text: &str) {
     let started = Instant::now();
     let cluster = Cluster::from_text(name, text).unwrap_or_else(|error| panic!("{error}"));
@@ -48,7 +48,7 @@ fn load(name: &str, text: &str) {
     );
 }
 
-/// The most memory that this process has held, as Linux tells it.
+/// Peak memory of this process, as Linux reports it.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,5 +1,5 @@
-//! What each resource can carry. Kept apart from the fabric, because it changes, and because what is true (a
-//! plant's) and what is believed (a ledger's) may differ.
+//! Capacity of each resource. Capacities are separate from the fabric because they change, and because true
+//! capacities (a plant's) and believed ones (a ledger's) may differ.
 
 use crate::{Load, ResourceId};
 
@@ -15,12 +15,12 @@ impl Capacities {
         Capacities { by_resource }
     }
 
-    /// What `resource` can carry.
+    /// The capacity of `resource`.
     pub fn get(&self, resource: ResourceId) -> Load {
         self.by_resource[resource.index()]
     }
 
-    /// Changes what `resource` can carry; a negative capacity counts as none.
+    /// Sets the capacity of `resource`; a negative capacity becomes zero.
     pub fn set(&mut self, resource: ResourceId, capacity: Load) {
         self.by_resource[resource.index()] = Load(capacity.0.max(0));
     }

@@ -1,8 +1,8 @@
-//! The immutable shape of a network: hosts, the domain tree, links and devices, and where each stands.
+//! The immutable shape of a network: hosts, the domain tree, links and devices, and their positions.
 //!
-//! Hosts are numbered rack by rack and racks pod by pod, so the hosts of any domain are a range of host ids and
-//! its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
-//! links, devices) and found by arithmetic; names alone are looked up by hashing.
+//! Hosts are numbered rack by rack and racks pod by pod, so the hosts of any domain are a range of host ids and its
+//! children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod links,
+//! devices) and found by arithmetic; only names are looked up by hashing.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,16 +15,16 @@ use crate::names::Names;
 use crate::units::{Bytes, Cpus};
 use crate::{DomainId, FaultDomainId, HostId, ResourceId};
 
-/// What joins the hosts.
+/// Topology between the hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
-    /// Racks, optional pods, and a core that does not block.
+    /// Racks, optional pods, and a non-blocking core.
     #[default]
     Tree,
     /// A rate for each ordered pair of hosts, independent of the others (Choreo section 3.3).
     Pipe,
-    /// A rate out of and into each host, and nothing in between that blocks (Choreo section 3.3).
+    /// A rate out of and into each host, and a non-blocking network in between (Choreo section 3.3).
     Hose,
 }
 
@@ -38,20 +38,20 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What the hosts of a rack are mostly for.
+/// Main use of the hosts of a rack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RackKind {
-    /// Tasks.
+    /// Hosts for tasks.
     Compute,
-    /// Disks.
+    /// Hosts for disks.
     Disk,
-    /// Both.
+    /// Hosts for both.
     #[default]
     Mixed,
 }
 
-/// What kind of thing a resource is.
+/// Kind of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
@@ -73,10 +73,10 @@ pub enum ResourceKind {
     Device,
 }
 
-/// Whether a resource can tell classes of traffic apart, and so whether a rate on it can be promised.
+/// Queueing discipline of a resource. Only a resource that separates classes of traffic can guarantee a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Discipline {
-    /// First come, first served: no rate can be reserved.
+    /// First in, first out: no rate can be reserved.
     Fifo,
     /// Strict priority among this many classes.
     StrictPriority {
@@ -94,16 +94,16 @@ pub(crate) struct Domain {
     pub children: Range<u32>,
 }
 
-/// A disk or SSD as the fabric knows it.
+/// A disk or SSD in the fabric.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Its name within the host.
+    /// Name of the device, unique within the host.
     pub name: Box<str>,
     /// Service time of a byte read, in ns.
     pub read_ns_per_byte: f64,
     /// Service time of a byte written, in ns.
     pub write_ns_per_byte: f64,
-    /// What it can store; `None` is without limit.
+    /// Storage capacity; `None` is unlimited.
     pub capacity: Option<Bytes>,
 }
 
@@ -124,36 +124,36 @@ pub struct Fabric {
     pub(crate) rack_kinds: Vec<RackKind>,
     pub(crate) rack_fault_domains: Vec<FaultDomainId>,
     pub(crate) fault_domain_names: Vec<String>,
-    /// Devices by host; hosts alike share them.
+    /// Devices by host; identical hosts share one list.
     pub(crate) devices: Vec<Arc<[Device]>>,
-    /// Devices of the hosts before host h, and of all hosts at the end.
+    /// For each host, the number of devices of all hosts before it; at the end, the number of all devices.
     pub(crate) first_device: Vec<u32>,
     pub(crate) hosts_by_name: Names,
     pub(crate) domains_by_name: Names,
 }
 
 impl Fabric {
-    /// What people call this network.
+    /// The name of this network.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What joins the hosts.
+    /// The topology between the hosts.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn host_count(&self) -> usize {
         self.host_names.len()
     }
 
-    /// How many racks there are (on a mesh: groups of hosts).
+    /// Number of racks (on a mesh: groups of hosts).
     pub fn rack_count(&self) -> usize {
         self.racks as usize
     }
 
-    /// How many domains there are, racks and pods together.
+    /// Number of domains, racks and pods together.
     pub fn domain_count(&self) -> usize {
         self.domains.len()
     }
@@ -183,7 +183,7 @@ impl Fabric {
         self.domains[domain.index()].hosts.clone()
     }
 
-    /// The domain directly above.
+    /// The domain directly above `domain`; `None` for a topmost one.
     pub fn parent(&self, domain: DomainId) -> Option<DomainId> {
         self.domains[domain.index()].parent
     }
@@ -193,17 +193,17 @@ impl Fabric {
         self.host_racks[host.index()]
     }
 
-    /// What the hosts of a rack are mostly for.
+    /// Main use of the hosts of a rack.
     pub fn rack_kind(&self, rack: DomainId) -> RackKind {
         self.rack_kinds[rack.index()]
     }
 
-    /// What a rack fails together with.
+    /// The fault domain of a rack.
     pub fn fault_domain(&self, rack: DomainId) -> FaultDomainId {
         self.rack_fault_domains[rack.index()]
     }
 
-    /// How many fault domains there are.
+    /// Number of fault domains.
     pub fn fault_domain_count(&self) -> usize {
         self.fault_domain_names.len()
     }
@@ -223,12 +223,12 @@ impl Fabric {
         self.tag_names.iter().position(|name| name == tag).map(|bit| 1 << bit)
     }
 
-    /// The processors of a host that tasks may have; `None` is without limit.
+    /// The processors of a host for tasks; `None` is unlimited.
     pub fn cpus(&self, host: HostId) -> Option<Cpus> {
         self.host_compute[host.index()].0
     }
 
-    /// The memory of a host that tasks may have; `None` is without limit.
+    /// The memory of a host for tasks; `None` is unlimited.
     pub fn memory(&self, host: HostId) -> Option<Bytes> {
         self.host_compute[host.index()].1
     }
@@ -238,15 +238,15 @@ impl Fabric {
         &self.devices[host.index()]
     }
 
-    /// What a host can store on all its devices. `None` is without limit: a device states no capacity, or no host of
-    /// the cluster has a device.
+    /// Storage capacity of all devices of a host together. `None` is unlimited: a device states no capacity, or no
+    /// host of the cluster has a device.
     pub fn storage(&self, host: HostId) -> Option<Bytes> {
         let stored = |total: u64, device: &Device| Some(total.saturating_add(device.capacity?.0));
         let modelled = self.first_device.last().is_some_and(|&devices| devices > 0);
         self.devices(host).iter().try_fold(0, stored).filter(|_| modelled).map(Bytes)
     }
 
-    /// Whether a rate on `resource` can be promised.
+    /// Queueing discipline of `resource`.
     pub fn discipline(&self, _resource: ResourceId) -> Discipline {
         self.discipline
     }
@@ -266,7 +266,7 @@ impl Fabric {
         self.host_links() + self.domain_links()
     }
 
-    /// How many links and devices there are.
+    /// Number of links and devices.
     pub fn resource_count(&self) -> usize {
         (self.links() + self.first_device[self.host_count()]) as usize
     }
@@ -322,7 +322,7 @@ impl Fabric {
             .then(|| ResourceId(self.links() + first + index))
     }
 
-    /// What kind of thing a resource is.
+    /// Kind of a resource.
     pub fn kind(&self, resource: ResourceId) -> ResourceKind {
         let host_links = self.host_links();
         let up = resource.0.is_multiple_of(2);
@@ -362,7 +362,7 @@ impl Fabric {
         }
     }
 
-    /// The device that a resource is, with what a byte costs on it.
+    /// The device behind a resource, with the cost of a byte on it. `None` for a link.
     pub fn device_of(&self, resource: ResourceId) -> Option<&Device> {
         let device = resource.0.checked_sub(self.links())?;
         let host = self.host_of(resource)?;

@@ -1,4 +1,4 @@
-//! Names for things by number: dense indices, so that tables about them are plain vectors.
+//! Numeric ids: dense indices, so that tables indexed by them are plain vectors.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -7,7 +7,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position of this thing in a table about things of its kind.
+            /// The index of this id in a table over all ids of its kind.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -16,7 +16,7 @@ macro_rules! id {
 }
 
 id! {
-    /// A host, numbered rack by rack: the hosts of every domain are a range.
+    /// A host. Hosts are numbered rack by rack, so the hosts of every domain are a range.
     HostId
 }
 id! {
@@ -28,6 +28,7 @@ id! {
     ResourceId
 }
 id! {
-    /// What fails together: a rack, unless the cluster file groups racks by power or by switch.
+    /// Racks that fail together. Each rack is one by itself, unless the cluster file groups racks by power or by
+    /// switch.
     FaultDomainId
 }

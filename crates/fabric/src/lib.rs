@@ -1,15 +1,15 @@
-//! What the network is: hosts, racks, pods, directed links, devices, the paths between them, and the cluster
-//! files that describe all this.
+//! The network: hosts, racks, pods, directed links, devices, the paths between them, and the cluster files that
+//! describe them.
 //!
 //! ```text
 //! cluster file --read--> Fabric      the shape; immutable, shared
-//!                        Capacities  what each resource can carry; changes, and a plant's may differ from a ledger's
+//!                        Capacities  capacity of each resource; changes, and a plant's may differ from a ledger's
 //! ```
 //!
-//! A *resource* is a link or a device. A link is one direction of one cable bundle and its work is counted in
-//! bits; a device is a server of work and its work is counted in nanoseconds of service. A path is a list of
-//! [`Hop`]s: resources, with the work that one payload byte causes at each. So a chain-replicated write through
-//! two disks needs no special case anywhere above.
+//! A *resource* is a link or a device. A link is one direction of one cable bundle; its work is counted in bits. A
+//! device is a server of work; its work is counted in nanoseconds of service. A path is a list of [`Hop`]s:
+//! resources, with the work that one payload byte causes at each. A chain-replicated write through two disks
+//! therefore needs no special case in the crates above.
 //!
 //! ```
 //! use leeward_fabric::{Cluster, Endpoint};

@@ -2,7 +2,8 @@
 //!
 //! Where a file gives no names, rack 3 is `r3`, its host 7 `r3h7`, pod 0 `p0`, and a host of a mesh `h7`. Links and
 //! devices follow their owner after a colon: `r3h7:egress`, `r3:downlink`, `p0:uplink`, `r3h7:disk0`. A pair of a
-//! mesh is `h0>h1`. Names in files have no `:` and no `>`, and devices no names of links, so each name means one thing.
+//! mesh is `h0>h1`. Names in files contain no `:` and no `>`, and devices may not have the names of links, so each
+//! name is unambiguous.
 
 use std::hash::BuildHasher;
 
@@ -12,13 +13,13 @@ use hashbrown::hash_table::Entry;
 
 use crate::{DomainId, Fabric, HostId, ResourceId, ResourceKind};
 
-/// Positions by name, of things that have their names themselves. Every report names its links, so they are found by one
-/// look and not by halving.
+/// Index from name to position. The owner of the things stores the names. Every report names its links, so the index
+/// is a hash table rather than a sorted list.
 #[derive(Clone, Debug)]
 pub(crate) struct Names(HashTable<u32>);
 
 impl Names {
-    /// Of things in order; or the position of the first that is called like one before it.
+    /// Builds the index of `count` things in order. An `Err` is the position of the first duplicate name.
     pub fn new<'a>(count: usize, name: impl Fn(u32) -> &'a str) -> Result<Names, u32> {
         let mut table = HashTable::with_capacity(count);
         for at in 0..count as u32 {
@@ -33,7 +34,7 @@ impl Names {
         Ok(Names(table))
     }
 
-    /// The position of what is called that.
+    /// The position of the thing with this name.
     fn find<'a>(&self, wanted: &str, name: impl Fn(u32) -> &'a str) -> Option<u32> {
         self.0.find(hash(wanted), |&at| name(at) == wanted).copied()
     }
@@ -71,17 +72,17 @@ impl Fabric {
         format!("{}:{end}", owner.unwrap_or_default())
     }
 
-    /// The host of that name.
+    /// The host with this name.
     pub fn host(&self, name: &str) -> Option<HostId> {
         self.hosts_by_name.find(name, |at| self.host_name(HostId(at))).map(HostId)
     }
 
-    /// The rack or pod of that name.
+    /// The rack or pod with this name.
     pub fn domain(&self, name: &str) -> Option<DomainId> {
         self.domains_by_name.find(name, |at| self.domain_name(DomainId(at))).map(DomainId)
     }
 
-    /// The link or device of that name.
+    /// The link or device with this name.
     pub fn resource(&self, name: &str) -> Option<ResourceId> {
         if let Some((from, to)) = name.split_once('>') {
             return self.pair(self.host(from)?, self.host(to)?);

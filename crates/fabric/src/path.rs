@@ -1,8 +1,8 @@
-//! Which resources work crosses on its way.
+//! Paths: the resources that work crosses between endpoints.
 
 use crate::{DomainId, Fabric, HostId, ResourceId, Shape};
 
-/// A resource that work crosses, and what one payload byte costs there.
+/// A resource on a path, with the work that one payload byte causes there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hop {
     /// The link or device.
@@ -12,15 +12,15 @@ pub struct Hop {
     pub work: f64,
 }
 
-/// Work of a payload byte on a link.
+/// Work of one payload byte on a link.
 pub const BITS_PER_BYTE: f64 = 8.0;
 
-/// A place that a flow goes through.
+/// An endpoint of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Endpoint {
     /// A host's memory.
     Host(HostId),
-    /// Some host of a rack or pod, where it is not known which: the links of hosts play no part.
+    /// An unspecified host of a rack or pod. The links of hosts play no part.
     Domain(DomainId),
     /// Written to a host's device, by index.
     DeviceWrite(HostId, u16),
@@ -28,7 +28,7 @@ pub enum Endpoint {
     DeviceRead(HostId, u16),
 }
 
-/// Where an endpoint hangs in the tree.
+/// Position of an endpoint in the domain tree.
 #[derive(Clone, Copy, PartialEq)]
 struct Position {
     host: Option<HostId>,
@@ -37,9 +37,9 @@ struct Position {
 }
 
 impl Fabric {
-    /// Appends the hops of *one* flow through `endpoints`, in order; a chain-replicated write is one call.
-    /// A resource crossed more than once becomes one hop with the work of all. Devices that do not exist and
-    /// positions a mesh does not have contribute nothing. Allocates nothing of its own.
+    /// Appends the hops of *one* flow through `endpoints`, in order; a chain-replicated write is one call. A resource
+    /// crossed more than once becomes one hop with the work of all crossings. Devices that do not exist contribute
+    /// nothing, and neither do domains on a mesh. The function itself allocates nothing.
     pub fn path(&self, endpoints: &[Endpoint], out: &mut Vec<Hop>) {
         let first = out.len();
         let mut previous = None;
@@ -59,7 +59,7 @@ impl Fabric {
         }
     }
 
-    /// The device that bytes go through at a host, with the time each takes there. `None` if there is no such device.
+    /// The hop through a host's device, with the service time of one byte. `None` if there is no such device.
     pub fn device_hop(&self, host: HostId, index: u16, write: bool) -> Option<Hop> {
         let device = &self.devices(host).get(usize::from(index))?;
         let work = if write { device.write_ns_per_byte } else { device.read_ns_per_byte };
@@ -109,7 +109,7 @@ impl Fabric {
     }
 }
 
-/// Adds a crossing to the hops from `first` on.
+/// Adds a crossing to the hops from index `first` on.
 fn cross(out: &mut Vec<Hop>, first: usize, resource: ResourceId, work: f64) {
     match out[first..].iter_mut().find(|hop| hop.resource == resource) {
         Some(hop) => hop.work += work,

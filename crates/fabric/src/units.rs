@@ -1,8 +1,8 @@
-//! Units are types: a number never meets another of a different unit without a conversion that reads aloud.
+//! Units are types: arithmetic never mixes two quantities without an explicit conversion.
 //!
-//! Files and flags write a number with its unit (`10Gbps`, `256MiB`, `150ms`); a bare number is an error that
-//! says which unit was expected; processors alone are counted, `4` or `500m`. Decimal prefixes are powers of 1000, binary prefixes (`Ki`, `Mi`, `Gi`, `Ti`)
-//! powers of 1024. A small `b` is a bit, a capital `B` a byte.
+//! Files and flags write a number with its unit (`10Gbps`, `256MiB`, `150ms`). A bare number is an error that names
+//! the expected unit; only processors are plain counts, `4` or `500m`. Decimal prefixes are powers of 1000; binary
+//! prefixes (`Ki`, `Mi`, `Gi`, `Ti`) are powers of 1024. A small `b` is a bit, a capital `B` a byte.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,12 +20,12 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bandwidth(pub u64);
 
-/// A time or a duration on the engine's clock, in nanoseconds. Monotonic, zero where the plant says.
+/// A time or a duration on the engine's clock, in nanoseconds. The clock is monotonic; the plant chooses its zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Nanos(pub u64);
 
-/// Work per second in a resource's native unit: bit/s on a link, ns of service per second on a device
-/// (1e9 is a busy device). A signed integer, so sums commute and adding then removing is exactly nothing.
+/// Work per second in a resource's native unit: bit/s on a link, ns of service per second on a device (1e9 is a busy
+/// device). The integer is signed: sums commute, and adding then removing a load leaves exactly zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Load(pub i64);
 
@@ -33,15 +33,15 @@ pub struct Load(pub i64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Cpus(pub u64);
 
-/// A text that is not the quantity it should be.
+/// A text that is not a valid quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}`: {problem}; expected {expected}")]
 pub struct UnitError {
-    /// What was read, or its beginning.
+    /// The rejected text, or its beginning.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem with the text.
     pub problem: &'static str,
-    /// What a right one looks like.
+    /// An example of a valid text.
     pub expected: &'static str,
 }
 
@@ -71,29 +71,30 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// The nanosecond nearest to `seconds`; negative and NaN become 0, what is too large the latest time.
+    /// The nanosecond nearest to `seconds`. Negative values and NaN become 0; values beyond the range become the
+    /// latest time.
     pub fn from_secs_f64(seconds: f64) -> Nanos {
         Nanos((seconds * 1e9).round() as u64)
     }
 
-    /// The time from `earlier` to this, zero if that lies ahead.
+    /// The time from `earlier` to this time; zero if `earlier` is later.
     pub fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// This time and `later` more, not past the end of time.
+    /// This time plus `later`, saturating at the latest time.
     pub fn plus(self, later: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(later.0))
     }
 }
 
-/// What a quantity's texts look like.
+/// Notation of a quantity: its units and their factors.
 struct Notation {
-    /// Names of units and what one is in base units. The first is the base unit.
+    /// Names of units with their size in base units. The first is the base unit.
     units: &'static [(&'static str, u64)],
-    /// The units used to print, largest first.
+    /// Units used for printing, largest first.
     prints: &'static [&'static str],
-    /// The unit of nothing.
+    /// Unit printed after a zero value.
     zero: &'static str,
     expected: &'static str,
 }
@@ -175,7 +176,7 @@ const CPUS: Notation = Notation {
     expected: "a number of processors, such as 4, 0.5 or 500m",
 };
 
-/// What is above this would not fit the signed sums of a ledger.
+/// Largest accepted value: a larger one would overflow the signed sums of a ledger.
 const LARGEST: u64 = i64::MAX as u64;
 
 impl Notation {
@@ -199,7 +200,7 @@ impl Notation {
         if rough < 0.0 {
             return Err(self.error(text, "must not be negative"));
         }
-        // What has too many digits to be exact, or an exponent, is as exact as a double.
+        // A number with an exponent, or with too many digits for exact arithmetic, has the precision of a double.
         let value = exact(&number, factor).unwrap_or_else(|| (rough * factor as f64).round() as u128);
         u64::try_from(value)
             .ok()
@@ -207,7 +208,7 @@ impl Notation {
             .ok_or_else(|| self.error(text, "too large"))
     }
 
-    /// The shortest exact text: a larger unit where the value has at most three decimals in it.
+    /// Prints the shortest exact text: the largest unit in which the value needs at most three decimals.
     fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, factor) in self.prints.iter().filter_map(|unit| Some((unit, self.factor(unit)?))) {
             let thousandths = u128::from(value) * 1000;
@@ -219,13 +220,13 @@ impl Notation {
                 return write!(f, "{}{point}{decimals}{unit}", thousandths / 1000);
             }
         }
-        // Nothing is nothing in any unit: `0s`, not `0ns`.
+        // Zero prints in the usual unit, `0s` rather than `0ns`.
         let unit = if value == 0 { self.zero } else { self.units[0].0 };
         write!(f, "{value}{unit}")
     }
 }
 
-/// A decimal number times `factor`, rounded half up; `None` where it is not plain digits or has too many.
+/// A decimal number times `factor`, rounded half up. `None` if the number is not plain digits or has too many.
 fn exact(number: &str, factor: u64) -> Option<u128> {
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     let scale = 10u128.checked_pow(decimals.len().try_into().ok()?)?;
@@ -236,7 +237,7 @@ fn exact(number: &str, factor: u64) -> Option<u128> {
 macro_rules! quantity {
     ($name:ident, $notation:expr, $type:tt, $unit:literal) => {
         impl $name {
-            /// What a text of this quantity looks like, for "expected ...".
+            /// Description of a valid text, for "expected ...".
             pub const EXPECTED: &str = $notation.expected;
         }
 
@@ -286,7 +287,7 @@ macro_rules! quantity {
 quantity!(Bytes, BYTES, "string", "([kKMGTP]|[KMGTP]i)?B");
 quantity!(Bandwidth, BANDWIDTH, "string", "([kMGT]?(bps|b/s|bit/s)|Kbps|[kMG]?Bps|([kMG]|Ki|Mi|Gi)?B/s)");
 quantity!(Nanos, NANOS, "string", "(ns|us|ms|s|min|h|d)");
-// Without a unit, it is a number as well.
+// A number of processors may also be a JSON number, without a unit.
 quantity!(Cpus, CPUS, ["string", "number"], "m?");
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What the reader of a wrong cluster file is told: one line with file, line, field and what was expected. The
-//! table in the snapshot is the specification.
+//! Errors for invalid cluster files: one line with file, line, field and the expected value. The table in the
+//! snapshot is the specification.
 
 use leeward_fabric::Cluster;
 use leeward_fabric::input::read_text;
 
-/// The rest of a file that is right.
+/// The rest of a valid file.
 const REST: &str = "hosts_per_rack: 2\nnic: 1Gbps\noversubscription: 2\n";
 
-/// How much of a text is shown in the table.
+/// Most characters of a text in the table.
 const LONGEST: usize = 240;
 
-/// Each text with the error it gives.
+/// Each text with its error.
 fn table(title: &str, texts: impl IntoIterator<Item = String>) -> String {
     let mut table = format!("==== {title}\n");
     for text in texts {
@@ -27,7 +27,7 @@ fn table(title: &str, texts: impl IntoIterator<Item = String>) -> String {
     table
 }
 
-/// Texts that are followed by the rest of a file that is right.
+/// Texts followed by the rest of a valid file.
 fn with_rest<const N: usize>(texts: [&str; N]) -> impl Iterator<Item = String> {
     texts.into_iter().map(|text| format!("{text}\n{REST}"))
 }
@@ -213,7 +213,7 @@ fn hostile_texts_are_refused_at_once() {
             vec!["{read: 1MB/s, write: 1MB/s}"; 2_000].join(",")
         ),
     ];
-    // The beginning of the first line says which it is.
+    // The beginning of the first line identifies the text.
     let first = |text: &str| text.lines().next().unwrap_or_default().chars().take(40).collect::<String>();
     let told = texts.map(|text| {
         (first(&text), Cluster::from_text("c.yaml", &text).map(|_| ()).map_err(|e| e.to_string()))

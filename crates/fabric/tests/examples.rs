@@ -1,4 +1,4 @@
-//! The example cluster files: they load, and mean what their comments say.
+//! The example cluster files load, and mean what their comments say.
 
 use leeward_fabric::{Bandwidth, Cluster, Discipline, Endpoint, HostId, RackKind};
 

@@ -1,4 +1,4 @@
-//! What holds of every network: properties of random trees and meshes, checked against the plan they came from.
+//! Properties of every network: random trees and meshes, checked against the plan they came from.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn route(plan: &Plan, from: usize, to: usize) -> Vec<String> {
     if plan.shape == "pipe" {
         return vec![format!("{}>{}", hosts[from].0.name, hosts[to].0.name)];
     }
-    // Each step up: what is left, and the words for leaving and entering it.
+    // For each step up: the domain, and the names of the links that leave and enter it.
     let chain = |at: usize| {
         let (host, rack, pod) = hosts[at];
         let mut chain = vec![(host.name.clone(), "egress", "ingress")];

@@ -1,5 +1,5 @@
-//! No text makes the reader panic, and what it accepts is a whole network. Random texts seldom get far, so most are
-//! the example files with random changes.
+//! No text makes the reader panic, and every accepted text is a complete network. Random texts seldom get far, so
+//! most cases are the example files with random changes.
 
 use leeward_fabric::Cluster;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use proptest::sample::Index;
 
 const EXAMPLES: [&str; 5] = ["reference", "irregular", "pods", "pipe", "hose"];
 
-/// Fragments that mean something in a cluster file, in a wrong place more often than not.
+/// Fragments that mean something in a cluster file, mostly in the wrong place.
 const FRAGMENTS: [&str; 36] = [
     "racks", "hosts", "pods", "nic", "link", "pair", "count", "name", "shape", "devices", "tags", ": ", "- ",
     "[", "]", "{", "}", ", ", "\n", "  ", "\t", "#", "&a ", "*a", "<<: *a", "\"", "'", "|\n", "? ", "~", "0",
@@ -58,7 +58,7 @@ fn apply(text: &str, edit: &Edit) -> String {
     text.into_iter().collect()
 }
 
-/// Comments take most of an example's text; changes to them are of no use here.
+/// An example without its comments: they are most of its text, and changes to them test nothing.
 fn example(name: &str) -> String {
     let path = format!("{}/../../examples/clusters/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("the examples are in the repository");
@@ -80,7 +80,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
             let text = error.to_string();
             prop_assert_eq!(text.lines().count(), 1, "{:?}", text);
             prop_assert!(!error.message.is_empty() && text.starts_with("c.yaml:"), "{}", text);
-            // Words of the library and of Rust that mean nothing to who writes a cluster file.
+            // Words of the library and of Rust that mean nothing to the author of a cluster file.
             for word in [
                 "DuplicateKey",
                 "Options",

@@ -1,4 +1,4 @@
-//! The committed JSON schema of cluster files, which editors and other languages read, is that of the code.
+//! The committed JSON schema of cluster files, for editors and other languages, matches the code.
 
 use leeward_fabric::cluster::ClusterFile;
 
@@ -11,7 +11,7 @@ fn the_schema_in_the_docs_is_that_of_the_code() {
         std::fs::write(path, text).expect("the docs can be written");
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    // As values: the order of keys is not the schema's.
+    // Compared as values: the order of keys does not matter.
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap_or_default();
     let advice =
         "run `LEEWARD_UPDATE=1 cargo test --release -p leeward-fabric --test schema` and commit the file";

@@ -1,4 +1,4 @@
-//! Which fields apply to which shape. One that would have no effect is an error: whoever wrote it expects one.
+//! Fields that apply to each shape. A field without effect is an error: its author expects one.
 
 use super::errors::Errors;
 use super::file::{HostFile, RackFile};
@@ -9,10 +9,10 @@ use crate::input::{InputError, Location, Spanned};
 const TREE: &[Shape] = &[Shape::Tree];
 const PIPE: &[Shape] = &[Shape::Pipe];
 const MESH: &[Shape] = &[Shape::Pipe, Shape::Hose];
-/// The shapes in which a host has a link of its own.
+/// Shapes in which a host has a link of its own.
 const NICS: &[Shape] = &[Shape::Tree, Shape::Hose];
 
-/// Refuses fields that do not apply.
+/// Rejects fields that do not apply to the shape.
 pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
     let file = errors.file;
     let fields = [
@@ -42,7 +42,7 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
         }
     }
     if file.shape == Shape::Tree {
-        // All that a rack or host can say applies to a tree.
+        // All fields of racks and hosts apply to a tree.
         return Ok(());
     }
     if let Some(racks) = &file.racks {

@@ -4,7 +4,7 @@ use super::file::{ClusterFile, HostFile};
 use super::values::{Listing, Name};
 use crate::input::{InputError, Location, Spanned};
 
-/// Makes errors that name the file, and the place in it where known.
+/// Builds errors that name the file, and the place in it if known.
 #[derive(Clone, Copy)]
 pub(super) struct Errors<'a> {
     pub path: &'a str,
@@ -24,7 +24,7 @@ impl Errors<'_> {
         self.about(format!("missing; expected for example `{field}: {example}`")).in_field(field)
     }
 
-    /// Two hosts are called `name`. The place is that of the second that is written out.
+    /// The error for two hosts with one name. The place is that of the second written-out host.
     pub fn duplicate_host(&self, name: &str) -> InputError {
         let mut written = Vec::new();
         let mut look = |list: &str, hosts: &Listing<HostFile>| {
@@ -47,7 +47,7 @@ impl Errors<'_> {
         self.duplicate("host", name, &written)
     }
 
-    /// Two racks or pods are called `name`.
+    /// The error for two racks or pods with one name.
     pub fn duplicate_domain(&self, name: &str) -> InputError {
         let mut written = Vec::new();
         let mut look = |field: String, of: Option<&Name>, at: Location| {
@@ -62,7 +62,7 @@ impl Errors<'_> {
             look(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.referenced);
         }
         if written.is_empty() {
-            // On a mesh without racks each host is a domain of its name.
+            // On a mesh without racks each host is a domain of the same name.
             return self.duplicate_host(name);
         }
         self.duplicate("rack or pod", name, &written)
@@ -82,7 +82,7 @@ impl Errors<'_> {
     }
 }
 
-/// What is written out one by one.
+/// The items of a written-out list; none for a count.
 fn each<T>(listing: &Listing<T>) -> &[Spanned<T>] {
     match listing {
         Listing::Each(each) => each,

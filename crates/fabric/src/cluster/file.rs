@@ -1,4 +1,4 @@
-//! The fields of a cluster file, as written. `values` says what stands in them, `resolve` what they mean together.
+//! The fields of a cluster file, as written. `values` parses single fields; `resolve` combines them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,20 +12,20 @@ use crate::{RackKind, Shape};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterFile {
-    /// What people call it.
+    /// Name of the cluster.
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
-    /// `tree` (racks, optional pods, a core that does not block), `pipe` (a mesh with a rate for each ordered
-    /// pair of hosts) or `hose` (a mesh limited at the hosts only).
+    /// `tree` (racks, optional pods, a non-blocking core), `pipe` (a mesh with a rate for each ordered pair of hosts)
+    /// or `hose` (a mesh limited only at the hosts).
     #[serde(default)]
     pub shape: Shape,
-    /// How many racks, or a list of them. On a mesh, racks only group hosts.
+    /// Number of racks, or a list of them. On a mesh, racks only group hosts.
     #[schemars(with = "Option<Listing<RackFile>>")]
     pub racks: Option<Spanned<Listing<RackFile>>>,
-    /// How many hosts each rack has unless it says otherwise.
+    /// Number of hosts of each rack without its own `hosts`.
     #[schemars(with = "Option<Count>")]
     pub hosts_per_rack: Option<Spanned<Count>>,
-    /// The hosts of a mesh without racks: how many, or a list.
+    /// Hosts of a mesh without racks: their number, or a list.
     #[schemars(with = "Option<Listing<HostFile>>")]
     pub hosts: Option<Spanned<Listing<HostFile>>>,
     /// Rate of each host's network interface.
@@ -37,7 +37,7 @@ pub struct ClusterFile {
     /// Rate of each rack's uplink and downlink. Instead of `oversubscription`.
     #[schemars(with = "Option<Duplex>")]
     pub rack_link: Option<Spanned<Duplex>>,
-    /// How many pods, or a list of them. Racks that name no pod are dealt out evenly, in order.
+    /// Number of pods, or a list of them. Racks that name no pod are distributed evenly, in order.
     #[schemars(with = "Option<Listing<PodFile>>")]
     pub pods: Option<Spanned<Listing<PodFile>>>,
     /// Sum of a pod's rack uplinks over the pod's uplink. Instead of `pod_link`.
@@ -46,111 +46,112 @@ pub struct ClusterFile {
     /// Rate of each pod's uplink and downlink. Instead of `pod_oversubscription`.
     #[schemars(with = "Option<Duplex>")]
     pub pod_link: Option<Spanned<Duplex>>,
-    /// What the racks hold unless they say otherwise.
+    /// Main use of the racks without their own `kind`.
     #[serde(default)]
     pub kind: RackKind,
-    /// The devices of each host unless it says otherwise.
+    /// Devices of each host without its own `devices`.
     #[serde(default)]
     #[schemars(with = "Vec<DeviceFile>")]
     pub devices: Vec<Spanned<DeviceFile>>,
-    /// Processors of each host for tasks, unless it says otherwise; without limit if not given.
+    /// Processors for tasks of each host without its own `cpus`; unlimited if absent.
     pub cpus: Option<Cpus>,
-    /// Memory of each host for tasks, unless it says otherwise; without limit if not given.
+    /// Memory for tasks of each host without its own `memory`; unlimited if absent.
     pub memory: Option<Bytes>,
-    /// Rate of each ordered pair of hosts of a `pipe` mesh, unless `pairs` says otherwise.
+    /// Rate of each ordered pair of hosts of a `pipe` mesh that `pairs` does not list.
     #[schemars(with = "Option<Bandwidth>")]
     pub pair: Option<Spanned<Rate>>,
-    /// Pairs of a `pipe` mesh that differ.
+    /// Pairs of a `pipe` mesh with their own rate.
     #[serde(default)]
     #[schemars(with = "Vec<PairFile>")]
     pub pairs: Vec<Spanned<PairFile>>,
-    /// Strict-priority classes that every resource enforces, at most 255. Absent: none, and no rate can be reserved.
+    /// Number of strict-priority classes that every resource enforces, at most 255. Without it, no rate can be
+    /// reserved.
     #[schemars(with = "Option<Count>")]
     pub priorities: Option<Spanned<Count>>,
 }
 
-/// A rack, or `count` racks alike.
+/// A rack, or `count` identical racks.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RackFile {
-    /// Its name; `r` and its number if not given.
+    /// Name of the rack; `r` and its number if absent.
     pub name: Option<Name>,
-    /// This many racks like this one, with names by number.
+    /// Number of racks like this one, with names by number.
     pub count: Option<Count>,
-    /// The pod it is in.
+    /// Pod of the rack.
     #[schemars(with = "Option<Name>")]
     pub pod: Option<Spanned<Name>>,
-    /// What it holds.
+    /// Main use of the rack's hosts.
     pub kind: Option<RackKind>,
-    /// How many hosts, or a list of them.
+    /// Number of hosts, or a list of them.
     pub hosts: Option<Listing<HostFile>>,
-    /// Rate of its hosts' interfaces.
+    /// Rate of the interfaces of the rack's hosts.
     pub nic: Option<Duplex>,
-    /// Rate of its uplink and downlink: a rack that lost half its uplinks says so here.
+    /// Rate of the rack's uplink and downlink, for example of a rack that lost half its uplinks.
     pub link: Option<Duplex>,
-    /// Sum of its interfaces over its uplink (and downlink).
+    /// Sum of the rack's interfaces over its uplink (and downlink).
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
-    /// What it fails together with: racks that name the same one are one fault domain. Its own name if not given.
+    /// Fault domain of the rack; racks with the same fault domain fail together. The rack's own name if absent.
     pub fault_domain: Option<Name>,
-    /// Tags of all its hosts.
+    /// Tags of all hosts of the rack.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Devices of its hosts.
+    /// Devices of the rack's hosts.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
-    /// Processors of each of its hosts for tasks.
+    /// Processors for tasks of each host of the rack.
     pub cpus: Option<Cpus>,
-    /// Memory of each of its hosts for tasks.
+    /// Memory for tasks of each host of the rack.
     pub memory: Option<Bytes>,
 }
 
-/// One host written out.
+/// One written-out host.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostFile {
-    /// Its name.
+    /// Name of the host.
     pub name: Name,
-    /// Rate of its interface.
+    /// Rate of the host's interface.
     pub nic: Option<Duplex>,
-    /// Tags besides its rack's.
+    /// Tags in addition to the rack's.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Its devices.
+    /// Devices of the host.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
-    /// Its processors for tasks.
+    /// Processors of the host for tasks.
     pub cpus: Option<Cpus>,
-    /// Its memory for tasks.
+    /// Memory of the host for tasks.
     pub memory: Option<Bytes>,
 }
 
-/// One pod written out.
+/// One written-out pod.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PodFile {
-    /// Its name.
+    /// Name of the pod.
     pub name: Name,
-    /// Rate of its uplink and downlink.
+    /// Rate of the pod's uplink and downlink.
     pub link: Option<Duplex>,
-    /// Sum of its racks' uplinks over its own.
+    /// Sum of the uplinks of the pod's racks over the pod's own.
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
 }
 
-/// A disk or SSD: one server of work, whose reads and writes share its time.
+/// A disk or SSD: one server, whose time reads and writes share.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFile {
-    /// Its name within the host; `disk` and its number if not given.
+    /// Name of the device, unique within the host; `disk` and its number if absent.
     pub name: Option<Name>,
-    /// Rate when it only reads; 1/rate is the service time of a byte.
+    /// Rate of reads alone; 1/rate is the service time of a byte.
     #[schemars(with = "Bandwidth")]
     pub read: Rate,
-    /// Rate when it only writes.
+    /// Rate of writes alone.
     #[schemars(with = "Bandwidth")]
     pub write: Rate,
-    /// What it can store; without limit if not given.
+    /// Storage capacity; unlimited if absent.
     pub capacity: Option<Bytes>,
 }
 
@@ -162,7 +163,7 @@ pub struct PairFile {
     pub from: Name,
     /// Receiving host.
     pub to: Name,
-    /// Rate from one to the other.
+    /// Rate from the first to the second.
     #[schemars(with = "Bandwidth")]
     pub rate: Rate,
 }

@@ -1,4 +1,4 @@
-//! From resolved racks to a [`Fabric`] and its [`Capacities`]: ids are dealt out and rates added up.
+//! Turns resolved racks into a [`Fabric`] and its [`Capacities`]: assigns ids and adds up rates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::names::Names;
 use crate::units::Bandwidth;
 use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, Load, ResourceId, Shape};
 
-/// Device time: 1e9 ns of service per second is a busy device.
+/// Capacity of a device: 1e9 ns of service per second.
 const BUSY: Load = Load(1_000_000_000);
 
 pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputError> {
@@ -191,7 +191,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The rates of a link with `below` under it.
+    /// The rates of a link above links with the total rate `below`.
     fn rate(&self, link: Link, below: Duplex, name: &str) -> Result<Duplex, InputError> {
         let (ratio, at) = match link {
             Link::Rate(rate) => return Ok(rate),

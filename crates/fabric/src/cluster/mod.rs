@@ -1,7 +1,7 @@
-//! Cluster files: what a user writes about a network, and how it becomes a [`Fabric`] and its [`Capacities`].
+//! Cluster files: the user's description of a network, and its conversion to a [`Fabric`] and its [`Capacities`].
 //!
-//! The smallest file is four lines (`racks`, `hosts_per_rack`, `nic`, `oversubscription`); every rack, host,
-//! device and pair can be written out where they differ. JSON is accepted, since it is YAML.
+//! The smallest file is four lines (`racks`, `hosts_per_rack`, `nic`, `oversubscription`). Racks, hosts, devices and
+//! pairs that differ can be written out. JSON is accepted, since it is YAML.
 
 mod applies;
 mod errors;
@@ -18,22 +18,33 @@ pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 use crate::input::{InputError, read_text, read_yaml};
 use crate::{Capacities, Fabric};
 
-/// A network: its shape, and the capacities its file states.
+/// A network: its shape, and the capacities from its file.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     /// The immutable shape.
     pub fabric: Arc<Fabric>,
-    /// What the file says each resource can carry.
+    /// Capacity of each resource according to the file.
     pub capacities: Capacities,
 }
 
 impl Cluster {
     /// Reads a cluster from YAML or JSON text; `file` names it in errors.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not valid YAML, has unknown, missing or contradictory fields, or describes too large a
+    /// network.
     pub fn from_text(file: &str, text: &str) -> Result<Cluster, InputError> {
         layout::build(file, &read_yaml::<ClusterFile>(file, text)?)
     }
 
     /// Reads a cluster file.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, and as [`Cluster::from_text`] does.
     pub fn from_file(path: &str) -> Result<Cluster, InputError> {
         Cluster::from_text(path, &read_text(path)?)
     }

@@ -1,5 +1,5 @@
-//! What each rack, host and device of a cluster file is: defaults are filled in, names given, contradictions
-//! refused. `layout` then puts the result into ids and capacities.
+//! Resolves the racks, hosts and devices of a cluster file: fills in defaults, assigns names, and rejects
+//! contradictions. `layout` then turns the result into ids and capacities.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::fabric::Device;
 use crate::input::{InputError, Location, Spanned, excerpt};
 use crate::{Bytes, Cpus, RackKind, Shape};
 
-/// Tags are bits of a word.
+/// Most tags in a cluster: tags are bits of a word.
 const TAGS: usize = 64;
-/// More than any network has: a larger count is a slip of the pen, and would fill memory.
+/// Most hosts; no network has more. A larger count is a typing error that would fill memory.
 const HOSTS: u64 = 4_000_000;
-/// A pipe mesh has a link for each ordered pair: 16.8 million of them.
+/// Most hosts of a pipe mesh. Each ordered pair has a link: 16.8 million of them.
 const PIPE_HOSTS: u64 = 4_096;
-/// Of one host; the largest storage servers have about a hundred.
+/// Most devices of one host; the largest storage servers have about a hundred.
 const HOST_DEVICES: usize = 1_000;
-/// Of the cluster; with the links, their ids fit 32 bits by far.
+/// Most devices of a cluster; together with the links, their ids easily fit 32 bits.
 const DEVICES: u64 = 100_000_000;
-/// Words that follow the name of a host, rack or pod where a device's name would.
+/// Words that stand after the name of a host, rack or pod in names of links; devices may not use them.
 const LINKS: [&str; 4] = ["egress", "ingress", "uplink", "downlink"];
 
-/// What a cluster file says, with defaults filled in: racks pod by pod, hosts rack by rack.
+/// Contents of a cluster file with defaults filled in: racks pod by pod, hosts rack by rack.
 pub(super) struct Resolved {
     pub racks: Vec<Rack>,
     pub pods: Vec<Pod>,
@@ -57,24 +57,24 @@ pub(super) struct Pod {
     pub at: Location,
 }
 
-/// The rate of a link, or what divides the sum of the rates below it.
+/// The rate of a link, or the oversubscription that determines it from the sum of the rates below.
 #[derive(Clone, Copy)]
 pub(super) enum Link {
     Rate(Duplex),
     Oversubscribed(f64, Location),
 }
 
-/// Reads the file with what stands for fields that a rack or host does not give.
+/// Reads the file, with the defaults for fields that a rack or host leaves out.
 struct Reader<'a> {
     errors: Errors<'a>,
     devices: Arc<[Device]>,
     tag_names: Vec<String>,
-    /// Hosts so far, and their devices.
+    /// Hosts and devices so far.
     hosts: u64,
     host_devices: u64,
 }
 
-/// What the hosts of one rack have in common.
+/// Common fields of the hosts of one rack.
 struct Common {
     nic: Option<Duplex>,
     tags: u64,
@@ -101,7 +101,7 @@ pub(super) fn resolve(errors: Errors<'_>) -> Result<Resolved, InputError> {
     let mut reader = Reader { errors, devices, tag_names: Vec::new(), hosts: 0, host_devices: 0 };
     let pods = reader.pods()?;
     let mut racks = reader.racks(&pods)?;
-    // The hosts of a pod are a range, so its racks stand together.
+    // The hosts of a pod are a range, so its racks must be adjacent.
     racks.sort_by_key(|rack| rack.pod);
     Ok(Resolved { racks, pods, rack_link, pod_link, tag_names: reader.tag_names })
 }
@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A mesh without racks: each host is a domain by itself.
+    /// Builds a mesh without racks: each host is a domain by itself.
     fn lone_hosts(&mut self, hosts: &Spanned<Listing<HostFile>>) -> Result<Vec<Rack>, InputError> {
         let common = self.common(&RackFile::default(), hosts.referenced)?;
         let hosts = match &hosts.value {
@@ -195,7 +195,7 @@ impl Reader<'_> {
         Ok(racks)
     }
 
-    /// Racks that name no pod go to the pods in order, the same number to each.
+    /// Distributes the racks that name no pod to the pods in order, the same number to each.
     fn deal_out(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
         let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {
@@ -209,7 +209,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Appends `count` racks alike.
+    /// Appends `count` identical racks.
     fn alike(
         &mut self,
         rack: &RackFile,
@@ -261,7 +261,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// How many hosts a rack has that does not say. On a mesh racks only group hosts, by default one.
+    /// Default number of hosts of a rack. On a mesh racks only group hosts, by default one.
     fn hosts_per_rack(&self) -> Option<u32> {
         let file = self.errors.file;
         let one = (file.shape != Shape::Tree).then_some(1);
@@ -322,7 +322,7 @@ impl Reader<'_> {
         Ok(mask)
     }
 
-    /// Counts hosts and devices before they are made, so that a slip of the pen costs no memory.
+    /// Counts hosts and devices before they are created, so that a typing error costs no memory.
     fn make_room(&mut self, hosts: u64, devices: &[Device], at: Location) -> Result<(), InputError> {
         self.hosts = self.hosts.saturating_add(hosts);
         self.host_devices = self.host_devices.saturating_add(hosts.saturating_mul(devices.len() as u64));

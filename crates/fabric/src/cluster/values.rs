@@ -1,5 +1,5 @@
-//! The values that fields of a cluster file take. What is wrong with a value by itself is found here, while the
-//! file is read, where line and field are known.
+//! The values that fields of a cluster file take. Mistakes in a single value are found here, during reading, when
+//! line and field are known.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,11 +15,11 @@ use crate::units::Bandwidth;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name(pub String);
 
-/// How many of something; at least one.
+/// A count of at least one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count(pub u32);
 
-/// What a link can carry less than the sum of what is below it, as a ratio: 10 is 10:1. Positive.
+/// Oversubscription: the sum of the rates below a link over the link's own rate; 10 is 10:1. Positive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ratio(pub f64);
 
@@ -36,11 +36,11 @@ pub struct Duplex {
     pub down: Bandwidth,
 }
 
-/// How many, or each written out.
+/// A count, or a list of the items.
 pub enum Listing<T> {
-    /// This many, all by default.
+    /// This many items with default fields.
     Count(u32),
-    /// These, at least one.
+    /// At least one written-out item.
     Each(Vec<Spanned<T>>),
 }
 
@@ -99,7 +99,7 @@ impl Rate {
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As a string, so that a rack called 007 or 1e3 keeps its name.
+        // Read as a string, so that a rack called 007 or 1e3 keeps its name.
         deserializer.deserialize_str(Scalar { expected: "a name", parse: Name::parse })
     }
 }

@@ -1,23 +1,23 @@
-//! The one error about a file from outside, on one line whatever the file holds.
+//! The one error type for files from outside. It prints on one line, whatever the file contains.
 
 use std::fmt;
 
 use super::{Location, Spanned};
 
-/// What is wrong with an input, where: file, line, field, and what was expected.
+/// A mistake in an input: file, line, field, the problem, and the expected value.
 ///
 /// Printed on one line: `cluster.yaml:7:12: racks[3].uplink: ...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InputError {
-    /// The file as the user named it, or what stands in for one (`<text>`).
+    /// The file as the user named it, or a stand-in (`<text>`).
     pub file: String,
-    /// Line from 1, where known.
+    /// Line from 1, if known.
     pub line: Option<u64>,
-    /// Column from 1, where known.
+    /// Column from 1, if known.
     pub column: Option<u64>,
     /// The field, as a path (`racks[3].uplink`) or a column name.
     pub field: Option<String>,
-    /// What is wrong and what was expected.
+    /// The problem and the expected value.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ impl InputError {
         self.at_place(spanned.referenced)
     }
 
-    /// The same error, at a place in a YAML text; nothing is said of a place that is not known.
+    /// The same error, at a place in a YAML text. An unknown place changes nothing.
     pub(crate) fn at_place(mut self, place: Location) -> Self {
         if place.line() > 0 {
             (self.line, self.column) = (Some(place.line()), Some(place.column()));
@@ -78,14 +78,14 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// A number, fit to be repeated in an error: the greatest and the least in scientific notation.
+/// A number for an error message: very large and very small ones in scientific notation.
 pub fn shown(number: f64) -> String {
     let size = number.abs();
     let plain = !number.is_finite() || size == 0.0 || (1e-6..1e15).contains(&size);
     if plain { number.to_string() } else { format!("{number:e}") }
 }
 
-/// What a file says, fit to be repeated in an error: on one line, and the beginning only if it is long.
+/// Text of a file for an error message: on one line, cut after 60 characters.
 pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();

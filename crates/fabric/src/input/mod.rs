@@ -1,4 +1,4 @@
-//! Files from outside: how they are read, and the one error that says what is wrong with one.
+//! Input files: readers, and the one error type that describes a mistake in a file.
 
 mod error;
 mod scalar;
@@ -16,7 +16,12 @@ pub use table::{Row, Table, cells};
 pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::{json_as_yaml, read_yaml};
 
-/// Reads a title: text that is fit for one line of a terminal.
+/// Reads a title: text that fits one line of a terminal.
+///
+///
+/// # Errors
+///
+/// Fails if the value is not a text, is empty, or contains control characters.
 pub fn one_line<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text: Option<String> = serde::Deserialize::deserialize(deserializer)?;
     match text {
@@ -27,7 +32,7 @@ pub fn one_line<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opt
     }
 }
 
-/// Why a file cannot be read, in words.
+/// The reason why a file cannot be read, in plain words.
 fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".into(),
@@ -38,6 +43,11 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 /// Reads a whole text file.
+///
+///
+/// # Errors
+///
+/// Fails if the file cannot be read or is not UTF-8.
 pub fn read_text(path: &str) -> Result<String, InputError> {
     let bytes = std::fs::read(path).map_err(|error| InputError::new(path, reason(&error)))?;
     String::from_utf8(bytes).map_err(|error| {

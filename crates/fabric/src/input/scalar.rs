@@ -1,12 +1,12 @@
-//! Values that are read by the text the user wrote. YAML takes `10` for an integer, `1e3` for a float, `yes` for a
-//! boolean; what is expected here decides, and an error repeats what stands in the file.
+//! Values parsed from the text the user wrote. YAML reads `10` as an integer, `1e3` as a float, `yes` as a boolean.
+//! Here the expected type decides, and an error repeats the text of the file.
 
 use std::fmt;
 
 use serde::de::{Error, Visitor};
 
-/// In a visitor with `visit_str`: other scalars go there as text, and lists and fields are refused in a sentence.
-/// A visitor that takes one of these asks for the rest by name.
+/// Completes a visitor that has `visit_str`: other scalars go there as text, and lists and maps are rejected in plain
+/// words. A visitor that accepts a list or a map names the remaining methods it needs.
 macro_rules! scalars_by_text {
     ($life:lifetime) => {
         $crate::input::scalars_by_text!($life scalars);
@@ -49,11 +49,11 @@ macro_rules! scalars_by_text {
 }
 pub(crate) use scalars_by_text;
 
-/// A visitor for one scalar, which `parse` makes a value of.
+/// A visitor for one scalar, converted by `parse`.
 pub(crate) struct Scalar<F> {
-    /// What the value looks like, after "expected".
+    /// Description of a valid value, for "expected ...".
     pub expected: &'static str,
-    /// From text to value.
+    /// Converts the text to a value.
     pub parse: F,
 }
 

@@ -1,9 +1,14 @@
-//! A square of numbers as CSV without a header: a row is a source, a column a destination.
+//! A square matrix of numbers as CSV without a header: a row is a source, a column a destination.
 
 use super::table::cells;
 use super::{InputError, Line, Lines};
 
-/// Reads a square; `each` is given every number with its row and column, from 0. Returns how many rows there are.
+/// Reads a square matrix. `each` receives every number with its row and column, from 0. Returns the number of rows.
+///
+///
+/// # Errors
+///
+/// Fails if a line cannot be read, a cell is not a non-negative number, the matrix is not square, or `each` fails.
 pub fn read_square(
     lines: &mut Lines,
     mut each: impl FnMut(&Line<'_>, u64, u64, f64) -> Result<(), InputError>,

@@ -1,11 +1,11 @@
-//! CSV tables with a header line: columns are found by name, others are passed over.
+//! CSV tables with a header line: columns are found by name, and other columns are ignored.
 //!
 //! No cell of these tables holds free text (names have no commas, see the cluster file), so a line is split at its
-//! commas; quotes around a cell, as some programs write them, are taken off.
+//! commas. Quotes around a cell, as some programs write them, are removed.
 
 use super::{InputError, Line, Lines, Text, excerpt};
 
-/// A table of which `N` columns are wanted.
+/// A table of which `N` columns are read.
 pub struct Table<const N: usize> {
     lines: Lines,
     names: [&'static str; N],
@@ -14,23 +14,33 @@ pub struct Table<const N: usize> {
     width: usize,
 }
 
-/// The wanted cells of one line, in the order asked for.
+/// The requested cells of one line, in the requested order.
 pub struct Row<'a, const N: usize> {
     /// The line, for errors about it.
     pub line: Line<'a>,
     /// The cells.
     pub cells: [&'a str; N],
-    /// That of the column that may be left out; `None` if it is.
+    /// The cell of the optional column; `None` if the table has no such column.
     pub extra: Option<&'a str>,
 }
 
 impl<const N: usize> Table<N> {
     /// Reads the header.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is empty or cannot be read, or if a column is missing or appears twice.
     pub fn open(text: Text, names: [&'static str; N]) -> Result<Self, InputError> {
         Table::with_extra(text, names, None)
     }
 
-    /// Reads the header, in which one more column may stand.
+    /// Reads the header, which may contain the optional column `extra`.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Table::open`] does, and if the optional column appears twice.
     pub fn with_extra(
         text: Text,
         names: [&'static str; N],
@@ -64,6 +74,11 @@ impl<const N: usize> Table<N> {
     }
 
     /// The next line, or `None` after the last.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the line cannot be read or has another number of cells than the header.
     pub fn next_row(&mut self) -> Result<Option<Row<'_, N>>, InputError> {
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
         let width = cells(line.text).count();
@@ -71,7 +86,7 @@ impl<const N: usize> Table<N> {
             let message = format!("{width} cells, but the header has {}", self.width);
             return Err(line.error(self.names[0], message));
         }
-        // The width is checked, so every place is found.
+        // The width is checked, so every cell exists.
         let cells = self.places.map(|place| cells(line.text).nth(place).unwrap_or(""));
         let extra = self.extra.and_then(|place| self::cells(line.text).nth(place));
         Ok(Some(Row { line, cells, extra }))

@@ -1,7 +1,7 @@
-//! Text files from outside: where they lie, and how they are read line by line.
+//! Text files from outside: their location, and reading them line by line.
 //!
-//! A file is plain text or gzip, told apart by its first two bytes and not by its name. It is read as a stream in
-//! constant memory, always to its end, so that a file cut off after the part that is wanted is still refused.
+//! A file is plain text or gzip, recognized by its first two bytes rather than by its name. The reader streams in
+//! constant memory and always to the end, so that a truncated file is rejected even if the wanted part is complete.
 //! Every error names the file and the line, and the field where there is one.
 
 use std::fs::File;
@@ -11,22 +11,27 @@ use std::path::{Path, PathBuf};
 use super::{InputError, excerpt, reason, shown};
 use flate2::bufread::MultiGzDecoder;
 
-/// Bytes of the longest line that is read: what bounds the memory a damaged file can take.
+/// Bytes of the longest accepted line; the limit bounds the memory that a damaged file can take.
 const LONGEST_LINE: u64 = 1 << 20;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// Where the files that a scenario names are looked up.
+/// Folders in which the files that a scenario names are looked up.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// The folder that relative names start from: the scenario's own.
+    /// Start of relative names: the scenario's own folder.
     pub base: PathBuf,
-    /// The folder of traces, for names that begin with `data:`; what LEEWARD_DATA says.
+    /// Folder of traces, for names that begin with `data:`; set by LEEWARD_DATA.
     pub data: Option<PathBuf>,
 }
 
 impl Files {
-    /// Opens a file by its name in a scenario: a path from the base folder (an absolute one stands for itself), or
+    /// Opens a file by its name in a scenario: a path relative to the base folder, an absolute path, or
     /// `data:NAME/FILE` below the data folder.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is not valid (see [`Files::path`]) or if the file cannot be opened and read.
     pub fn open(&self, name: &str) -> Result<Text, InputError> {
         let path = self.path(name)?;
         let file = File::open(&path).map_err(|error| {
@@ -37,7 +42,12 @@ impl Files {
         Text::from_reader(name, BufReader::new(file))
     }
 
-    /// Where a file is that is called this; see [`Files::open`]. Nothing is said of whether it is there.
+    /// The path of a file with this name; see [`Files::open`]. The file need not exist.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name begins with `data:` and no data folder is set, or if the name leads out of the data folder.
     pub fn path(&self, name: &str) -> Result<PathBuf, InputError> {
         let Some(below) = name.strip_prefix("data:") else { return Ok(self.base.join(name)) };
         let Some(data) = &self.data else {
@@ -53,7 +63,7 @@ impl Files {
     }
 }
 
-/// A text file that is open, with the name it has in errors.
+/// An open text file, with its name for error messages.
 pub struct Text {
     name: String,
     reader: Box<dyn BufRead>,
@@ -62,11 +72,21 @@ pub struct Text {
 
 impl Text {
     /// The text in `bytes`, plain or gzip.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text cannot be read.
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>) -> Result<Text, InputError> {
         Text::from_reader(name, Cursor::new(bytes.into()))
     }
 
-    /// The text that `reader` gives, plain or gzip.
+    /// The text that `reader` yields, plain or gzip.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the beginning of the text cannot be read.
     pub fn from_reader(name: &str, mut reader: impl BufRead + 'static) -> Result<Text, InputError> {
         let start = reader.fill_buf().map_err(|error| InputError::new(name, reason(&error)))?;
         let gzip = start.starts_with(GZIP_MAGIC);
@@ -75,7 +95,7 @@ impl Text {
         Ok(Text { name: name.to_owned(), reader, gzip })
     }
 
-    /// The name it has in errors.
+    /// The name of the text in error messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -86,7 +106,7 @@ impl Text {
     }
 }
 
-/// The lines of a text, one at a time. Empty lines are passed over; a text of nothing else is an error.
+/// The lines of a text, one at a time. Empty lines are skipped; a text with only empty lines is an error.
 pub struct Lines {
     text: Text,
     number: u64,
@@ -95,7 +115,12 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The next line that is not empty, or `None` after the last.
+    /// The next non-empty line, or `None` after the last.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text cannot be read, is empty, or has a line that is not UTF-8 or too long.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, InputError> {
         loop {
             self.buffer.clear();
@@ -141,12 +166,12 @@ impl Lines {
     }
 }
 
-/// A line, without its end.
+/// A line, without its line ending.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
     file: &'a str,
     number: u64,
-    /// Its text.
+    /// Text of the line.
     pub text: &'a str,
 }
 
@@ -156,7 +181,12 @@ impl Line<'_> {
         InputError::new(self.file, message).at_line(self.number).in_field(field)
     }
 
-    /// A finite number that is not negative; `what` says what it counts, for the error.
+    /// Parses a finite, non-negative number. `what` describes the number in the error.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if `text` is not a number, not finite, or negative.
     pub fn number(&self, field: &str, what: &str, text: &str) -> Result<f64, InputError> {
         let refuse = |problem: &str| {
             Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", excerpt(text))))
@@ -169,7 +199,12 @@ impl Line<'_> {
         }
     }
 
-    /// A whole number that is not negative.
+    /// Parses a non-negative whole number. `what` describes the number in the error.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if `text` is not a whole number from 0 to the largest `u64`.
     pub fn count(&self, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
         text.parse().map_err(|_| {
             self.error(field, format_args!("`{}`: not a whole number from 0; expected {what}", excerpt(text)))
@@ -177,12 +212,17 @@ impl Line<'_> {
     }
 }
 
-/// The time that the lines of a file have reached.
+/// The latest time among the lines of a file so far.
 #[derive(Default)]
 pub struct Clock(f64);
 
 impl Clock {
-    /// Moves on to the time of the next line, in seconds; a time before the last one is an error.
+    /// Advances to the time of the next line, in seconds.
+    ///
+    ///
+    /// # Errors
+    ///
+    /// Fails if the time is before that of the previous line.
     pub fn reach(&mut self, line: &Line<'_>, field: &str, seconds: f64) -> Result<f64, InputError> {
         if seconds < self.0 {
             let message = format!(

@@ -1,5 +1,5 @@
-//! YAML files into values. What the YAML library says of a mistake is put into the words of someone who writes a
-//! file and knows neither the library nor the types behind it.
+//! Reads YAML files into values. Messages of the YAML library are reworded for users who know neither the library nor
+//! the types behind the file.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,23 +13,28 @@ use serde_saphyr::{
 
 use super::{InputError, Location, excerpt};
 
-/// The most hosts times fields that a file may write out; 100,000 hosts with every field are two million.
+/// Limit on values that a file writes out (hosts times fields); 100,000 hosts with every field are two million.
 const MOST_VALUES: usize = 5_000_000;
-/// The most times that a file may refer (`*alias`, `<<`) to what it wrote elsewhere.
+/// Limit on references (`*alias`, `<<`) in a file to its anchors.
 const MOST_ALIASES: usize = 200_000;
-/// The most values, and beginnings and ends of lists and fields, that these may repeat in all.
+/// Limit on values, and on beginnings and ends of lists and maps, that all references together may repeat.
 const MOST_REPEATED: usize = 4_000_000;
 
-/// Reads a YAML text (JSON is YAML too) into a `T`; `file` is only for the error message.
+/// Reads a YAML text (JSON is YAML too) into a `T`; `file` names the text in errors.
 ///
-/// `T` and what it is made of must not have a field called `value`: [`Spanned`](super::Spanned) has one, which is
-/// left out where errors name a field.
+/// `T` and its parts must not have a field called `value`: [`Spanned`](super::Spanned) has one, which errors leave
+/// out of field paths.
+///
+///
+/// # Errors
+///
+/// Fails if the text is empty, is not YAML, exceeds the limits, or does not describe a `T`.
 pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
     if text.trim().is_empty() {
         return Err(InputError::new(file, "the file is empty"));
     }
-    // Keeping track of fields takes a third of the time of a large file, so only a wrong file is read with it, and
-    // one that is too large not again.
+    // Tracking fields takes a third of the time of a large file, so only a rejected file is read again with tracking.
+    // A file that exceeds the limits is not read again.
     let read = |deserializer: serde_saphyr::Deserializer<'_, '_>| T::deserialize(deserializer);
     with_deserializer_from_str_with_options(text, options(), read).or_else(|error| match error {
         Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } => {
@@ -39,8 +44,8 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
     })
 }
 
-/// JSON as a text that is YAML too. Characters that YAML has as escapes only, or takes for ends of lines, may stand in JSON as
-/// they are; they stand in texts alone there, so each can be written as an escape.
+/// JSON as a text that is also YAML. Some characters may stand unescaped in JSON, but YAML only allows them escaped
+/// or takes them for ends of lines. In JSON they only occur in strings, so each one can be written as an escape.
 pub fn json_as_yaml(text: &str) -> Cow<'_, str> {
     let escaped = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -69,7 +74,7 @@ fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Inpu
     .map_err(|error| located(file, text, path, &error))
 }
 
-/// What `error` says, with its place in the text and the field that `path` leads to.
+/// The message of `error`, with its place in the text and the field at `path`.
 fn located(file: &str, text: &str, mut path: Vec<String>, error: &Error) -> InputError {
     let (field, mut message) = explain(error);
     path.extend(field);
@@ -89,8 +94,8 @@ fn found(text: &str, place: Option<Location>) -> Option<&str> {
     (!word.is_empty()).then_some(word)
 }
 
-/// Generous where a long file is legitimate, strict where only a hostile one goes: a few lines of aliases of
-/// aliases stand for billions of values.
+/// Limits: generous for a long legitimate file, strict for a hostile one, in which a few lines of nested aliases
+/// stand for billions of values.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -107,7 +112,7 @@ fn options() -> Options {
     }
 }
 
-/// The steps of a path as the user wrote them: without those that `Spanned` puts in.
+/// The steps of a path as the user wrote them, without the steps that `Spanned` adds.
 fn steps(path: &Path) -> Vec<String> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(format!("[{index}]")),
@@ -128,13 +133,13 @@ fn joined(steps: &[String]) -> String {
     path
 }
 
-/// The field below the one being read, where it is about one, and what is wrong and was expected.
+/// The field below the current one, if the error is about one, and the problem with the expected value.
 fn explain(error: &Error) -> (Option<String>, String) {
     let message = match error {
         Error::SerdeMissingField { field, .. } => return (Some((*field).to_owned()), "missing".into()),
         Error::DuplicateMappingKey { key, .. } => return (key.as_deref().map(excerpt), "given twice".into()),
         Error::AliasError { error, .. } => return explain(error),
-        // The path ends in the field that is not known.
+        // The path already ends in the unknown field.
         Error::SerdeUnknownField { expected, .. } if expected.is_empty() => {
             "unknown field; expected none".into()
         }
@@ -170,7 +175,7 @@ fn explain(error: &Error) -> (Option<String>, String) {
         Error::AliasReplayLimitExceeded { .. } => {
             format!("too large: aliases repeat more than {MOST_REPEATED} values")
         }
-        // What the parser finds wrong with the text as such.
+        // Syntax errors of the parser.
         Error::ExternalMessage { msg, .. } if msg.contains("recursion limit") => "nested too deeply".into(),
         Error::ExternalMessage { msg, .. } => format!("not YAML: {msg}"),
         other => {
@@ -182,7 +187,7 @@ fn explain(error: &Error) -> (Option<String>, String) {
     (None, message)
 }
 
-/// What the library calls a kind of value, in words.
+/// Plain words for the library's name of a kind of value.
 fn in_words(kind: &str) -> &str {
     match kind {
         "mapping start" => "fields, such as `name: value`",

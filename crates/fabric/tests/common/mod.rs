@@ -1,11 +1,12 @@
-//! Random clusters: a plan, the file that says it, and what the plan by itself says about the network.
+//! Random clusters: a plan, the file that describes it, and the properties of the network that follow from the plan
+//! alone.
 
 use std::fmt::Write;
 
 use leeward_fabric::Cluster;
 use proptest::prelude::*;
 
-/// A cluster as a test thinks of it: names and rates, no ids.
+/// A cluster as a test describes it: names and rates, no ids.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub shape: &'static str,
@@ -55,7 +56,7 @@ impl Plan {
         host.nic.unwrap_or(self.nic)
     }
 
-    /// The cluster file that says all this.
+    /// The cluster file of this plan.
     pub fn file(&self) -> String {
         let mut text = format!("name: random\nshape: {}\n", self.shape);
         let nics = self.shape != "pipe";
@@ -93,7 +94,7 @@ impl Plan {
         text
     }
 
-    /// Racks as the file lists them: those of different pods take turns.
+    /// Racks in the order of the file: pods take turns.
     fn file_order(&self) -> Vec<(usize, &RackPlan)> {
         let mut order: Vec<_> = self.racks.iter().enumerate().collect();
         let turn = |rack| (0..rack).filter(|&before| self.pod_of(before) == self.pod_of(rack)).count();
@@ -125,7 +126,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         .prop_map(|(shape, nic, racks, racks_per_pod, pod_ratio)| {
             let racks: Vec<RackPlan> = (racks.into_iter().enumerate())
                 .map(|(r, (ratio, hosts))| RackPlan {
-                    // Names whose order is not that of the ids.
+                    // Names in another order than the ids.
                     name: format!("rack-{}", 90 - r),
                     ratio,
                     hosts: (hosts.into_iter().enumerate())
