@@ -1,7 +1,8 @@
-//! Where volumes go, and what their workloads are promised: bounds on latency, priorities, rate limits, admission, packing.
+//! Service-level objectives of volumes: bounds on latency, priorities, rate limits, admission, packing.
 //!
-//! A [`Workload`] is described once; a [`Promise`] is a workload on a route with priorities and limits; a [`System`] is queues and
-//! the promises that share them. Every analysis, search and comparator works on these.
+//! A [`Workload`] describes the demand of a volume once. A [`Promise`] is a workload on a route with
+//! priorities and limits. A [`System`] is a set of queues and the promises that share them. Every analysis,
+//! search and comparator works on these three types.
 
 pub mod admit;
 pub mod agree;

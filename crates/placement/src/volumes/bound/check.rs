@@ -1,4 +1,4 @@
-//! Whether a system is one.
+//! Validation of a system before analysis.
 
 use std::collections::BTreeSet;
 
@@ -7,65 +7,65 @@ use leeward_traces::Stage;
 
 use crate::volumes::{Promise, System};
 
-/// A system that cannot be analysed.
+/// An invalid system or invalid settings; no bound can be computed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
     /// An invalid capacity.
     #[error("queue {queue}: capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
-        /// Which queue.
+        /// Name of the queue.
         queue: String,
-        /// Its capacity.
+        /// Capacity of the queue, in work per second.
         capacity: f64,
     },
-    /// Two workloads of one name.
+    /// Two workloads have the same name.
     #[error("workload {workload}: there are two of this name")]
     Twice {
-        /// The name.
+        /// The repeated name.
         workload: String,
     },
-    /// Not one of each for every demand.
+    /// The number of routes, priorities or limits differs from the number of demands.
     #[error("workload {workload}: {found} {what} for {demands} demands: must be one for each")]
     Count {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// Of what.
+        /// Counted items: `routes`, `priorities` or `limits`.
         what: &'static str,
-        /// How many there are.
+        /// Number of items.
         found: usize,
-        /// How many demands it has.
+        /// Number of demands.
         demands: usize,
     },
     /// An invalid route.
     #[error("workload {workload}, {stage}: its route {fault}")]
     Route {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the route.
         stage: Stage,
-        /// What is wrong with it.
+        /// Fault of the route.
         fault: String,
     },
     /// An invalid number.
     #[error("workload {workload}: {what} {}: must be {expected}", shown(*.value))]
     Number {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// Of what.
+        /// Name of the number.
         what: &'static str,
-        /// What was given.
+        /// Value given.
         value: f64,
-        /// What may be given.
+        /// Values allowed.
         expected: &'static str,
     },
     /// An invalid setting.
     #[error("settings of bounds: {setting} {}: must be {expected}", shown(*.value))]
     Setting {
-        /// Which.
+        /// Name of the setting.
         setting: &'static str,
-        /// What was given.
+        /// Value given.
         value: f64,
-        /// What may be given.
+        /// Values allowed.
         expected: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! `dnc`: delays in the queues of a component by curves.
+//! Method `dnc`: queueing delays of a component from arrival and service curves.
 
 use leeward_calculus::{
     ArrivalCurve, Flow, Network, NetworkError, Overload, Packets, RateLatency, TokenBucket,
@@ -7,7 +7,7 @@ use leeward_calculus::{
 use super::parts::Parts;
 use super::{Unbounded, Unit};
 
-/// Why a part has no bound, by queue.
+/// Reason, by queue index, for which a part has no bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Overload(usize, Overload),
@@ -15,7 +15,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// The same, of a part.
+    /// Converts the fault to the error of one part.
     pub fn of(self, parts: &Parts<'_>, part: usize) -> Unbounded {
         let (workload, stage) = parts.place(part);
         match self {
@@ -27,7 +27,7 @@ impl Fault {
     }
 }
 
-/// The delay in its queues of each part of a component, in order.
+/// Queueing delay of each part of a component, in the order of its parts.
 pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fault>> {
     let queues = parts.queues(component);
     match queues[..] {
@@ -36,15 +36,16 @@ pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fau
     }
 }
 
-/// One queue: what is left after the priorities before, for all of a priority together, because they keep their order.
+/// Delays at one queue. The parts of one priority share the service that higher priorities leave: they keep
+/// their order of arrival, so they have one bound.
 ///
-/// With one bucket a part and nothing whole, this is SLO equation 5.1.
+/// With one bucket per part and fluid service, this is SLO equation 5.1.
 fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
     let here = &parts.components[component];
     let capacity = parts.system.queues[queue].capacity;
     let mut order: Vec<usize> = (0..here.len()).collect();
     order.sort_by_key(|&at| parts.parts[here[at]].priority);
-    // What each place in that order, and those after it, may be busy with.
+    // For each place in that order: the largest unit in service from this place or a later one.
     let mut whole = vec![parts.in_service(component, queue)];
     for &at in order.iter().rev() {
         whole.push(whole[whole.len() - 1].max(parts.packet(here[at])));
@@ -68,7 +69,7 @@ fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, 
     delays
 }
 
-/// Several queues: the lesser of two analyses, for each part.
+/// Delays over several queues: for each part, the lesser of two analyses.
 fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Result<f64, Fault>> {
     let count = parts.components[component].len();
     let network = match network(parts, component, queues, flows(parts, component, queues)) {
@@ -84,7 +85,7 @@ fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Re
     least.take(count).collect()
 }
 
-/// The parts of a component as flows over its queues, in order.
+/// Parts of a component as flows over its queues, in order.
 pub(super) fn flows(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Flow> {
     let ranks = ranks(parts, component);
     let flow = |&part: &usize| Flow {
@@ -96,14 +97,15 @@ pub(super) fn flows(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Ve
     parts.components[component].iter().map(flow).collect()
 }
 
-/// A component as a network of some flows, those that it was given first.
+/// Network of a component. The given flows come first; flows for requests in service are added after them.
 pub(super) fn network(
     parts: &Parts<'_>,
     component: usize,
     queues: &[usize],
     mut flows: Vec<Flow>,
 ) -> Result<Network, Fault> {
-    // What a device is busy with is waited for as a packet of a priority after all others would be.
+    // A request in service at a device counts as a packet of the lowest priority: the analysis waits for one
+    // such packet.
     let last = flows.iter().map(|flow| flow.priority + 1).max().unwrap_or(0);
     for (at, &queue) in queues.iter().enumerate() {
         let packet = parts.in_service(component, queue);
@@ -120,13 +122,13 @@ pub(super) fn network(
     })
 }
 
-/// A route by the places of its queues among those of its component.
+/// Route as positions in the sorted queues of its component.
 pub(super) fn local(route: &[usize], queues: &[usize]) -> Vec<usize> {
     let place = |queue| queues.binary_search(queue).expect("a queue of a part is of its component");
     route.iter().map(place).collect()
 }
 
-/// The priorities of a component, in order.
+/// Distinct priorities of a component, ascending.
 pub(super) fn ranks(parts: &Parts<'_>, component: usize) -> Vec<u32> {
     let mut ranks: Vec<u32> =
         parts.components[component].iter().map(|&part| parts.parts[part].priority).collect();
@@ -135,7 +137,7 @@ pub(super) fn ranks(parts: &Parts<'_>, component: usize) -> Vec<u32> {
     ranks
 }
 
-/// Which of them a priority is, as flows have it.
+/// Rank of a priority among `ranks`, as used in flows.
 pub(super) fn rank(ranks: &[u32], priority: u32) -> u32 {
     ranks.partition_point(|&rank| rank < priority) as u32
 }

@@ -1,4 +1,4 @@
-//! Why a promise has no bound.
+//! Reasons for which a promise has no bound.
 
 use leeward_calculus::{Overload, snc};
 use leeward_solver::SolverError;
@@ -10,142 +10,145 @@ use crate::volumes::words::{self, time};
 /// A promise without a bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unbounded {
-    /// More than a queue has is promised to the workload's priority and those before, on its way or on the way of what it meets.
+    /// A queue on the workload's path, or on the path of a flow that it meets, is overloaded. The sum counts
+    /// the workload's priority and the higher ones.
     #[error("{workload}, {stage}: queue {queue}: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Overload {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the path.
         stage: Stage,
-        /// The queue.
+        /// Name of the queue.
         queue: String,
-        /// Work a second, asked and there.
+        /// Work per second: arriving, and served by the queue.
         overload: Overload,
     },
-    /// The limits let less pass than the workload brings.
+    /// The limits let less pass than the workload sends.
     #[error("{workload}, {stage}: its limits: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Limits {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the limits.
         stage: Stage,
-        /// Work a second that it brings, and that they let pass.
+        /// Work per second: sent by the workload, and passed by its limits.
         overload: Overload,
     },
-    /// The paths of what the workload meets lead in a circle.
+    /// The paths of the flows that the workload meets form a cycle.
     #[error(
         "{workload}, {stage}: paths lead in a circle through queue {queue}: they must all follow one order of queues"
     )]
     Circle {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the paths.
         stage: Stage,
-        /// A queue of the circle, or behind one.
+        /// Name of a queue on the cycle, or downstream of it.
         queue: String,
     },
-    /// The linear program, or the expression of a stochastic bound, would be larger than is solved: one part for each way to each queue.
+    /// The linear program or the stochastic expression is too large: it has one term for each path to each
+    /// queue.
     #[error("{workload}, {stage}: more than {most} ways lead to its queues and those of what it meets")]
     Size {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the paths.
         stage: Stage,
-        /// The most there may be.
+        /// Largest number of terms.
         most: usize,
     },
-    /// The solver gave up.
+    /// The solver failed.
     #[error("{workload}, {stage}: {error}")]
     Solver {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the program.
         stage: Stage,
-        /// What it says.
+        /// Error of the solver.
         error: SolverError,
     },
-    /// What is known only of requests in order of arrival was asked for, and they may be in another.
+    /// The method needs requests served in order of arrival, and this order is not guaranteed here.
     #[error(
         "{workload}, {stage}: requests of one priority may overtake one another there, and `plp` is for those in order of arrival"
     )]
     Order {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage without order of arrival.
         stage: Stage,
     },
-    /// There is no percentile to bound.
+    /// The workload has no SLO, so there is no percentile to bound.
     #[error("{workload}: best effort has no percentile, so no stochastic bound")]
     NoSlo {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
     },
-    /// A model is missing: the workload's own, or of one that it meets.
+    /// A model of arrivals is missing: the workload's own, or one of a workload that it meets.
     #[error("{workload}, {stage}: {of} has no model of arrivals there, so there is no stochastic bound")]
     NoModel {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the missing model.
         stage: Stage,
-        /// Which workload has none.
+        /// Name of the workload without a model.
         of: String,
     },
-    /// Limits change the arrivals that a model describes: the workload's own, or of one that it meets.
+    /// Limits change the arrivals that a model describes: the workload's own, or those of a workload that it
+    /// meets.
     #[error(
         "{workload}, {stage}: limits hold {of} back there by up to {}, so that its model does not hold",
         time(*.seconds)
     )]
     Held {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the limits.
         stage: Stage,
-        /// Which workload is held back.
+        /// Name of the workload that the limits delay.
         of: String,
-        /// By how much, at most.
+        /// Longest delay by the limits, in seconds.
         seconds: f64,
     },
-    /// Models that do not go together.
+    /// The models cannot be analysed together.
     #[error("{workload}, {stage}: {fault}")]
     Models {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the models.
         stage: Stage,
-        /// What is wrong.
+        /// Error of the analysis.
         fault: snc::NetworkError,
     },
-    /// The mean load leaves no service.
+    /// The average load exceeds the service.
     #[error(
         "{workload}, {stage}: of models, {}",
         words::overload(*.stage, .unstable.load, .unstable.service)
     )]
     Unstable {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// At which stage.
+        /// Stage of the load.
         stage: Stage,
-        /// Work a second.
+        /// Load and service, in work per second.
         unstable: snc::Unstable,
     },
-    /// Numbers too large.
+    /// The bound exceeds the range of floating-point numbers.
     #[error("{workload}: a bound larger than numbers go")]
     NotFinite {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
     },
-    /// Who asks for bounds no longer wants them.
+    /// The caller cancelled the analysis.
     #[error("{workload}: no bound was made, as it was no longer asked for")]
     Stopped {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
     },
-    /// An invalid system.
+    /// Invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
 }
 
-/// An SLO that a request misses without any other.
+/// An SLO below the unloaded latency: requests miss it without any other load.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error(
     "{workload}: an SLO of {}, but up to {stage} its requests take {} without any load",
@@ -153,12 +156,12 @@ pub enum Unbounded {
     time(*.unloaded)
 )]
 pub struct SloBelowUnloaded {
-    /// Which workload.
+    /// Name of the workload.
     pub workload: String,
-    /// The first stage by which the time is up.
+    /// First stage up to which unloaded latency reaches the SLO.
     pub stage: Stage,
     /// The SLO, in seconds.
     pub slo: f64,
-    /// Unloaded tails up to and with the stage, in seconds.
+    /// Sum of the unloaded tails up to and including the stage, in seconds.
     pub unloaded: f64,
 }

@@ -1,33 +1,37 @@
 //! `priority-meister`: the longest delay over the queues of a stage, by linear programming (SLO section 3.2.3).
 //!
-//! Look at a bit of the workload as it leaves its last queue, at `out`. Go back to where the queue's busy period began, at
-//! `in`: the last moment at which nothing of this priority or before was there. What it has served since is its rate times the time.
-//! What came until `in` had left the queues before by then, so each of those is looked at from there, as it was at `in`, in the
-//! same way. That gives a tree of busy periods with the workload's last queue at its root. A queue that several lead
-//! to is there several times, each time by itself, so any paths without a circle have a tree; the thesis has one time a queue, which
-//! is not enough where paths part and meet again.
+//! The analysis follows one bit of the workload that leaves its last queue at `out`. The busy period of this
+//! queue began at `in`: the last moment without backlog of this priority or a higher one. Since then the
+//! queue has served its rate times the elapsed time. Everything that arrived before `in` had left the
+//! upstream queues by then, so each upstream queue is analysed in the same way, with `in` as its `out`. The
+//! result is a tree of busy periods with the workload's last queue at its root. A queue that leads to several
+//! others appears once for each of them, so any paths without a cycle give a tree. The thesis has one time
+//! per queue, which does not suffice for paths that part and meet again.
 //!
 //! ```text
 //! variables   in of each busy period, and out of the root; out of any other is in of the one it leads to
-//!             R' of each flow at each busy period: what it has served by out, since in of the flow's first queue
+//!             R' of each flow at each busy period: work served by out, counted from in of the flow's first queue
 //! flow        R <= R', where R is R' of the busy period before, and 0 at the flow's first queue
 //! limits      R' <= rate (out - in of the flow's first queue) + burst, for each bucket of each flow but the workload
-//! work        sum of (R' - R) = capacity (out - in), less what whole packets and requests take from it
+//! work        sum of (R' - R) = capacity (out - in), minus the loss by whole packets and requests
 //! workload    R' at the root = y <= rate s + burst, for each of its buckets
 //!
 //! maximise    out of the root - in of the workload's first queue - s
 //! ```
 //!
-//! y is which bit, s when it came at the earliest. The thesis solves a program for each y and then takes the largest difference to
-//! the time when y may have come; here both are of one program, because the one is concave in y and the other convex.
+//! y is the index of the bit, and s the earliest time at which it arrives. The thesis solves one program for
+//! each y and takes the largest difference to the arrival time of y. Here one program has both, because one
+//! is concave in y and the other convex.
 //!
-//! Flows of one path are one flow with the sum of their curves. Flows of the workload's own path and priority are of the workload, if
-//! they are known to keep their order ([`super::BoundSettings::fifo`]). For one queue the program has a closed form, which is used.
+//! Flows of one path are merged into one flow with the sum of their curves. Flows on the workload's own path
+//! and priority count as the workload if they keep their order of arrival ([`super::BoundSettings::fifo`]).
+//! One queue has a closed form, and the code uses it.
 //!
-//! The program is not always below the curves of [`super::Method::Dnc`]: it takes all that comes before the workload in any order,
-//! though there are priorities among it; a part of whole packets counts at each queue but the last, though hop by hop it does
-//! not; and it does not know that busy periods of one queue are of one queue. On lines and trees, for a fluid and with all
-//! others of one priority before, it is.
+//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. It takes all traffic before
+//! the workload in any order, though that traffic has priorities of its own. The penalty for whole packets
+//! counts at each queue but the last, and hop by hop it does not. The program does not know that several busy
+//! periods belong to one queue. On lines and trees, for fluid service and one higher priority, the program is
+//! at most the curves.
 //!
 //! Values are those of a solver, to about a millionth.
 
@@ -39,10 +43,10 @@ use leeward_solver::{Limits, Program, SolverError, Variable};
 use super::parts::{Part, Parts};
 use super::{BoundSettings, Unbounded, Unit};
 
-/// Busy periods of a program at most.
+/// Largest number of busy periods of a program.
 const MOST_PERIODS: usize = 4096;
 
-/// The delay of a part in its queues.
+/// Queueing delay of a part.
 pub(super) fn delay(parts: &Parts<'_>, part: usize, settings: BoundSettings) -> Result<f64, Unbounded> {
     let own = &parts.parts[part];
     let first = Before { parts, part, flows: flows(parts, part, settings) };
@@ -52,22 +56,22 @@ pub(super) fn delay(parts: &Parts<'_>, part: usize, settings: BoundSettings) -> 
     }
 }
 
-/// Parts of one path that come before a part or beside it.
+/// Sum of the parts of one path, of a higher priority than a part or the same.
 struct Flow<'s> {
     route: &'s [usize],
     arrivals: ArrivalCurve,
-    /// Whether it is the workload itself.
+    /// True for the flow of the workload itself.
     own: bool,
 }
 
-/// All of a part's priority and those before, at a component's queues.
+/// Flows of a part's priority and of higher ones, at the queues of a component.
 struct Before<'p, 's> {
     parts: &'p Parts<'s>,
     part: usize,
     flows: Vec<Flow<'s>>,
 }
 
-/// The flows by path, the workload's own first.
+/// Flows by path, the workload's own first.
 fn flows<'s>(parts: &Parts<'s>, part: usize, settings: BoundSettings) -> Vec<Flow<'s>> {
     let own = &parts.parts[part];
     let is_own = |at: usize, of: &Part<'_>| {
@@ -89,8 +93,8 @@ fn flows<'s>(parts: &Parts<'s>, part: usize, settings: BoundSettings) -> Vec<Flo
 }
 
 impl<'p, 's> Before<'p, 's> {
-    /// One queue, without a program: what the others leave, whatever the order, is convex, and so the longest delay is the
-    /// largest horizontal distance.
+    /// Delay at one queue in closed form. The service that other flows leave, in any order, is convex, so the
+    /// longest delay is the largest horizontal distance.
     fn one(&self, queue: usize) -> Result<f64, Unbounded> {
         let mut others = ArrivalCurve::zero();
         for flow in self.flows.iter().filter(|flow| !flow.own && flow.route.contains(&queue)) {
@@ -113,7 +117,8 @@ impl<'p, 's> Before<'p, 's> {
                 return Err(self.overload(period.queue));
             }
         }
-        // Work in seconds of the fastest queue, and time in the time that all bursts take: all numbers are then about 1.
+        // Scale: work in seconds of the fastest queue, time in the time that all bursts take. All numbers are
+        // then about 1.
         let capacity = |period: &Period| self.parts.system.queues[period.queue].capacity;
         let fastest = periods.iter().map(capacity).fold(0.0, f64::max);
         let bursts = |period: &Period| -> f64 {
@@ -129,7 +134,7 @@ impl<'p, 's> Before<'p, 's> {
         let program = self.build(&periods, &scale);
         match program.minimise(Limits::default(), None) {
             Ok(solution) => Ok((-solution.objective * unit).max(0.0)),
-            // Queues that are full to the last.
+            // Some queues are loaded to exactly their capacity.
             Err(SolverError::Unbounded) => Err(self.overload(self.fullest(&periods))),
             Err(error) => {
                 let (workload, stage) = self.parts.place(self.part);
@@ -138,7 +143,7 @@ impl<'p, 's> Before<'p, 's> {
         }
     }
 
-    /// The busy periods, each after the one it leads to.
+    /// Busy periods; each comes after the one it leads to.
     fn periods(&self) -> Result<Vec<Period>, Unbounded> {
         let route = self.parts.parts[self.part].route;
         let last = route[route.len() - 1];
@@ -153,7 +158,7 @@ impl<'p, 's> Before<'p, 's> {
                     Some((flow.route[hop.checked_sub(1)?], main && flow.own))
                 })
                 .collect();
-            // The workload's own way first, and once.
+            // The workload's own path comes first, and once.
             before.sort_by_key(|&(queue, main)| (queue, !main));
             before.dedup_by_key(|&mut (queue, _)| queue);
             for (queue, main) in before {
@@ -182,13 +187,13 @@ impl<'p, 's> Before<'p, 's> {
         let out = program.add(-1.0, FREE);
         let starts: Vec<Variable> = (periods.iter().enumerate())
             .map(|(at, period)| {
-                // Time counts from where the workload enters its first queue.
+                // Time zero is the workload's arrival at its first queue.
                 let first = period.main && !periods[at + 1..].iter().any(|later| later.main);
                 program.add(0.0, if first { 0.0..=0.0 } else { FREE })
             })
             .collect();
         let came = program.add(1.0, 0.0..=f64::INFINITY);
-        // For each period: what each flow had served there.
+        // For each period: work of each flow served there.
         let served: Vec<BTreeMap<usize, Variable>> = (periods.iter())
             .map(|period| {
                 let here =
@@ -234,7 +239,7 @@ impl<'p, 's> Before<'p, 's> {
         program
     }
 
-    /// The busy period from which a flow came to one.
+    /// Busy period from which a flow reached the period `at`.
     fn before(&self, periods: &[Period], at: usize, flow: usize) -> Option<usize> {
         let route = self.flows[flow].route;
         let hop = route.iter().position(|&queue| queue == periods[at].queue)?;
@@ -242,7 +247,8 @@ impl<'p, 's> Before<'p, 's> {
         (at + 1..periods.len()).find(|&of| periods[of].leads_to == Some(at) && periods[of].queue == before)
     }
 
-    /// Work that a queue's service is behind: whatever is in service at the start, and what is not whole at the end.
+    /// Work by which a queue's service lags: the unit in service at the start, and the incomplete one at the
+    /// end.
     fn late(&self, queue: usize, passes_on: bool) -> f64 {
         if self.parts.settings.unit == Unit::Fluid {
             return 0.0;
@@ -281,14 +287,14 @@ impl<'p, 's> Before<'p, 's> {
 /// A busy period of a queue.
 struct Period {
     queue: usize,
-    /// The one that it leads to, before it in order.
+    /// Index of the downstream period; `None` for the root.
     leads_to: Option<usize>,
     late: f64,
-    /// Whether the workload is looked for in it.
+    /// True on the workload's own path.
     main: bool,
 }
 
-/// What counts as 1.
+/// Values that count as 1 in the program.
 struct Scale {
     work: f64,
     rate: f64,

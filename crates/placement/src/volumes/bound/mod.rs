@@ -1,19 +1,20 @@
-//! Bounds on the latency of every promise of a system: how late a request may be at each stage, and in all.
+//! Bounds on the latency of every promise of a system: per stage and in total.
 //!
 //! ```text
 //! System --check--> parts (one for each stage of each promise) --> components (queues that share traffic)
-//!                     \--> dnc                curves: whatever conforms to its limits
+//! System --check--> parts (one for each stage of each promise) --> components (queues that share traffic)
+//!                     \--> dnc                curves: all traffic within its limits
 //!                      |-> priority-meister   the linear program of SLO section 3.2.3, on the same limits
 //!                      |-> plp                the linear program of Bouillard (2022) for order of arrival, on the same limits
 //!                      \-> snc                models: a percentile of requests (SLO section 4.2)
 //! ```
 //!
-//! A stage's bound is what its limiter may hold back, and what its queues may, and the time that a request takes unloaded.
-//! Stages add up, because each has limiters of its own: what enters a stage's first queue is within its limits, whatever the
-//! stages before did to it; and a limiter that lets the workload pass as it was made holds nothing back that was not late
-//! already.
+//! A stage's bound is the sum of the delay by its limiter, the delay in its queues and its unloaded tail. The
+//! bounds of stages add up, because each stage has its own limiters. Traffic enters a stage's first queue
+//! within its limits, whatever earlier stages did to it. A limiter that passes the workload's original
+//! traffic delays only requests that were late already.
 //!
-//! What has no bound has a name instead ([`Unbounded`]), never a large number.
+//! A promise without a bound has a typed reason ([`Unbounded`]), never a large number.
 
 mod check;
 mod curves;
@@ -39,33 +40,34 @@ use super::{Slo, System, Workload};
 use overloads::Overloads;
 use parts::{Parts, UNMEASURED};
 
-/// A way to bound latencies.
+/// Method to bound latencies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Deterministic network calculus by curves: the closed form of SLO equation 5.1, with any number of buckets a workload; over
-    /// several queues the lesser of [`leeward_calculus::Network::aggregate`] and
-    /// [`leeward_calculus::Network::hop_by_hop`]. Holds for every request that conforms to its limits.
+    /// Deterministic network calculus by curves: the closed form of SLO equation 5.1, with any number of
+    /// buckets per workload. Over several queues it is the lesser of [`leeward_calculus::Network::aggregate`]
+    /// and [`leeward_calculus::Network::hop_by_hop`]. Holds for every request within its limits.
     Dnc,
-    /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths that do not lead in a circle. Holds for every
-    /// request that conforms to its limits.
+    /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths without a cycle. Holds for
+    /// every request within its limits.
     PriorityMeister,
-    /// The linear program PLP++ for requests of one priority in order of arrival (Bouillard, Performance Evaluation 2022), over any
-    /// paths that do not lead in a circle. Holds for every request that conforms to its limits.
+    /// The linear program PLP++ for requests of one priority in order of arrival (Bouillard, Performance
+    /// Evaluation 2022), over any paths without a cycle. Holds for every request within its limits.
     Plp,
-    /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as models go. There is
-    /// none where the curves bring more in the long run than a queue has, whatever the models say.
+    /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as
+    /// the models are accurate. It gives no bound where the long-run rates of the curves exceed a queue's
+    /// capacity, whatever the models say.
     Snc,
-    /// The least of those above that apply.
+    /// The least bound of the other methods that apply.
     Best,
 }
 
 impl Method {
-    /// Every one.
+    /// All methods.
     pub const ALL: [Method; 5] =
         [Method::Dnc, Method::PriorityMeister, Method::Plp, Method::Snc, Method::Best];
 
-    /// What users call it.
+    /// Name in files and the API.
     pub fn name(self) -> &'static str {
         match self {
             Method::Dnc => "dnc",
@@ -77,43 +79,44 @@ impl Method {
     }
 }
 
-/// How late the requests of a promise are at most.
+/// Upper bound on the latency of a promise's requests.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bound {
-    /// Over all stages.
+    /// Sum over all stages, in seconds.
     pub seconds: f64,
-    /// Of each stage, in the order of the workload's demands: limiter, queues and unloaded tail.
+    /// Bound of each stage, in seconds, in the order of the workload's demands: limiter, queues and unloaded
+    /// tail.
     pub stages: Vec<f64>,
-    /// What gave it; never [`Method::Best`].
+    /// Method of this bound; never [`Method::Best`].
     pub method: Method,
 }
 
-/// What a largest request takes by itself.
+/// Latency of a largest request without other load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Alone {
-    /// At which stage.
+    /// Stage of the request.
     pub stage: Stage,
-    /// How long.
+    /// Latency, in seconds.
     pub seconds: f64,
 }
 
-/// A promise that is not kept for sure.
+/// A promise that the analysis does not guarantee.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Miss {
-    /// Which promise, by index.
+    /// Index of the promise.
     pub promise: usize,
-    /// What was promised.
+    /// The promised SLO.
     pub slo: Slo,
-    /// Its bound, which is above the SLO, or why it has none.
+    /// Bound above the SLO, or the reason for no bound.
     pub outcome: Result<Bound, Unbounded>,
 }
 
-/// Bounds of the promises of a system. What several promises need is made once.
+/// Bounds of the promises of a system, with a cache of the results that several promises share.
 #[derive(Debug)]
 pub struct Bounds<'s> {
     parts: Parts<'s>,
     settings: BoundSettings,
-    /// For each component, once asked for: the delay in its queues of each of its parts.
+    /// For each component, once computed: queueing delay of each of its parts.
     curves: Vec<Option<Vec<Result<f64, curves::Fault>>>>,
     networks: Vec<Option<stochastic::Component>>,
     orders: Vec<Option<plp::Component<'s>>>,
@@ -121,10 +124,10 @@ pub struct Bounds<'s> {
 }
 
 impl<'s> Bounds<'s> {
-    /// Looks a system through.
+    /// Validates a system and divides it into parts and components.
     ///
     /// # Errors
-    /// The first queue or promise that is wrong.
+    /// [`SystemError`] with the first invalid queue, promise or setting.
     pub fn new(system: &'s System, settings: BoundSettings) -> Result<Bounds<'s>, SystemError> {
         check::check(system)?;
         settings.check()?;
@@ -136,13 +139,13 @@ impl<'s> Bounds<'s> {
         Ok(Bounds { parts, settings, curves: vec![None; components], networks, orders, overloads })
     }
 
-    /// The bound of a promise, by index.
+    /// Bound of a promise, by index.
     ///
     /// # Errors
-    /// Why it has none.
+    /// [`Unbounded`]: the reason for no bound.
     ///
     /// # Panics
-    /// If there is no such promise.
+    /// If the index is out of range.
     pub fn bound(&mut self, promise: usize, method: Method) -> Result<Bound, Unbounded> {
         let stages = match method {
             Method::Best => return self.best(promise),
@@ -152,7 +155,7 @@ impl<'s> Bounds<'s> {
         self.sum(promise, &stages, method)
     }
 
-    /// The bound of delays in limiters and queues.
+    /// Adds unloaded tails to delays of limiters and queues.
     fn sum(&self, promise: usize, stages: &[f64], method: Method) -> Result<Bound, Unbounded> {
         let demands = &self.parts.system.promises[promise].workload.demands;
         let stages: Vec<f64> = stages.iter().zip(demands).map(|(queues, of)| queues + of.unloaded).collect();
@@ -163,22 +166,23 @@ impl<'s> Bounds<'s> {
         Ok(Bound { seconds, stages, method })
     }
 
-    /// The promises among `which`, with an SLO, whose bound is above it or that have none. Best effort misses nothing.
+    /// Promises among `which` whose bound exceeds their SLO, and those without a bound. Best effort has no
+    /// SLO and never misses.
     ///
     /// # Panics
-    /// If there is no such promise.
+    /// If an index is out of range.
     pub fn misses(&mut self, which: impl IntoIterator<Item = usize>, method: Method) -> Vec<Miss> {
         which.into_iter().filter_map(|promise| self.miss(promise, method)).collect()
     }
 
-    /// That a promise is not kept for sure, if it is not.
+    /// The miss of a promise, if its bound does not show its SLO met.
     ///
     /// # Panics
-    /// If there is no such promise.
+    /// If the index is out of range.
     pub fn miss(&mut self, promise: usize, method: Method) -> Option<Miss> {
         let slo = self.parts.system.promises[promise].workload.slo?;
         let outcome = match method {
-            // One that suffices is enough.
+            // The first bound within the SLO suffices.
             Method::Best => self.first_within(promise, slo),
             method => self.within(promise, method, slo),
         };
@@ -186,12 +190,13 @@ impl<'s> Bounds<'s> {
         (!met).then_some(Miss { promise, slo, outcome })
     }
 
-    /// The stage at which the largest request of a promise takes longest without any other, and how long: it passes its slowest queue whole,
-    /// the others as they forward it, and takes its unloaded tail. Stages are not summed: what is largest at one, a write to a server
-    /// say, may be little at the next.
+    /// Stage at which the largest request of a promise takes longest without other load, and the latency
+    /// there. The request passes its slowest queue whole and the other queues as they forward it, then takes
+    /// its unloaded tail. Stages are not summed: the largest request of one stage, for example a write to a
+    /// server, may be small at the next.
     ///
     /// # Panics
-    /// If there is no such promise.
+    /// If the index is out of range.
     pub fn alone(&self, promise: usize) -> Option<Alone> {
         let of = &self.parts.system.promises[promise];
         let stages = of.workload.demands.iter().zip(&of.route).map(|(demand, route)| {
@@ -206,7 +211,7 @@ impl<'s> Bounds<'s> {
     }
 
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
-        // No method has a bound then, and to find that out takes some of them long.
+        // No method has a bound for an overloaded queue, and some take long to find out.
         self.not_overloaded(promise)?;
         let found = SINGLE.map(|method| self.bound(promise, method));
         least(found)
@@ -225,7 +230,7 @@ impl<'s> Bounds<'s> {
         least(found)
     }
 
-    /// A bound, which may be above the least where that is within the SLO.
+    /// A bound; it may exceed the least bound if it is within the SLO.
     fn within(&mut self, promise: usize, method: Method, slo: Slo) -> Result<Bound, Unbounded> {
         if method == Method::Snc {
             let coarse = self.stochastic(promise, true)?;
@@ -277,7 +282,7 @@ impl<'s> Bounds<'s> {
             return Err(Unbounded::NoSlo { workload: self.name(promise) });
         };
         self.not_overloaded(promise)?;
-        // What may exceed is split equally over the stages, as released.
+        // The share of slow requests is split equally over the stages, as in the released code.
         let percentile = 100.0 - (100.0 - slo.percentile) / parts.len() as f64;
         let mut stages = Vec::with_capacity(parts.len());
         for part in parts {
@@ -290,7 +295,7 @@ impl<'s> Bounds<'s> {
         Ok(stages)
     }
 
-    /// That no more arrives in the long run on a promise's way than is served, by curves.
+    /// Checks by curves that the long-run load on a promise's path is within capacity.
     fn not_overloaded(&mut self, promise: usize) -> Result<(), Unbounded> {
         for part in self.parts.of(promise) {
             let component = self.parts.parts[part].component;
@@ -301,16 +306,16 @@ impl<'s> Bounds<'s> {
         Ok(())
     }
 
-    /// The name of a promise's workload.
+    /// Name of a promise's workload.
     pub(super) fn name(&self, promise: usize) -> String {
         self.parts.workload(promise)
     }
 }
 
-/// Those that [`Method::Best`] chooses from, the quickest first.
+/// Methods that [`Method::Best`] tries, fastest first.
 const SINGLE: [Method; 4] = [Method::Dnc, Method::Snc, Method::Plp, Method::PriorityMeister];
 
-/// The least bound; of none, why the first has none.
+/// The least bound; without any, the first error.
 fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {
     let less = |a: Result<Bound, Unbounded>, b: Result<Bound, Unbounded>| match (&a, &b) {
         (Ok(first), Ok(second)) if second.seconds < first.seconds => b,
@@ -320,7 +325,7 @@ fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bo
     found.into_iter().reduce(less).expect("there is a method")
 }
 
-/// The bound of every promise, in order.
+/// Bounds of all promises, in order.
 pub fn bounds(system: &System, method: Method, settings: BoundSettings) -> Vec<Result<Bound, Unbounded>> {
     match Bounds::new(system, settings) {
         Ok(mut bounds) => (0..system.promises.len()).map(|promise| bounds.bound(promise, method)).collect(),
@@ -328,11 +333,11 @@ pub fn bounds(system: &System, method: Method, settings: BoundSettings) -> Vec<R
     }
 }
 
-/// That a workload could be promised its SLO if it were alone on machines of no load: its unloaded tails are below it. Best
-/// effort always could.
+/// Checks the unloaded latency of a workload: without any load, the sum of its unloaded tails must be below
+/// its SLO. Best effort always passes.
 ///
 /// # Errors
-/// The stage that takes what is left of the SLO.
+/// [`SloBelowUnloaded`] with the stage at which the sum reaches the SLO.
 pub fn attainable(workload: &Workload) -> Result<(), SloBelowUnloaded> {
     let Some(slo) = workload.slo else { return Ok(()) };
     let mut unloaded = 0.0;
@@ -346,7 +351,7 @@ pub fn attainable(workload: &Workload) -> Result<(), SloBelowUnloaded> {
     Ok(())
 }
 
-/// Whether limits hold a workload back by more than can be measured.
+/// True if limits delay a workload by more than traces can resolve.
 fn holds(seconds: f64) -> bool {
     seconds > UNMEASURED
 }

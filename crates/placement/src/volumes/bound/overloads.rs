@@ -1,7 +1,8 @@
-//! What a component is asked for in the long run: the mean rates of its curves against what its queues have.
+//! Long-run load of a component: the average rates of its curves against the capacities of its queues.
 //!
-//! Where more comes than is served there is no bound, whatever limits or models say. Models are made for tails, and may be given
-//! beside a curve that brings more; a share of slow requests is not known to be small where work piles up without end.
+//! A queue with more load than capacity has no bound, whatever limits or models say. Models describe tails
+//! and may stand beside a curve with a higher rate. The share of slow requests is not known to be small if
+//! work piles up without end.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,12 @@ use leeward_calculus::Overload;
 use super::Unbounded;
 use super::parts::Parts;
 
-/// The queues of a component that are asked for more than they have.
+/// Overloaded queues of a component.
 #[derive(Debug)]
 pub(super) struct Overloads {
-    /// For each: what it is asked for by parts up to and with a priority, for each priority there is, rising.
+    /// For each overloaded queue: load by parts up to and including a priority, for each priority, ascending.
     full: BTreeMap<usize, Vec<(u32, f64)>>,
-    /// Parts at each queue of the component; none if no queue is full.
+    /// Parts at each queue of the component; empty if no queue is overloaded.
     at: BTreeMap<usize, Vec<usize>>,
 }
 
@@ -50,11 +51,11 @@ impl Overloads {
         Overloads { full, at }
     }
 
-    /// That a part has no bound: a queue of its way is asked for more than it has by its priority and those before, or a
-    /// queue is that what it meets has passed.
+    /// Checks that a part can have a bound. It has none if a queue of its path is overloaded by its priority
+    /// and the higher ones. The same holds for queues that the flows it meets have passed before.
     ///
     /// # Errors
-    /// The queue.
+    /// [`Unbounded::Overload`] with the first overloaded queue.
     pub fn check(&self, parts: &Parts<'_>, part: usize) -> Result<(), Unbounded> {
         let of = &parts.parts[part];
         let met = |queue: &usize| {
@@ -79,7 +80,7 @@ impl Overloads {
         }
     }
 
-    /// What a queue is asked for up to and with a priority, if that is more than it has.
+    /// Load of a queue up to and including a priority, if it exceeds the capacity.
     fn asked(&self, parts: &Parts<'_>, queue: usize, priority: u32) -> Option<Overload> {
         let sums = self.full.get(&queue)?;
         let upto = sums.partition_point(|&(of, _)| of <= priority);

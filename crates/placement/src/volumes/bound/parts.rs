@@ -1,4 +1,5 @@
-//! A system taken apart: one part for each stage of each promise, and the sets of queues that share traffic.
+//! Decomposition of a system: one part per stage of each promise, and components, the sets of queues that
+//! share traffic.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,10 +10,10 @@ use leeward_traces::Stage;
 use super::{BoundSettings, Unbounded, Unit};
 use crate::volumes::{Demand, System};
 
-/// Seconds that no trace tells apart: half a nanosecond. What limits hold back for less is rounding.
+/// Half a nanosecond, in seconds: no trace resolves it. A shorter delay by limits is rounding error.
 pub(super) const UNMEASURED: f64 = 5e-10;
 
-/// What a promise brings to one stage.
+/// Demand of a promise at one stage.
 #[derive(Debug)]
 pub(super) struct Part<'s> {
     pub promise: usize,
@@ -23,17 +24,17 @@ pub(super) struct Part<'s> {
     enforced: &'s ArrivalCurve,
 }
 
-/// All parts of a system, which was checked.
+/// All parts of a valid system.
 #[derive(Debug)]
 pub(super) struct Parts<'s> {
     pub system: &'s System,
     pub parts: Vec<Part<'s>>,
-    /// Parts by queues that traffic connects, in order of part.
+    /// Parts of each component, ascending. A component is a set of queues that traffic connects.
     pub components: Vec<Vec<usize>>,
-    /// For each promise a number that those share whose bursts may come together.
+    /// Group of each promise: bursts of promises in one group may coincide.
     pub groups: Vec<usize>,
     pub settings: BoundSettings,
-    /// The first part of each promise, and the number of parts.
+    /// First part of each promise, then the number of parts.
     firsts: Vec<usize>,
 }
 
@@ -63,13 +64,14 @@ impl<'s> Parts<'s> {
         Parts { system, parts, components, groups, settings, firsts }
     }
 
-    /// The parts of a promise.
+    /// Indices of the parts of a promise.
     pub fn of(&self, promise: usize) -> Range<usize> {
         self.firsts[promise]..self.firsts[promise + 1]
     }
 
-    /// What enters the first queue of a part: what its limits let pass. Requests are let pass whole, also where links serve frames,
-    /// and one that is larger than the bucket once that is full; so no bucket counts as smaller than the largest.
+    /// Arrival curve at the first queue of a part, after its limits. Limits let requests pass whole, also if
+    /// links serve frames. A request larger than the bucket passes once the bucket is full. So no bucket
+    /// counts as smaller than the largest request.
     pub fn limits(&self, part: usize) -> ArrivalCurve {
         let Part { enforced, demand, .. } = self.parts[part];
         let packet = match self.settings.unit {
@@ -86,7 +88,7 @@ impl<'s> Parts<'s> {
         ArrivalCurve::new(&raised.collect::<Vec<_>>()).expect("it had a bucket")
     }
 
-    /// How long limits hold a part back at most, in seconds; beside what is late anyway.
+    /// Longest delay by the limits of a part, in seconds, beyond the lateness of the arrivals themselves.
     pub fn held(&self, part: usize) -> Result<f64, Unbounded> {
         let Part { enforced, demand, .. } = self.parts[part];
         let mut most = 0.0f64;
@@ -100,22 +102,24 @@ impl<'s> Parts<'s> {
         Ok(if most > UNMEASURED { most } else { 0.0 })
     }
 
-    /// What a part has served whole, in work.
+    /// Unit of a part that is served without interruption, in work.
     pub fn packet(&self, part: usize) -> f64 {
         self.settings.packet(self.parts[part].demand)
     }
 
-    /// What a device may still be busy with when it could begin with a request of any priority, in work.
+    /// Largest work in service at a device when it could start a request of any priority.
     ///
-    /// A device serves several requests at once. Work is seconds at saturation, so m requests at once, each of work w, take
-    /// m w, which is part of what a request takes alone: its work and its unloaded tail. A request waits only as long as
-    /// all places are taken, and a device with all places taken does a second of work in a second. When its wait
-    /// begins, each place has a request of whatever priority that ends within what that takes alone. So what is in service counts,
-    /// at most, as the longest of these times; then come the bursts as at one server; then its own tail. Without tails a
-    /// device is one server, and only what comes after in priority is waited for.
+    /// A device serves several requests in parallel. Work is in seconds at saturation, so m parallel
+    /// requests, each of work w, take m w. This time is part of the latency of a single request: its work and
+    /// its unloaded tail. A request waits only while all slots are taken, and a device with all slots taken
+    /// does one second of work per second. At the start of the wait, each slot holds a request of any
+    /// priority that ends within its unloaded latency. So the work in service counts as the longest of these
+    /// latencies. The bursts follow, as at a single server, and then the request's own tail. Without tails a
+    /// device is a single server, and a request waits only for lower priorities in service.
     ///
-    /// One that is handed several requests and serves them one after another, whatever comes meanwhile, may have all of them
-    /// before it: [`BoundSettings::outstanding`] times the largest.
+    /// A device that takes several requests and serves them in sequence, regardless of later arrivals, may
+    /// have all of them before the request. They count as [`BoundSettings::outstanding`] times the largest
+    /// request.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
         if self.settings.unit == Unit::Fluid {
             return 0.0;
@@ -132,7 +136,7 @@ impl<'s> Parts<'s> {
         inside.fold(0.0, f64::max).min(f64::MAX)
     }
 
-    /// The queues of a component, in order.
+    /// Queues of a component, ascending.
     pub fn queues(&self, component: usize) -> Vec<usize> {
         let routes = self.components[component].iter().flat_map(|&part| self.parts[part].route);
         let mut queues: Vec<usize> = routes.copied().collect();
@@ -141,7 +145,7 @@ impl<'s> Parts<'s> {
         queues
     }
 
-    /// The workload and stage of a part, for messages.
+    /// Workload and stage of a part, for messages.
     pub fn place(&self, part: usize) -> (String, Stage) {
         let Part { promise, demand, .. } = self.parts[part];
         (self.workload(promise), demand.stage)
@@ -156,7 +160,8 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// Dependencies are symmetric and transitive; names that are not in the system count for nothing.
+/// Groups of promises by dependencies. Dependencies are symmetric and transitive; names outside the system
+/// are ignored.
 fn groups(system: &System) -> Vec<usize> {
     let names: BTreeMap<&str, usize> =
         system.promises.iter().enumerate().map(|(at, of)| (of.workload.name.as_str(), at)).collect();
@@ -171,7 +176,7 @@ fn groups(system: &System) -> Vec<usize> {
     (0..system.promises.len()).map(|at| sets.find(at)).collect()
 }
 
-/// Disjoint sets.
+/// Disjoint sets (union-find).
 struct Sets(Vec<usize>);
 
 impl Sets {

@@ -1,4 +1,4 @@
-//! What a bound takes the queues to be.
+//! Settings of the queue model that bounds rest on.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,22 @@ use leeward_traces::Stage;
 use super::SystemError;
 use crate::volumes::Demand;
 
-/// The bytes that a link serves whole: an Ethernet frame of 1500 bytes with its header, its checksum, preamble and gap.
+/// Bytes that a link serves without interruption: an Ethernet frame of 1500 bytes of payload with header,
+/// checksum, preamble and gap.
 const FRAME: f64 = 1538.0;
-/// The least that is a frame: that of Ethernet.
+/// Smallest Ethernet frame, in bytes.
 pub(in crate::volumes) const LEAST_FRAME: f64 = 64.0;
 
-/// What is served whole once it is in service, whatever comes meanwhile.
+/// Unit of service that arrivals of a higher priority do not interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// Nothing: a higher priority interrupts at once, and work moves on as it is served. The thesis' model.
+    /// No unit: a higher priority preempts at once, and work moves on as it is served. The model of the
+    /// thesis.
     Fluid,
     /// Frames on links, requests at devices.
     Frames,
-    /// Requests, everywhere. On a link that serves frames this is on the safe side.
+    /// Requests everywhere. On a link that serves frames this is conservative.
     Requests,
 }
 
@@ -29,28 +31,32 @@ pub enum Unit {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoundSettings {
-    /// What is served whole. Default `requests`.
+    /// Unit of service without interruption. Default `requests`.
     pub unit: Unit,
-    /// Bytes of a frame, where frames are served whole; at least 64. Default 1538: Ethernet with 1500 bytes of payload.
+    /// Frame size in bytes, used with `frames`; at least 64. Default 1538: Ethernet with 1500 bytes of
+    /// payload.
     pub frame: f64,
-    /// Whether limits let single frames pass, as hosts do that pace what they send; else they let whole requests pass, also where links
-    /// serve frames. Not for files: limits of a file let whole requests pass.
+    /// True if limits pass single frames, as hosts with paced sending do; false if they pass whole requests,
+    /// also on links that serve frames. Not for files: limits of a file pass whole requests.
     #[serde(skip)]
     pub paced: bool,
-    /// Whether requests of one priority are known to be served in order of arrival. Where not, `priority-meister` takes
-    /// equal priorities in any order, as published, and `plp` has no bound; the curves of `dnc` know it. Default true.
+    /// Guarantees that requests of one priority are served in order of arrival. If false, `priority-meister`
+    /// takes equal priorities in any order, as published, and `plp` gives no bound. The curves of `dnc`
+    /// assume this order regardless. Default true.
     pub fifo: bool,
-    /// Buckets of a curve in the linear program at most; fewer are faster, and never lower a bound. Default 32.
+    /// Largest number of buckets of a curve in the linear program. Fewer are faster, and never lower a bound.
+    /// Default 32.
     pub buckets: usize,
-    /// Whether percentiles of stochastic bounds are of requests; else of time, as published. Default true.
+    /// Percentiles of stochastic bounds count requests; if false, they count time, as published. Default
+    /// true.
     pub by_request: bool,
-    /// Requests that a device is handed at once, and serves before whatever comes then: as many times its largest request count as in
-    /// service, where requests are served whole. Default 1.
+    /// Requests that a device takes at once and serves before any later arrival. If requests are the unit of
+    /// service, this many times the largest request counts as in service. Default 1.
     pub outstanding: u32,
-    /// Whether stochastic bounds are tightened by Lyapunov's inequality, some seven to ten times slower. Default false.
+    /// Tightens stochastic bounds by Lyapunov's inequality; seven to ten times slower. Default false.
     pub lyapunov: bool,
-    /// Whether stochastic bounds take unions over blocks of steps and not over each step; never below what holds, and lower by
-    /// far where steps are short. Default true.
+    /// Takes the unions of stochastic bounds over blocks of steps rather than over each step. The bounds stay
+    /// valid and are much lower for short steps. Default true.
     pub blocks: bool,
 }
 
@@ -71,13 +77,14 @@ impl Default for BoundSettings {
 }
 
 impl BoundSettings {
-    /// The model of the thesis: a fluid, percentiles over time, unions over each step, equal priorities in any order.
+    /// Settings of the model in the thesis: fluid service, percentiles over time, unions over each step,
+    /// equal priorities in any order.
     pub fn published() -> BoundSettings {
         let (unit, fifo, by_request, blocks) = (Unit::Fluid, false, false, false);
         BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }
     }
 
-    /// What of a demand is served whole, in work.
+    /// Unit of a demand that is served without interruption, in work.
     pub fn packet(&self, demand: &Demand) -> f64 {
         match self.unit {
             Unit::Fluid => 0.0,
@@ -86,8 +93,10 @@ impl BoundSettings {
         }
     }
 
+    /// Checks the settings.
+    ///
     /// # Errors
-    /// An invalid number.
+    /// [`SystemError::Setting`] with the first invalid number.
     pub fn check(&self) -> Result<(), SystemError> {
         let fault = |setting, value, expected| Err(SystemError::Setting { setting, value, expected });
         match self {

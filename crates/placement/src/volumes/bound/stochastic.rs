@@ -1,7 +1,7 @@
-//! `snc`: percentiles of delays in the queues of a component from models of arrivals.
+//! Method `snc`: percentiles of queueing delays of a component from models of arrivals.
 //!
-//! Each part is a workload of one stage to [`snc::Network`], because priorities differ by stage; the parts of a workload depend on
-//! one another, and on those of the workloads that it names.
+//! Each part is a workload with one stage in [`snc::Network`], because priorities differ by stage. The parts
+//! of a workload depend on one another, and on the parts of the workloads in its dependencies.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use leeward_calculus::snc::{self, Analysis, Latency};
 use super::parts::Parts;
 use super::{BoundSettings, Unbounded, Unit, holds};
 
-/// A component as a network of models.
+/// Stochastic model of a component.
 #[derive(Debug)]
 pub(super) struct Component {
-    /// The parts that are in the network, in order; the others have faults.
+    /// Parts in the network, ascending; the other parts have faults.
     within: Vec<usize>,
-    /// What may not be analysed, and what nothing of its priority or after can be bounded beside.
+    /// Parts that cannot be analysed. Their faults also leave the same and lower priorities without a bound.
     faults: Vec<(usize, Fault)>,
-    /// Or what is wrong with all of it.
+    /// Network of the parts, or the error for all of them.
     network: Result<snc::Network, snc::NetworkError>,
 }
 
-/// What is wrong with a part.
+/// Fault of a part.
 #[derive(Clone, Debug)]
 enum Fault {
     NoModel,
@@ -48,7 +48,8 @@ impl Component {
         Component { within, faults, network }
     }
 
-    /// The delay of a part that a share of requests stays within: `percentile` percent. `coarse`: a little more than that, sooner.
+    /// Delay that `percentile` percent of a part's requests stay within. With `coarse` the result is slightly
+    /// higher and faster to compute.
     pub fn delay(
         &mut self,
         parts: &Parts<'_>,
@@ -65,7 +66,7 @@ impl Component {
         let (workload, stage) = parts.place(part);
         let network = match &mut self.network {
             Ok(network) => network,
-            // Queues are known there by their numbers.
+            // The network names queues by their index.
             Err(snc::NetworkError::Circle { queue }) => {
                 let queue = queue.parse().map_or_else(|_| queue.clone(), |queue| parts.queue(queue));
                 return Err(Unbounded::Circle { workload, stage, queue });
@@ -95,7 +96,7 @@ fn fault(parts: &Parts<'_>, part: usize) -> Option<Fault> {
 }
 
 impl Fault {
-    /// The same of a part that meets it.
+    /// Converts the fault of part `at` to the error of a part that meets it.
     fn of(self, parts: &Parts<'_>, part: usize, at: usize) -> Unbounded {
         let ((workload, stage), of) = (parts.place(part), parts.place(at).0);
         match self {
@@ -110,7 +111,8 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
     let queues = parts.queues(component);
     let described: Vec<snc::Queue> = (queues.iter())
         .map(|&queue| {
-            // What has a fault is after all that is bounded here; one packet of it is waited for all the same.
+            // Parts with a fault have lower priority than all parts analysed here, but one packet of theirs
+            // may be in service.
             let outside =
                 parts.components[component].iter().filter(|part| within.binary_search(part).is_err());
             let outside = outside.filter(|&&part| parts.parts[part].route.contains(&queue));
@@ -122,7 +124,7 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
             }
         })
         .collect();
-    // The first part of each group: that each depends on it is enough.
+    // Each part depends on the first part of its group; dependencies are transitive.
     let mut firsts = BTreeMap::new();
     let workloads: Vec<snc::Workload> = (within.iter())
         .map(|&part| {

@@ -1,17 +1,19 @@
-//! `plp`: the longest delay over the queues of a stage where requests of one priority are served in order of arrival, by linear
-//! programming (PLP++; Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks", Performance
-//! Evaluation 153, 2022).
+//! Method `plp`: longest delay over the queues of a stage that serve each priority in order of arrival, by
+//! linear programming (PLP++; Bouillard, "Trade-off between accuracy and tractability of Network Calculus in
+//! FIFO networks", Performance Evaluation 153, 2022).
 //!
-//! The other bounds let what meets a workload on a part of its way pass before it there, whenever it came, and so pay for some
-//! bursts twice or in the worst of orders. Here a priority is seen by itself: each queue gives it what those before leave, less what is
-//! whole, and [`program`] knows that it comes out as it came in.
+//! The other bounds let cross traffic on a part of the path pass before the workload there, at any time. They
+//! count some bursts twice or in the worst order. This method analyses one priority alone: each queue offers
+//! it the service that higher priorities leave, minus the loss by whole packets. [`program`] knows that
+//! requests leave a queue in their order of arrival.
 //!
-//! The paper has one class of flows and trees of servers. Here there are strict priorities: what those before bring to each queue is
-//! taken off its service first, at each queue anew, with the arrivals that [`InOrder`] finds there. And only the queues of the
-//! workload's own path are in the program; what joins on the way comes within its arrivals there, and within the rate of the link it
-//! came by. So where most of what is met comes before the workload and along its whole way, [`super::Method::Dnc`] may be below.
+//! The paper has one class of flows and trees of servers. This module has strict priorities: at each queue,
+//! the arrivals of higher priorities, computed by [`InOrder`], reduce the service first. The program contains
+//! only the queues of the workload's own path. Cross traffic that joins on the path arrives within its
+//! arrival curve there, and within the rate of its link. So [`super::Method::Dnc`] may be lower if most cross
+//! traffic has a higher priority and follows the whole path.
 //!
-//! One queue needs no program: it is the largest horizontal distance, as [`super::Method::Dnc`] has it.
+//! One queue needs no program: the bound is the largest horizontal distance, as for [`super::Method::Dnc`].
 
 mod program;
 #[cfg(test)]
@@ -28,17 +30,17 @@ use super::parts::Parts;
 use super::{BoundSettings, Unbounded};
 use program::{Delays, longest};
 
-/// A component as a network in which each priority keeps its order.
+/// Component as a network in which each priority keeps its order.
 #[derive(Debug)]
 pub(super) struct Component<'s> {
     queues: Vec<usize>,
     ranks: Vec<u32>,
     network: Result<InOrder, Why>,
-    /// Delays by path and priority; those of one path and priority have one.
+    /// Delays by path and priority; parts of one path and priority share them.
     known: BTreeMap<(&'s [usize], u32), Result<f64, Why>>,
 }
 
-/// Why a part has no bound.
+/// Reason for which a part has no bound.
 #[derive(Clone, Debug)]
 enum Why {
     Fault(Fault),
@@ -64,12 +66,12 @@ impl<'s> Component<'s> {
         Component { queues, ranks: curves::ranks(parts, component), network, known: BTreeMap::new() }
     }
 
-    /// Whether it is one queue in order of arrival, for which the curves of [`super::Method::Dnc`] are the bound.
+    /// True for one queue in order of arrival; the curves of [`super::Method::Dnc`] are then the bound.
     pub fn is_one_queue(&self) -> bool {
         self.queues.len() == 1 && self.network.is_ok()
     }
 
-    /// The delay of a part in its queues.
+    /// Queueing delay of a part.
     pub fn delay(
         &mut self,
         parts: &Parts<'s>,
@@ -98,7 +100,7 @@ impl<'s> Component<'s> {
         })
     }
 
-    /// The delay over a path of what comes there with a priority, by its rank.
+    /// Delay over a path of the traffic with a priority, given by its rank.
     fn along(&self, route: &[usize], rank: u32, settings: BoundSettings) -> Result<f64, Why> {
         let network = self.network.as_ref().map_err(Clone::clone)?;
         let path = curves::local(route, &self.queues);
@@ -115,13 +117,13 @@ impl<'s> Component<'s> {
         let delays = Delays { servers, crossings: tandem.separated_flow() };
         let least = delays.crossings[0].map_or(total, |separated| total.min(separated));
         let longest = longest(&tandem, Some(&delays), settings.buckets, total).map_err(Why::Solver)?;
-        // The solver may be a little above what it was told.
+        // The solver may exceed the known delays by its tolerance.
         Ok(longest.min(least))
     }
 }
 
-/// Whether what a queue passes on leaves it as it came. A device that serves several requests at once does not see to that; as a rule
-/// nothing comes after a device.
+/// True if every queue that passes traffic on keeps its order. A device with parallel requests does not keep
+/// it, but as a rule a device is the last queue.
 fn keeps_order(parts: &Parts<'_>, component: usize) -> bool {
     let here = parts.components[component].iter().map(|&part| &parts.parts[part]);
     let mut devices = here.filter(|part| part.demand.stage == Stage::Storage);
@@ -131,7 +133,7 @@ fn keeps_order(parts: &Parts<'_>, component: usize) -> bool {
     })
 }
 
-/// Flows of one path and priority as one.
+/// Merges the flows of one path and priority.
 fn together(flows: Vec<Flow>) -> Vec<Flow> {
     let mut sums: BTreeMap<(Vec<usize>, u32), Flow> = BTreeMap::new();
     for flow in flows {

@@ -1,45 +1,49 @@
 //! The linear program of PLP (Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks",
 //! Performance Evaluation 153, 2022, section 4), for servers one after another.
 //!
-//! Look at a bit of the first crossing as it leaves the last server. It came to each server at some moment; the server has had a backlog
-//! since some moment before; what then was there last had come to the server before at a moment of its own, and so on. So with n servers
-//! there is one moment at the end, two at the last server, and up to n + 1 at the first. Moment k of a server is when what leaves it at
-//! moment k of the next had come; the last moment of each is where its service began.
+//! The analysis follows one bit of the first crossing that leaves the last server. It arrived at each server
+//! at some moment, and the server's backlog began at some earlier moment. The bit that arrived last by then
+//! had arrived at the server before at a moment of its own, and so on. So n servers have one moment at the
+//! end, two at the last server, and up to n + 1 at the first. Moment k of a server is the arrival time of the
+//! bit that leaves it at moment k of the next server. The last moment of each server is the start of its
+//! service.
 //!
 //! ```text
 //! variables   t(j, k)   moment k of server j, k = 0 .. n - j, as seconds before the end; t(n, 0) = 0
-//!             A(i, k)   what crossing i brought to its first server from moment k until moment 0. In order of arrival, what left a
-//!                       server between two moments of the next had come between the same two of its own, so it is the same
-//!                       at all servers
+//!             A(i, k)   work of crossing i that reached its first server from moment k until moment 0. In order of
+//!                       arrival, the work that left a server between two moments of the next had arrived between the
+//!                       same two of its own, so A(i, k) is the same at all servers
 //! time        t(j, k) <= t(j, k + 1),  t(j + 1, k) <= t(j, k),  A(i, k) <= A(i, k + 1)
 //! arrivals    A(i, v) - A(i, u) <= r (t(j, v) - t(j, u)) + b       for u < v, its first server j and each of its buckets
-//! service     sum of A(i, n - j) - A(i, n - j - 1) >= R (t(j, n - j) - t(j + 1, n - j - 1) - T)   over the crossings of j, for
-//!                                                                  each piece of its service
-//! links       sum of A(i, v) - A(i, u) <= C (t(j, v) - t(j, u)) + L   for u < v, over what comes to j by one link
-//! delays      t(j, k) - t(j + 1, k) <= that of server j            by total flow analysis
-//!             t(first, k) - t(last + 1, k) <= that of crossing i   by separated flow analysis
+//! service     sum of A(i, n - j) - A(i, n - j - 1) >= R (t(j, n - j) - t(j + 1, n - j - 1) - T)   over the crossings of
+//!                                                                  j, for each piece of its service
+//! links       sum of A(i, v) - A(i, u) <= C (t(j, v) - t(j, u)) + L   for u < v, over the crossings that reach j by
+//!                                                                     one link
+//! delays      t(j, k) - t(j + 1, k) <= delay of server j           by total flow analysis
+//!             t(first, k) - t(last + 1, k) <= delay of crossing i  by separated flow analysis
 //!
 //! maximise    t(0, 0)
 //! ```
 //!
-//! The last two lines are what PLP++ adds; with them the result is above neither analysis. Values are those of a solver, to about a
-//! millionth.
+//! PLP++ adds the last two lines; with them the result exceeds neither analysis. Values are those of a
+//! solver, to about a millionth.
 
 use leeward_calculus::{Tandem, TokenBucket};
 use leeward_solver::{Limits, Program, SolverError, Variable};
 
-/// Rows for arrivals at most: with more, curves are of fewer buckets.
+/// Largest number of rows for arrivals. Beyond it, curves are pruned to fewer buckets.
 const MOST_ROWS: usize = 50_000;
 
-/// Delays that are known, in seconds.
+/// Known delays, in seconds.
 pub(super) struct Delays {
-    /// At each server.
+    /// Delay at each server.
     pub servers: Vec<f64>,
-    /// Of each crossing over all of its servers.
+    /// Delay of each crossing over all of its servers.
     pub crossings: Vec<Option<f64>>,
 }
 
-/// The longest delay of the first crossing, in seconds. `unit`: the seconds that count as 1 to the solver, above 0.
+/// Longest delay of the first crossing, in seconds. `unit`, above 0, is the number of seconds that count as 1
+/// in the program.
 pub(super) fn longest(
     tandem: &Tandem,
     delays: Option<&Delays>,
@@ -50,22 +54,22 @@ pub(super) fn longest(
     Ok((-solution.objective * unit).max(0.0))
 }
 
-/// A program in the making.
+/// Variables and constraints of the program.
 struct Moments<'t> {
     tandem: &'t Tandem,
     program: Program,
-    /// For each server, and the end after them: seconds before the end of each moment. None is 0.
+    /// For each server, and for the end after them: seconds before the end of each moment. `None` is 0.
     times: Vec<Vec<Option<Variable>>>,
-    /// For each crossing: what it brought since each moment. None is 0.
+    /// For each crossing: work that arrived since each moment. `None` is 0.
     brought: Vec<Vec<Option<Variable>>>,
-    /// What counts as 1: work a second, and seconds.
+    /// Values that count as 1: work per second, and seconds.
     rate: f64,
     unit: f64,
 }
 
 type Terms = Vec<(Variable, f64)>;
 
-/// A multiple of a variable, or of 0.
+/// Term of a variable with a factor; no term for 0.
 fn term(of: Option<Variable>, times: f64) -> Option<(Variable, f64)> {
     of.map(|of| (of, times))
 }
@@ -104,12 +108,12 @@ impl<'t> Moments<'t> {
         self.program
     }
 
-    /// The moments of a server, or of the end.
+    /// Number of moments of a server, or of the end.
     fn moments(&self, server: usize) -> usize {
         self.times[server].len()
     }
 
-    /// `later` is not before `earlier`, or work not less.
+    /// Constrains `more` to be at least `less`.
     fn not_below(&mut self, more: Option<Variable>, less: Option<Variable>) {
         let terms: Terms = term(more, 1.0).into_iter().chain(term(less, -1.0)).collect();
         self.program.constrain(0.0..=f64::INFINITY, &terms);
@@ -129,7 +133,7 @@ impl<'t> Moments<'t> {
         }
     }
 
-    /// What some crossings bring to a server between two of its moments is within a bucket.
+    /// Constrains the work of some crossings, between two moments of a server, by a bucket.
     fn within(
         &mut self,
         crossings: &[usize],
@@ -213,7 +217,8 @@ impl<'t> Moments<'t> {
         }
     }
 
-    /// From each moment of a server to that of one after it, or of the end, is at most so long.
+    /// Constrains the time from each moment of a server to the same moment of a later server, or of the end,
+    /// to at most `seconds`.
     fn at_most(&mut self, server: usize, after: usize, seconds: f64) {
         for moment in 0..self.moments(after) {
             let terms = term(self.times[server][moment], 1.0).into_iter();

@@ -22,7 +22,7 @@ fn crossing(rate: f64, burst: f64, first: usize, last: usize) -> Crossing {
     Crossing { arrivals, first, last, link: None }
 }
 
-/// Total flow analysis, separated flow analysis, PLP and PLP++, for the first crossing.
+/// Results of total flow analysis, separated flow analysis, PLP and PLP++ for the first crossing.
 fn analyses(tandem: &Tandem) -> [f64; 4] {
     let servers = tandem.total_flow().unwrap();
     let crossings = tandem.separated_flow();
@@ -34,14 +34,15 @@ fn analyses(tandem: &Tandem) -> [f64; 4] {
 
 #[test]
 fn two_servers_are_as_by_hand() {
-    // 0 to 1 twice, 0, 1; a half of each server, and nothing limits what passes from one to the other.
+    // Crossings: two from server 0 to 1, one at 0, one at 1. Each has half of a server; no link limits apply.
     let rate = 5.0 / 3.0;
     let crossings = [(0, 1), (0, 1), (0, 0), (1, 1)].map(|(first, last)| crossing(rate, 1.0, first, last));
     let servers = vec![server(10.0, 0.1, None); 2];
     let tandem = Tandem { servers, links: Vec::new(), crossings: crossings.to_vec() };
     // 0.1 + 3 / 10, and 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10.
     let by_queue = 0.4 + 0.4 + 2.0 * 0.4 * rate / 10.0;
-    // 0.1 + 2 / 10; what comes then: 1 of the last, 1 + 0.3 x 5 / 3 of the other; and the own burst at 10 less two.
+    // 0.1 + 2 / 10 at the first server. Arrivals by then: 1 of the last crossing, 1 + 0.3 x 5 / 3 of the
+    // other, and the own burst at 10 less two.
     let by_flow = 0.3 + (0.1 + (2.0 + 0.3 * rate) / 10.0) + 1.0 / (10.0 - 2.0 * rate);
     for (found, expected) in analyses(&tandem).into_iter().zip([by_queue, by_flow, 0.68, 0.633_333_333_333]) {
         assert!((found - expected).abs() < 1e-8, "{found}, expected {expected}");
@@ -66,7 +67,7 @@ fn tandems_are_as_the_author_of_the_program_has_them() {
             Crossing { arrivals: ArrivalCurve::new(&buckets).unwrap(), first, last, link: None }
         });
         let tandem = Tandem { servers: servers.collect(), links: Vec::new(), crossings: crossings.collect() };
-        // The delays of queues that it sums, and tells the program, are of six digits.
+        // The queueing delays that it sums, and gives to the program, have six digits.
         let digits = [("TFA", 2e-6), ("SFA", 1e-6), ("PLP", 1e-8), ("PLP++", 1e-6)];
         for (found, (name, digits)) in analyses(&tandem).into_iter().zip(digits) {
             let expected = number(&given[name]);
@@ -79,7 +80,8 @@ fn tandems_are_as_the_author_of_the_program_has_them() {
     assert!(compared >= 80);
 }
 
-/// Up to four servers, at most nine tenths loaded, with crossings of one bucket or two; some come over links, some servers have one behind them.
+/// Up to four servers with at most 90 % load, and crossings of one or two buckets. Some crossings arrive over
+/// links, and some servers have a link behind them.
 fn tandems() -> impl Strategy<Value = Tandem> {
     let crossing =
         (0.05..1.0f64, 0.1..4.0f64, prop::option::of((1.5..6.0f64, 0.1..0.9f64)), 0usize..4, 0usize..4);
@@ -113,7 +115,7 @@ proptest! {
         let [total, separated, plain, tighter] = analyses(&tandem);
         let at_most = |a: f64, b: f64| a <= b * (1.0 + 1e-6);
         prop_assert!(at_most(tighter, total.min(separated)) && at_most(tighter, plain), "{} {} {} {}", total, separated, plain, tighter);
-        // The first bit after a pause may wait for all latencies.
+        // The first bit after a pause may wait for the latencies of all servers.
         let alone = tandem.servers.iter().map(|server| server.ends.latency()).sum::<f64>();
         prop_assert!(at_most(alone, tighter), "{} {}", alone, tighter);
         let fewer = longest(&tandem, None, 1, total).unwrap();
@@ -130,14 +132,14 @@ proptest! {
 
 #[test]
 fn what_the_solver_cannot_do_is_an_error() {
-    // Nothing delays what comes to a server that gives less than comes, so the end may be as late as one likes.
+    // No constraint delays arrivals at a server with less service than load, so the program is unbounded.
     let tandem = Tandem {
         servers: vec![server(1.0, 0.0, None); 2],
         links: Vec::new(),
         crossings: vec![crossing(2.0, 1.0, 0, 1)],
     };
     assert_eq!(longest(&tandem, None, 32, 1.0), Err(SolverError::Unbounded));
-    // A delay below nothing contradicts the order of moments.
+    // A negative delay contradicts the order of moments.
     let delays = Delays { servers: vec![-1.0, 1.0], crossings: vec![None] };
     assert_eq!(longest(&tandem, Some(&delays), 32, 1.0), Err(SolverError::Infeasible));
     assert!(matches!(longest(&tandem, None, 32, f64::NAN), Err(SolverError::Failed(_))));
