@@ -1,32 +1,32 @@
-//! Who is served first: PriorityMeister's search (SLO section 3.2.2), the order of SLOs, and the merging of more ranks than
-//! can be enforced.
+//! Priority assignment: PriorityMeister's search (SLO section 3.2.2), the order by SLO, and the merging of
+//! ranks into the levels that can be enforced.
 //!
-//! What is best effort comes after all others, in every order.
+//! Best effort has the lowest priority in every order.
 
 use leeward_traces::Stage;
 
 use super::System;
 use super::bound::{Bound, Miss, Unbounded};
 
-/// Priorities that switches tell apart by DSCP mark (SLO section 2.2).
+/// Number of priorities that switches distinguish by DSCP mark (SLO section 2.2).
 pub const LEVELS: u32 = 7;
 
-/// A bound on a promise of a system, by index, under the priorities it has.
+/// Function that bounds a promise of a system, given by index, under the system's current priorities.
 pub type BoundOf<'a> = dyn FnMut(&System, usize) -> Result<Bound, Unbounded> + 'a;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ordered {
-    /// The system, with priorities.
+    /// The system with its priorities assigned.
     pub system: System,
-    /// How many ranks there were, if they were merged.
+    /// Number of ranks before merging; `None` if no merging was needed.
     pub merged: Option<usize>,
-    /// The SLOs that are not kept for sure under them.
+    /// SLOs that the bounds do not guarantee under these priorities.
     pub missed: Vec<Miss>,
 }
 
-/// Gives each promise a priority by its SLO, the tightest first and equal ones equal, the same at all stages (the order of SLO
-/// section 4.3, there a comparator of the search).
+/// Assigns priorities by SLO: the tightest SLO first, equal SLOs equal, the same at all stages. The order of
+/// SLO section 4.3, a comparator of the search there.
 pub fn by_slo(system: &mut System) {
     let slo = |promise: &super::Promise| promise.workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
     let mut distinct: Vec<f64> = system.promises.iter().map(slo).collect();
@@ -38,9 +38,10 @@ pub fn by_slo(system: &mut System) {
     }
 }
 
-/// Merges neighbouring priorities of networks where there are more than `levels`, at least 1; those of devices are kept by
-/// software, which tells any number apart. Best effort has a level of its own, if there is more than one. Where ranks are more, each
-/// level gets as many, to one. Returns how many ranks there were, if they were merged.
+/// Merges neighbouring network priorities if there are more than `levels`, which is at least 1. Device
+/// priorities stay, because software enforces them and supports any number. Best effort has a level of its
+/// own if there are at least two. Levels get equal numbers of ranks, give or take one. Returns the number of
+/// ranks if they were merged.
 pub fn merge(system: &mut System, levels: u32) -> Option<usize> {
     let effort = |promise: &super::Promise| promise.workload.slo.is_none();
     let lowest = system.promises.iter().any(effort) && levels > 1;
@@ -70,26 +71,32 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
     (0..stages.len()).filter(move |&at| stages[at])
 }
 
-/// PriorityMeister's search: priorities under which as many SLOs as it finds are kept, each workload with one a stage.
+/// PriorityMeister's search: priorities that keep as many SLOs as the search can find, with one priority per
+/// workload and stage.
 ///
 /// ```text
-/// from the lowest level upwards, over the stages that have none yet:
-///     a workload that keeps its SLO lowest at all its open stages gets that level there
-///     if there is none: of the one that misses by least, the open stage of the smallest bound gets it
+/// from the lowest level upwards, over the open stages, which have no level yet:
+///     a workload that keeps its SLO with this level at all its open stages gets the level there
+///     if there is none: the workload that misses by least gets the level at its open stage of the smallest bound
 /// ```
 ///
-/// Levels given stay. Then ranks are merged ([`merge`]) and all bounds looked at again, under what will be enforced.
+/// Assigned levels stay. At the end the search merges ranks ([`merge`]) and computes all bounds again under
+/// the priorities that will be enforced.
 ///
-/// If a workload's bound depends on which others come before it and not on their order, and never rises when fewer do, then
-/// whenever some order, the same at all stages and with no two equal, keeps all SLOs, this finds one that does: the lowest of
-/// that order that is still open keeps its SLO with all others that are open before it, and so there always is a workload for
-/// the next level. So it is for [`super::bound::Method::PriorityMeister`] of a fluid, and where each stage is one queue for
-/// [`super::bound::Method::Dnc`] too, of a fluid or not. It is not quite so for whole requests over several queues, where
-/// one that comes after is waited for at each queue, while one that comes before is so once; and not for curves over several
-/// queues, which know the order. Orders that differ by stage may be found or not; nor is a merged order always kept.
+/// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but
+/// not on their order, and it never rises when this set shrinks. Then the search finds an order that keeps
+/// all SLOs if one exists that is strict and the same at all stages. Reason: the lowest open workload of that
+/// order keeps its SLO with all other open ones before it, so each level has a candidate.
 ///
-/// Workloads are tried by SLO, the largest first. Up to n bounds for each of n levels and more where stages part. One has no bound
-/// where all that are open bring more to a queue of its way in the long run than that has: it is not asked for one.
+/// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. They also hold for
+/// [`super::bound::Method::Dnc`] if each stage is one queue, with fluid service or not. They do not quite
+/// hold for whole requests over several queues: a lower priority blocks at each queue, a higher one only
+/// once. They do not hold for curves over several queues, which depend on the order. The search may miss
+/// orders that differ by stage, and a merged order may miss SLOs.
+///
+/// The search tries workloads by SLO, the largest first. It computes up to n bounds for each of n levels, and
+/// more if the levels of stages differ. It skips the bound of a workload if the open stages overload a queue
+/// of its path.
 pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -> Ordered {
     let mut system = system.clone();
     let mut open: Vec<Vec<bool>> = (system.promises.iter())
@@ -99,7 +106,7 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
     let latency = |at: usize| system.promises[at].workload.slo.map_or(0.0, |slo| slo.latency);
     order.sort_by(|&a, &b| latency(b).total_cmp(&latency(a)).then(a.cmp(&b)));
     let mut level = order.iter().map(|&at| open[at].len() as u32).sum::<u32>();
-    // Open stages are all of the first level, best effort is of the last.
+    // Open stages have the first level, best effort has the last.
     for (promise, open) in system.promises.iter_mut().zip(&open) {
         let first = if open.contains(&true) { 0 } else { level + 1 };
         promise.priorities.fill(first);
@@ -154,8 +161,8 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
     Ordered { system, merged, missed }
 }
 
-/// For each queue whether stages that are open bring more to it, in the long run, than it has: whoever comes after them all, or with
-/// them, has no bound there.
+/// For each queue: true if the open stages overload it in the long run. A workload at or below their priority
+/// then has no bound there.
 fn full(system: &System, open: &[Vec<bool>]) -> Vec<bool> {
     let mut asked = vec![0.0; system.queues.len()];
     for (promise, open) in system.promises.iter().zip(open) {
@@ -167,7 +174,7 @@ fn full(system: &System, open: &[Vec<bool>]) -> Vec<bool> {
     asked.iter().zip(&system.queues).map(|(asked, queue)| *asked > queue.capacity).collect()
 }
 
-/// The SLOs of a system that are not kept for sure.
+/// SLOs that the bounds of a system do not guarantee.
 pub fn missed(system: &System, bound: &mut BoundOf<'_>) -> Vec<Miss> {
     let mut missed = Vec::new();
     for (promise, of) in system.promises.iter().enumerate() {
@@ -180,13 +187,13 @@ pub fn missed(system: &System, bound: &mut BoundOf<'_>) -> Vec<Miss> {
     missed
 }
 
-/// Sets a promise's open stages to a level.
+/// Assigns a level to a promise's open stages.
 fn set(system: &mut System, promise: usize, open: &[bool], level: u32) {
     let priorities = system.promises[promise].priorities.iter_mut().zip(open);
     priorities.filter(|(_, open)| **open).for_each(|(priority, _)| *priority = level);
 }
 
-/// Priorities in the same order, from 0 on without gaps.
+/// Renumbers priorities from 0 without gaps, in the same order.
 fn dense(system: &mut System) {
     let all = system.promises.iter().flat_map(|promise| &promise.priorities);
     let mut ranks: Vec<u32> = all.copied().collect();

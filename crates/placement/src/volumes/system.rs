@@ -7,33 +7,35 @@ use leeward_fabric::ResourceId;
 
 use super::workload::Workload;
 
-/// A queue of strict priorities, served at a constant rate.
+/// A queue with strict priorities and a constant service rate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
-    /// Its name, for messages.
+    /// Name of the queue, for messages.
     pub name: String,
-    /// Work a second: bytes a second on a link, seconds of service a second at a device (1 for one device).
+    /// Work per second: bytes per second on a link, seconds of service per second at a device (1 for one
+    /// device).
     pub capacity: f64,
-    /// The link or device of the cluster, if it is one.
+    /// Link or device of the cluster; `None` for a queue outside the cluster.
     pub resource: Option<ResourceId>,
 }
 
-/// A workload where it is, with what is enforced for it.
+/// A placed workload with its priorities and enforced limits.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Promise {
     /// The workload.
     pub workload: Arc<Workload>,
-    /// For each of its demands, the queues passed, by index and in order.
+    /// For each demand: the queues of its path, by index and in order.
     pub route: Vec<Vec<usize>>,
-    /// For each of its demands, its priority there: 0 is served first, and equal ones in order of arrival.
+    /// For each demand: its priority; 0 is served first, equal priorities in order of arrival.
     pub priorities: Vec<u32>,
-    /// For each of its demands, the token buckets enforced, all of them at once. Where they are not below its own arrivals, it is not
-    /// delayed by them.
+    /// For each demand: the enforced token buckets, all at once. Buckets at or above the demand's own
+    /// arrivals do not delay it.
     pub limits: Vec<ArrivalCurve>,
 }
 
 impl Promise {
-    /// The same without stages that cross no queue, as those on the network where the client is the server: they take no time.
+    /// Removes stages that cross no queue, such as the network stages of a client on its own server: they
+    /// take no time.
     #[must_use]
     pub fn crossing(mut self) -> Promise {
         let crosses: Vec<bool> = self.route.iter().map(|path| !path.is_empty()).collect();
@@ -47,7 +49,7 @@ impl Promise {
     }
 }
 
-/// Keeps those that are marked.
+/// Keeps the marked items.
 fn keep<T>(all: &mut Vec<T>, marked: &[bool]) {
     let mut marked = marked.iter();
     all.retain(|_| marked.next().is_none_or(|&marked| marked));
@@ -56,8 +58,8 @@ fn keep<T>(all: &mut Vec<T>, marked: &[bool]) {
 /// Queues, and the promises that share them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct System {
-    /// The queues.
+    /// Queues.
     pub queues: Vec<Queue>,
-    /// The promises.
+    /// Promises.
     pub promises: Vec<Promise>,
 }

@@ -1,4 +1,4 @@
-//! Numbers in messages, as people write them: four digits, with a unit.
+//! Format of numbers in messages: four digits with a unit.
 
 use leeward_fabric::input::shown;
 use leeward_traces::Stage;
@@ -8,35 +8,35 @@ const DIGITS: usize = 4;
 
 const TIMES: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
 
-/// Seconds: `47.89 ms`.
+/// Time from seconds: `47.89 ms`.
 pub fn time(seconds: f64) -> String {
     scaled(seconds, TIMES, DIGITS)
 }
 
-/// A share: `31.25 %`.
+/// Share in percent: `31.25 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0, DIGITS))
 }
 
-/// What arrives in the long run and what is served, as work of a stage.
+/// Message for an overload: long-run arrivals and capacity, in the work unit of a stage.
 pub(crate) fn overload(stage: Stage, asked: f64, served: f64) -> String {
     let (asked, served) = apart(|count| (rate(stage, asked, count), rate(stage, served, count)));
     format!("overload: {asked} arrives where {served} is served")
 }
 
-/// A bound in seconds, and what it is above.
+/// Message for a bound above its SLO, both in seconds.
 pub(crate) fn above(bound: f64, slo: f64) -> String {
     let (bound, slo) = apart(|count| (scaled(bound, TIMES, count), scaled(slo, TIMES, count)));
     format!("a bound of {bound}, above its SLO of {slo}")
 }
 
-/// Two numbers with as many digits as tell them apart.
+/// Formats two numbers with as many digits as distinguish them.
 fn apart(texts: impl Fn(usize) -> (String, String)) -> (String, String) {
     let found = (DIGITS..17).map(&texts).find(|(one, other)| one != other);
     found.unwrap_or_else(|| texts(17))
 }
 
-/// Work a second: a share of a device, or bytes.
+/// Work per second: a share of a device, or bytes per second.
 fn rate(stage: Stage, work: f64, count: usize) -> String {
     match stage {
         Stage::Storage => format!("{} %", digits(work * 100.0, count)),
@@ -46,14 +46,14 @@ fn rate(stage: Stage, work: f64, count: usize) -> String {
     }
 }
 
-/// In the largest unit that is not above it, else in the least.
+/// Value in the largest unit that does not exceed it, else in the smallest unit.
 fn scaled(value: f64, units: &[(f64, &str)], count: usize) -> String {
     let fits = units.iter().find(|(unit, _)| value.abs() >= *unit);
     let (unit, name) = fits.unwrap_or(&units[units.len() - 1]);
     format!("{} {name}", digits(value / unit, count))
 }
 
-/// A number to so many digits.
+/// Number rounded to `count` digits.
 fn digits(value: f64, count: usize) -> String {
     let rounded = format!("{value:.*e}", count.max(1) - 1).parse().unwrap_or(value);
     shown(rounded)

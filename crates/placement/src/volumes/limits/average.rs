@@ -1,4 +1,5 @@
-//! `average`: k times the mean rate, and the burst that goes with it (SLO section 5.3.1).
+//! Limits `average`: a multiple k of the average rate, with the burst of the r-b curve there (SLO section
+//! 5.3.1).
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::input::{InputError, shown};
@@ -12,7 +13,7 @@ use crate::policy::{setting_error, settings};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AverageSettings {
-    /// How many times the mean rate: the thesis shows 1.5 and 2, and tried 1.25 to 20.
+    /// Multiple of the average rate. The thesis shows 1.5 and 2, and tried 1.25 to 20.
     #[schemars(range(min = 1.0))]
     pub multiple: f64,
 }
@@ -23,7 +24,7 @@ impl Default for AverageSettings {
     }
 }
 
-/// The way.
+/// Limits at a multiple of the average rate.
 #[derive(Clone, Debug)]
 pub struct Average {
     multiple: f64,
@@ -38,10 +39,10 @@ pub(super) const REGISTRATION: Registration = Registration {
 };
 
 impl Average {
-    /// The way with these settings.
+    /// Creates the algorithm from settings.
     ///
     /// # Errors
-    /// A multiple below 1 or not finite.
+    /// [`InputError`] for a multiple below 1 or not finite.
     pub fn new(settings: &AverageSettings) -> Result<Average, InputError> {
         let multiple = settings.multiple;
         if multiple.is_finite() && multiple >= 1.0 {
@@ -59,7 +60,7 @@ impl Limiting for Average {
     fn choose(&self, problem: &Problem<'_>) -> Result<Vec<Vec<ArrivalCurve>>, NoLimits> {
         each(problem, |free| {
             let limit = |demand: &super::super::workload::Demand| {
-                // The last bucket is that of the mean; a rate below it is never asked for.
+                // The last bucket has the average rate; no lower rate is used.
                 let rate = self.multiple * demand.arrivals.rate();
                 let bucket = demand.arrivals.burst_at(rate).and_then(|b| TokenBucket::new(rate, b).ok());
                 let why =

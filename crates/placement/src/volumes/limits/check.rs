@@ -1,18 +1,19 @@
-//! What workloads are promised, checked: SLO equation 5.1 at each queue, added up along the way.
+//! Check of limits: SLO equation 5.1 at each queue, summed over the path.
 //!
 //! At a queue of capacity C a workload of priority p waits at most
 //!
 //! ```text
-//! (sum of b of priorities up to and with p) / (C - sum of r of those before p)
+//! (sum of b of priorities up to and including p) / (C - sum of r of the priorities before p)
 //! ```
 //!
-//! where b is what a workload's bucket holds *there*: behind a queue that delays it by up to d, a workload of bucket (r, b)
-//! arrives like one of (r, b + r d), since what leaves within t seconds came within t + d. The thesis' optimiser takes b as it is
-//! at the limiter, and looks at each flow's first queue only (the released code); a set that passes here need not pass there, and the
-//! other way round. For limits of several buckets the sums are of curves, and the same argument holds.
+//! where b is the burst of a workload *at that queue*. Behind a queue that delays it by up to d, a workload
+//! of bucket (r, b) arrives like one of (r, b + r d), since work that leaves within t seconds arrived within
+//! t + d. The thesis' optimiser uses b at the limiter, and checks only each flow's first queue (as the
+//! released code does). So limits that pass here may fail there, and the reverse. For limits of several
+//! buckets the sums are sums of curves, and the same argument holds.
 //!
-//! A queue has no delay of its own where all it serves comes from one queue that is not faster: a fluid that left at the
-//! slower rate does not build up again.
+//! A queue adds no delay if all its traffic comes from one queue that is not faster: fluid that left at the
+//! slower rate forms no backlog again.
 
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
@@ -24,91 +25,92 @@ use super::super::system::{Promise, System};
 use super::super::words;
 use super::super::workload::Demand;
 
-/// Why a workload has no bound.
+/// Reason for which a workload has no bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unmet {
-    /// A queue is asked for more than it has.
+    /// A queue is overloaded.
     #[error("queue {queue}: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Overload {
-        /// A stage that crosses it.
+        /// Stage of a workload at the queue.
         stage: Stage,
-        /// The queue, by name.
+        /// Name of the queue.
         queue: String,
-        /// What it is asked for.
+        /// Work per second: arriving, and served.
         overload: Overload,
     },
-    /// A limit lets less pass than the workload brings in the long run.
+    /// A limit lets less pass than the workload sends in the long run.
     #[error("the limit at {stage} is below the workload: {}", words::overload(*.stage, .overload.asked, .overload.served))]
     Limit {
         /// The stage.
         stage: Stage,
-        /// What it is asked for.
+        /// Work per second: sent, and passed by the limit.
         overload: Overload,
     },
 }
 
-/// The most that a workload's requests take, in seconds.
+/// Upper bound on the latency of a workload's requests.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bound {
-    /// For each of its demands: held back by its limits, waiting and served at the queues, and the profiled tail.
+    /// For each demand, in seconds: delay by its limits, waiting and service at its queues, and the profiled
+    /// tail.
     pub stages: Vec<f64>,
 }
 
-/// An invalid system.
+/// Invalid system.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
-    /// An invalid capacity.
+    /// A queue has an invalid capacity.
     #[error("queue `{queue}` of capacity {}: must be finite and above 0", shown(*.capacity))]
     Capacity {
-        /// The queue.
+        /// Name of the queue.
         queue: String,
-        /// Its capacity.
+        /// Capacity given.
         capacity: f64,
     },
-    /// A promise with more or fewer routes, priorities or limits than its workload has demands.
+    /// A promise has more or fewer routes, priorities or limits than its workload has demands.
     #[error(
         "workload `{workload}` has {demands} demands, {routes} routes, {priorities} priorities and {limits} limits: there must be as many of each"
     )]
     Shape {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its demands.
+        /// Number of demands.
         demands: usize,
-        /// Its routes.
+        /// Number of routes.
         routes: usize,
-        /// Its priorities.
+        /// Number of priorities.
         priorities: usize,
-        /// Its limits.
+        /// Number of limits.
         limits: usize,
     },
-    /// A queue that does not exist.
+    /// A route names a queue that does not exist.
     #[error("workload `{workload}` crosses queue {queue}, and there are {queues}, numbered from 0")]
     Queue {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// The queue it names.
+        /// Index of the missing queue.
         queue: usize,
-        /// How many there are.
+        /// Number of queues.
         queues: usize,
     },
-    /// A promise that does not exist, or is named twice.
+    /// The promises to choose limits for include a missing or a repeated one.
     #[error("promise {promise} is to be given limits, and there are {promises}, each to be named once")]
     Promise {
-        /// The one named.
+        /// Index of the promise.
         promise: usize,
-        /// How many there are.
+        /// Number of promises.
         promises: usize,
     },
-    /// Routes that lead in a circle, for which equation 5.1 cannot be added up.
+    /// The routes form a cycle, so equation 5.1 cannot be summed along them.
     #[error("the routes lead in a circle through queue `{queue}`: they must all follow one order of queues")]
     Circle {
-        /// A queue of the circle, or behind one.
+        /// Name of a queue on the cycle, or downstream of it.
         queue: String,
     },
 }
 
 impl Bound {
-    /// All stages together.
+    /// Sum over all stages, in seconds.
     pub fn seconds(&self) -> f64 {
         self.stages.iter().sum()
     }
@@ -116,20 +118,21 @@ impl Bound {
 
 /// A demand at a queue.
 pub(crate) struct Seat<'a> {
-    /// Its priority there; 0 is served first.
+    /// Priority at the queue; 0 is served first.
     pub level: u64,
-    /// What its limits let pass, at the limiter.
+    /// Limits of the demand, at its limiter.
     pub limits: &'a ArrivalCurve,
-    /// How much later than at the limiter it may come here: the delays of the queues before.
+    /// Delay since the limiter, at most: the sum of the delays of the queues before, in seconds.
     pub late: f64,
-    /// Work of its largest request.
+    /// Work of the largest request.
     pub largest: f64,
-    /// The queue it comes from, with its capacity; None at its first.
+    /// The queue before, by index, with its capacity; `None` at the first queue.
     pub from: Option<(usize, f64)>,
 }
 
 impl Seat<'_> {
-    /// What arrives here at most. A request that is larger than its bucket passes when the bucket is empty.
+    /// Bucket at this queue. A request larger than the limiter's bucket passes once the bucket is full of
+    /// tokens.
     pub fn bucket(&self, packets: Packets, bucket: TokenBucket) -> TokenBucket {
         let burst = match packets {
             Packets::Fluid => bucket.burst(),
@@ -146,16 +149,16 @@ impl Seat<'_> {
     }
 }
 
-/// Whether a queue cannot have a backlog of a fluid: all of it comes from one queue that is not faster.
+/// True if a queue cannot have a backlog of fluid: all its traffic comes from one queue that is not faster.
 pub(crate) fn passes_through(capacity: f64, mut from: impl Iterator<Item = Option<(usize, f64)>>) -> bool {
     let Some(Some((queue, upstream))) = from.next() else { return false };
     upstream <= capacity && from.all(|other| other.is_some_and(|(other, _)| other == queue))
 }
 
-/// The delay of each seat at a queue, in the order of `seats`.
+/// Delay of each seat at a queue, in the order of `seats`.
 pub(crate) fn at_queue(capacity: f64, packets: Packets, seats: &[Seat<'_>]) -> Vec<Result<f64, Overload>> {
     if packets == Packets::Fluid && passes_through(capacity, seats.iter().map(|seat| seat.from)) {
-        // What the queue before can serve, this one can. If that is overloaded, so are they all: there.
+        // This queue can serve everything that the queue before can. An overload counts at the queue before.
         return vec![Ok(0.0); seats.len()];
     }
     let mut order: Vec<usize> = (0..seats.len()).collect();
@@ -163,7 +166,7 @@ pub(crate) fn at_queue(capacity: f64, packets: Packets, seats: &[Seat<'_>]) -> V
     let mut delays = vec![Ok(0.0); seats.len()];
     let single = seats.iter().all(|seat| seat.limits.buckets().len() == 1);
     let mut sums = if single { Sums::Buckets(0.0, 0.0) } else { Sums::Curves(ArrivalCurve::zero()) };
-    // From the last class on, so that each knows the largest request of those behind.
+    // Iterate from the last class, so that each class knows the largest request of the lower priorities.
     let mut behind = 0.0_f64;
     let mut blocks = Vec::new();
     for class in order.chunk_by(|&a, &b| seats[a].level == seats[b].level).rev() {
@@ -181,16 +184,16 @@ pub(crate) fn at_queue(capacity: f64, packets: Packets, seats: &[Seat<'_>]) -> V
     delays
 }
 
-/// What the classes before bring.
+/// Traffic of the higher priorities.
 enum Sums {
-    /// Their rates and bursts together.
+    /// Sum of rates, and sum of bursts.
     Buckets(f64, f64),
-    /// Their curves together.
+    /// Sum of curves.
     Curves(ArrivalCurve),
 }
 
 impl Sums {
-    /// The delay of the next class, which is then added.
+    /// Delay of the next class. Adds the class to the sums.
     fn serve<'a>(
         &mut self,
         capacity: f64,
@@ -228,19 +231,19 @@ impl Sums {
     }
 }
 
-/// What is known of a hop before a system is looked at.
+/// Prior knowledge of a hop.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Known {
-    /// Its delay, or as much as is known of it.
+    /// Delay in seconds, or a lower estimate.
     pub seconds: f64,
-    /// Whether it stands: the queue is served as it was, and is not looked at.
+    /// True for a fixed hop: traffic at its queue is unchanged, and the check skips the queue.
     pub stands: bool,
 }
 
-/// For each promise, demand and hop.
+/// Values by promise, demand and hop.
 pub(crate) type Hops<T> = Vec<Vec<Vec<T>>>;
 
-/// One entry for each hop of a system.
+/// One value for each hop of a system.
 pub(crate) fn for_each_hop<T: Clone>(system: &System, value: &T) -> Hops<T> {
     let promise = |promise: &Promise| {
         promise.route.iter().map(|path| vec![value.clone(); path.len()]).collect::<Vec<Vec<T>>>()
@@ -248,29 +251,30 @@ pub(crate) fn for_each_hop<T: Clone>(system: &System, value: &T) -> Hops<T> {
     system.promises.iter().map(promise).collect()
 }
 
-/// The bound of each promise of a system, or why it has none. Best effort counts as its priority says.
+/// Bounds of all promises of a system, or the reason for none. Best effort counts at its priority.
 ///
-/// What comes to a queue from one that is overloaded may come at any time, so nothing has a bound there, nor behind.
+/// Traffic from an overloaded queue may arrive at any time, so no promise has a bound at the next queues
+/// either.
 ///
 /// # Errors
-/// An invalid system.
+/// [`SystemError`] for an invalid system.
 pub fn bounds(system: &System, packets: Packets) -> Result<Vec<Result<Bound, Unmet>>, SystemError> {
     let delays = delays(system, packets)?;
     Ok(system.promises.iter().zip(&delays).map(|(promise, delays)| total(promise, delays)).collect())
 }
 
-/// The delay of each hop of a system.
+/// Delay of each hop of a system.
 ///
 /// # Errors
-/// An invalid system.
+/// [`SystemError`] for an invalid system.
 pub(crate) fn delays(system: &System, packets: Packets) -> Result<Hops<Result<f64, Unmet>>, SystemError> {
     hops(system, packets, &for_each_hop(system, &Known::default()))
 }
 
-/// The delay of each hop, those that stand as they are known.
+/// Delay of each hop; fixed hops keep their known delay.
 ///
 /// # Errors
-/// An invalid system.
+/// [`SystemError`] for an invalid system.
 pub(crate) fn hops(
     system: &System,
     packets: Packets,
@@ -325,7 +329,7 @@ pub(crate) fn hops(
     Ok(delays)
 }
 
-/// The bound of a promise whose hops have these delays.
+/// Bound of a promise from the delays of its hops.
 pub(crate) fn total(promise: &Promise, delays: &[Vec<Result<f64, Unmet>>]) -> Result<Bound, Unmet> {
     let stage = |(at, hops): (usize, &Vec<Result<f64, Unmet>>)| {
         let own = before_queues(&promise.workload.demands[at], &promise.limits[at])?;
@@ -334,10 +338,10 @@ pub(crate) fn total(promise: &Promise, delays: &[Vec<Result<f64, Unmet>>]) -> Re
     Ok(Bound { stages: delays.iter().enumerate().map(stage).collect::<Result<_, _>>()? })
 }
 
-/// What a demand takes besides its queues: its limits, and its profiled tail.
+/// Latency of a demand outside its queues, in seconds: the delay by its limits, and its profiled tail.
 ///
 /// # Errors
-/// Limits that let less pass than it brings in the long run.
+/// [`Unmet::Limit`] for limits below the demand's long-run rate.
 pub(crate) fn before_queues(demand: &Demand, limits: &ArrivalCurve) -> Result<f64, Unmet> {
     let shaped = limits
         .buckets()
@@ -347,7 +351,7 @@ pub(crate) fn before_queues(demand: &Demand, limits: &ArrivalCurve) -> Result<f6
     Ok(shaped.map_err(|overload| Unmet::Limit { stage, overload })? + demand.unloaded)
 }
 
-/// Whether a system is one.
+/// Checks capacities, counts and queue indices.
 fn validate(system: &System) -> Result<(), SystemError> {
     for queue in &system.queues {
         if !queue.capacity.is_finite() || queue.capacity <= 0.0 {
@@ -372,14 +376,14 @@ fn validate(system: &System) -> Result<(), SystemError> {
     Ok(())
 }
 
-/// The queues in an order in which every route passes them.
+/// Queues in an order that follows every route.
 fn order(system: &System) -> Result<Vec<usize>, SystemError> {
     let routes = system.promises.iter().flat_map(|promise| &promise.route);
     queue_order(system.queues.len(), routes.map(Vec::as_slice))
         .map_err(|queue| SystemError::Circle { queue: system.queues[queue].name.clone() })
 }
 
-/// For each queue who is there: (promise, demand, hop).
+/// For each queue, its hops as (promise, demand, hop).
 fn at(system: &System) -> Vec<Vec<(usize, usize, usize)>> {
     let mut at = vec![Vec::new(); system.queues.len()];
     for (promise, of) in system.promises.iter().enumerate() {

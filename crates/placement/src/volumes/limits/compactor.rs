@@ -1,24 +1,24 @@
-//! `compactor`: the pairs (r, b) that pack best, chosen for all workloads together by a linear program (SLO section 5.2.2,
-//! equations 5.4 to 5.7).
+//! Limits `compactor`: the pairs (r, b) that pack best, chosen for all workloads together by a linear program
+//! (SLO section 5.2.2, equations 5.4 to 5.7).
 //!
 //! ```text
 //! minimise   sum of r
 //! such that  (r, b) of each workload and stage on or above its r-b curve
-//!            sum of r <= C                                                  at each queue
-//!            sum over queues of (sum of b up to and with p) / C + R SLO <= SLO    for each workload, of priority p
-//!            (sum of r before p) / C <= R                                   at each of its queues
+//!            sum of r <= C                                                          at each queue
+//!            sum over queues of (sum of b up to and including p) / C + R SLO <= SLO   for each workload, of priority p
+//!            (sum of r before p) / C <= R                                           at each of its queues
 //! ```
 //!
-//! The last two are equation 5.1 with the share R left out of account at all queues but the worst: what they allow keeps
-//! the SLO, and some of what keeps it they do not allow. Capacities are units of rate and burst here as in the thesis; where a
-//! stage crosses queues of different capacities the objective counts its first.
+//! The last two rows are equation 5.1 with the largest share R of any queue used at all queues. Limits within
+//! them keep the SLO; some limits that keep the SLO violate them. Capacities are units of rate and burst here
+//! as in the thesis. If a stage crosses queues of different capacities, the objective uses its first.
 //!
 //! | | thesis, released code | here |
 //! | --- | --- | --- |
-//! | queues | one a stage; the first of each flow | every queue of every stage, but those that cannot have a backlog |
-//! | SLO | all of it | less the profiled tails |
-//! | others | all workloads that share queues, directly or not, are chosen again | any can stand: they count as they are, and their SLOs are kept too |
-//! | rounding | 0.1 % of each SLO and capacity is left unused | a millionth, and a setting |
+//! | queues | one per stage; the first of each flow | every queue of every stage, except those without backlog |
+//! | SLO | all of it | minus the profiled tails |
+//! | others | all workloads that share queues, directly or not, get new limits | any can stay fixed: their limits count, and their SLOs are kept too |
+//! | rounding | 0.1 % of each SLO and capacity stays unused | a millionth, and a setting |
 
 use std::fmt;
 
@@ -37,21 +37,21 @@ use crate::policy::{setting_error, settings};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompactorSettings {
-    /// Which queues count.
+    /// Queues in the program.
     pub queues: Queues,
-    /// The share of each SLO and capacity that is left unused, against rounding: the released code has 0.001.
+    /// Share of each SLO and capacity that stays unused, against rounding. The released code has 0.001.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub slack: f64,
 }
 
-/// Which queues count.
+/// Queues in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Queues {
-    /// All.
+    /// All queues.
     #[default]
     All,
-    /// The first of each stage, as in the released code. What it finds may miss SLOs behind it.
+    /// The first queue of each stage, as in the released code. The result may miss SLOs at later queues.
     First,
 }
 
@@ -61,38 +61,38 @@ impl Default for CompactorSettings {
     }
 }
 
-/// The way.
+/// Limits by a linear program over all workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Compactor {
     settings: CompactorSettings,
 }
 
-/// What stands in the way where nothing keeps all SLOs.
+/// SLOs and capacities that cannot be kept together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Binding {
-    /// What cannot be kept, where as little as possible is given up; most first.
+    /// Violations in a solution of least total violation; the largest first.
     pub excess: Vec<Excess>,
 }
 
-/// Something that cannot be kept.
+/// A violated SLO or capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Excess {
-    /// What.
+    /// The SLO or the capacity.
     pub over: Over,
-    /// By how much, as a share of it: of the SLO less its tails, or of the capacity.
+    /// Violation as a share: of the SLO minus its tails, or of the capacity.
     pub by: f64,
 }
 
-/// What cannot be kept.
+/// An SLO or a capacity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// The SLO of a workload, by name; of those that wait alike, the tightest.
+    /// SLO of a workload, by name. Of several workloads with the same waits, the tightest SLO.
     Slo(String),
-    /// The capacity of a queue, by name.
+    /// Capacity of a queue, by name.
     Queue(String),
 }
 
-/// The first few of what cannot be kept.
+/// Shows the first few violations.
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST: usize = 3;
@@ -120,10 +120,10 @@ pub(super) const REGISTRATION: Registration = Registration {
 };
 
 impl Compactor {
-    /// The way with these settings.
+    /// Creates the algorithm from settings.
     ///
     /// # Errors
-    /// An invalid slack.
+    /// [`InputError`] for an invalid slack.
     pub fn new(settings: CompactorSettings) -> Result<Compactor, InputError> {
         if (0.0..=0.5).contains(&settings.slack) {
             return Ok(Compactor { settings });
@@ -132,11 +132,11 @@ impl Compactor {
         Err(setting_error("compactor", "slack", &message))
     }
 
-    /// What stands in the way: a second program in which each SLO and each capacity may be broken, and as little as possible is,
-    /// each counted as a share of itself. None where all are kept.
+    /// The violated SLOs and capacities, from a second program with soft rows. It minimises the sum of
+    /// violations, each as a share of its SLO or capacity. `None` if all are kept.
     ///
     /// # Errors
-    /// A workload that no limits could help, or a failure of the solver.
+    /// [`NoLimits`] for a workload that no limits can help, or a failure of the solver.
     pub fn binding(&self, problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
         possible(problem)?;
         let program = Compaction::new(problem, self.settings.queues, self.settings.slack, true);
@@ -172,7 +172,7 @@ impl Limiting for Compactor {
     }
 }
 
-/// Whether each workload has an SLO, and one that its tails leave something of.
+/// Checks that each workload has an SLO above its tails.
 fn possible(problem: &Problem<'_>) -> Result<(), NoLimits> {
     for free in &problem.free {
         let workload = || free.workload.name.clone();

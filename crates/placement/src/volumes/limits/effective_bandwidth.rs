@@ -1,9 +1,9 @@
-//! `effective-bandwidth`: no burst passes, and the rate is the least that delays no request by more than the SLO leaves to
-//! the stage (SLO section 5.3.1).
+//! Limits `effective-bandwidth`: no burst, and the least rate that delays no request beyond the stage's share
+//! of the SLO (SLO section 5.3.1).
 //!
-//! For one stage this is the supremum of alpha(t) / (t + D), with D the SLO less the profiled tails. How D is split over several
-//! stages the thesis does not say. Here it is the split that makes the largest rate, as a share of its stage's capacity, the
-//! smallest; or equal parts.
+//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails.
+//! The thesis does not say how to split D over several stages. Here the split minimises the largest rate as a
+//! share of its stage's capacity; or the parts are equal.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use schemars::JsonSchema;
@@ -17,22 +17,22 @@ use crate::policy::settings;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EffectiveBandwidthSettings {
-    /// How the SLO is split over the stages.
+    /// Split of the SLO over the stages.
     pub split: Split,
 }
 
-/// How an SLO is split over stages.
+/// Split of an SLO over stages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// So that the largest rate, as a share of its stage's capacity, is smallest.
+    /// Minimises the largest rate as a share of its stage's capacity.
     #[default]
     Least,
-    /// In equal parts.
+    /// Equal parts.
     Equal,
 }
 
-/// The way.
+/// Limits by effective bandwidth.
 #[derive(Clone, Debug, Default)]
 pub struct EffectiveBandwidth {
     split: Split,
@@ -47,7 +47,7 @@ pub(super) const REGISTRATION: Registration = Registration {
 };
 
 impl EffectiveBandwidth {
-    /// The way with these settings.
+    /// Creates the algorithm from settings.
     pub fn new(settings: &EffectiveBandwidthSettings) -> EffectiveBandwidth {
         EffectiveBandwidth { split: settings.split }
     }
@@ -59,8 +59,8 @@ impl EffectiveBandwidth {
             let part = budget / demands.len() as f64;
             return demands.iter().map(|demand| rate_for(&demand.arrivals, part)).collect();
         }
-        // Delays fall as the share grows, so the least share that keeps the budget is found by halving. A stage's rate is
-        // not below its mean.
+        // Delays fall as the share grows, so bisection finds the least share within the budget. A stage's
+        // rate is at least its average.
         let rates = |share: f64| -> Vec<f64> {
             capacities
                 .iter()
@@ -93,13 +93,13 @@ impl Limiting for EffectiveBandwidth {
         each(problem, |free| {
             let workload = || free.workload.name.clone();
             let slo = free.workload.slo.ok_or_else(|| NoLimits::BestEffort { workload: workload() })?;
-            // Twice what the check asks for: rates that use up the whole SLO would never be taken for ones that keep it.
+            // Twice the margin of the check: rates that use up the whole SLO would fail it.
             let budget = free.budget().unwrap_or(slo.latency) - 2.0 * ROUNDING * slo.latency;
             let alone = |why: &str| NoLimits::Alone { workload: workload(), why: why.to_owned() };
             if budget <= 0.0 {
                 return Err(alone("the profiled tails alone take all of its SLO"));
             }
-            // Where it crosses no queue, any rate will do.
+            // Without queues on the path, any rate fits.
             let least = |path: &Vec<usize>| {
                 path.iter().map(|&queue| problem.queues[queue].capacity).fold(f64::MAX, f64::min)
             };
@@ -115,13 +115,13 @@ impl Limiting for EffectiveBandwidth {
     }
 }
 
-/// The longest delay at a shaper of `rate` without a burst; infinite for a rate below the mean.
+/// Longest delay at a shaper of `rate` without a burst; infinite below the average rate.
 fn delay_at(arrivals: &ArrivalCurve, rate: f64) -> f64 {
     let shaper = TokenBucket::new(rate, 0.0).ok();
     shaper.and_then(|shaper| arrivals.shaper_delay(shaper).ok()).unwrap_or(f64::INFINITY)
 }
 
-/// The least rate that delays nothing by more than `deadline`: the supremum of alpha(t) / (t + deadline).
+/// Least rate that delays nothing by more than `deadline`: the supremum of alpha(t) / (t + deadline).
 fn rate_for(arrivals: &ArrivalCurve, deadline: f64) -> f64 {
     arrivals.vertices().map(|(at, work)| work / (at + deadline)).fold(arrivals.rate(), f64::max)
 }

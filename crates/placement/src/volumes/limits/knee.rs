@@ -1,11 +1,12 @@
-//! `knee`: the pair of the least r + b on the normalised r-b curve (SLO section 5.3.1).
+//! Limits `knee`: the pair of the least r + b on the normalised r-b curve (SLO section 5.3.1).
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 
 use super::{Limiting, NoLimits, Problem, Registration, each};
 use crate::policy::{NoSettings, settings};
 
-/// The way. Dividing rates and bursts by a capacity does not move the knee, so none is asked for.
+/// Limits at the knee of the r-b curve. Division of rates and bursts by a capacity does not move the knee, so
+/// the algorithm needs none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Knee;
 
@@ -31,7 +32,7 @@ impl Limiting for Knee {
     }
 }
 
-/// The bucket of the least r + b; of several, that of the lowest rate.
+/// Bucket of the least r + b; of several, the one of the lowest rate.
 fn knee(arrivals: &ArrivalCurve) -> ArrivalCurve {
     let size = |bucket: &TokenBucket| bucket.rate() + bucket.burst();
     let lowest_first = arrivals.buckets().iter().rev();

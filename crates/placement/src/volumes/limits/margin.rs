@@ -1,4 +1,4 @@
-//! The safety margin: workloads as if they brought more than they do.
+//! Safety margin: scales the demand of workloads up.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 
@@ -6,33 +6,33 @@ use leeward_fabric::input::shown;
 
 use super::super::workload::Workload;
 
-/// An invalid margin.
+/// Invalid margin.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum MarginError {
-    /// The margin itself.
+    /// The margin is negative or not finite.
     #[error("margin {}: must be finite and not negative (0.1 is 10 %)", shown(*.0))]
     Margin(f64),
-    /// More work than a number holds.
+    /// The scaled work exceeds the range of floating-point numbers.
     #[error(
         "workload `{workload}`: with a margin of {} its work at {stage} is more than a number holds",
         shown(*.margin)
     )]
     Work {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
         /// The margin.
         margin: f64,
-        /// The stage.
+        /// Name of the stage.
         stage: &'static str,
     },
 }
 
-/// The workload if each of its requests weighed `1 + margin` times what it does: rates and bursts are scaled (SLO section
-/// 5.4.2, where r-b curves are scaled by 1.1 before the SLOs of held-out halves hold). The profiled tails are not, and neither
-/// are models.
+/// Scales each request of a workload to `1 + margin` times its work: rates and bursts grow by this factor.
+/// SLO section 5.4.2 scales r-b curves by 1.1 to keep the SLOs of held-out halves. Profiled tails and models
+/// stay unscaled.
 ///
 /// # Errors
-/// An invalid margin, or one that makes the work more than a number holds.
+/// [`MarginError`] for an invalid margin, or one that scales work beyond the range of numbers.
 pub fn with_margin(workload: &Workload, margin: f64) -> Result<Workload, MarginError> {
     if !margin.is_finite() || margin < 0.0 {
         return Err(MarginError::Margin(margin));

@@ -1,13 +1,14 @@
-//! Ways to choose limits: for each workload and stage the token bucket that is enforced (SLO sections 5.2.2, 5.3.1).
+//! Rate limits: algorithms that choose the enforced token bucket of each workload and stage (SLO sections
+//! 5.2.2, 5.3.1).
 //!
 //! ```text
 //! workloads on routes (Problem) --Limiting--> a bucket for each demand --bounds--> every SLO kept, or not
 //! \--------------------------------------- settle ---------------------------------------/
 //! ```
 //!
-//! `compactor` chooses for all workloads together; the others for each by itself, and are what it is compared with. Whatever
-//! chose them, limits count as kept only if [`bounds`] says so. A way holds settings and no state. Adding one is adding one
-//! file and one line to [`REGISTRY`].
+//! `compactor` chooses for all workloads together. The other algorithms choose for each workload alone, and
+//! serve as comparators. Limits count as sufficient only if [`bounds`] confirms them, whatever chose them. An
+//! algorithm holds settings and no state. A new one needs one file and one line in [`REGISTRY`].
 
 mod average;
 mod check;
@@ -37,7 +38,7 @@ pub(crate) use check::{Hops, Known, delays};
 use problem::Free;
 pub(crate) use settle::settle_knowing;
 
-/// Why no limits were chosen.
+/// Reason for which no limits were chosen.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum NoLimits {
     /// No choice keeps all SLOs together.
@@ -46,65 +47,66 @@ pub enum NoLimits {
     /// No choice keeps the SLO of a workload, even without the others.
     #[error("workload `{workload}`: {why}")]
     Alone {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// It has no SLO, so there is nothing to keep.
+    /// The workload has no SLO, so its limits have no target.
     #[error("workload `{workload}` has no SLO: it runs as best effort and has no limits")]
     BestEffort {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
     },
     /// The solver failed.
     #[error("the limits of {workloads} workloads: {why}")]
     Solver {
-        /// How many workloads.
+        /// Number of workloads.
         workloads: usize,
-        /// What the solver says.
+        /// Message of the solver.
         why: String,
     },
 }
 
-/// A way to choose limits.
+/// An algorithm that chooses limits.
 pub trait Limiting: Send + Sync {
-    /// Its name in the registry.
+    /// Name in the registry.
     fn name(&self) -> &'static str;
 
     /// Limits for each free workload, one for each of its demands.
     ///
     /// # Errors
-    /// There are none, as far as this way can tell. Limits that are returned need not keep every SLO.
+    /// [`NoLimits`] if the algorithm finds no limits. The limits it returns may still miss some SLO.
     fn choose(&self, problem: &Problem<'_>) -> Result<Vec<Vec<ArrivalCurve>>, NoLimits>;
 
-    /// Whether what a workload gets depends on the others: those that are there are then chosen again with each that comes.
+    /// True if a workload's limits depend on the other workloads. Each arrival then changes the limits of the
+    /// existing ones.
     fn together(&self) -> bool;
 
-    /// What stands in the way where no choice keeps all SLOs; None if this way cannot tell.
+    /// SLOs and capacities that cannot be kept together; `None` if the algorithm cannot tell.
     ///
     /// # Errors
-    /// As [`Limiting::choose`].
+    /// Same as [`Limiting::choose`].
     fn binding(&self, _problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
         Ok(None)
     }
 }
 
-/// A way as the registry lists it. The schema of its settings feeds the command line and the docs.
+/// Registry entry of an algorithm. The schema of its settings feeds the command line and the docs.
 pub struct Registration {
-    /// What users call it.
+    /// Name that users write.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Source: paper and section.
     pub source: &'static str,
-    /// JSON schema of its settings.
+    /// JSON schema of the settings.
     pub schema: fn() -> serde_json::Value,
-    /// Makes it from settings: a YAML or JSON mapping, empty for the defaults.
+    /// Constructor from settings: a YAML or JSON mapping, empty for the defaults.
     pub make: fn(&str) -> Result<Box<dyn Limiting>, InputError>,
 }
 
-/// Every way there is.
+/// All algorithms.
 pub const REGISTRY: &[Registration] = &[
     compactor::REGISTRATION,
     effective_bandwidth::REGISTRATION,
@@ -113,10 +115,10 @@ pub const REGISTRY: &[Registration] = &[
     several::REGISTRATION,
 ];
 
-/// Makes a way by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates an algorithm by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///
 /// # Errors
-/// There is none of that name, or its settings are not right.
+/// [`InputError`] for an unknown name or invalid settings.
 pub fn make(name: &str, settings: &str) -> Result<Box<dyn Limiting>, InputError> {
     match REGISTRY.iter().find(|registration| registration.name == name) {
         Some(registration) => (registration.make)(settings),
@@ -127,7 +129,7 @@ pub fn make(name: &str, settings: &str) -> Result<Box<dyn Limiting>, InputError>
     }
 }
 
-/// What a way that looks at each workload by itself chooses, one after another.
+/// Limits of an algorithm that treats each workload alone, one after another.
 fn each(
     problem: &Problem<'_>,
     choose: impl Fn(&Free<'_>) -> Result<Vec<ArrivalCurve>, NoLimits>,

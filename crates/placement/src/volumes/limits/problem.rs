@@ -1,4 +1,4 @@
-//! What limits are chosen for: workloads whose limits are free, among others whose limits stand.
+//! Input of a choice of limits: workloads with free limits, among others with fixed limits.
 
 use leeward_calculus::{ArrivalCurve, Packets, TokenBucket};
 
@@ -6,7 +6,7 @@ use super::super::system::System;
 use super::super::workload::Workload;
 use super::check::{Hops, Known, Seat, before_queues, for_each_hop, passes_through};
 
-/// Workloads whose limits are to be chosen, and what they share queues with.
+/// Workloads whose limits are free, and the traffic they share queues with.
 pub struct Problem<'a> {
     pub(crate) packets: Packets,
     pub(crate) queues: Vec<Shared<'a>>,
@@ -14,13 +14,13 @@ pub struct Problem<'a> {
     pub(crate) others: Vec<Other<'a>>,
 }
 
-/// A queue as the free workloads find it.
+/// A queue, as the free workloads see it.
 pub(crate) struct Shared<'a> {
     pub name: &'a str,
     pub capacity: f64,
-    /// Whether it has no backlog of its own.
+    /// True if the queue has no backlog of its own.
     pub idle: bool,
-    /// What passes whatever is chosen: (priority, what arrives here at most, largest request).
+    /// Fixed traffic: (priority, bucket at this queue, largest request).
     pub fixed: Vec<(u64, TokenBucket, f64)>,
 }
 
@@ -31,21 +31,21 @@ pub(crate) struct Free<'a> {
     pub route: Vec<Vec<usize>>,
     /// For each demand, its priority.
     pub levels: Vec<u64>,
-    /// For each demand and hop, how much later than at the limiter its work is taken to come.
+    /// For each demand and hop: assumed delay since the limiter, in seconds.
     pub late: Vec<Vec<f64>>,
 }
 
-/// A workload whose limits stand, where what is chosen is in its way.
+/// A workload with fixed limits that shares queues with the free ones.
 pub(crate) struct Other<'a> {
     pub name: &'a str,
-    /// What is left to it of its SLO by what does not change, in seconds.
+    /// Budget for the queues of `at`, in seconds: the SLO minus all fixed delays.
     pub budget: f64,
-    /// Where it is in the way: its priority there, and the queue.
+    /// Hops at shared queues: priority and queue.
     pub at: Vec<(u64, usize)>,
 }
 
 impl Free<'_> {
-    /// What its SLO leaves for queues and limits: less the profiled tails. None for best effort.
+    /// Budget for queues and limits, in seconds: the SLO minus the profiled tails. `None` for best effort.
     pub fn budget(&self) -> Option<f64> {
         let tail: f64 = self.workload.demands.iter().map(|demand| demand.unloaded).sum();
         self.workload.slo.map(|slo| slo.latency - tail)
@@ -53,13 +53,14 @@ impl Free<'_> {
 }
 
 impl<'a> Problem<'a> {
-    /// The limits of `free` promises of a right system, by index; those of the others stand. Bursts are taken as they are at the
-    /// limiters: what queues on the way add is for [`settle`](super::settle) to find.
+    /// Problem with the limits of the `free` promises open, by index, in a valid system; the limits of the
+    /// others stay. Bursts are those at the limiters; [`settle`](super::settle) accounts for their growth at
+    /// queues on the path.
     pub fn of(system: &'a System, free: &[usize], packets: Packets) -> Problem<'a> {
         Problem::knowing(system, free, packets, &for_each_hop(system, &Known::default()))
     }
 
-    /// The same, with work that comes later by the delays of the hops before. What stands is not in the way of what is chosen.
+    /// Problem with known delays of earlier hops, by which work arrives later. Fixed hops are left out.
     pub(crate) fn knowing(
         system: &'a System,
         free: &[usize],
@@ -123,14 +124,14 @@ impl<'a> Problem<'a> {
         for ((shared, from), queue) in queues.iter_mut().zip(from).zip(&system.queues) {
             shared.idle = packets == Packets::Fluid && passes_through(queue.capacity, from.into_iter());
         }
-        // In the order in which they were asked for.
+        // Restore the caller's order.
         chosen.sort_by_key(|(index, _)| free.iter().position(|asked| asked == index));
         let free = chosen.into_iter().map(|(_, free)| free).collect();
         Problem { packets, free, others, queues }
     }
 }
 
-/// The bucket of several that holds for longest: the lowest rate.
+/// Bucket of the lowest rate, which binds over the longest intervals.
 pub(crate) fn outermost(limits: &ArrivalCurve) -> TokenBucket {
     limits.buckets()[limits.buckets().len() - 1]
 }

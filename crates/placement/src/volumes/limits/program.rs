@@ -1,10 +1,11 @@
 //! The linear program of the compactor.
 //!
-//! The thesis has variables r and b for each workload and stage, and a row for each straight piece of its r-b curve. Here the pieces
-//! are variables, each how much of it is taken: from the curve's first vertex r falls over a piece by its length, and b rises by
-//! its height. Pieces grow steeper one after another and b only ever stands where less is better, so a least solution may take
-//! them in order, and then (r, b) is on the curve: the objective is the thesis'. What is gained is a program of some tens of rows
-//! in place of hundreds, numbers of one size, and a b that is never below its curve.
+//! The thesis has variables r and b for each workload and stage, and one row for each linear segment of its
+//! r-b curve. Here the segments are the variables, each from 0 (unused) to 1 (used whole). From the curve's
+//! first vertex, r falls over a segment by its length, and b rises by its height. Segments get steeper one
+//! after another, and every row prefers a smaller b. So an optimal solution can use them in order, and then
+//! (r, b) is on the curve: the objective equals the thesis'. The gain: tens of rows instead of hundreds,
+//! coefficients of one magnitude, and a b never below its curve.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +15,15 @@ use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
 use super::compactor::{Over, Queues};
 use super::problem::Problem;
 
-/// A program, and what its variables and rows mean.
+/// The program, and the meaning of its variables and rows.
 pub(super) struct Compaction<'p, 'a> {
     problem: &'p Problem<'a>,
     program: Program,
-    /// For each free workload and demand.
+    /// Curve variables, for each free workload and demand.
     choices: Vec<Vec<Pieces>>,
-    /// For each queue: (free workload, demand, hop).
+    /// Hops at each queue: (free workload, demand, hop).
     seats: Vec<Vec<(usize, usize, usize)>>,
-    /// What each row may be over by, where that is asked.
+    /// Violation variable of each row, if rows are soft.
     over: Option<Vec<(Over, Variable)>>,
     impossible: bool,
 }
@@ -31,15 +32,15 @@ pub(super) struct Compaction<'p, 'a> {
 struct Pieces {
     first: TokenBucket,
     lowest: f64,
-    /// Each piece, how much of which is taken: by how much r falls over it, and b rises.
+    /// Segments: the variable, the decrease of r and the increase of b over the segment.
     pieces: Vec<(Variable, f64, f64)>,
 }
 
-/// What counts of one demand in a row: for each of its rate, and of its burst.
+/// Coefficients of a row by (free workload, demand): of the rate, and of the burst.
 type Weights = BTreeMap<(usize, usize), (f64, f64)>;
 
 impl<'p, 'a> Compaction<'p, 'a> {
-    /// The program. With `over`, rows may be broken and the objective is by how much in all.
+    /// Builds the program. With `over`, rows are soft and the objective is the sum of violations.
     pub fn new(problem: &'p Problem<'a>, queues: Queues, slack: f64, over: bool) -> Compaction<'p, 'a> {
         let mut program = Program::new();
         let cost = if over { 0.0 } else { -1.0 };
@@ -49,13 +50,13 @@ impl<'p, 'a> Compaction<'p, 'a> {
             let mut demands = Vec::with_capacity(free.route.len());
             for (index, (path, demand)) in free.route.iter().zip(&free.workload.demands).enumerate() {
                 let capacities = path.iter().map(|&queue| problem.queues[queue].capacity);
-                // A burst that takes longer than the SLO at the fastest of its queues is of no use. Without its part of the curve
-                // no number is much larger than the others.
+                // A burst that takes longer than the SLO at the fastest queue is useless. Without that part
+                // of the curve, all numbers have a similar magnitude.
                 let most = match free.budget().filter(|_| !over) {
                     Some(budget) => budget * capacities.clone().fold(0.0, f64::max),
                     None => f64::INFINITY,
                 };
-                // A demand that crosses no queue (its server is its client) is in no one's way at any rate.
+                // A demand without queues (its server is its client) delays no workload at any rate.
                 let unit = capacities.clone().next();
                 demands.push(Pieces::new(&demand.arrivals, unit, most, cost, &mut program));
                 for (hop, &queue) in path.iter().enumerate() {
@@ -73,7 +74,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         this
     }
 
-    /// The sum of rates at each queue.
+    /// Adds a row for the sum of rates at each queue.
     fn rates(&mut self, most: f64) {
         for (queue, shared) in self.problem.queues.iter().enumerate() {
             if self.seats[queue].is_empty() {
@@ -90,10 +91,10 @@ impl<'p, 'a> Compaction<'p, 'a> {
         }
     }
 
-    /// The latency of each workload, one row for those that wait alike.
+    /// Adds a row for the latency of each workload; workloads with the same waits share one.
     fn latencies(&mut self, queues: Queues, share: f64) {
         let problem = self.problem;
-        // By where it waits, the least budget and whose it is.
+        // By set of waits: the least budget, and the workload it belongs to.
         let mut waits: BTreeMap<Vec<(u64, usize)>, (f64, &str)> = BTreeMap::new();
         let mut add = |at: Vec<(u64, usize)>, budget: f64, name: &'a str| {
             let least = waits.entry(at).or_insert((budget, name));
@@ -102,7 +103,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
             }
         };
         for free in &problem.free {
-            // The share is of the SLO, and what tails take of it is taken off whole.
+            // The slack is a share of the whole SLO, before the tails are subtracted.
             let (Some(slo), Some(budget)) = (free.workload.slo, free.budget()) else { continue };
             let hops = free.route.iter().zip(&free.levels).flat_map(|(path, &level)| {
                 path.iter().enumerate().map(move |(hop, &queue)| (level, queue, hop))
@@ -120,8 +121,8 @@ impl<'p, 'a> Compaction<'p, 'a> {
         }
     }
 
-    /// Keeps what waits at these queues within a budget: bursts / C + R x budget <= budget, where R is the largest share of
-    /// a queue that those before take.
+    /// Keeps the waits at these queues within a budget: bursts / C + R x budget <= budget. R is the largest
+    /// share of a queue that higher priorities take.
     fn latency(&mut self, at: &[(u64, usize)], mut budget: f64, name: &str) {
         let problem = self.problem;
         let mut weights = Weights::new();
@@ -139,7 +140,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
                 shared.fixed.iter().filter(|(of, ..)| *of < level).map(|(_, b, _)| b.rate()).sum();
             let burst = burst + self.block(level, queue);
             if ours.clone().all(|(of, ..)| of > level) {
-                // Nothing that is chosen is in its way here.
+                // Only fixed traffic delays the workload here.
                 budget -= burst / (shared.capacity - rate).max(0.0);
                 continue;
             }
@@ -180,7 +181,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         self.row(&weights, &extra, 1.0 - fixed / budget);
     }
 
-    /// The largest request behind `level` that may be in service.
+    /// Largest request of a priority after `level` that may be in service.
     fn block(&self, level: u64, queue: usize) -> f64 {
         if self.problem.packets == Packets::Fluid {
             return 0.0;
@@ -200,7 +201,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         Some(variable)
     }
 
-    /// Keeps a sum of rates, bursts and variables at or below `most`.
+    /// Constrains a sum of rates, bursts and variables to at most `most`.
     fn row(&mut self, weights: &Weights, extra: &[(Variable, f64)], most: f64) {
         let mut terms = extra.to_vec();
         let mut constant = 0.0;
@@ -218,7 +219,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         self.program.constrain(f64::NEG_INFINITY..=most - constant, &terms);
     }
 
-    /// The values of the least objective; none where nothing is to be chosen.
+    /// Optimal values; `None` if the program has no variables.
     pub fn solve(&self) -> Result<Option<Solution>, SolverError> {
         if self.impossible {
             return Err(SolverError::Infeasible);
@@ -229,19 +230,19 @@ impl<'p, 'a> Compaction<'p, 'a> {
         self.program.minimise(Limits::default(), None).map(Some)
     }
 
-    /// Whether some row holds for no choice at all.
+    /// True if some row holds for no choice.
     pub fn is_impossible(&self) -> bool {
         self.impossible
     }
 
-    /// By how much each row is over, as a share of its bound.
+    /// Violation of each row, as a share of its bound.
     pub fn excess(&self, solution: Option<&Solution>) -> Vec<(Over, f64)> {
         let over = self.over.iter().flatten();
         let by = |variable: &Variable| solution.map_or(0.0, |solution| solution.value(*variable));
         over.map(|(what, variable)| (what.clone(), by(variable))).collect()
     }
 
-    /// The buckets of a solution: r as it says, b from the curve.
+    /// Buckets of a solution: r from the solution, b from the curve.
     pub fn limits(&self, solution: Option<&Solution>) -> Vec<Vec<ArrivalCurve>> {
         let of = |(free, choices): (usize, &Vec<Pieces>)| {
             let demands = &self.problem.free[free].workload.demands;
@@ -255,7 +256,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
     }
 }
 
-/// Whether the program looks at a queue that is the `hop`th of a route.
+/// True if the program includes a queue that is the `hop`th of a route.
 fn counts(problem: &Problem<'_>, queues: Queues, queue: usize, hop: usize) -> bool {
     match queues {
         Queues::All => !problem.queues[queue].idle,

@@ -1,5 +1,5 @@
-//! Limits that keep every SLO: chosen, checked, and where queues on the way make bursts larger than they are at the limiter, chosen
-//! again with what the check found.
+//! Limits that keep every SLO: choose, check, and choose again with the delays that the check found. Queues
+//! on the path make bursts larger than at the limiter.
 
 use leeward_calculus::{ArrivalCurve, Packets};
 
@@ -8,65 +8,65 @@ use super::super::words::time;
 use super::check::{Bound, Hops, Known, SystemError, Unmet, delays, for_each_hop, hops, total};
 use super::{Limiting, NoLimits, Problem};
 
-/// How often limits are chosen before a set is given up. Each time the bursts behind a queue are those of the choice before.
+/// Largest number of rounds. Each round uses the burst growth that the previous choice caused.
 const ROUNDS: usize = 4;
 
-/// By how much a bound is to be below its SLO, as a share: sums of other orders differ by less.
+/// Share by which a bound must be below its SLO; differences between orders of summation are smaller.
 pub(super) const ROUNDING: f64 = 1e-9;
 
-/// Limits that keep every SLO, and the bounds they were checked with.
+/// Limits that keep every SLO, with the bounds that show it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settled {
-    /// For each free promise, its limits.
+    /// Limits of each free promise.
     pub limits: Vec<Vec<ArrivalCurve>>,
-    /// For each promise of the system, its bound with these limits.
+    /// Bound of each promise of the system under these limits.
     pub bounds: Vec<Bound>,
-    /// The delay of each hop.
+    /// Delay of each hop, in seconds.
     pub(crate) hops: Hops<f64>,
 }
 
-/// Why limits do not keep every SLO.
+/// Reason for which limits do not keep every SLO.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unsettled {
-    /// An invalid system.
+    /// Invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
     /// No limits were chosen.
     #[error(transparent)]
     NoLimits(#[from] NoLimits),
-    /// With the limits chosen a workload has no bound.
+    /// A workload has no bound under the chosen limits.
     #[error("workload `{workload}`: {unmet}")]
     Unbounded {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Why.
+        /// Reason.
         unmet: Unmet,
     },
-    /// With the limits chosen a workload may miss its SLO.
+    /// A workload may miss its SLO under the chosen limits.
     #[error(
         "workload `{workload}` may take {}, {} of it at {queue}, and its SLO is less",
         time(*.bound),
         time(*.waits)
     )]
     Missed {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its bound, in seconds.
+        /// Bound, in seconds.
         bound: f64,
-        /// Its SLO, in seconds.
+        /// SLO, in seconds.
         slo: f64,
-        /// The queue where it waits longest.
+        /// Name of the queue of the longest wait.
         queue: String,
-        /// How long it waits there, in seconds.
+        /// Wait at that queue, in seconds.
         waits: f64,
     },
 }
 
-/// Chooses limits for the `free` promises of a system, by index, and checks that with them *every* promise keeps its SLO
-/// (best effort has none). The limits that the free promises came with count for nothing.
+/// Chooses limits for the `free` promises of a system, by index, and checks that *every* promise keeps its
+/// SLO (best effort has none). The current limits of the free promises are ignored.
 ///
 /// # Errors
-/// An invalid system; no limits; or limits with which some SLO may be missed.
+/// [`Unsettled`] for an invalid system, if no limits are found, or if some SLO may be missed under them.
 pub fn settle(
     system: &System,
     free: &[usize],
@@ -78,7 +78,7 @@ pub fn settle(
     if let Some(at) = (0..free.len()).find(wrong) {
         return Err(SystemError::Promise { promise: free[at], promises }.into());
     }
-    // Before anything is chosen, so that the limits are of a system that is one.
+    // Validate before any choice of limits.
     delays(system, packets)?;
     settle_knowing(system.clone(), free, way, packets, for_each_hop(system, &Known::default()))
 }
@@ -94,7 +94,7 @@ pub(crate) fn settle_knowing(
     for _ in 0..ROUNDS {
         let limits = match (way.choose(&Problem::knowing(&system, free, packets, &known)), missed) {
             (Ok(limits), _) => limits,
-            // What stands in the way is the growth of bursts: the SLO that it breaks says more.
+            // The growth of bursts is the obstacle; the SLO that it breaks says more.
             (Err(NoLimits::Together), Some(missed)) => return Err(missed),
             (Err(error), _) => return Err(error.into()),
         };
@@ -116,7 +116,7 @@ pub(crate) fn settle_knowing(
     Err(missed.expect("at least one round"))
 }
 
-/// The bounds of all promises, or the first that is not kept.
+/// Bounds of all promises, or the first violation.
 fn kept(system: &System, hops: &Hops<Result<f64, Unmet>>) -> Result<Vec<Bound>, Unsettled> {
     let check = |(promise, hops): (&Promise, &Vec<Vec<Result<f64, Unmet>>>)| {
         let workload = || promise.workload.name.clone();
@@ -135,7 +135,7 @@ fn kept(system: &System, hops: &Hops<Result<f64, Unmet>>) -> Result<Vec<Bound>, 
     system.promises.iter().zip(hops).map(check).collect()
 }
 
-/// The queue where a promise waits longest, and how long.
+/// Queue of a promise's longest wait, and that wait in seconds.
 fn longest(system: &System, promise: &Promise, hops: &[Vec<Result<f64, Unmet>>]) -> (String, f64) {
     let delays = promise.route.iter().flatten().zip(hops.iter().flatten());
     let known = delays.filter_map(|(&queue, delay)| delay.as_ref().ok().map(|&seconds| (queue, seconds)));
@@ -143,12 +143,12 @@ fn longest(system: &System, promise: &Promise, hops: &[Vec<Result<f64, Unmet>>])
     longest.map_or((String::new(), 0.0), |(queue, seconds)| (system.queues[queue].name.clone(), seconds))
 }
 
-/// Takes over what was found of hops that do not stand. Whether that makes a difference to what is chosen: only what comes before
-/// another hop does.
+/// Stores the delays found for hops that are not fixed. Returns true if the next choice may differ: only
+/// delays before another hop matter.
 fn learn(known: &mut Hops<Known>, found: &Hops<Result<f64, Unmet>>) -> bool {
     let mut changed = false;
     for (known, found) in known.iter_mut().flatten().zip(found.iter().flatten()) {
-        // A stage that crosses no queue, on a client that is the server, has none at all.
+        // A stage without queues, on a client that is the server, has no hops.
         let hops = known.len();
         for (hop, (known, found)) in known.iter_mut().zip(found).enumerate() {
             if let Ok(seconds) = *found

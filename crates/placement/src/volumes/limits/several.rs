@@ -1,11 +1,11 @@
-//! `several`: all buckets of the curve at once, so that nothing is given away (SLO section 5.4.7).
+//! Limits `several`: all buckets of the curve at once, so that no precision is lost (SLO section 5.4.7).
 
 use leeward_calculus::ArrivalCurve;
 
 use super::{Limiting, NoLimits, Problem, Registration};
 use crate::policy::{NoSettings, settings};
 
-/// The way.
+/// Limits with all buckets of the r-b curve.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Several;
 
