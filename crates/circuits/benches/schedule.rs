@@ -1,5 +1,5 @@
-//! How long each scheduler takes for a skewed demand, beside the solver released with Etalon, and what of the demand its
-//! schedule serves in a week.
+//! Benchmark of the schedulers: time for a skewed demand, compared with the solver released with Etalon, and the share of the
+//! demand that each schedule serves in a week.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -9,8 +9,8 @@ use std::time::Instant;
 use leeward_circuits::schedulers::make;
 use leeward_circuits::{DemandMatrix, Network, evaluate};
 
-/// Microseconds that the solver released with Etalon (its C at gcc -O2, on a quiet core of a server, the least of many calls) takes
-/// for a skewed demand of so many racks.
+/// Microseconds that the solver released with Etalon takes for a skewed demand, by number of racks: its C code at gcc -O2 on a
+/// quiet server core, minimum of many calls.
 const RELEASED: [(usize, f64); 6] =
     [(4, 1.58), (8, 16.09), (16, 97.37), (32, 540.48), (64, 3166.72), (128, 17_403.73)];
 
@@ -50,8 +50,8 @@ fn main() {
     }
 }
 
-/// Four large permutations of about 3.5 MB and twelve small ones of a tenth of it, fewer of both among few racks, as in the
-/// evaluation of Solstice (CoNEXT 2015): about 90 % of what circuits carry in a week of 2 ms.
+/// Four large permutations of about 3.5 MB and twelve small ones of a tenth of it, with fewer of both among few racks, as in
+/// the evaluation of Solstice (CoNEXT 2015). The sum is about 90 % of the bytes that circuits carry in a week of 2 ms.
 fn skewed(racks: usize) -> DemandMatrix {
     let mut state = 1u64;
     let mut draw = move || {

@@ -1,7 +1,7 @@
-//! How fast the switch alone is, on one core: packets a second, each from arrival to coming out. Seconds are those on the core
-//! where Linux tells of them, so that other load on the machine disturbs less.
+//! Benchmark of the switch alone on one core: packets per second, each from arrival to delivery. Where Linux reports it, the
+//! time is CPU time of this thread, so that other load on the machine disturbs less.
 //!
-//! Run by `cargo bench -p leeward-circuits --bench switch`.
+//! Run it with `cargo bench -p leeward-circuits --bench switch`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -11,7 +11,7 @@ use leeward_circuits::switch::{Ecn, Event, Output, Packet, Settings, Switch};
 use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
 
-/// Packets each run takes.
+/// Packets per run.
 const PACKETS: u64 = 10_000_000;
 
 fn main() {
@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k.
+/// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k.
 fn strobe(racks: usize) -> Schedule {
     let days = (1..racks).map(|day| {
         let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
@@ -36,7 +36,7 @@ fn strobe(racks: usize) -> Schedule {
     Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
 }
 
-/// Each rack sends a packet of 9000 bytes `every` so many ns to the others in turn.
+/// Each rack sends a packet of 9000 bytes to the others in turn, one every `every` ns.
 fn run(racks: usize, name: &str, week: bool, every: u64) {
     let mut switch = Switch::new(Settings::etalon(racks)).expect("right settings");
     let mut out = Vec::with_capacity(1024);
@@ -75,7 +75,7 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
     );
 }
 
-/// How long this thread has been on a core, in seconds.
+/// CPU time of this thread in seconds.
 fn on_core() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)

@@ -1,80 +1,80 @@
-//! What racks want to send each other in a week.
+//! Demand matrix: the bytes that racks have to send to each other in one week.
 
-/// The most racks a demand matrix may have.
+/// Largest number of racks of a demand matrix.
 pub const MAX_RACKS: usize = 2048;
 
-/// The most bytes a demand matrix may have in sum: what others can count too.
+/// Largest sum of a demand matrix in bytes, so that signed 64-bit counters can hold it too.
 pub const MAX_BYTES: u64 = i64::MAX as u64;
 
-/// Bytes that each rack has for each other one.
+/// Bytes from each rack to each other rack.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DemandMatrix {
     racks: usize,
     bytes: Vec<u64>,
 }
 
-/// What is no demand matrix. Rows, which are sources, and columns are counted from 0.
+/// Invalid demand matrix. Rows are sources and columns destinations, both counted from 0.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum DemandError {
-    /// Too few racks or too many.
+    /// Too few or too many racks.
     #[error("a demand of {racks} racks: must be 2 to {MAX_RACKS}")]
     Racks {
-        /// How many.
+        /// Number of racks.
         racks: usize,
     },
-    /// A row that is not as long as there are rows.
+    /// A row whose length differs from the number of rows.
     #[error("row {row}: {found} columns: must be {expected}, as many as there are rows")]
     Square {
-        /// Which row.
+        /// Row, from 0.
         row: usize,
-        /// How many columns it has.
+        /// Number of columns in this row.
         found: usize,
-        /// How many rows there are.
+        /// Number of rows.
         expected: usize,
     },
-    /// Entries that are not as many as a square of racks has.
+    /// A number of entries that is not the square of the number of racks.
     #[error("{found} entries: must be {expected}, for {racks} racks")]
     Entries {
-        /// How many there are.
+        /// Number of entries.
         found: usize,
-        /// How many there must be.
+        /// Expected number of entries.
         expected: usize,
-        /// Of how many racks.
+        /// Number of racks.
         racks: usize,
     },
-    /// What is no number of bytes.
+    /// A value that is no number of bytes: negative or not finite.
     #[error("row {row}, column {column}: {value} bytes: must be 0 or more and finite")]
     Value {
-        /// The source.
+        /// Source rack.
         row: usize,
-        /// The destination.
+        /// Destination rack.
         column: usize,
-        /// What was there.
+        /// Invalid value.
         value: f64,
     },
-    /// Bytes of a rack for itself.
+    /// Bytes from a rack to itself.
     #[error("row {row}, column {row}: {bytes} bytes of a rack for itself, which cross no switch: must be 0")]
     Own {
-        /// Which rack.
+        /// Rack.
         row: usize,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// More in sum than can be counted.
+    /// A sum above [`MAX_BYTES`].
     #[error("row {row}, column {column}: with this entry the sum is beyond {MAX_BYTES} bytes")]
     Sum {
-        /// The source.
+        /// Source rack of the first entry above the limit.
         row: usize,
-        /// The destination.
+        /// Destination rack of that entry.
         column: usize,
     },
 }
 
 impl DemandMatrix {
-    /// A demand of `racks` racks: entry `source * racks + destination` of `bytes` is what one has for another.
+    /// Creates a demand of `racks` racks; entry `source * racks + destination` of `bytes` goes from `source` to `destination`.
     ///
     /// # Errors
-    /// The first entry that cannot be, by row and column.
+    /// Returns the first invalid entry in row-major order, or an invalid number of racks or of entries.
     pub fn new(racks: usize, bytes: Vec<u64>) -> Result<DemandMatrix, DemandError> {
         if !(2..=MAX_RACKS).contains(&racks) {
             return Err(DemandError::Racks { racks });
@@ -94,10 +94,10 @@ impl DemandMatrix {
         Ok(DemandMatrix { racks, bytes })
     }
 
-    /// A demand from rows of numbers, each rounded to whole bytes.
+    /// Creates a demand from rows of numbers, each rounded to whole bytes.
     ///
     /// # Errors
-    /// The first row that is not as long as there are rows, or the first entry that cannot be.
+    /// Returns the first row of the wrong length or the first invalid entry.
     pub fn from_rows<R: AsRef<[f64]>>(rows: &[R]) -> Result<DemandMatrix, DemandError> {
         let racks = rows.len();
         if !(2..=MAX_RACKS).contains(&racks) {
@@ -109,7 +109,7 @@ impl DemandMatrix {
                 return Err(DemandError::Square { row, found: entries.len(), expected: racks });
             }
             for (column, &value) in entries.iter().enumerate() {
-                // Negative zero is no bytes too.
+                // Negative zero counts as zero bytes.
                 if !value.is_finite() || value < 0.0 {
                     return Err(DemandError::Value { row, column, value });
                 }
@@ -119,51 +119,51 @@ impl DemandMatrix {
         DemandMatrix::new(racks, bytes)
     }
 
-    /// What is left of a demand.
+    /// Creates a demand from entries known to be valid.
     pub(crate) fn of(racks: usize, bytes: Vec<u64>) -> DemandMatrix {
         DemandMatrix { racks, bytes }
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.racks
     }
 
-    /// Bytes that `source` has for `destination`.
+    /// Bytes from `source` to `destination`.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if either rack does not exist.
     pub fn get(&self, source: usize, destination: usize) -> u64 {
         assert!(destination < self.racks, "destination {destination} of {} racks", self.racks);
         self.bytes[source * self.racks + destination]
     }
 
-    /// Bytes of `source` for each destination.
+    /// Bytes from `source` to each destination.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if the rack does not exist.
     pub fn row(&self, source: usize) -> &[u64] {
         &self.bytes[source * self.racks..][..self.racks]
     }
 
-    /// All of it, row by row.
+    /// All entries, row by row.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
 
-    /// All its bytes.
+    /// Sum of all entries in bytes.
     pub fn total(&self) -> u64 {
         self.bytes.iter().sum()
     }
 
-    /// The most bytes that any one rack sends or receives: what takes longest, whatever the order.
+    /// Largest number of bytes that one rack sends or receives. It bounds the time of every schedule from below.
     pub fn busiest_port(&self) -> u64 {
         let (rows, columns) = sums(self.racks, &self.bytes);
         rows.into_iter().chain(columns).max().unwrap_or(0)
     }
 }
 
-/// Sums of rows and of columns of a square.
+/// Sums of the rows and of the columns of a square matrix.
 pub(crate) fn sums(racks: usize, entries: &[u64]) -> (Vec<u64>, Vec<u64>) {
     let mut columns = vec![0; racks];
     let rows = entries

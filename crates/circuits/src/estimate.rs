@@ -1,12 +1,13 @@
-//! What racks still have for each other, as it can be known: by what is in the switch's queues, by what applications have
-//! written ([`Adus`]), by what is in sockets, by the whole truth.
+//! Demand estimates: bytes that racks still have to send to each other, from four kinds of knowledge.
 //!
-//! Each gives bytes by source rack, then destination; a rack has nothing for itself, since that crosses no circuit.
+//! The sources are the switch's queues, application data units ([`Adus`]), socket buffers, and complete knowledge of all flows.
+//! Each estimate lists bytes by source rack, then destination. A rack has no demand for itself, since such bytes cross no
+//! circuit.
 
 use crate::switch::Switch;
 
-/// Demand as what is in the switch's queues: all that a switch can know alone, and no more than its queues hold (Etalon,
-/// section 2.2).
+/// Estimates demand from the switch's queues. A switch alone knows no more, and the estimate is limited by queue capacity
+/// (Etalon, section 2.2).
 pub fn of_queues<P: Copy>(switch: &Switch<P>) -> Vec<u64> {
     let racks = switch.settings().racks;
     let mut bytes = vec![0; racks * racks];
@@ -18,11 +19,13 @@ pub fn of_queues<P: Copy>(switch: &Switch<P>) -> Vec<u64> {
     bytes
 }
 
-/// Demand as the sum of what flows have left, given as (source, destination, bytes): with what is in their sockets the estimate of
-/// a network that asks its hosts, with all that they will ever send an oracle's.
+/// Sums the remaining bytes of flows, given as (source, destination, bytes).
+///
+/// With the bytes in the flows' sockets, the result is the estimate of a network that asks its hosts. With all bytes that the
+/// flows will ever send, it is an oracle's estimate.
 ///
 /// # Errors
-/// A flow from or to a rack that is not there.
+/// Returns an error for a flow from or to a rack that does not exist.
 pub fn of_flows(
     racks: usize,
     flows: impl IntoIterator<Item = (usize, usize, u64)>,
@@ -47,43 +50,43 @@ fn check(racks: usize, source: usize, destination: usize) -> Result<(), Estimate
     Ok(())
 }
 
-/// What cannot be counted.
+/// Invalid input to an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EstimateError {
-    /// A rack that is not there.
+    /// A rack that does not exist.
     #[error("{what} rack {rack} of {racks}, numbered from 0")]
     NoRack {
-        /// Source or destination.
+        /// `source` or `destination`.
         what: &'static str,
-        /// Which.
+        /// Rack, from 0.
         rack: usize,
-        /// How many there are.
+        /// Number of racks.
         racks: usize,
     },
-    /// A flow that is open already.
+    /// A flow that is already open.
     #[error("flow {flow} is open: it must be closed before it is opened again")]
     Open {
-        /// Which.
+        /// Number of the flow.
         flow: usize,
     },
-    /// A flow that was never opened, or was closed.
+    /// A flow that was never opened or is closed.
     #[error("flow {flow} is not open: nothing can be written to it")]
     NotOpen {
-        /// Which.
+        /// Number of the flow.
         flow: usize,
     },
 }
 
-/// Application data units (Etalon, section 5.2): what applications have written and the switch has not yet seen.
+/// Application data units (Etalon, section 5.2): bytes that applications have written and the switch has not yet seen.
 ///
-/// Of each flow it is known how many bytes were written and up to which of them a packet has entered the switch, so a byte sent
-/// again counts once. The end of a flow takes away what it has left. A switch may see bytes before it hears that they were
-/// written; until then the flow has nothing left, not less.
+/// The estimate tracks for each flow the bytes written and the highest byte that entered the switch, so a retransmitted byte
+/// counts once. Closing a flow removes its remaining bytes. The switch may see bytes before it learns that they were written;
+/// until then the flow has zero bytes left, never fewer.
 #[derive(Clone, Debug)]
 pub struct Adus {
     racks: usize,
     flows: Vec<Option<Flow>>,
-    /// What all flows of a pair have left; by source, then destination.
+    /// Remaining bytes of all flows of a pair, by source, then destination.
     left: Vec<u64>,
 }
 
@@ -101,15 +104,15 @@ impl Flow {
 }
 
 impl Adus {
-    /// No flows between so many racks.
+    /// Creates an estimate without flows for `racks` racks.
     pub fn new(racks: usize) -> Adus {
         Adus { racks, flows: Vec::new(), left: vec![0; racks * racks] }
     }
 
-    /// A flow begins, under a number of the caller's; small numbers are best, as each up to the largest takes some memory.
+    /// Opens a flow under a number that the caller chooses. Memory grows with the largest number in use, so use small numbers.
     ///
     /// # Errors
-    /// A rack that is not there, a number in use.
+    /// Returns an error for a rack that does not exist or a number in use.
     pub fn open(&mut self, flow: usize, source: usize, destination: usize) -> Result<(), EstimateError> {
         check(self.racks, source, destination)?;
         if self.flows.get(flow).is_some_and(Option::is_some) {
@@ -122,22 +125,22 @@ impl Adus {
         Ok(())
     }
 
-    /// An application writes so many bytes.
+    /// Records that the application writes `bytes` bytes to the flow.
     ///
     /// # Errors
-    /// A flow that is not open.
+    /// Returns an error if the flow is not open.
     pub fn write(&mut self, flow: usize, bytes: u64) -> Result<(), EstimateError> {
         self.change(flow, |flow| flow.written = flow.written.saturating_add(bytes))
             .ok_or(EstimateError::NotOpen { flow })
     }
 
-    /// A packet of the flow enters the switch: its last byte is the `end`th that was written. Packets of a flow that was closed
-    /// may still come, and are nothing.
+    /// Records that a packet of the flow enters the switch; its last byte is the `end`th byte written. Packets of a closed flow
+    /// are ignored.
     pub fn seen(&mut self, flow: usize, end: u64) {
         self.change(flow, |flow| flow.seen = flow.seen.max(end));
     }
 
-    /// A flow ends; what it has left will not be sent. One that has ended may end again.
+    /// Closes a flow and discards its remaining bytes. Closing a closed flow has no effect.
     pub fn close(&mut self, flow: usize) {
         self.change(flow, |flow| flow.seen = u64::MAX);
         if let Some(flow) = self.flows.get_mut(flow) {
@@ -154,16 +157,16 @@ impl Adus {
         Some(())
     }
 
-    /// What the flows of a pair have left.
+    /// Remaining bytes of all flows of a pair.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if either rack does not exist.
     pub fn of_pair(&self, source: usize, destination: usize) -> u64 {
         assert!(destination < self.racks, "rack {destination}");
         self.left[source * self.racks + destination]
     }
 
-    /// Demand as what all flows have left.
+    /// Remaining bytes of all flows, by source, then destination.
     pub fn demand(&self) -> Vec<u64> {
         let mut bytes = self.left.clone();
         (0..self.racks).for_each(|rack| bytes[rack * self.racks + rack] = 0);

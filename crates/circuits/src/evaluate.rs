@@ -1,52 +1,52 @@
-//! What a schedule does for a demand, and whether it is what its scheduler promises.
+//! Evaluates how much demand a schedule serves, and checks a schedule against its scheduler's guarantees.
 
 use leeward_fabric::Nanos;
 
 use crate::{DemandMatrix, Network, Promises, Schedule};
 
-/// What a schedule serves of a demand, and what it leaves for packets.
+/// Demand that a schedule serves, and demand that it leaves to the packet switch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evaluation {
-    /// What each day serves.
+    /// Demand served on each day.
     pub days: Vec<DayServed>,
-    /// What circuits leave, by pair.
+    /// Demand that circuits leave, by pair.
     pub left: DemandMatrix,
     /// Bytes that circuits carry.
     pub served: u64,
-    /// How long packets take for what is left, were nothing else on the way: the busiest port's time.
+    /// Time that the packet switch needs for the remaining demand without other traffic: the time of the busiest port.
     pub packets_take: Nanos,
-    /// How many pairs of racks have a circuit on some day.
+    /// Number of pairs of racks with a circuit on at least one day.
     pub pairs: usize,
 }
 
-/// What a day serves.
+/// Demand served on one day.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DayServed {
-    /// When its circuits come up, from the beginning of the week.
+    /// Start of its circuits, from the beginning of the week.
     pub start: Nanos,
-    /// How long they are up.
+    /// Time its circuits are up.
     pub length: Nanos,
-    /// Its circuits with the bytes that each carries.
+    /// Circuits of the day and the bytes that each carries.
     pub circuits: Vec<CircuitServed>,
-    /// Bytes that they carry together.
+    /// Bytes that all circuits of the day carry.
     pub served: u64,
 }
 
-/// What a circuit carries on a day.
+/// Bytes that one circuit carries on one day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CircuitServed {
-    /// From which rack.
+    /// Source rack.
     pub source: usize,
-    /// To which rack.
+    /// Destination rack.
     pub destination: usize,
-    /// How many bytes.
+    /// Bytes carried.
     pub bytes: u64,
 }
 
-/// Lets the days of a schedule serve a demand, in order.
+/// Serves a demand by the days of a schedule, in order.
 ///
 /// # Errors
-/// A schedule of other racks.
+/// Returns an error if the schedule and the demand have different numbers of racks.
 pub fn evaluate(
     schedule: &Schedule,
     demand: &DemandMatrix,
@@ -78,60 +78,60 @@ pub fn evaluate(
     Ok(Evaluation { days, left, served, packets_take, pairs })
 }
 
-/// What a schedule breaks.
+/// Violation found in a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Invalid {
-    /// Racks that are not those of the demand.
+    /// A number of racks that differs from the demand's.
     #[error("a schedule of {found} racks: must be {expected}, as many as the demand has")]
     Racks {
-        /// Those of the schedule.
+        /// Racks of the schedule.
         found: usize,
-        /// Those of the demand.
+        /// Racks of the demand.
         expected: usize,
     },
-    /// A night that is not the network's.
+    /// A night that differs from the network's.
     #[error("nights of {found}: must be {expected}, as the network's")]
     Night {
-        /// That of the schedule.
+        /// Night of the schedule.
         found: Nanos,
-        /// That of the network.
+        /// Night of the network.
         expected: Nanos,
     },
-    /// More than a week.
+    /// A schedule longer than a week.
     #[error("day {day} ends at {end}: must be within the week of {week}")]
     Week {
-        /// The first day that is too late, from 0.
+        /// First day that ends too late, from 0.
         day: usize,
-        /// When it ends.
+        /// End of that day.
         end: Nanos,
-        /// How long a week is.
+        /// Length of a week.
         week: Nanos,
     },
-    /// A day that is too short.
+    /// A day shorter than the minimum.
     #[error("day {day}: a length of {length}: must be {min_day} at least")]
     MinDay {
-        /// Which day, from 0.
+        /// Day, from 0.
         day: usize,
-        /// Its length.
+        /// Length of the day.
         length: Nanos,
-        /// The shortest there may be.
+        /// Minimum length of a day.
         min_day: Nanos,
     },
-    /// A pair without a circuit.
+    /// A pair without a circuit on any day.
     #[error("no day has a circuit from rack {source_rack} to rack {destination}: every pair must have one")]
     Pair {
-        /// The source.
+        /// Source rack.
         source_rack: usize,
-        /// The destination.
+        /// Destination rack.
         destination: usize,
     },
 }
 
-/// Checks that a schedule is one for so many racks of a network, and keeps what is promised of it. That each day is a
-/// matching and lasts some time, [`Schedule::new`] sees to.
+/// Checks that a schedule fits the racks and the network and keeps its scheduler's guarantees. [`Schedule::new`] already checks
+/// that each day is a matching of positive length.
 ///
 /// # Errors
-/// The first thing that it breaks.
+/// Returns the first violation.
 pub fn check(
     schedule: &Schedule,
     racks: usize,
@@ -164,7 +164,7 @@ fn of_racks(schedule: &Schedule, expected: usize) -> Result<(), Invalid> {
 }
 
 impl Schedule {
-    /// The first pair of two racks without a circuit on any day, as (source, destination).
+    /// First pair of different racks without a circuit on any day, as (source, destination).
     pub fn unlinked(&self) -> Option<(usize, usize)> {
         let (racks, linked) = (self.racks(), linked(self));
         let alone = (0..linked.len()).find(|&pair| pair / racks != pair % racks && !linked[pair]);
@@ -172,7 +172,7 @@ impl Schedule {
     }
 }
 
-/// Whether each pair of two racks has a circuit on some day, row by row of sources.
+/// For each pair, row by row of sources: true if it has a circuit on some day.
 fn linked(schedule: &Schedule) -> Vec<bool> {
     let racks = schedule.racks();
     let mut linked = vec![false; racks * racks];

@@ -1,18 +1,21 @@
-//! Reconfigurable networks, where racks are joined by a packet switch and by circuits that change: from a demand matrix to a
-//! schedule of circuits.
+//! Circuit scheduling for reconfigurable networks: turns a demand matrix into a schedule of circuits. A packet switch and a
+//! circuit switch with changing circuits join the racks.
 //!
 //! ```text
 //! DemandMatrix --\
-//!                 scheduler --> Schedule --> check:    is it what the scheduler promises?
-//! Network      --/                       \-> evaluate: what does each day serve, what is left for packets?
+//!                 scheduler --> Schedule --> check:    does it keep the scheduler's guarantees?
+//! Network      --/                       \-> evaluate: how much demand does each day serve, how much is left for packets?
 //! ```
 //!
-//! Under a schedule that repeats a [`routing`] has packets take circuits that do not lead to their destination, and go on from there.
+//! Under a repeating schedule, a [`routing`] may send packets over circuits that do not lead to their destination; the racks
+//! there forward them.
 //!
-//! A *day* is a time in which one matching of racks is up, a *night* the gap in which circuits are changed and none works, a
-//! *week* one computed schedule of nights and days (Etalon, section 2). Nothing here does input or output; time is an argument.
-//! The schedulers are in [`schedulers`], each with where it is from and how it differs from that; [`schedulers::Scheduler`] is
-//! what to implement for one of your own.
+//! A *day* is a time in which one matching of racks is up. A *night* is the gap in which circuits change and none works. A
+//! *week* is one computed schedule of nights and days (Etalon, section 2). This crate does no input or output, and time is an
+//! argument.
+//!
+//! The schedulers are in [`schedulers`], each with its source and its deviations from it. Implement [`schedulers::Scheduler`]
+//! to add a scheduler.
 //!
 //! ```
 //! use leeward_circuits::{DemandMatrix, Network, check, evaluate, schedulers};

@@ -1,8 +1,8 @@
-//! A link: how long packets occupy it, to the fraction of a nanosecond.
+//! Link model: the time that packets occupy a link, exact to a fraction of a nanosecond.
 
 use leeward_fabric::Bandwidth;
 
-/// Time for a byte, as a fraction in lowest terms: nanoseconds over bytes.
+/// Time for one byte as a fraction in lowest terms: nanoseconds over bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
     nanos: u64,
@@ -10,7 +10,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of a rate; that of 0 is taken for 1 bit/s, so that there is a time for all.
+    /// Returns the pace of a rate. A rate of 0 counts as 1 bit/s, so that every packet takes a finite time.
     pub fn of(rate: Bandwidth) -> Pace {
         const BIT_NANOS: u64 = 8_000_000_000;
         let rate = rate.0.max(1);
@@ -22,35 +22,35 @@ impl Pace {
     }
 }
 
-/// When a link is free. Its clock carries the fraction that whole nanoseconds cannot hold, so that packets sent back to back take
-/// what they take together and nothing drifts; what is told outside is rounded up, less than 1 ns late and never early.
+/// Time at which a link becomes free. The clock keeps the fraction that whole nanoseconds cannot hold, so packets sent back to
+/// back take the time of their sum without drift. Times reported to callers are rounded up: less than 1 ns late, never early.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pace: Pace,
-    /// When the last packet has left it: whole nanoseconds, and a numerator over `pace.bytes`.
+    /// Time at which the last packet has left the link: whole nanoseconds, and a numerator over `pace.bytes`.
     whole: u64,
     part: u64,
 }
 
 impl Link {
-    /// Free from the beginning.
+    /// Creates a link that is free from time 0.
     pub fn new(pace: Pace) -> Link {
         Link { pace, whole: 0, part: 0 }
     }
 
-    /// From when on it is free.
+    /// Earliest time at which the link is free.
     #[inline]
     pub fn free_at(&self) -> u64 {
         self.whole.saturating_add(u64::from(self.part > 0))
     }
 
-    /// The link after a packet that starts at `now`, which is not before it is free.
+    /// Returns the link after a packet that starts at `now`; `now` must not be before [`Link::free_at`].
     #[inline]
     pub fn after(&self, now: u64, bytes: u32) -> Link {
         let (whole, part) = if now > self.free_at() { (now, 0) } else { (self.whole, self.part) };
         let total = u128::from(bytes) * u128::from(self.pace.nanos) + u128::from(part);
         let over = self.pace.bytes;
-        // Short divisions are several times as fast, and enough for round rates.
+        // 32-bit divisions are several times as fast and suffice for round rates.
         let (taken, part) = if total <= u128::from(u32::MAX) && over <= u64::from(u32::MAX) {
             let (total, over) = (total as u32, over as u32);
             (u64::from(total / over), u64::from(total % over))

@@ -1,4 +1,4 @@
-//! What a schedule is made for: rates, the gap between days, and how long a week is.
+//! Network parameters that a schedule depends on: rates, the night between days, the length of a week.
 
 use leeward_fabric::{Bandwidth, Nanos};
 
@@ -12,53 +12,54 @@ pub struct Network {
     min_day: Nanos,
 }
 
-/// The fastest rate of a link, which keeps a week's bytes countable.
+/// Largest rate of a link, so that a week's bytes can be counted.
 const FASTEST: Bandwidth = Bandwidth(100_000_000_000_000);
-/// The longest week.
+/// Longest week.
 const LONGEST: Nanos = Nanos(60_000_000_000);
 
-/// What is no network.
+/// Invalid network parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// A rate of a link that cannot be.
+    /// A rate of 0 or above the limit.
     #[error("{switch} rate: {rate}: must be above 0 and at most {FASTEST}")]
     Rate {
-        /// Of which switch.
+        /// `circuit` or `packet`.
         switch: &'static str,
-        /// The rate.
+        /// Invalid rate.
         rate: Bandwidth,
     },
-    /// A week that cannot be.
+    /// A week of 0 or above the limit.
     #[error("week: {week}: must be above 0 and at most {LONGEST}")]
     Week {
-        /// The week.
+        /// Invalid week.
         week: Nanos,
     },
-    /// A night with no room for a day.
+    /// A night as long as the week or longer.
     #[error("night: {night}: must be shorter than the week of {week}")]
     Night {
-        /// The night.
+        /// Invalid night.
         night: Nanos,
-        /// The week.
+        /// Length of a week.
         week: Nanos,
     },
-    /// A shortest day that no week has room for.
+    /// A minimum day that does not fit into a week.
     #[error("minimum day: {min_day}: does not fit after a night of {night} in a week of {week}")]
     MinDay {
-        /// The day.
+        /// Invalid minimum day.
         min_day: Nanos,
-        /// The night before it.
+        /// Length of the night before it.
         night: Nanos,
-        /// The week.
+        /// Length of a week.
         week: Nanos,
     },
 }
 
 impl Network {
-    /// A network of links of a rate to each switch, with nights and weeks so long and no day shorter than `min_day`.
+    /// Creates a network from the rates of circuits and of links to the packet switch, and the lengths of night, week and
+    /// minimum day.
     ///
     /// # Errors
-    /// The first value that cannot be.
+    /// Returns the first value out of range.
     pub fn new(
         circuit: Bandwidth,
         packet: Bandwidth,
@@ -93,46 +94,46 @@ impl Network {
         self.packet
     }
 
-    /// How long circuits take to change.
+    /// Time that circuits take to change.
     pub fn night(&self) -> Nanos {
         self.night
     }
 
-    /// How long a schedule may be.
+    /// Longest length of a schedule.
     pub fn week(&self) -> Nanos {
         self.week
     }
 
-    /// The shortest day worth a night; 0 if any is.
+    /// Shortest day worth a night; 0 for no minimum.
     pub fn min_day(&self) -> Nanos {
         self.min_day
     }
 
-    /// Whole bytes that a circuit carries in a time.
+    /// Whole bytes that a circuit carries in `time`.
     pub fn carries(&self, time: Nanos) -> u64 {
         saturated(u128::from(self.circuit.0) * u128::from(time.0) / BITS_NS)
     }
 
-    /// The time that a circuit needs for so many bytes, rounded up.
+    /// Time that a circuit needs for `bytes`, rounded up to nanoseconds.
     pub fn takes(&self, bytes: u64) -> Nanos {
         Nanos(saturated((u128::from(bytes) * BITS_NS).div_ceil(self.circuit.0.into())))
     }
 
-    /// The time that a link to the packet switch needs for so many bytes, rounded up.
+    /// Time that a link to the packet switch needs for `bytes`, rounded up to nanoseconds.
     pub fn packets_take(&self, bytes: u64) -> Nanos {
         Nanos(saturated((u128::from(bytes) * BITS_NS).div_ceil(self.packet.0.into())))
     }
 }
 
-/// Bit/s times nanoseconds in a byte.
+/// Bit/s times nanoseconds per byte.
 const BITS_NS: u128 = 8_000_000_000;
 
 fn saturated(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// Etalon's testbed (section 4): circuits of 80 Gb/s, packets at 10 Gb/s, nights of 20 us, days from 180 us, and the week of
-/// 2 ms that it computes schedules for.
+/// Etalon's testbed (section 4): circuits of 80 Gb/s, packet links of 10 Gb/s, nights of 20 us, days of at least 180 us, weeks
+/// of 2 ms.
 impl Default for Network {
     fn default() -> Network {
         Network {

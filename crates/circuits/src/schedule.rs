@@ -1,67 +1,67 @@
-//! What a schedule is, and when it is one.
+//! Schedules of circuits: matchings, days and weeks, and their validity.
 
 use leeward_fabric::Nanos;
 
-/// The circuits of a day: for each destination rack the source rack whose circuit leads to it, if any. No source has two.
+/// Circuits of one day: for each destination rack the source rack of its circuit, if any. No source has two circuits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Matching {
     sources: Vec<Option<u32>>,
 }
 
-/// What is no matching.
+/// Invalid matching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MatchingError {
-    /// A rack that is not there.
+    /// A source rack that does not exist.
     #[error("destination {destination}: source {source_rack} of {racks} racks, numbered from 0")]
     NoRack {
-        /// Of which destination.
+        /// Destination rack of the circuit.
         destination: usize,
-        /// The source given.
+        /// Invalid source rack.
         source_rack: usize,
-        /// How many racks there are.
+        /// Number of racks.
         racks: usize,
     },
     /// A source with two circuits.
     #[error("source {source_rack} has circuits to {first} and {second}: a port has one")]
     Twice {
-        /// Which source.
+        /// Source rack.
         source_rack: usize,
-        /// One destination.
+        /// First destination.
         first: usize,
-        /// Another.
+        /// Second destination.
         second: usize,
     },
-    /// A destination that is not there.
+    /// A destination rack that does not exist.
     #[error("destination {destination} of {racks} racks, numbered from 0")]
     NoDestination {
-        /// The destination given.
+        /// Invalid destination rack.
         destination: usize,
-        /// How many racks there are.
+        /// Number of racks.
         racks: usize,
     },
-    /// A circuit that leads nowhere.
+    /// A circuit from a rack to itself.
     #[error("a circuit from rack {rack} to itself: expected another rack")]
     Itself {
-        /// Which rack.
+        /// Rack.
         rack: usize,
     },
     /// A destination with two circuits.
     #[error("destination {destination} has circuits from {first} and {second}: a port has one")]
     Shared {
-        /// Which destination.
+        /// Destination rack.
         destination: usize,
-        /// One source.
+        /// First source.
         first: usize,
-        /// Another.
+        /// Second source.
         second: usize,
     },
 }
 
 impl Matching {
-    /// Circuits by destination: `sources[d]` is the source rack of the circuit to rack `d`.
+    /// Creates a matching from sources by destination: `sources[d]` is the source rack of the circuit to rack `d`.
     ///
     /// # Errors
-    /// A source that is no rack, or has two circuits.
+    /// Returns an error for a source that does not exist or that has two circuits.
     pub fn new(sources: Vec<Option<u32>>) -> Result<Matching, MatchingError> {
         let racks = sources.len();
         let mut taken = vec![None; racks];
@@ -77,35 +77,35 @@ impl Matching {
         Ok(Matching { sources })
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.sources.len()
     }
 
-    /// The rack whose circuit leads to `destination`.
+    /// Source rack of the circuit to `destination`.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if the rack does not exist.
     pub fn source_of(&self, destination: usize) -> Option<usize> {
         self.sources[destination].map(|source| source as usize)
     }
 
-    /// Its circuits as (source, destination), by destination.
+    /// Circuits as (source, destination), by destination.
     pub fn circuits(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.sources.iter().enumerate().filter_map(|(to, from)| from.map(|from| (from as usize, to)))
     }
 }
 
-/// One configuration of the circuit switch and how long it is up.
+/// One configuration of the circuit switch and the time it is up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Day {
-    /// Its circuits.
+    /// Circuits of the day.
     pub matching: Matching,
-    /// How long they are up, without the night before.
+    /// Time that the circuits are up, without the night before.
     pub length: Nanos,
 }
 
-/// A week: a night and a day, a night and a day, and so on.
+/// A week: nights and days in turn, beginning with a night.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     racks: usize,
@@ -113,38 +113,38 @@ pub struct Schedule {
     days: Vec<Day>,
 }
 
-/// What is no schedule.
+/// Invalid schedule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScheduleError {
-    /// A day of other racks.
+    /// A day whose number of racks differs from the schedule's.
     #[error("day {day}: {found} racks: must be {expected}")]
     Racks {
-        /// Which day, from 0.
+        /// Day, from 0.
         day: usize,
-        /// Its racks.
+        /// Racks of the day.
         found: usize,
-        /// Those of the schedule.
+        /// Racks of the schedule.
         expected: usize,
     },
-    /// A day of no length.
+    /// A day of length 0.
     #[error("day {day}: a length of 0: must be above 0")]
     Empty {
-        /// Which day, from 0.
+        /// Day, from 0.
         day: usize,
     },
-    /// Days that together last longer than time can be counted.
+    /// A total length beyond 64-bit nanoseconds.
     #[error("day {day}: with it the schedule is longer than time can be counted")]
     Endless {
-        /// Which day, from 0.
+        /// First day beyond the limit, from 0.
         day: usize,
     },
 }
 
 impl Schedule {
-    /// A week of days, each after a night.
+    /// Creates a week of days, each after a night of `night`.
     ///
     /// # Errors
-    /// The first day that does not fit.
+    /// Returns the first invalid day.
     pub fn new(racks: usize, night: Nanos, days: Vec<Day>) -> Result<Schedule, ScheduleError> {
         let mut length = 0u64;
         for (day, of) in days.iter().enumerate() {
@@ -161,22 +161,22 @@ impl Schedule {
         Ok(Schedule { racks, night, days })
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.racks
     }
 
-    /// The gap before each day.
+    /// Gap before each day.
     pub fn night(&self) -> Nanos {
         self.night
     }
 
-    /// Its days, in order.
+    /// Days in order.
     pub fn days(&self) -> &[Day] {
         &self.days
     }
 
-    /// How long all of it takes, nights and days.
+    /// Total length of all nights and days.
     pub fn length(&self) -> Nanos {
         let up: u64 = self.days.iter().map(|day| day.length.0).sum();
         Nanos(up + self.night.0 * self.days.len() as u64)

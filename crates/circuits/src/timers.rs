@@ -1,31 +1,31 @@
-//! Which of a fixed set of alarms is the first: a tournament among them, so that setting one costs the height of a small tree
-//! and nothing is allocated. Of alarms at the same time the one of the lowest number is first.
+//! Alarms with a fast minimum: a tournament tree over a fixed set of alarms. Setting an alarm costs the height of a small tree
+//! and allocates nothing. Among alarms at the same time the lowest number is first.
 
-/// An alarm that is not set.
+/// Time of an alarm that is not set.
 pub const NEVER: u64 = u64::MAX;
 
-/// Alarms, numbered from 0.
+/// A fixed set of alarms, numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    /// The earliest time below each node; node 1 is the root, those of the second half are the alarms themselves.
+    /// Earliest time below each node; node 1 is the root, and the second half holds the alarms themselves.
     earliest: Vec<u64>,
     leaves: usize,
 }
 
 impl Timers {
-    /// So many alarms, none set.
+    /// Creates `alarms` alarms, none of them set.
     pub fn new(alarms: usize) -> Timers {
         let leaves = alarms.max(2).next_power_of_two();
         Timers { earliest: vec![NEVER; 2 * leaves], leaves }
     }
 
-    /// The time of the first alarm, [`NEVER`] if none is set.
+    /// Time of the first alarm; [`NEVER`] if none is set.
     #[inline]
     pub fn earliest(&self) -> u64 {
         self.earliest[1]
     }
 
-    /// The first alarm; the lowest number of those at [`Timers::earliest`].
+    /// Number of the first alarm; the lowest number among those at [`Timers::earliest`].
     #[inline]
     pub fn first(&self) -> usize {
         let at = self.earliest[1];
@@ -36,13 +36,13 @@ impl Timers {
         node - self.leaves
     }
 
-    /// When an alarm goes off.
+    /// Time of an alarm.
     #[inline]
     pub fn get(&self, alarm: usize) -> u64 {
         self.earliest[self.leaves + alarm]
     }
 
-    /// Sets an alarm, in place of what it was set to.
+    /// Sets an alarm to `at` in place of its previous time.
     #[inline]
     pub fn set(&mut self, alarm: usize, at: u64) {
         let mut node = self.leaves + alarm;

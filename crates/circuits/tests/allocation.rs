@@ -1,4 +1,4 @@
-//! The switch allocates nothing once its queues have been as long as they get.
+//! Allocation test: the switch allocates nothing once its queues have reached their largest size.
 
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's; it hands on to the system's")]
 
@@ -12,7 +12,7 @@ use leeward_circuits::{Day, Matching, Network, Schedule};
 use leeward_fabric::Nanos;
 
 thread_local! {
-    /// How often this thread has asked for memory. Other threads are the test harness's.
+    /// Number of allocations of this thread. Other threads belong to the test harness.
     static ASKED: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -23,32 +23,33 @@ static COUNTING: Counting = Counting;
 
 impl Counting {
     fn count() {
-        // It neither allocates nor has a destructor, so it is there for as long as its thread.
+        // The counter neither allocates nor has a destructor, so it lives as long as its thread.
         ASKED.with(|asked| asked.set(asked.get() + 1));
     }
 }
 
-// SAFETY: all three hand on what they are given to `System` unchanged, and what it returns; that upholds what is asked of an allocator.
+// SAFETY: all three functions pass their arguments to `System` unchanged and return its result, so `System` upholds the
+// contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Counting::count();
-        // SAFETY: as the caller promised.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised; `block` is one of `System`'s.
+        // SAFETY: the caller upholds the contract; `block` comes from `System`.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         Counting::count();
-        // SAFETY: as the caller promised; `block` is one of `System`'s.
+        // SAFETY: the caller upholds the contract; `block` comes from `System`.
         unsafe { System.realloc(block, layout, bytes) }
     }
 }
 
-/// What `work` asks of the allocator.
+/// Number of allocations that `work` makes.
 fn asked(work: impl FnOnce()) -> u64 {
     let before = ASKED.with(Cell::get);
     work();
@@ -58,7 +59,7 @@ fn asked(work: impl FnOnce()) -> u64 {
 const RACKS: usize = 8;
 const WEEK: u64 = 1_400_000;
 
-/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k (Etalon, figure 4).
+/// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k (Etalon, figure 4).
 fn strobe() -> Schedule {
     let days = (1..RACKS).map(|day| {
         let sources = (0..RACKS).map(|to| Some(((to + RACKS - day) % RACKS) as u32)).collect();
@@ -67,7 +68,8 @@ fn strobe() -> Schedule {
     Schedule::new(RACKS, Nanos(20_000), days.collect()).expect("a schedule")
 }
 
-/// Each rack sends a packet to the others in turn every so many ns, for so many weeks; how many came out or were dropped.
+/// Each rack sends a packet to the others in turn, one every `every` ns, for some weeks. Returns the number of packets
+/// delivered or dropped.
 fn drive(
     switch: &mut Switch<u64>,
     out: &mut Vec<Output<u64>>,
@@ -124,7 +126,7 @@ fn in_the_steady_state_a_step_allocates_nothing() {
         ("hoho", rotor, true, Some("hoho")),
     ];
     for (name, settings, circuits, routing) in loads {
-        // Less and more than links carry.
+        // Below and above the links' capacity.
         for every in [8_000, 1_000] {
             let mut switch = Switch::new(settings.clone()).expect("right settings");
             let mut out = Vec::with_capacity(1 << 16);

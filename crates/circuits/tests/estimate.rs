@@ -1,4 +1,4 @@
-//! Estimates of demand: what each way of knowing counts, and what it does not.
+//! Demand estimates: bytes that each source of knowledge counts, and bytes that it does not.
 
 use leeward_circuits::estimate::{Adus, EstimateError, of_flows, of_queues};
 use leeward_circuits::switch::{Ecn, Event, Packet, Settings, Switch};
@@ -8,11 +8,11 @@ use proptest::prelude::*;
 const RACKS: usize = 4;
 const FLOWS: usize = 6;
 
-/// What may happen to a flow.
+/// An operation on a flow.
 #[derive(Clone, Copy, Debug)]
 enum Doing {
     Write(u64),
-    /// Sends so much of what is written, first or again, from a place that far back.
+    /// Sends a range of the written bytes, for the first time or again, from `back` bytes before the highest byte sent.
     Send {
         back: u64,
         bytes: u64,
@@ -31,7 +31,7 @@ fn doing() -> impl Strategy<Value = (usize, Doing)> {
     (0..FLOWS, doing)
 }
 
-/// A flow as a list of all its bytes would tell of it.
+/// Reference model of a flow: its bytes written and sent.
 #[derive(Clone, Copy)]
 struct Plain {
     source: usize,

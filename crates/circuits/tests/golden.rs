@@ -1,8 +1,9 @@
-//! `solstice-etalon` against what the solver released with Etalon gave (`golden/circuits`).
+//! `solstice-etalon` against results of the solver released with Etalon (`golden/circuits`).
 //!
-//! The files are of 4, 8 and 16 racks, 27 demands each. Of each is compared: what it is cut to and its units (in the crate, beside
-//! what cuts it); the days where no shuffle changes anything; what the days of that and of a shuffled run carry; and that ours are
-//! within what a thousand shuffled runs had. Shuffles are not imitated, so shuffled days are not compared one by one.
+//! The files hold 27 demands each for 4, 8 and 16 racks. For each demand the tests compare the cut demand and its units (in the
+//! crate's own tests), the days where no shuffle changes anything, and the bytes that the days of a plain and of a shuffled run
+//! carry. They also check that our result lies within the range of a thousand shuffled runs. Shuffles are not imitated, so the
+//! tests do not compare shuffled days one by one.
 
 mod golden_support;
 
@@ -27,7 +28,7 @@ fn matrix(rows: &Value) -> DemandMatrix {
     DemandMatrix::new(rows.as_array().unwrap().len(), square(rows)).unwrap()
 }
 
-/// Days as the reference writes them: how long circuits are up, and the source of each destination.
+/// Days in the reference's form: time that circuits are up, and the source of each destination.
 fn days(schedule: &Schedule) -> Vec<(u64, Vec<u64>)> {
     let sources = |day: &leeward_circuits::Day| {
         (0..schedule.racks()).map(|to| day.matching.source_of(to).unwrap() as u64).collect()
@@ -35,7 +36,7 @@ fn days(schedule: &Schedule) -> Vec<(u64, Vec<u64>)> {
     schedule.days().iter().map(|day| (day.length.0 / 1000, sources(day))).collect()
 }
 
-/// Days of a reference run, as [`days`] has ours.
+/// Days of a reference run, in the form of [`days`].
 fn known(run: &Value) -> Vec<(u64, Vec<u64>)> {
     let days = run["days"].as_array().unwrap().iter().map(|day| {
         let sources = day["src_of_dst"].as_array().unwrap();
@@ -44,7 +45,7 @@ fn known(run: &Value) -> Vec<(u64, Vec<u64>)> {
     days.collect()
 }
 
-/// `solstice-etalon` with the demand of an instance prepared as it says.
+/// Schedule of `solstice-etalon` for an instance's demand, with the instance's preparation.
 fn scheduled(instance: &Value, network: &Network) -> Schedule {
     let mode = instance["mode"].as_str().unwrap();
     let prepare = if mode == "elem" { "element" } else { mode };
@@ -52,7 +53,7 @@ fn scheduled(instance: &Value, network: &Network) -> Schedule {
     scheduler.schedule(&demand(instance), network).unwrap()
 }
 
-/// Instances of all files, with what to call them.
+/// Instances of all files, with a label.
 fn instances() -> Vec<(String, Network, Value)> {
     let all = files("solstice_").into_iter().flat_map(|(file, content)| {
         let network = network(&content["params"]);

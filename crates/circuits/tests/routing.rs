@@ -1,4 +1,4 @@
-//! Routing over circuits that change: no byte is lost or doubled, ways are as short as they may be, and rates are those of theory.
+//! Routing over changing circuits: no byte is lost or duplicated, paths are as short as possible, and rates match theory.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ const MTU: u32 = 9000;
 const DAY: u64 = 180_000;
 const NIGHT: u64 = 20_000;
 
-/// Rack i to rack i + k on day k.
+/// Rotor schedule: on day k rack i sends to rack i + k.
 fn rotor(racks: usize) -> Schedule {
     let steps: Vec<usize> = (1..racks).collect();
     rings(racks, &steps)
 }
 
-/// On each day from each rack to the one so many further.
+/// One ring per day: each rack sends to the one `step` racks further.
 fn rings(racks: usize, steps: &[usize]) -> Schedule {
     let days = steps.iter().map(|step| {
         let sources = (0..racks).map(|to| Some(((to + racks - step) % racks) as u32)).collect();
@@ -86,7 +86,7 @@ proptest! {
                     sent += 1;
                 }
             }
-            // Whatever is left has a way and so much time that all of it is out.
+            // Every remaining packet has a path and enough time to leave.
             let week = schedule.length().0;
             for _ in 0..40 {
                 now += week;
@@ -110,7 +110,7 @@ proptest! {
                     prop_assert!((1..=most_hops.max(1)).contains(hops), "{} hops of {}", hops, name);
                     prop_assert!(packet_switch || *via == Via::Circuit);
                 }
-                // What a rack has accepted it has room for.
+                // A rack has room for all packets that it accepted.
                 Output::Drop { by, .. } => prop_assert!(*by != Full::Relay || name == "vlb" || name == "hoho"),
                 Output::Circuit { .. } => {}
             }
@@ -126,7 +126,7 @@ proptest! {
         begin in 0_usize..40,
         ends in (0_usize..9, 1_usize..9),
     ) {
-        // Each ring once, so that all are joined, and some again, in whatever order.
+        // Each ring once, so that all racks are connected, and some again, in any order.
         let mut steps: Vec<usize> = order.iter().map(|step| 1 + (step - 1) % (racks - 1)).collect();
         let missing: Vec<usize> = (1..racks).filter(|step| !steps.contains(step)).collect();
         steps.extend(missing);
@@ -134,7 +134,7 @@ proptest! {
         let of = routes("hoho", &format!("{{most_hops: {most_hops}}}"), &schedule);
         let (begin, source) = (begin % steps.len(), ends.0 % racks);
         let destination = (source + 1 + (ends.1 - 1) % (racks - 1)) % racks;
-        // Every way: at a rack on a day, so many circuits taken.
+        // Exhaustive search over all paths: position, day and remaining circuits.
         fn best(steps: &[usize], racks: usize, day: usize, rack: usize, destination: usize, left: u8, last: usize) -> (usize, u8) {
             if day > last || left == 0 {
                 return (usize::MAX, u8::MAX);
@@ -151,7 +151,7 @@ proptest! {
         }
         let direct = (begin..).find(|day| (source + steps[day % steps.len()]) % racks == destination);
         let (day, hops) = best(&steps, racks, begin, source, destination, most_hops, direct.expect("all are joined"));
-        // A circuit as long as a day and a night, so that no packet takes two in one.
+        // The delay of a circuit is almost a day and a night, so that no packet takes two circuits in one day.
         let settings = Settings { circuit_delay: Nanos(DAY + NIGHT - 1_000), ..circuits_alone(racks, 16, 16) };
         let mut switch = switch(settings, &schedule, of);
         let mut out = Vec::new();
@@ -166,8 +166,8 @@ proptest! {
     }
 }
 
-/// Each rack sends a packet to `destinations` in turn, as fast as a circuit is, for so many weeks; by rack the share of what a
-/// circuit could carry that has come, of the second half.
+/// Each rack sends packets to `destinations` in turn at the rate of a circuit for some weeks. Returns for each rack the share
+/// of a circuit's capacity that arrived in the second half.
 fn share(name: &str, racks: usize, destinations: impl Fn(usize) -> Vec<usize>, weeks: u64) -> Vec<f64> {
     let schedule = rotor(racks);
     let of = routes(name, "", &schedule);
@@ -201,23 +201,24 @@ fn each_routing_has_the_rate_that_theory_gives_it() {
     let racks = 8;
     let all = |source: usize| -> Vec<usize> { (0..8).filter(|&to| to != source).collect() };
     let next = |source: usize| vec![(source + 3) % 8];
-    // One packet of each source goes by circuits of its own pair alone one day in N - 1.
+    // With one destination, packets use only their own pair's circuit, on one day in N - 1.
     for share in share("direct", racks, all, 40) {
         assert!((0.99..=1.0).contains(&share), "direct, all to all: {share}");
     }
     for share in share("direct", racks, next, 40) {
         assert!((share - 1.0 / 7.0).abs() < 0.002, "direct, one destination: {share}");
     }
-    // Of one destination the circuit that leads there has one packet each, of the N - 2 others every second packet is passed on.
+    // With one destination, the direct circuit carries one packet for each intermediate rack; of packets over the N - 2 others
+    // every second one is forwarded.
     for share in share("vlb", racks, next, 80) {
         assert!((share - 4.0 / 7.0).abs() < 0.01, "vlb, one destination: {share}");
     }
-    // Of N - 1 packets one takes one circuit and the others two: 2 - 1 / (N - 1) each.
+    // Of N - 1 packets one takes one circuit and the others two: 2 - 1 / (N - 1) on average.
     let half = 1.0 / (2.0 - 1.0 / 7.0);
     for share in share("vlb", racks, all, 80) {
         assert!((share - half).abs() < 0.01, "vlb, all to all: {share}");
     }
-    // All to all there is nothing to offer; of one destination each direct day is full, and the rest is as of vlb.
+    // All to all, racks have nothing to offer. With one destination every direct day is full, and the rest is as in vlb.
     for share in share("rotorlb", racks, all, 40) {
         assert!((0.99..=1.0).contains(&share), "rotorlb, all to all: {share}");
     }
@@ -249,7 +250,7 @@ fn rotorlb_lets_nothing_else_on_a_circuit_while_its_own_pair_waits() {
     let mut switch = switch(circuits_alone(racks, 1024, 1024), &schedule, routes("rotorlb", "", &schedule));
     let (mut out, mut now, weeks) = (Vec::new(), 0, 10);
     while now < weeks * schedule.length().0 {
-        // Rack 0 has always more for 1, and for 5, than a day carries; others are idle and offer all they have.
+        // Rack 0 always has more for 1 and for 5 than a day carries; other racks are idle and offer all their capacity.
         for to in [1, 5] {
             while switch.queued(0, to).0 < 512 {
                 let event = Event::Arrive(packet(0, 0, to, MTU));
@@ -275,7 +276,7 @@ fn rotorlb_lets_nothing_else_on_a_circuit_while_its_own_pair_waits() {
 
 #[test]
 fn a_packet_that_missed_its_day_still_comes() {
-    // More than a day's worth at once: what the plan has no room for goes on as what is there then.
+    // More than a day's capacity at once: packets that the plan has no room for continue as packets that are there then.
     let schedule = rotor(6);
     let mut switch = switch(circuits_alone(6, 4096, 4096), &schedule, routes("hoho", "", &schedule));
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What holds of every schedule of every scheduler, and what is said where there is none.
+//! Properties of every schedule of every scheduler, and errors where there is no schedule.
 
 use leeward_circuits::schedulers::{REGISTRY, make};
 use leeward_circuits::{
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// Demands of 2 to 20 racks: nothing, little, too much; rings, hubs and all pairs.
+/// Demands of 2 to 20 racks: none, small, excessive; rings, hubs and all pairs.
 fn demands() -> impl Strategy<Value = DemandMatrix> {
     let entry = prop_oneof![
         3 => Just(0u64),
@@ -26,12 +26,12 @@ fn demands() -> impl Strategy<Value = DemandMatrix> {
     })
 }
 
-/// Networks with nights and shortest days of any length that a week has room for.
+/// Networks with nights and minimum days of any length that a week has room for.
 fn networks() -> impl Strategy<Value = Network> {
     let times = (1u64..3000).prop_flat_map(|week| (Just(week), 0..week));
     let times = times.prop_flat_map(|(week, night)| (Just(week), Just(night), 0..=week - night));
     (times, 1u64..200, 1u64..50, any::<bool>()).prop_map(|((week, night, min_day), circuit, packet, odd)| {
-        // Not all networks have times of whole microseconds.
+        // Some networks have times that are not whole microseconds.
         let unit = if odd { 1300 } else { 1000 };
         let times = [night, week, min_day].map(|time| Nanos(time * unit));
         let rates = [circuit, packet].map(|rate| Bandwidth(rate * 1_000_000_000));
@@ -39,7 +39,7 @@ fn networks() -> impl Strategy<Value = Network> {
     })
 }
 
-/// Settings under which a scheduler does with any network.
+/// Settings with which a scheduler works for any network.
 fn settings(name: &str) -> &'static str {
     match name {
         "rotor" => "day: 90us",
@@ -74,7 +74,7 @@ proptest! {
                 left[circuit.source * demand.racks() + circuit.destination] -= circuit.bytes;
             }
             prop_assert_eq!(&left[..], result.left.bytes());
-            // The same again is the same.
+            // The same input gives the same schedule.
             prop_assert_eq!(scheduler.schedule(&demand, &network).unwrap(), schedule);
         }
     }
@@ -84,7 +84,8 @@ proptest! {
         for name in ["solstice", "eclipse", "solstice-paper"] {
             let Ok(schedule) = make(name, "").unwrap().schedule(&demand, &network) else { continue };
             let result = evaluate(&schedule, &demand, &network).unwrap();
-            // Days as published last whole nanoseconds, and what more they carry than was meant may be all of a later one.
+            // Days of the published Solstice last whole nanoseconds, so rounding may let them carry all of a later circuit's
+            // bytes.
             let rounded = network.carries(Nanos(result.days.len() as u64)) + result.days.len() as u64;
             let is_short = |day: &DayServed| name == "solstice-paper" && network.carries(day.length) <= rounded;
             for (day, circuit) in result.days.iter().flat_map(|day| day.circuits.iter().map(move |one| (day, one))) {
@@ -105,7 +106,7 @@ proptest! {
     }
 }
 
-/// Neither is bound to be the better one for a demand, so it is the sum of many that counts.
+/// Neither scheduler is better for every demand, so the test compares sums over many demands.
 #[test]
 fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day_and_more_than_perfect_ones() {
     let network = Network::default();
@@ -231,7 +232,7 @@ fn a_schedule_that_breaks_a_promise_is_found_out() {
     assert_eq!(check(&schedule, 2, &network, all), Err(night));
 }
 
-/// A scheduler of a user.
+/// A user-defined scheduler.
 struct Everything;
 
 impl Scheduler for Everything {

@@ -1,4 +1,4 @@
-//! The hybrid switch: bytes are conserved, order is kept, rates and times are exact.
+//! Hybrid switch: bytes are conserved, order is kept, rates and times are exact.
 
 use leeward_circuits::switch::{
     Ecn, Event, Full, Output, Packet, Resize, Settings, SettingsError, Switch, SwitchError, Via,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const MTU: u32 = 9000;
 
-/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k (Etalon, figure 4).
+/// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k (Etalon, figure 4).
 fn strobe(racks: usize) -> Schedule {
     let days = (1..racks).map(|day| {
         let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
@@ -29,7 +29,7 @@ fn step(switch: &mut Switch<u64>, now: u64, event: Event<u64>) -> Vec<Output<u64
     out
 }
 
-/// Sends a packet of a pair whenever its queue has room, so that it is never empty, for so long; what came out.
+/// Sends a packet of a pair whenever its queue has room, so that the queue is never empty, until `until`. Returns all outputs.
 fn saturate(switch: &mut Switch<u64>, source: u32, destination: u32, until: u64) -> Vec<Output<u64>> {
     let (mut out, mut now, mut sent) = (Vec::new(), 0, 0);
     while now < until {
@@ -45,7 +45,7 @@ fn saturate(switch: &mut Switch<u64>, source: u32, destination: u32, until: u64)
     out
 }
 
-/// Latencies of packets by one of the switches, in ns, in order.
+/// Sorted latencies in ns of packets delivered by one of the switches.
 fn latencies(out: &[Output<u64>], by: Via) -> Vec<u64> {
     let mut latencies: Vec<u64> = out
         .iter()
@@ -62,7 +62,7 @@ fn latencies(out: &[Output<u64>], by: Via) -> Vec<u64> {
 fn days_weeks_and_rates_are_those_of_table_1_exactly() {
     let mut switch = Switch::new(Settings::etalon(8)).expect("right settings");
     assert!(step(&mut switch, 0, Event::NewWeek(strobe(8))).is_empty());
-    // 20 weeks of a queue that is never empty.
+    // 20 weeks with a queue that is never empty.
     let weeks = 20;
     let out = saturate(&mut switch, 0, 1, weeks * 1_400_000);
     let circuit: Vec<u64> = out
@@ -72,14 +72,16 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
             _ => None,
         })
         .collect();
-    // 180 us of 80 Gb/s are 200 packets of 9000 bytes, the first whole 0.9 us into the day, 30 us later out of the circuit.
+    // 180 us of 80 Gb/s are 200 packets of 9000 bytes: the first is complete 0.9 us into the day and leaves the circuit 30 us
+    // later.
     assert_eq!(circuit.len() as u64, weeks * 200);
     for (week, day) in circuit.chunks(200).enumerate() {
         let began = week as u64 * 1_400_000 + 20_000;
         let expected: Vec<u64> = (1..=200).map(|sent| began + sent * 900 + 30_000).collect();
         assert_eq!(day, expected);
     }
-    // The packet switch has the pair for the other 1200 us: packets of 7.2 us back to back, of which the last begins in it.
+    // The packet switch has the pair for the other 1200 us: packets of 7.2 us back to back, the last of which begins in this
+    // time.
     let packets: Vec<u64> = out
         .iter()
         .filter_map(|output| match output {
@@ -100,9 +102,9 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
 
 #[test]
 fn a_full_queue_drains_in_its_length_over_the_packet_rate() {
-    // What a packet at the end of a full queue waits: the packet that began on the uplink as it came, those before it, itself on
-    // two links, and the two links' delays. Etalon's queues are nearly always full at the 99th percentile (figure 9), and one to
-    // four packets shorter at the median (figure 7a).
+    // Delay of a packet at the end of a full queue: the packet that started on the uplink as it arrived, the packets before it,
+    // itself on two links, and the delays of both links. Etalon's queues are nearly always full at the 99th percentile (figure
+    // 9), and one to four packets shorter at the median (figure 7a).
     for (capacity, p99, median) in [(16_u32, 140_800_u64, 128_100_u64), (64, 485_000, 453_100)] {
         let mut switch =
             Switch::new(Settings { voq_capacity: capacity, ..Settings::etalon(8) }).expect("right settings");
@@ -131,7 +133,7 @@ fn a_circuit_alone_takes_its_delay_and_the_packet() {
 fn nothing_begins_on_a_circuit_that_would_end_in_the_night() {
     let mut switch = Switch::new(Settings::etalon(2)).expect("right settings");
     step(&mut switch, 0, Event::NewWeek(strobe(2)));
-    // 1 ns too late for a packet of 900 ns before the night at 200 us; the night over it goes.
+    // 1 ns too late for a packet of 900 ns before the night at 200 us, so it leaves after the night.
     step(&mut switch, 200_000 - 899, Event::Arrive(packet(1, 0, 1, MTU)));
     let out = step(&mut switch, 1_000_000, Event::Wake);
     let [Output::Deliver { at, via: Via::Circuit, .. }] = out[..] else { panic!("{out:?}") };
@@ -140,7 +142,7 @@ fn nothing_begins_on_a_circuit_that_would_end_in_the_night() {
 
 #[test]
 fn packets_sent_back_go_first_and_are_lost_beyond_five() {
-    // Seven racks send to one: its downlink is a seventh of what comes, and each pair has 3 places inside.
+    // Seven racks send to one: its downlink carries a seventh of the arrivals, and each pair has 3 places in the packet switch.
     let mut switch =
         Switch::new(Settings { voq_capacity: 64, ..Settings::etalon(8) }).expect("right settings");
     let mut out = Vec::new();
@@ -154,7 +156,7 @@ fn packets_sent_back_go_first_and_are_lost_beyond_five() {
     assert_eq!(delivered.len(), 7 * 64, "large packets are few enough on the uplink for five places");
     assert_eq!(switch.held(), 0);
 
-    // Of small packets an uplink holds many; a night lets none of those that come back leave again.
+    // An uplink holds many small packets; the night keeps all packets that come back.
     for sent in 0..64 {
         for source in 1..8 {
             step(&mut switch, 100_000_000, Event::Arrive(packet(sent, source, 0, 52)));
@@ -201,7 +203,7 @@ fn queues_grow_ahead_of_a_day_and_circuits_are_announced() {
         if seen.last().is_none_or(|&(_, last)| last != capacity) {
             seen.push((now, capacity));
         }
-        // What goes the other way tells of it.
+        // Packets in the opposite direction carry the announcement.
         out.extend(step(&mut switch, now, Event::Arrive(packet(now, 5, 0, 52))));
         for output in out {
             let Output::Deliver { at, circuit_mark, .. } = output else { panic!("{output:?}") };
@@ -230,7 +232,7 @@ fn packets_are_marked_beyond_a_queue_and_only_if_they_may() {
             Output::Drop { .. } | Output::Circuit { .. } => None,
         })
         .collect();
-    // The first is on its link at once; the next two find 0 and 1 waiting.
+    // The first packet is on its link at once; the next two find 0 and 1 waiting.
     assert_eq!(marked, [false, false, false, true, true, false]);
 }
 
@@ -335,7 +337,7 @@ proptest! {
             ..Settings::etalon(5)
         };
         let mut switch = Switch::new(settings.clone()).expect("right settings");
-        // The most a queue may hold: its capacity, or what it held when that shrank.
+        // Largest queue length permitted: the capacity, or the length at the time the capacity shrank.
         let mut most = [[settings.voq_capacity; 5]; 5];
         let (mut now, mut sent, mut came, mut lost, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
         let mut last_at = 0;
@@ -399,7 +401,7 @@ proptest! {
         }
     }
 
-    /// Each rack sends to one other, so that nothing waits in the packet switch, and packets come all the time.
+    /// Each rack sends to one other, so that nothing waits in the packet switch, and packets arrive all the time.
     #[test]
     fn no_packet_on_a_circuit_overtakes_one_of_its_pair(
         shift in 1_u32..5,
@@ -420,7 +422,7 @@ proptest! {
             assert_eq!(switch.held(), 0);
             let mut next = [0; 5];
             let mut overtaken = 0;
-            // Packets that come by packets after some by circuit of a later number were overtaken by these.
+            // Packets of the packet switch that arrive after a higher number came by circuit were overtaken.
             for output in &out {
                 let Output::Deliver { packet, via, .. } = output else { continue };
                 let next = &mut next[packet.source as usize];

@@ -1,10 +1,10 @@
-//! `direct`: packets wait for the circuit of their own pair of racks, or go by packets.
+//! `direct`: packets wait for the circuit of their own pair of racks or take the packet switch.
 
 use super::{Made, NoSettings, Registration, Routes, Routing};
 use crate::schedulers::settings;
 use crate::{CircuitsError, Network, Schedule};
 
-/// The routing.
+/// The `direct` routing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Direct;
 

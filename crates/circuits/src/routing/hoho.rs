@@ -1,10 +1,10 @@
 //! `hoho`: hop-on hop-off routing. A packet takes the circuits that bring it to its destination first.
 //!
-//! The schedule is unrolled in time: a node is a rack at the beginning of a day, from which a packet waits for the next day or takes
-//! the rack's circuit and is at its other end the next day. Of the ways from there to the destination it takes the one that arrives
-//! on the earliest day, of those the one of the fewest circuits (Hop-On Hop-Off Routing: A Fast Tour across the Optical Data Center
-//! Network, APNet 2022). A packet that missed its day goes on as one that is there now; it comes to no rack twice and takes no
-//! more circuits than `most_hops`.
+//! The schedule is unrolled in time. A node is a rack at the beginning of a day; a packet there waits for the next day, or
+//! takes the rack's circuit and is at its other end the next day. Of all paths from there to the destination it takes the one
+//! that arrives on the earliest day, and among these the one with the fewest circuits (Hop-On Hop-Off Routing: A Fast Tour
+//! across the Optical Data Center Network, APNet 2022). A packet that missed its day continues as one that is there now. It
+//! visits no rack twice and takes at most `most_hops` circuits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::{CircuitsError, Network, Schedule};
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HohoSettings {
-    /// How many circuits a packet takes at most, 1 to 4. Default 4.
+    /// Largest number of circuits on a packet's path, 1 to 4. Default 4.
     pub most_hops: u8,
 }
 
@@ -27,7 +27,7 @@ impl Default for HohoSettings {
     }
 }
 
-/// The routing.
+/// The `hoho` routing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hoho(HohoSettings);
 
@@ -45,15 +45,15 @@ fn make(text: &str) -> Made {
     Ok(Box::new(Hoho::new(settings(NAME, text)?)?))
 }
 
-/// The day of arrival and how many circuits it takes: what is less is better.
+/// Day of arrival and number of circuits; smaller is better.
 type Arrival = (u32, u8);
 const NO_WAY: Arrival = (u32::MAX, u8::MAX);
 
 impl Hoho {
-    /// The routing with settings.
+    /// Creates the routing from settings.
     ///
     /// # Errors
-    /// No circuits, or more than a packet can keep account of.
+    /// Returns an error if `most_hops` is 0 or above [`MOST_HOPS`](super::MOST_HOPS).
     pub fn new(settings: HohoSettings) -> Result<Hoho, CircuitsError> {
         let most = settings.most_hops;
         if !(1..=MOST_HOPS).contains(&most) {
@@ -98,10 +98,12 @@ impl Routing for Hoho {
     }
 }
 
-/// When packets arrive that are at each rack at the beginning of the week and may take all circuits they may. `gets_on` is told of
-/// each day and rack where one gets on with so many circuits left, the last week first.
+/// Arrival times of packets that are at each rack at the beginning of the week and may still take all their circuits. Calls
+/// `gets_on` for each day, rack and number of remaining circuits where a packet takes the circuit, from the last day of the
+/// week to the first.
 ///
-/// Whoever takes `hops` circuits waits less than a week for each, so of as many weeks the first knows how all ends.
+/// A packet that takes `hops` circuits waits less than a week for each. The search therefore unrolls one week more than `hops`,
+/// after which the first week is exact.
 fn arrivals(
     onward: &[Vec<Option<usize>>],
     destination: usize,
@@ -109,11 +111,11 @@ fn arrivals(
     mut gets_on: impl FnMut(usize, usize, u8),
 ) -> Vec<Arrival> {
     let racks = onward.first().map_or(0, Vec::len);
-    // By circuits left: at each rack at the beginning of the day after the one looked at.
+    // By remaining circuits: arrivals from each rack at the beginning of the day after the current one.
     let mut next = vec![vec![NO_WAY; racks]; usize::from(hops) + 1];
     for day in (0..onward.len() * (usize::from(hops) + 1)).rev() {
         let circuits = &onward[day % onward.len()];
-        // With more circuits left first: they look at those with fewer, as they were.
+        // More remaining circuits first, since each level reads the next lower one before its update.
         for left in (1..=hops).rev() {
             for rack in (0..racks).filter(|&rack| rack != destination) {
                 let Some(to) = circuits[rack] else { continue };

@@ -1,8 +1,9 @@
-//! Which circuits packets take under a schedule that repeats, one file a routing, and the registry that makes them by name.
+//! Routings: the circuits that packets take under a repeating schedule. One file per routing, and the registry that creates
+//! them by name.
 //!
-//! A [`Routing`] makes [`Routes`] of a schedule once, and the [`Switch`](crate::switch::Switch) keeps to them packet by packet: an
-//! intermediate rack puts a packet that is not its own into its queue for the packet's destination, and from there it goes on as
-//! soon as the routes let it. Nothing here does input or output or reads a clock.
+//! A [`Routing`] computes [`Routes`] from a schedule once, and the [`Switch`](crate::switch::Switch) applies them packet by
+//! packet. An intermediate rack puts a packet for another rack into its queue for the packet's destination, and sends it as
+//! soon as the routes permit. Nothing here does input or output or reads a clock.
 
 mod direct;
 mod hoho;
@@ -22,43 +23,43 @@ use leeward_fabric::input::excerpt;
 
 use crate::{CircuitsError, Network, Schedule};
 
-/// A way to route. Holds settings and no state: the same schedule and network give the same routes.
+/// A routing algorithm. It holds settings and no state: the same schedule and network give the same routes.
 pub trait Routing: Send + Sync {
-    /// Its name.
+    /// Name of the routing.
     fn name(&self) -> &str;
 
-    /// What packets do under a schedule, which is taken to repeat.
+    /// Computes routes for a schedule that repeats.
     ///
     /// # Errors
-    /// Pairs of racks that it cannot join under that schedule.
+    /// Returns an error for pairs of racks that the routing cannot connect under the schedule.
     fn routes(&self, schedule: &Schedule, network: &Network) -> Result<Routes, CircuitsError>;
 }
 
-/// A routing made from settings, or what is wrong with them.
+/// Result of creating a routing from settings.
 pub type Made = Result<Box<dyn Routing>, CircuitsError>;
 
-/// A routing as the registry lists it.
+/// Registry entry of a routing.
 pub struct Registration {
-    /// What users call it.
+    /// Name that users write.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Paper or other source.
     pub source: &'static str,
-    /// JSON schema of its settings.
+    /// JSON schema of the settings.
     pub schema: fn() -> serde_json::Value,
-    /// Makes it from settings: a YAML or JSON mapping, empty for the defaults.
+    /// Creates the routing from settings: a YAML or JSON mapping, empty for the defaults.
     pub make: fn(&str) -> Made,
 }
 
-/// Every routing there is.
+/// All routings.
 pub const REGISTRY: &[Registration] =
     &[direct::REGISTRATION, vlb::REGISTRATION, rotorlb::REGISTRATION, hoho::REGISTRATION];
 
-/// Makes a routing by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates a routing by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///
 /// # Errors
-/// That there is none of the name, with those there are; or what is wrong with its settings.
+/// Returns an error for an unknown name, with the known names, or for invalid settings.
 pub fn make(name: &str, settings: &str) -> Made {
     match REGISTRY.iter().find(|of| of.name == name) {
         Some(registration) => (registration.make)(settings),
@@ -69,7 +70,7 @@ pub fn make(name: &str, settings: &str) -> Made {
     }
 }
 
-/// Refuses a schedule that leaves a pair of racks without a circuit.
+/// Rejects a schedule that leaves a pair of racks without a circuit.
 fn all_linked(name: &str, schedule: &Schedule) -> Result<(), CircuitsError> {
     match schedule.unlinked() {
         None => Ok(()),
@@ -82,7 +83,7 @@ fn all_linked(name: &str, schedule: &Schedule) -> Result<(), CircuitsError> {
     }
 }
 
-/// Settings of a routing that has none.
+/// Settings of a routing without settings.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoSettings {}

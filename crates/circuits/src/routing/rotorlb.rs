@@ -1,16 +1,18 @@
-//! `rotorlb`: RotorLB, Valiant load balancing of what direct circuits leave.
+//! `rotorlb`: RotorLB, Valiant load balancing with the capacity that direct circuits leave.
 //!
-//! A circuit first takes what other racks have left at its source for its destination, then the source's own packets for it. What time
-//! is left goes to the source's packets for other racks, as far as the rack at the other end offers room: for each rack what its
-//! circuit there carries in a day, less what it has for that rack and was promised (RotorNet, SIGCOMM 2017, section 4). So what was
-//! accepted drains on the next day, two circuits are the most, and new indirect packets never go before direct ones. RotorNet
-//! settles offers once a slot; here they are looked at packet by packet, by the same sum.
+//! A circuit first takes packets that other racks left at its source for its destination, then the source's own packets for it.
+//! The remaining time goes to the source's packets for other racks, as far as the rack at the other end offers room. The offer
+//! for each destination is the bytes that the circuit there carries in a day, minus that rack's own queue and the bytes already
+//! promised to others (RotorNet, SIGCOMM 2017, section 4). Accepted packets therefore drain on the next day, a path has at most
+//! two circuits, and new indirect packets never precede direct ones.
+//!
+//! RotorNet settles offers once per slot. This implementation evaluates the same sum for each packet.
 
 use super::{Made, NoSettings, Registration, Routes, Routing, all_linked};
 use crate::schedulers::settings;
 use crate::{CircuitsError, Network, Schedule};
 
-/// The routing.
+/// The `rotorlb` routing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RotorLb;
 
@@ -37,7 +39,7 @@ impl Routing for RotorLb {
     fn routes(&self, schedule: &Schedule, network: &Network) -> Result<Routes, CircuitsError> {
         all_linked(NAME, schedule)?;
         let racks = schedule.racks();
-        // Of a pair with days of several lengths the shortest, so that it holds of whichever is next.
+        // For pairs with days of several lengths, use the shortest, so that the offer holds for any next day.
         let mut carries = vec![u64::MAX; racks * racks];
         for day in schedule.days() {
             for (source, destination) in day.matching.circuits() {

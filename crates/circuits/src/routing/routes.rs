@@ -1,11 +1,11 @@
-//! What a routing makes of a schedule: for each packet a queue to wait in and the circuits to take.
+//! Routes that a routing computes from a schedule: for each packet the queue to wait in and the circuits to take.
 
 use crate::Schedule;
 
-/// How many circuits a packet takes at most, whatever the routing: of so many the racks between fit in what a queue keeps of it.
+/// Largest number of circuits on a path, for any routing. The racks between fit into the packet trace that a queue stores.
 pub const MOST_HOPS: u8 = 4;
 
-/// What packets do under a schedule that repeats.
+/// Routes of packets under a repeating schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Routes {
     racks: usize,
@@ -14,16 +14,18 @@ pub struct Routes {
     rule: Rule,
 }
 
-/// Who gets on a circuit that does not lead to its destination.
+/// Rule that admits packets to a circuit that does not lead to their destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
-    /// None.
+    /// Admits no packets.
     Direct,
-    /// Whoever was drawn to wait for it; from where it leads all go directly.
+    /// Admits packets drawn to wait for this circuit; from its end they go directly.
     Spread { seed: u64 },
-    /// Whom the rack at its end has room for: by pair of racks the bytes that the shortest day of its circuit carries.
+    /// Admits packets that the rack at the circuit's end has room for. Holds, by pair of racks, the bytes that the shortest day
+    /// of its circuit carries.
     Offered { carries: Vec<u64> },
-    /// Whom it brings there first: by circuits left, day and rack a set of destinations as bits.
+    /// Admits packets that the circuit brings to their destination first. Holds sets of destinations as bits, by remaining
+    /// circuits, day and rack.
     Planned { sets: Vec<u64>, words: usize },
 }
 
@@ -50,7 +52,7 @@ impl Routes {
         Routes::new(schedule, most_hops, Rule::Planned { sets, words })
     }
 
-    /// Packets at a rack for a destination that may take so many circuits more get on on that day.
+    /// Admits packets at `rack` for `destination` with `left` remaining circuits to the circuit on `day`.
     pub(super) fn put(&mut self, left: u8, day: usize, rack: usize, destination: usize) {
         let (days, racks) = (self.days, self.racks);
         if let Rule::Planned { sets, words } = &mut self.rule {
@@ -59,17 +61,17 @@ impl Routes {
         }
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.racks
     }
 
-    /// How many days the schedule has that they are of.
+    /// Number of days of the schedule.
     pub fn days(&self) -> usize {
         self.days
     }
 
-    /// How many circuits a packet takes at most.
+    /// Largest number of circuits on a packet's path.
     pub fn most_hops(&self) -> u8 {
         self.most_hops
     }
@@ -78,11 +80,11 @@ impl Routes {
         &self.rule
     }
 
-    /// In which of its rack's queues a host's packet waits, the `number`th of its rack: that for the rack its first circuit leads to,
-    /// or for its destination if any may come first.
+    /// Queue of its rack in which a host's packet waits; `number` counts the packets of its rack. The queue is that of the rack
+    /// to which the packet's first circuit leads, or of its destination if any circuit may be first.
     ///
     /// # Panics
-    /// If the source has no rack to send to.
+    /// Panics if there is no other rack to send to.
     #[inline]
     pub fn queue(&self, source: usize, destination: usize, number: u64) -> usize {
         match self.rule {
@@ -91,8 +93,8 @@ impl Routes {
         }
     }
 
-    /// Whether a packet that may take so many circuits more gets on its rack's circuit on a day by plan, on its way to a
-    /// destination that the circuit does not lead to.
+    /// Returns true if the plan admits a packet with `left` remaining circuits to its rack's circuit on `day`. The circuit does
+    /// not lead to `destination`.
     #[inline]
     pub fn gets_on(&self, left: u8, day: usize, rack: usize, destination: usize) -> bool {
         let Rule::Planned { sets, words } = &self.rule else { return false };
@@ -104,8 +106,8 @@ impl Routes {
     }
 }
 
-/// The rack for the `number`th packet of a source: in each round of as many as there are other racks each of them once, in an order
-/// a + b i modulo their number, a and b drawn for the round.
+/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order a + b i
+/// modulo their number, with a and b drawn for the round.
 fn drawn(racks: usize, seed: u64, source: usize, number: u64) -> usize {
     let others = racks as u64 - 1;
     let (round, place) = (number / others, number % others);
@@ -125,7 +127,7 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The finalizer of SplitMix64 (Steele et al., OOPSLA 2014).
+/// Finalizer of SplitMix64 (Steele et al., OOPSLA 2014).
 fn splitmix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

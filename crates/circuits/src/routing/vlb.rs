@@ -1,9 +1,11 @@
-//! `vlb`: Valiant load balancing. A packet takes two circuits: one to a rack that is drawn, and the one from there.
+//! `vlb`: Valiant load balancing. A packet takes two circuits: one to a randomly drawn rack and one from there.
 //!
-//! Each rack goes through the others in an order that is drawn anew for each round of them, so after every round each has had
-//! one of its packets: as even as a draw a packet in the mean, and never less even than that. Where the drawn rack is the packet's
-//! destination, as is one in N - 1, the packet takes one circuit. Whatever the demand, each circuit has the same load, which at most
-//! doubles what there is (Valiant and Brebner, STOC 1981; for rotors RotorNet, SIGCOMM 2017, section 4).
+//! Each rack goes through the others in an order drawn again for each round, so every round sends one packet over each. The
+//! load is as even as with independent draws per packet on average, and never less even. If the drawn rack is the packet's
+//! destination (probability 1 / (N - 1)), the packet takes one circuit.
+//!
+//! For any demand each circuit carries the same load, which at most doubles the total (Valiant and Brebner, STOC 1981; for
+//! rotors RotorNet, SIGCOMM 2017, section 4).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +18,11 @@ use crate::{CircuitsError, Network, Schedule};
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VlbSettings {
-    /// Seed of the draws. Default 0.
+    /// Seed of the random draws. Default 0.
     pub seed: u64,
 }
 
-/// The routing.
+/// The `vlb` routing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vlb(VlbSettings);
 
@@ -39,7 +41,7 @@ fn make(text: &str) -> Made {
 }
 
 impl Vlb {
-    /// The routing with settings.
+    /// Creates the routing from settings.
     pub fn new(settings: VlbSettings) -> Vlb {
         Vlb(settings)
     }

@@ -1,19 +1,19 @@
-//! Matchings of the largest weight, by shortest augmenting paths (the Hungarian method), for any square of weights.
+//! Maximum-weight matchings by shortest augmenting paths (the Hungarian method), for any square matrix of weights.
 
 use super::matcher::NONE;
 
-/// The search, with what it keeps between calls so that none allocates.
+/// Solver with buffers that it reuses between calls, so that a search rarely allocates.
 pub(super) struct Assignment {
     racks: usize,
-    /// What a row, and a column, is worth at least: together no less than any weight.
+    /// Dual potentials of rows and of columns: the sum for a row and a column is at least their weight.
     of_row: Vec<i64>,
     of_column: Vec<i64>,
     row_of: Vec<u32>,
     column_of: Vec<u32>,
-    /// The least slack of a column from the rows in the tree, and the row it is from.
+    /// Smallest slack of each column from the rows in the tree, and the row that gives it.
     slack: Vec<i64>,
     from: Vec<u32>,
-    /// Columns that are not in the tree yet.
+    /// Columns outside the tree.
     outside: Vec<u32>,
 }
 
@@ -31,8 +31,8 @@ impl Assignment {
         }
     }
 
-    /// The largest sum of weights of a matching, which [`Assignment::column_of`] then tells. Weights are not negative; ties are
-    /// broken by index.
+    /// Finds a perfect matching of the largest sum of weights and returns the sum; [`Assignment::column_of`] then holds the
+    /// matching. Weights must not be negative. Ties are broken by index.
     pub(super) fn solve(&mut self, weights: &[i64]) -> i64 {
         self.of_column.fill(0);
         self.row_of.fill(NONE);
@@ -57,7 +57,7 @@ impl Assignment {
             .sum()
     }
 
-    /// The column of each row.
+    /// Column of each row.
     pub(super) fn column_of(&self) -> &[u32] {
         &self.column_of
     }
@@ -67,7 +67,7 @@ impl Assignment {
         self.slack.fill(i64::MAX);
         self.outside.clear();
         self.outside.extend(0..self.racks as u32);
-        // How far rows of the tree have come down, and columns in it gone up, since each joined.
+        // Total change of the potentials: rows of the tree go down and its columns go up by it from the time they join.
         let mut sunk = 0;
         let mut row = root;
         let mut joined: Vec<(u32, i64)> = Vec::with_capacity(16);
@@ -95,7 +95,7 @@ impl Assignment {
             joined.push((column, sunk));
             row = self.row_of[column as usize] as usize;
         };
-        // What joined at a slack has moved by the rest.
+        // A column that joined at `at` has moved by the difference.
         self.of_row[root] -= sunk;
         for &(column, at) in &joined {
             self.of_column[column as usize] += sunk - at;
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// The largest sum over all orders of columns.
+    /// Largest sum over all permutations of columns, by exhaustive search.
     fn tried(racks: usize, weights: &[i64], row: usize, taken: u32) -> i64 {
         let free = (0..racks).filter(|column| taken >> column & 1 == 0);
         free.map(|column| weights[row * racks + column] + tried(racks, weights, row + 1, taken | 1 << column))

@@ -1,7 +1,7 @@
-//! `bvn`: the baseline that takes demand apart as it comes (Birkhoff and von Neumann), blind to what nights cost.
+//! `bvn`: Birkhoff-von Neumann decomposition, a baseline that ignores the cost of nights.
 //!
-//! Demand is cut to what ports can carry in a week and stuffed, which makes it a sum of perfect matchings; each is as long as its
-//! smallest entry, and they follow each other until the week is full.
+//! The scheduler cuts demand to the bytes that ports can carry in a week and stuffs it, which makes it a sum of perfect
+//! matchings. Each matching is up for as long as its smallest entry needs. Matchings follow each other until the week is full.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -16,11 +16,12 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BvnSettings {
-    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
+    /// need it.
     pub unit: Option<Nanos>,
 }
 
-/// The scheduler.
+/// The `bvn` scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Bvn(BvnSettings);
 
@@ -59,7 +60,7 @@ impl Scheduler for Bvn {
         let (mut days, mut time) = (Vec::new(), times.week);
         while time > times.night && slices.matcher.extend(0..racks) == racks {
             let (length, sources) = slices.take(1);
-            // A matching of nothing but stuffing takes no time.
+            // A matching of stuffing alone takes no time.
             if sources.iter().any(Option::is_some) {
                 let matching = Matching::new(sources)
                     .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;

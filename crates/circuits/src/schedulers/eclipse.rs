@@ -1,9 +1,9 @@
-//! `eclipse`: the day that serves most in the time it takes, again and again.
+//! `eclipse`: greedy choice of the day that serves most demand per time.
 //!
-//! Each day is the matching and length of the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016).
-//! Lengths that may be best are those at which an entry of what is left is served whole. Of a longer day the best matching
-//! serves no less, and, but for parts of bytes, no more in proportion, so lengths between two known ones are bounded by these and
-//! most are never tried.
+//! Each day is the matching and the length with the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016). Candidate
+//! lengths are those at which an entry of the remaining demand is served completely. The best matching of a longer day serves
+//! no less, and, apart from fractions of bytes, no more in proportion. Two known lengths therefore bound the lengths between
+//! them, and most are never tried.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -18,13 +18,15 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EclipseSettings {
-    /// Whether no day is shorter than the network's minimum day. Default false: nights alone make days long.
+    /// Set to true to make no day shorter than the network's minimum day. Default false: the cost of nights alone makes days
+    /// long.
     pub keep_min_day: bool,
-    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
+    /// need it.
     pub unit: Option<Nanos>,
 }
 
-/// The scheduler.
+/// The `eclipse` scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Eclipse(EclipseSettings);
 
@@ -71,7 +73,7 @@ impl Scheduler for Eclipse {
     }
 }
 
-/// The choice of a day for what is left.
+/// Search for the best day for the remaining demand.
 struct Choice<'a> {
     racks: usize,
     network: &'a Network,
@@ -79,9 +81,9 @@ struct Choice<'a> {
     left: Vec<i64>,
     weights: Vec<i64>,
     assignment: Assignment,
-    /// Lengths that may be best, ascending.
+    /// Candidate lengths in ascending order.
     lengths: Vec<u64>,
-    /// The best so far: what it serves, its length, and the destination of each source.
+    /// Best day so far: the demand it serves, its length, and the destination of each source.
     best: (i64, u64),
     destinations: Vec<u32>,
 }
@@ -89,7 +91,7 @@ struct Choice<'a> {
 impl Choice<'_> {
     fn new<'a>(demand: &DemandMatrix, network: &'a Network, times: Times) -> Choice<'a> {
         let racks = demand.racks();
-        // More than a week's bytes of a pair are never served, and without them sums stay small.
+        // A pair never gets more than a week's bytes, and without the excess sums stay small.
         let most = network.carries(network.week());
         let cut = |&bytes: &u64| bytes.min(most) as i64;
         Choice {
@@ -105,7 +107,7 @@ impl Choice<'_> {
         }
     }
 
-    /// The best length of at least `shortest` and at most `longest`; none if nothing is left.
+    /// Best length from `shortest` to `longest`; `None` if no demand is left.
     fn best(&mut self, shortest: u64, longest: u64) -> Option<u64> {
         let times = self.times;
         self.lengths.clear();
@@ -116,27 +118,28 @@ impl Choice<'_> {
         self.lengths.dedup();
         let last = self.lengths.len().checked_sub(1)?;
         self.best = (0, 1);
-        // From the longest on, so that of equals it is kept.
+        // Longest first, so that it wins ties.
         let high = self.served(last);
         let low = if last > 0 { self.served(0) } else { high };
         self.between((0, low), (last, high));
         Some(self.best.1)
     }
 
-    /// Tries lengths between two whose worth is known, except those that cannot be better.
+    /// Tries the lengths between two evaluated ones, except those that cannot be better.
     fn between(&mut self, low: (usize, i64), high: (usize, i64)) {
         if high.0 - low.0 < 2 || !self.may_be_better(low, high) {
             return;
         }
         let middle = low.0 + (high.0 - low.0) / 2;
         let middle = (middle, self.served(middle));
-        // The longer half first, so that of equals the longest is kept.
+        // Longer half first, so that the longest wins ties.
         self.between(middle, high);
         self.between(low, middle);
     }
 
-    /// Whether a length between two may serve more for its time than the best: it serves no more than the longer, nor than the
-    /// shorter in proportion, of which each circuit may lack a part of a byte. Where these meet, the bound is highest.
+    /// Returns true if a length between two may serve more per time than the best one. Such a length serves no more than the
+    /// longer one, and no more than the shorter one in proportion, apart from a fraction of a byte per circuit. The bound is
+    /// highest where these two limits meet.
     fn may_be_better(&self, (low, of_low): (usize, i64), (_, of_high): (usize, i64)) -> bool {
         if of_low == 0 {
             return of_high > 0;
@@ -145,16 +148,16 @@ impl Choice<'_> {
         let low = self.lengths[low] as f64;
         let meet = (low * of_high as f64 / (of_low + self.racks as i64) as f64).max(low);
         let (served, length) = self.best;
-        // A little more than what rounding may take away.
+        // Slightly more than the possible rounding error.
         of_high as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
     }
 
-    /// Bytes that a circuit carries in a length.
+    /// Bytes that a circuit carries in `length`.
     fn carries(&self, length: u64) -> i64 {
         self.network.carries(self.times.nanos(length)) as i64
     }
 
-    /// What the best matching of a length serves; keeps it if none before was better.
+    /// Demand that the best matching of a length serves. Stores the matching if no earlier one was better.
     fn served(&mut self, at: usize) -> i64 {
         let length = self.lengths[at];
         let carries = self.carries(length);
@@ -171,7 +174,7 @@ impl Choice<'_> {
         served
     }
 
-    /// Serves the best day, and returns its circuits by destination: those that carry something.
+    /// Serves the best day and returns its circuits by destination, without circuits that carry nothing.
     fn take(&mut self, length: u64) -> Vec<Option<u32>> {
         let carries = self.carries(length);
         let mut sources = vec![None; self.racks];

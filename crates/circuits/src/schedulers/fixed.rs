@@ -1,4 +1,4 @@
-//! `fixed`: days that are known beforehand, such as the ring that a workload sends around (Etalon, section 5).
+//! `fixed`: days that the user gives, such as the ring that a workload sends around (Etalon, section 5).
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -12,27 +12,27 @@ use crate::{Day, DemandMatrix, Matching, MatchingError, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FixedSettings {
-    /// Rings by how many racks further each circuit leads, which share the week evenly: `[1, 2]` is two rings.
+    /// Rings as the distance in racks that each circuit spans; they share the week evenly. `[1, 2]` is two rings.
     pub rings: Option<Vec<u32>>,
-    /// The days themselves.
+    /// List of days.
     pub days: Option<Vec<FixedDay>>,
 }
 
-/// A day that is known.
+/// A day given by the user.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedDay {
-    /// How long its circuits are up.
+    /// Time its circuits are up.
     pub length: Nanos,
-    /// Its circuits as `[source, destination]`, racks from 0.
+    /// Circuits as `[source, destination]`, racks from 0.
     pub circuits: Vec<[u32; 2]>,
 }
 
-/// The scheduler.
+/// The `fixed` scheduler.
 #[derive(Clone, Debug)]
 pub struct Fixed(Known);
 
-/// What is known beforehand.
+/// Days as the settings give them.
 #[derive(Clone, Debug)]
 enum Known {
     Rings(Vec<u32>),
@@ -55,10 +55,10 @@ fn make(text: &str) -> Made {
 }
 
 impl Fixed {
-    /// The scheduler with settings.
+    /// Creates the scheduler from settings.
     ///
     /// # Errors
-    /// Both rings and days, or none of those there are to be.
+    /// Returns an error if both `rings` and `days` are set, or the one that is set is empty.
     pub fn new(settings: FixedSettings) -> Result<Fixed, CircuitsError> {
         let wrong = |field, message| Err(setting_error(NAME, field, message).into());
         match settings {
@@ -102,7 +102,7 @@ impl Scheduler for Fixed {
         NAME
     }
 
-    /// Days are the user's, as long as they are.
+    /// Days given by the user have any length.
     fn promises(&self) -> Promises {
         let ours = matches!(self.0, Known::Rings(_));
         Promises { within_week: ours, min_day: ours, all_pairs: false }
@@ -117,10 +117,11 @@ impl Scheduler for Fixed {
     }
 }
 
-/// The schedule of days that a user made for so many racks. Of none it is without days, which carries nothing.
+/// Creates a schedule from a user's days for `racks` racks. An empty list gives a schedule without days, which carries nothing.
 ///
 /// # Errors
-/// The first day that is none: a rack that is not there or has a circuit to itself, two circuits at a port, no length.
+/// Returns the first invalid day: a rack that does not exist, a circuit from a rack to itself, two circuits at one port, or a
+/// length of 0.
 pub fn known(racks: usize, night: Nanos, days: &[FixedDay]) -> Result<Schedule, CircuitsError> {
     let day = |(day, known): (usize, &FixedDay)| {
         let matching = matching(racks, &known.circuits);
@@ -131,7 +132,7 @@ pub fn known(racks: usize, night: Nanos, days: &[FixedDay]) -> Result<Schedule, 
     Ok(Schedule::new(racks, night, days)?)
 }
 
-/// Circuits as a user lists them.
+/// Creates a matching from circuits as a user lists them.
 fn matching(racks: usize, circuits: &[[u32; 2]]) -> Result<Matching, MatchingError> {
     let mut sources = vec![None; racks];
     for &[source, destination] in circuits {

@@ -1,28 +1,29 @@
-//! Matchings of as many racks as can be, by augmenting paths over sets of bits.
+//! Maximum matchings by augmenting paths over bit sets.
 //!
-//! A destination's possible sources are words of 64 bits, so that a step of a search looks at 64 sources at once, and a matching
-//! is kept while edges come and go. What a search in vain has seen can be part of no other, and is left out of those that follow.
+//! The possible sources of a destination are words of 64 bits, so one step of a search examines 64 sources. The matching stays
+//! valid while edges are added and removed. Sources visited by a failed search cannot be on any later augmenting path, so later
+//! searches skip them.
 
-/// No rack.
+/// Marks a rack without a partner.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Edges between destinations and sources, and a matching along them. Made once for a number of racks and used again.
+/// Edges between destinations and sources, and a matching along them. Create it once for a number of racks and reuse it.
 pub(super) struct Matcher {
     racks: usize,
     words: usize,
-    /// Possible sources, `words` for each destination.
+    /// Bit set of possible sources, `words` words for each destination.
     edges: Vec<u64>,
-    /// Sources that this search has not yet come to, and those that no search need come to.
+    /// Sources that this search has not visited, and sources that later searches may still use.
     unseen: Vec<u64>,
     useful: Vec<u64>,
     source_of: Vec<u32>,
     destination_of: Vec<u32>,
-    /// Destinations on the path and the source by which each is left.
+    /// Destinations on the path, and the source by which the path leaves each.
     path: Vec<(u32, u32)>,
 }
 
 impl Matcher {
-    /// A matcher without edges.
+    /// Creates a matcher without edges.
     pub(super) fn new(racks: usize) -> Matcher {
         let words = racks.div_ceil(64);
         Matcher {
@@ -37,7 +38,8 @@ impl Matcher {
         }
     }
 
-    /// Takes as edges the entries, row by row of destinations, that `keep` says. Pairs of the matching must stay edges.
+    /// Makes edges of the entries, row by row of destinations, for which `keep` returns true. Pairs of the matching must stay
+    /// edges.
     pub(super) fn set_edges(&mut self, by_destination: &[u64], keep: impl Fn(u64) -> bool) {
         let rows = by_destination.chunks_exact(self.racks);
         for (row, edges) in rows.zip(self.edges.chunks_exact_mut(self.words)) {
@@ -48,7 +50,7 @@ impl Matcher {
         }
     }
 
-    /// Takes an edge away, and the pair from the matching if it is there.
+    /// Removes an edge, and its pair from the matching if present.
     pub(super) fn remove(&mut self, destination: usize, source: usize) {
         self.edges[destination * self.words + source / 64] &= !(1 << (source % 64));
         if self.source_of[destination] == source as u32 {
@@ -57,18 +59,18 @@ impl Matcher {
         }
     }
 
-    /// The source of each destination, or [`NONE`].
+    /// Source of each destination, or [`NONE`].
     pub(super) fn source_of(&self) -> &[u32] {
         &self.source_of
     }
 
-    /// Whether a source has no destination.
+    /// Returns true if the source has no destination.
     pub(super) fn is_free(&self, source: usize) -> bool {
         self.destination_of[source] == NONE
     }
 
-    /// Matches as many more racks as can be, keeping matched all that are. Of destinations that cannot all be, those that come first in
-    /// `order` are. Returns how many are matched.
+    /// Extends the matching to a maximum one and keeps every matched rack matched. If some destinations cannot be matched,
+    /// earlier ones in `order` win. Returns the number of matched destinations.
     pub(super) fn extend(&mut self, order: impl Iterator<Item = usize>) -> usize {
         self.useful.fill(u64::MAX);
         let mut matched = self.source_of.iter().filter(|&&source| source != NONE).count();
@@ -80,7 +82,7 @@ impl Matcher {
         matched
     }
 
-    /// Matches one more destination; false if that cannot be.
+    /// Matches one more destination; returns false if that is impossible.
     fn augment(&mut self, root: usize) -> bool {
         self.unseen.copy_from_slice(&self.useful);
         self.path.clear();

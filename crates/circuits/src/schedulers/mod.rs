@@ -1,4 +1,5 @@
-//! From a demand matrix to a schedule of circuits, one file a scheduler, and the registry that makes them by name.
+//! Schedulers: algorithms that turn a demand matrix into a schedule of circuits. One file per scheduler, and the registry that
+//! creates them by name.
 
 mod assignment;
 mod bvn;
@@ -22,95 +23,95 @@ pub use solstice::{Etalon, EtalonSettings, Paper, PaperSettings, Prepare, Solsti
 
 use crate::{DemandError, DemandMatrix, MatchingError, Network, NetworkError, Schedule, ScheduleError};
 
-/// A way to make a schedule. Holds settings and no state: the same demand and network give the same schedule.
+/// A scheduling algorithm. It holds settings and no state: the same demand and network give the same schedule.
 pub trait Scheduler: Send + Sync {
-    /// Its name.
+    /// Name of the scheduler.
     fn name(&self) -> &str;
 
-    /// What every schedule of it keeps to.
+    /// Guarantees that every schedule of this scheduler keeps.
     fn promises(&self) -> Promises;
 
-    /// The schedule of the week for which this is the demand.
+    /// Computes the schedule of the week for this demand.
     ///
     /// # Errors
-    /// Why this scheduler makes none for that network.
+    /// Returns an error if the scheduler cannot handle the network or the number of racks.
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError>;
 }
 
-/// What every schedule of a scheduler keeps to.
+/// Guarantees that every schedule of a scheduler keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Promises {
-    /// It is no longer than the network's week.
+    /// A schedule is no longer than the network's week.
     pub within_week: bool,
-    /// No day is shorter than the network's shortest.
+    /// No day is shorter than the network's minimum day.
     pub min_day: bool,
     /// Every pair of racks has a circuit on some day.
     pub all_pairs: bool,
 }
 
-/// Why there is no schedule.
+/// Failure to create a scheduler, a routing or a schedule.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum CircuitsError {
-    /// The demand is none.
+    /// Invalid demand matrix.
     #[error("demand: {0}")]
     Demand(#[from] DemandError),
-    /// The network is none.
+    /// Invalid network parameters.
     #[error("network: {0}")]
     Network(#[from] NetworkError),
-    /// A day whose circuits are no matching.
+    /// A day whose circuits are not a matching.
     #[error("day {day}: {error}")]
     Matching {
-        /// Which day, from 0.
+        /// Day, from 0.
         day: usize,
-        /// What is wrong with it.
+        /// Violation of the matching.
         error: MatchingError,
     },
-    /// Days that are no schedule.
+    /// Days that do not form a schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// There is no scheduler, or routing, of that name.
+    /// Unknown name of a scheduler or routing.
     #[error("unknown {what} `{name}`; there are: {known}")]
     Unknown {
-        /// Of what.
+        /// `scheduler` or `routing`.
         what: &'static str,
-        /// What was asked for.
+        /// Unknown name.
         name: String,
-        /// The names there are.
+        /// Known names, separated by commas.
         known: String,
     },
-    /// Its settings are not right.
+    /// Invalid settings of a scheduler or routing.
     #[error(transparent)]
     Settings(#[from] InputError),
-    /// A network, a number of racks or a schedule that this scheduler or routing cannot do with.
+    /// A network, a number of racks or a schedule that the scheduler or routing cannot handle.
     #[error("{name}: {problem}")]
     Unfit {
-        /// Which.
+        /// Name of the scheduler or routing.
         name: String,
-        /// What it cannot do with, and what it expects.
+        /// Unsupported value, and the expected one.
         problem: String,
     },
 }
 
-/// A scheduler made from settings, or what is wrong with them.
+/// Result of creating a scheduler from settings.
 pub type Made = Result<Box<dyn Scheduler>, CircuitsError>;
 
-/// A scheduler as the registry lists it.
+/// Registry entry of a scheduler.
 pub struct Registration {
-    /// What users call it.
+    /// Name that users write.
     pub name: &'static str,
-    /// What else they call it.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// What it does, in a sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Paper or other source.
     pub source: &'static str,
-    /// JSON schema of its settings.
+    /// JSON schema of the settings.
     pub schema: fn() -> serde_json::Value,
-    /// Makes it from settings: a YAML or JSON mapping, empty for the defaults.
+    /// Creates the scheduler from settings: a YAML or JSON mapping, empty for the defaults.
     pub make: fn(&str) -> Made,
 }
 
-/// Every scheduler there is.
+/// All schedulers.
 pub const REGISTRY: &[Registration] = &[
     solstice::OURS,
     solstice::ETALON,
@@ -122,10 +123,10 @@ pub const REGISTRY: &[Registration] = &[
     bvn::REGISTRATION,
 ];
 
-/// Makes a scheduler by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates a scheduler by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///
 /// # Errors
-/// That there is none of the name, with those there are; or what is wrong with its settings.
+/// Returns an error for an unknown name, with the known names, or for invalid settings.
 pub fn make(name: &str, settings: &str) -> Made {
     let named = |of: &&Registration| of.name == name || of.aliases.contains(&name);
     match REGISTRY.iter().find(named) {
@@ -137,7 +138,7 @@ pub fn make(name: &str, settings: &str) -> Made {
     }
 }
 
-/// Reads the settings of a scheduler or routing.
+/// Parses the settings of a scheduler or routing; empty text gives the defaults.
 pub(crate) fn settings<T: DeserializeOwned + Default>(scheduler: &str, text: &str) -> Result<T, InputError> {
     if text.trim().is_empty() {
         Ok(T::default())
@@ -146,7 +147,7 @@ pub(crate) fn settings<T: DeserializeOwned + Default>(scheduler: &str, text: &st
     }
 }
 
-/// What is wrong with one setting of it.
+/// Error for one setting of a scheduler or routing.
 pub(crate) fn setting_error(scheduler: &str, field: &str, message: impl Into<String>) -> InputError {
     InputError::new(format!("settings of {scheduler}"), message.into()).in_field(field)
 }

@@ -1,10 +1,12 @@
-//! `opera`: every pair of racks has its day in a round whose neighbouring days together reach everyone.
+//! `opera`: a round in which every pair of racks has its day and any few days in a row connect all racks.
 //!
-//! Circuits go both ways between the racks of a pair, and the pairs of all days are all there are. Of several orders drawn,
-//! the one is kept of which the circuits of any `uplinks` days in a row, which Opera's switches have up at the same time, join all racks in
-//! the fewest steps (Opera, NSDI 2020, section 3). Where Opera draws the days themselves by lifting smaller ones, here racks
-//! and days of a round-robin tournament are shuffled. A network of this crate has one circuit a rack, so a day is one of
-//! Opera's matchings, and all of its switches are one that turns through all of them.
+//! Circuits go both ways between the racks of a pair, and the days of a round cover all pairs. The scheduler draws several
+//! orders. It keeps the order in which the circuits of any `uplinks` days in a row connect all racks in the fewest hops (Opera,
+//! NSDI 2020, section 3); Opera's switches have the circuits of that many days up at the same time.
+//!
+//! Deviations: Opera draws the days themselves by lifting smaller ones; this scheduler shuffles the racks and days of a
+//! round-robin tournament. A network of this crate has one circuit per rack, so a day is one of Opera's matchings, and one
+//! switch that turns through all matchings stands for all of Opera's switches.
 
 use leeward_fabric::Nanos;
 use rand::SeedableRng;
@@ -21,13 +23,13 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperaSettings {
-    /// How long circuits are up. Default: nine nights, or the network's minimum day if that is longer.
+    /// Time that circuits are up. Default: nine nights, or the network's minimum day if that is longer.
     pub day: Option<Nanos>,
-    /// How many days in a row should join all racks: in Opera, how many switches there are. Default 6.
+    /// Number of consecutive days that should connect all racks: in Opera, the number of switches. Default 6.
     pub uplinks: u32,
-    /// How many orders are drawn. Default 4.
+    /// Number of orders to draw. Default 4.
     pub draws: u32,
-    /// Seed of the draws. Default 0.
+    /// Seed of the random draws. Default 0.
     pub seed: u64,
 }
 
@@ -37,7 +39,7 @@ impl Default for OperaSettings {
     }
 }
 
-/// The scheduler.
+/// The `opera` scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Opera(OperaSettings);
 
@@ -68,7 +70,7 @@ impl Scheduler for Opera {
         NAME
     }
 
-    /// Its week is a round, however long that takes.
+    /// A week is one round, of any length.
     fn promises(&self) -> Promises {
         Promises { all_pairs: true, ..Promises::default() }
     }
@@ -87,12 +89,13 @@ impl Scheduler for Opera {
     }
 }
 
-/// The partner of each rack on each day of a round, with racks and days in an order that is drawn. Of an odd number of racks
-/// one has no partner, which is itself here.
+/// Partner of each rack on each day of a round, with racks and days in random order. With an odd number of racks one rack has
+/// no partner each day; it is listed as its own partner.
 fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
     let mut names: Vec<u32> = (0..racks as u32).collect();
     names.shuffle(random);
-    // A tournament of an even number: one stays, the others turn around it. Of an odd number, the one that stays is nobody.
+    // Round-robin tournament: with an even number one rack stays and the others turn around it; with an odd number nobody is at
+    // the fixed place.
     let turning = racks - 1 + racks % 2;
     let mut days: Vec<Vec<u32>> = (0..turning)
         .map(|day| {
@@ -110,7 +113,7 @@ fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
             partner
         })
         .collect();
-    // Neighbours in the tournament make long rings, which an order that is drawn breaks up.
+    // Neighbouring days of the tournament form long rings, which a random order breaks up.
     days.shuffle(random);
     days
 }
@@ -120,8 +123,8 @@ fn both_ways(partner: &[u32]) -> Matching {
     Matching::new((0..).zip(partner).map(source).collect()).expect("partners have each other")
 }
 
-/// The most steps between two racks over the circuits of any `window` days in a row, the round's end and beginning joined;
-/// more than there are racks where some are not joined at all.
+/// Largest number of hops between two racks over the circuits of any `window` days in a row; the round's end joins its
+/// beginning. Returns more than the number of racks if some racks are not connected.
 fn steps(round: &[Vec<u32>], window: usize) -> usize {
     let racks = round[0].len();
     let words = racks.div_ceil(64);
@@ -129,7 +132,7 @@ fn steps(round: &[Vec<u32>], window: usize) -> usize {
     for first in 0..round.len() {
         let days: Vec<&[u32]> =
             (0..window.min(round.len())).map(|day| round[(first + day) % round.len()].as_slice()).collect();
-        // Who each rack reaches in so many steps, as bits.
+        // Racks that each rack reaches in the hops so far, as bits.
         let mut reached = vec![0u64; racks * words];
         (0..racks).for_each(|rack| reached[rack * words + rack / 64] |= 1 << (rack % 64));
         let mut taken = 0;
@@ -165,7 +168,7 @@ mod tests {
             let best = (0..4).map(|_| steps(&round(racks, &mut random), 6)).min().unwrap();
             assert!(best <= 6, "{racks} racks: {best} steps");
         }
-        // One matching joins pairs, no more.
+        // One matching connects pairs only.
         assert_eq!(steps(&round(8, &mut ChaCha8Rng::seed_from_u64(1)), 1), 9);
     }
 

@@ -1,4 +1,4 @@
-//! `rotor`, also `strobe`: a fixed round of matchings in which every pair of racks has its day, whatever the demand.
+//! `rotor`, also `strobe`: a fixed round of matchings in which every pair of racks has its day, independent of demand.
 //!
 //! On day k rack i has its circuit to rack i + k, for k from 1 (RotorNet, SIGCOMM 2017; the strobe schedule of Etalon).
 
@@ -13,11 +13,11 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RotorSettings {
-    /// How long circuits are up. Default: nine nights, or the network's minimum day if that is longer.
+    /// Time that circuits are up. Default: nine nights, or the network's minimum day if that is longer.
     pub day: Option<Nanos>,
 }
 
-/// The scheduler.
+/// The `rotor` scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Rotor(RotorSettings);
 
@@ -38,16 +38,16 @@ fn make(text: &str) -> Made {
     Ok(Box::new(Rotor(read)))
 }
 
-/// Circuits are to be up nine parts of ten (Etalon, section 2).
+/// Ratio of day to night: circuits should be up nine parts of ten (Etalon, section 2).
 const DUTY: u64 = 9;
 
-/// Checks a setting `day` of a scheduler of rounds.
+/// Checks the setting `day` of a scheduler of rounds.
 pub(super) fn check_day(scheduler: &str, day: Option<Nanos>) -> Result<(), CircuitsError> {
     let zero = || setting_error(scheduler, "day", "0s: expected a time above 0").into();
     if day == Some(Nanos(0)) { Err(zero()) } else { Ok(()) }
 }
 
-/// How long a day of a round is: as set, or nine nights, or the shortest there may be.
+/// Length of a day of a round: the setting, or the longer of nine nights and the network's minimum day.
 pub(super) fn day_of(scheduler: &str, set: Option<Nanos>, network: &Network) -> Result<Nanos, CircuitsError> {
     let day = set.unwrap_or_else(|| Nanos(network.night().0.saturating_mul(DUTY)).max(network.min_day()));
     if day > Nanos(0) {
@@ -62,7 +62,7 @@ impl Scheduler for Rotor {
         NAME
     }
 
-    /// Its week is a round, however long that takes.
+    /// A week is one round, of any length.
     fn promises(&self) -> Promises {
         Promises { all_pairs: true, ..Promises::default() }
     }
@@ -75,7 +75,7 @@ impl Scheduler for Rotor {
     }
 }
 
-/// Circuits from each rack to the one `step` further.
+/// Circuits from each rack to the one `step` racks further.
 pub(super) fn ring(racks: usize, step: usize) -> Matching {
     let sources = (0..racks).map(|to| Some(((to + racks - step % racks) % racks) as u32)).collect();
     Matching::new(sources).expect("a shift is a matching")

@@ -1,4 +1,4 @@
-//! Times of a network in whole units.
+//! Network times in whole units.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -6,30 +6,31 @@ use leeward_fabric::input::InputError;
 use super::{CircuitsError, setting_error};
 use crate::Network;
 
-/// Times of a network in units, and what a circuit carries in one.
+/// Network times in units, and the bytes that a circuit carries in one unit.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     unit: Nanos,
-    /// Bytes that a circuit carries in a unit.
+    /// Bytes that a circuit carries in one unit.
     pub(super) unit_bytes: u64,
-    /// Whether that is all that it carries, and no part of a byte besides.
+    /// True if a unit carries a whole number of bytes exactly.
     is_whole: bool,
     pub(super) night: u64,
     pub(super) week: u64,
     pub(super) min_day: u64,
 }
 
-/// The grain of lengths where none is set and the network's times allow it.
+/// Unit of day lengths where no setting gives one and the network's times allow it.
 const UNIT: Nanos = Nanos(1000);
 
-/// Checks a setting `unit`.
+/// Checks the setting `unit`.
 pub(super) fn unit_of(scheduler: &str, unit: Option<Nanos>) -> Result<(), InputError> {
     let zero = || setting_error(scheduler, "unit", "0s: expected a time above 0");
     if unit == Some(Nanos(0)) { Err(zero()) } else { Ok(()) }
 }
 
 impl Times {
-    /// The network's times in units of `unit`, or of 1 us or the tenth of it that divides them all.
+    /// Converts the network's times to units of `unit`; without a setting, of 1 us divided by the power of ten that makes all
+    /// times whole.
     pub(super) fn of(
         scheduler: &str,
         network: &Network,
@@ -51,7 +52,7 @@ impl Times {
         let bits_ns = u128::from(network.circuit().0) * u128::from(unit.0);
         let is_whole = bits_ns.is_multiple_of(8_000_000_000);
         let times = Times { unit, unit_bytes, is_whole, night, week, min_day };
-        // Shares of ports are whole bytes, and lengths those that a circuit carries whole bytes in.
+        // Port shares are whole bytes, and a circuit carries whole bytes in every length.
         if times.unit_bytes == 0 || times.budget() < racks as u64 {
             let rate = network.circuit();
             let week = network.week();
@@ -71,7 +72,7 @@ impl Times {
         self.unit_bytes.saturating_mul(self.week)
     }
 
-    /// The units that a circuit of the network takes for so many bytes.
+    /// Units that a circuit of the network needs for `bytes`.
     pub(super) fn take(self, network: &Network, bytes: u64) -> u64 {
         if self.is_whole {
             bytes.div_ceil(self.unit_bytes)
@@ -80,17 +81,17 @@ impl Times {
         }
     }
 
-    /// A time of so many units.
+    /// Time of `units` units.
     pub(super) fn nanos(self, units: u64) -> Nanos {
         Nanos(units * self.unit.0)
     }
 
-    /// What is below this is never given a circuit: the shortest day, or twice the night.
+    /// Smallest demand that gets a circuit: the minimum day or twice the night, whichever is longer.
     pub(super) fn base(self) -> u64 {
         self.min_day.max(2 * self.night).max(1)
     }
 
-    /// The threshold to begin with: the base doubled up to a quarter of the week.
+    /// First threshold: the base doubled until it reaches a quarter of the week.
     pub(super) fn first_threshold(self) -> u64 {
         let mut threshold = self.base();
         while threshold < self.week / 4 {

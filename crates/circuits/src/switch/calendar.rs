@@ -1,4 +1,4 @@
-//! What happens when in a week, as one list by time, and how a switch goes through it.
+//! Calendar of a week: all its events by time, and the switch's progress through them.
 
 use leeward_fabric::Nanos;
 
@@ -8,39 +8,39 @@ use super::{CALENDAR, Output, Switch, SwitchError};
 use crate::Schedule;
 use crate::timers::NEVER;
 
-/// Something that happens at a time of the week.
+/// An event at a time of the week.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Turn {
-    /// A day is over: its circuits go down.
+    /// A day ends: its circuits go down.
     End { day: u32 },
-    /// The night before a day: its pairs leave the packet path.
+    /// The night before a day begins: its pairs leave the packet path.
     Night { day: u32 },
     /// A day begins: its circuits come up.
     Day { day: u32 },
-    /// A pair's queue changes.
+    /// The capacity of a pair's queue changes.
     Capacity { source: u32, destination: u32, packets: u32 },
-    /// A pair's circuit is announced, or no more.
+    /// The announcement of a pair's circuit starts or ends.
     Mark { source: u32, destination: u32, on: bool },
 }
 
 /// A week that repeats.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
-    /// By time; what is at the same time in the order of [`Turn`].
+    /// Events by time; events at the same time are in the order of [`Turn`].
     pub(super) turns: Vec<(u64, Turn)>,
-    /// The pairs whose queue is big, whose circuit is announced, when the week begins.
+    /// At the beginning of the week: the pairs with a large queue, and the pairs whose circuit is announced.
     pub(super) big_at_first: Vec<(u32, u32)>,
     pub(super) marked_at_first: Vec<(u32, u32)>,
-    /// The circuits of all days, and where those of each day begin and end.
+    /// Circuits of all days, and for each day the range of its circuits.
     circuits: Vec<(u32, u32)>,
     days: Vec<(usize, usize)>,
-    /// When each day ends.
+    /// End of each day.
     ends: Vec<u64>,
     pub(super) length: u64,
 }
 
 impl Calendar {
-    /// What a schedule means for a switch of such settings.
+    /// Translates a schedule into events for a switch with these settings.
     pub(super) fn of(schedule: &Schedule, settings: &Settings) -> Calendar {
         let mut calendar = Calendar { length: schedule.length().0, ..Calendar::default() };
         let mut at = 0;
@@ -85,30 +85,30 @@ impl Calendar {
         calendar
     }
 
-    /// Where the circuits of a day are in [`Calendar::circuit`].
+    /// Range of a day's circuits, as arguments of [`Calendar::circuit`].
     pub(super) fn circuits_of(&self, day: u32) -> std::ops::Range<usize> {
         let (first, last) = self.days[day as usize];
         first..last
     }
 
-    /// A circuit, as source and destination.
+    /// A circuit as source and destination.
     pub(super) fn circuit(&self, at: usize) -> (usize, usize) {
         let (source, destination) = self.circuits[at];
         (source as usize, destination as usize)
     }
 
-    /// How many days there are.
+    /// Number of days.
     pub(super) fn days(&self) -> usize {
         self.days.len()
     }
 
-    /// When a day ends, from the beginning of the week.
+    /// End of a day, from the beginning of the week.
     pub(super) fn end_of(&self, day: u32) -> u64 {
         self.ends[day as usize]
     }
 }
 
-/// How a switch goes through its week.
+/// The switch's progress through its week.
 impl<P: Copy> Switch<P> {
     pub(super) fn new_week(
         &mut self,
@@ -134,7 +134,7 @@ impl<P: Copy> Switch<P> {
         Ok(())
     }
 
-    /// A week of another schedule begins.
+    /// Starts the week of a new schedule.
     fn adopt(&mut self, week: Calendar) {
         let racks = self.racks.len();
         self.calendar = week;
@@ -160,7 +160,7 @@ impl<P: Copy> Switch<P> {
         self.set(CALENDAR, 0, at);
     }
 
-    /// Does all that the calendar has for `now`, the beginning of the next week too, before any link moves.
+    /// Handles all events due at `now`, including the beginning of the next week, before any link moves.
     pub(super) fn turn(&mut self, now: u64, out: &mut Vec<Output<P>>) {
         let mut moved = false;
         loop {
@@ -186,7 +186,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Does a turn, and tells whether a link may now take what it might not before.
+    /// Handles one event. Returns true if a link may now take a packet that it could not take before.
     fn do_turn(&mut self, turn: Turn, now: u64, out: &mut Vec<Output<P>>) -> bool {
         let racks = self.racks.len();
         match turn {
@@ -230,7 +230,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Lets every link look at the queues again.
+    /// Offers the queues to every link again.
     fn offer_all(&mut self, now: u64) {
         for source in 0..self.racks.len() {
             if let Some(destination) = self.waiting.next(source, 0, Some(&self.off)) {

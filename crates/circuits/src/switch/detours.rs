@@ -1,23 +1,23 @@
-//! Packets on circuits that do not lead to their destination, as [`Routes`] say, and racks that pass them on.
+//! Detours: packets on circuits that do not lead to their destination, as [`Routes`] permit, and racks that forward them.
 
 use std::sync::Arc;
 
 use super::{CIRCUIT_OUT, Full, Output, Part, Switch, SwitchError};
 use crate::routing::{Routes, Rule};
 
-/// What a switch keeps of packets that go by other racks.
+/// State of packets that travel over other racks.
 #[derive(Clone, Debug)]
 pub(super) struct Detours {
     routes: Arc<Routes>,
-    /// Packets of each rack's hosts so far.
+    /// Number of packets from each rack's hosts so far.
     sent: Vec<u64>,
-    /// Whose turn it is at each rack, of the destinations that its circuit does not lead to.
+    /// For each rack, next destination in turn among those that its circuit does not lead to.
     turns: Vec<u32>,
-    /// Where racks offer room: what is on its way to each, by the rack and then the packets' destination.
+    /// With offers: traffic on its way to each rack, by that rack and then the packets' destination.
     promised: Vec<Promised>,
 }
 
-/// Packets and bytes that a rack has accepted and that have not come yet.
+/// Packets and bytes that a rack has accepted and that have not arrived yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promised {
     packets: u32,
@@ -25,7 +25,7 @@ struct Promised {
 }
 
 impl Detours {
-    /// The queue that the next packet of a rack's hosts waits in.
+    /// Queue for the next packet of a rack's hosts.
     #[inline]
     pub(super) fn queue(&mut self, source: usize, destination: usize) -> usize {
         let number = self.sent[source];
@@ -33,7 +33,7 @@ impl Detours {
         self.routes.queue(source, destination, number)
     }
 
-    /// A packet of a rack's queue has begun on the circuit to a rack.
+    /// Records that a packet of a rack's queue has started on the circuit to a rack.
     #[inline]
     pub(super) fn began(&mut self, source: usize, queue: usize, to: usize, bytes: u32) {
         if queue == to {
@@ -48,7 +48,7 @@ impl Detours {
         }
     }
 
-    /// A packet for a destination has come to a rack that passes it on.
+    /// Records that a packet for `destination` has arrived at a rack that forwards it.
     #[inline]
     fn came(&mut self, rack: usize, destination: usize, bytes: u32) {
         let promised = &mut self.promised[rack * self.turns.len() + destination];
@@ -72,7 +72,8 @@ impl<P: Copy> Switch<P> {
         Ok(())
     }
 
-    /// Whose packet begins next on the circuit from a rack to another: first those of the pair, then those that go by it.
+    /// Next packet on the circuit from a rack to another: packets of the pair come first, then packets that travel over the
+    /// other rack.
     #[inline]
     pub(super) fn gets_on(&self, source: usize, to: usize) -> Option<(usize, Part)> {
         let own = &self.voqs[self.pair(source, to)];
@@ -86,7 +87,7 @@ impl<P: Copy> Switch<P> {
                 let pair = self.pair(source, destination);
                 let bytes = self.next_bytes(pair, Part::Main)?;
                 let onward = self.pair(to, destination);
-                // On a day that runs its own packets come first, and there is less of it left than a day.
+                // While that circuit is up, the rack's own packets come first, and less than a full day of it is left.
                 let runs = self.racks[to].circuit_to == Some(destination as u32);
                 (to != source && !runs && self.has_room(detours, onward, bytes, carries[onward]))
                     .then_some(Part::Main)
@@ -106,7 +107,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// The first destination with packets at a rack, from that whose turn it is, of which a part may go.
+    /// First destination in turn with a packet at the rack that may take the circuit, and the part of its queue.
     fn in_turn(
         &self,
         detours: &Detours,
@@ -127,14 +128,14 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Whether a rack can pass on so many bytes more for a destination on the next day of its circuit there.
+    /// Returns true if a rack can forward `bytes` more to a destination on the next day of its circuit there.
     fn has_room(&self, detours: &Detours, pair: usize, bytes: u32, carries: u64) -> bool {
         let (voq, promised) = (&self.voqs[pair], detours.promised[pair]);
         voq.bytes + promised.bytes + u64::from(bytes) <= carries
             && voq.relay.len() + promised.packets < self.settings.relay_capacity
     }
 
-    /// The packet that comes out of the circuit to a rack waits there for its destination.
+    /// Moves the packet at the end of a circuit into that rack's queue for the packet's destination.
     pub(super) fn pass_on(&mut self, rack: usize, now: u64, out: &mut Vec<Output<P>>) {
         let on = self.racks[rack].on_circuit;
         let Some((&packet, _)) = self.store.first(&on) else { return };

@@ -1,4 +1,4 @@
-//! What goes into a switch and what comes out: packets, what it is told, what it does, what it cannot take.
+//! Inputs, outputs and errors of a switch.
 
 use std::sync::Arc;
 
@@ -7,100 +7,103 @@ use leeward_fabric::Nanos;
 use crate::Schedule;
 use crate::routing::Routes;
 
-/// What a packet says of congestion (RFC 3168).
+/// Congestion state of a packet (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ecn {
-    /// It cannot be marked.
+    /// Not capable of marking.
     #[default]
     Incapable,
-    /// It can be.
+    /// Capable of marking.
     Capable,
-    /// It is.
+    /// Marked.
     Congested,
 }
 
-/// A packet, with whatever its user lets it carry.
+/// A packet with a payload of the caller's type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<P> {
-    /// What it carries; the switch does not look at it.
+    /// Payload; the switch does not examine it.
     pub payload: P,
-    /// The rack it comes from.
+    /// Source rack.
     pub source: u32,
-    /// The rack it goes to.
+    /// Destination rack.
     pub destination: u32,
-    /// Its length on a link.
+    /// Length on a link in bytes.
     pub bytes: u32,
-    /// Its mark.
+    /// Congestion mark.
     pub ecn: Ecn,
-    /// When it entered the switch, which sets it.
+    /// Time of arrival; the switch sets it.
     pub entered: Nanos,
 }
 
-/// By which switch a packet went.
+/// Switch that a packet took.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Via {
-    /// The packet switch.
+    /// Packet switch.
     Packet,
-    /// The circuit switch.
+    /// Circuit switch.
     Circuit,
 }
 
-/// What a switch is told.
+/// Input to a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<P> {
-    /// A packet comes from a host.
+    /// A packet arrives from a host.
     Arrive(Packet<P>),
-    /// Time has passed.
+    /// Time passes.
     Wake,
-    /// A pair's queue holds so many packets from now on. Packets beyond that stay; none is taken until there is room.
+    /// Sets the capacity of a pair's queue. Packets beyond it stay; new ones are rejected until there is room.
     SetCapacity {
-        /// The rack the packets come from.
+        /// Source rack of the pair.
         source: usize,
-        /// The rack they go to.
+        /// Destination rack of the pair.
         destination: usize,
-        /// The capacity.
+        /// Capacity in packets.
         packets: u32,
     },
-    /// The schedule from the end of the week that runs on; of the first, from now on. It repeats until there is another.
+    /// Schedule to follow after the current week; the first schedule starts at once. A schedule repeats until the next one
+    /// replaces it.
     NewWeek(Schedule),
-    /// How packets go by the circuits of the week that runs on, until there is another week; directly until told.
+    /// Routes over the circuits of the current week, valid until a schedule replaces it. Without routes, packets take direct
+    /// circuits.
     Routes(Arc<Routes>),
 }
 
-/// What a switch does.
+/// Output of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output<P> {
-    /// A packet comes out.
+    /// A packet leaves the switch.
     Deliver {
-        /// Which.
+        /// Packet delivered.
         packet: Packet<P>,
-        /// When.
+        /// Time of delivery.
         at: Nanos,
-        /// By which switch, of the last link.
+        /// Switch of the last link.
         via: Via,
-        /// How many links between racks it took: 1, and one for each rack that it was passed on at.
+        /// Number of links between racks that the packet took: 1 plus one for each rack that forwarded it.
         hops: u8,
-        /// Whether a circuit from its destination to its source is announced to it ([`Settings::circuit_marks`]).
+        /// True if the packet carries the announcement of a circuit from its destination to its source
+        /// ([`Settings::circuit_marks`]).
         circuit_mark: bool,
     },
-    /// A packet is lost.
+    /// A packet is dropped.
     Drop {
-        /// Which.
+        /// Packet dropped.
         packet: Packet<P>,
-        /// When.
+        /// Time of the drop.
         at: Nanos,
-        /// For want of room in which queue.
+        /// Queue without room.
         by: Full,
     },
-    /// A circuit comes up, or goes down.
+    /// A circuit comes up or goes down.
     Circuit {
-        /// The rack it leads from.
+        /// Source rack.
         source: u32,
-        /// The rack it leads to.
+        /// Destination rack.
         destination: u32,
-        /// Whether it is up now.
+        /// True if the circuit is up now.
         up: bool,
-        /// When.
+        /// Time of the change.
         at: Nanos,
     },
 }
@@ -108,73 +111,73 @@ pub enum Output<P> {
 /// A queue without room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Full {
-    /// That of the pair.
+    /// Queue of the pair.
     Voq,
-    /// That of the pair's packets that the packet switch sent back.
+    /// Queue of the pair's packets that the packet switch sent back.
     Loss,
-    /// That of packets of other racks that are passed on.
+    /// Queue of forwarded packets of other racks.
     Relay,
 }
 
-/// What a switch cannot take. Nothing has changed then, but that the time told has passed.
+/// Rejected input. The switch is unchanged, except that time has advanced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SwitchError {
-    /// A rack that is not there.
+    /// A rack that does not exist.
     #[error("{what} rack {rack} of {racks}, numbered from 0")]
     NoRack {
-        /// Source or destination.
+        /// `source` or `destination`.
         what: &'static str,
-        /// Which.
+        /// Rack, from 0.
         rack: usize,
-        /// How many there are.
+        /// Number of racks.
         racks: usize,
     },
-    /// A time that was.
+    /// A time before the last one.
     #[error("time {} ns after {} ns: must not go back", now.0, before.0)]
     Backwards {
-        /// The time told.
+        /// Time given.
         now: Nanos,
-        /// A time told before.
+        /// Last time.
         before: Nanos,
     },
-    /// A schedule of other racks.
+    /// A schedule with another number of racks.
     #[error("schedule of {found} racks: must be of {expected}")]
     Racks {
-        /// The schedule's.
+        /// Racks of the schedule.
         found: usize,
-        /// The switch's.
+        /// Racks of the switch.
         expected: usize,
     },
-    /// Routes of another schedule than the one that runs.
+    /// Routes of another schedule than the current one.
     #[error("routes of {} racks and {} days: must be of {} and {}", found.0, found.1, expected.0, expected.1)]
     Routes {
         /// Racks and days of the routes.
         found: (usize, usize),
-        /// Those of the switch and its schedule.
+        /// Racks and days of the switch's schedule.
         expected: (usize, usize),
     },
-    /// A schedule that takes no time.
+    /// A schedule of length 0.
     #[error("schedule without days: must have one at least")]
     NoDays,
-    /// A queue that holds nothing.
+    /// A capacity of 0.
     #[error("capacity from rack {source_rack} to {destination} of 0 packets: must be at least 1")]
     NoCapacity {
-        /// The rack the packets come from.
+        /// Source rack of the pair.
         source_rack: usize,
-        /// The rack they go to.
+        /// Destination rack of the pair.
         destination: usize,
     },
 }
 
-/// Bytes that entered a switch, and where they are.
+/// Byte counters of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Balance {
-    /// All that came.
+    /// Bytes that arrived.
     pub entered: u64,
-    /// Those that came out by packets.
+    /// Bytes delivered by the packet switch.
     pub by_packet: u64,
-    /// Those that came out by circuit.
+    /// Bytes delivered by circuits.
     pub by_circuit: u64,
-    /// Those lost.
+    /// Bytes dropped.
     pub dropped: u64,
 }

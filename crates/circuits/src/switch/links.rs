@@ -1,4 +1,4 @@
-//! What a switch's links do: which packet begins on each when it is free, and where the packet goes from there.
+//! Links of a switch: the next packet on each free link, and the packet's next place.
 
 use leeward_fabric::Nanos;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::timers::NEVER;
 
-/// The link that a packet of a rack's queue begins on.
+/// Link that a packet of a rack's queue starts on.
 #[derive(Clone, Copy)]
 enum On {
     Uplink,
@@ -15,7 +15,7 @@ enum On {
 }
 
 impl<P: Copy> Switch<P> {
-    /// A pair's queue has packets: the links that may take them do, now or when they are free.
+    /// Offers a pair's packets to the links that may take them, now or when these become free.
     #[inline]
     pub(super) fn offer(&mut self, source: usize, destination: usize, now: u64) {
         if let Some(to) = self.racks[source].circuit_to.map(|to| to as usize)
@@ -32,14 +32,14 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// The length of the first packet of a part of a pair's queue.
+    /// Length of the first packet in one part of a pair's queue.
     #[inline]
     pub(super) fn next_bytes(&self, pair: usize, part: Part) -> Option<u32> {
         self.store.first(self.voqs[pair].part(part)).map(|(packet, _)| packet.bytes)
     }
 
-    /// The first packet of a part of a pair's queue, of so many bytes, goes on the rack's uplink or on the circuit to a rack, which
-    /// it leaves at `out`.
+    /// Sends the first packet in one part of a pair's queue, of `bytes` bytes, on the rack's uplink or on the circuit to a
+    /// rack. The packet leaves that link at `out`.
     #[inline]
     fn launch(&mut self, (source, queue): (usize, usize), part: Part, on: On, bytes: u32, out: u64) {
         let pair = self.pair(source, queue);
@@ -59,7 +59,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// The uplink of a rack is free: the next destination's turn.
+    /// The uplink of a rack is free: sends a packet of the next destination in turn.
     pub(super) fn begin_up(&mut self, source: usize, now: u64) {
         let turn = self.racks[source].up_turn as usize;
         let next = self.waiting.next(source, turn, Some(&self.off));
@@ -84,7 +84,7 @@ impl<P: Copy> Switch<P> {
         self.set(UP_FREE, source, if more { free } else { NEVER });
     }
 
-    /// A packet reaches the packet switch, or goes back.
+    /// Moves a packet from the uplink into the packet switch, or back to its rack if there is no room.
     pub(super) fn leave_up(&mut self, source: usize, now: u64, out: &mut Vec<Output<P>>) {
         let Some((packet, _)) = self.store.first(&self.racks[source].on_up) else { return };
         let destination = packet.destination as usize;
@@ -117,7 +117,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Sets the alarm for the next packet to come out of a link.
+    /// Sets the alarm for the next packet to leave a link.
     #[inline]
     pub(super) fn next_out(&mut self, kind: usize, rack: usize) {
         let of = &self.racks[rack];
@@ -130,7 +130,7 @@ impl<P: Copy> Switch<P> {
         self.set(kind, rack, at);
     }
 
-    /// The downlink to a rack is free: the next source's turn.
+    /// The downlink to a rack is free: sends a packet of the next source in turn.
     pub(super) fn begin_down(&mut self, destination: usize, now: u64) {
         let turn = self.racks[destination].down_turn as usize;
         let Some(source) = self.inside.next(destination, turn, None) else {
@@ -158,7 +158,8 @@ impl<P: Copy> Switch<P> {
         self.set(DOWN_FREE, destination, if more { free } else { NEVER });
     }
 
-    /// The circuit to a rack is free: the pair's next packet, or one that goes by that rack, if it ends before the day.
+    /// The circuit to a rack is free: sends the pair's next packet, or one that travels over that rack, if it ends before the
+    /// day does.
     pub(super) fn begin_circuit(&mut self, to: usize, now: u64) {
         let begun = self.racks[to].circuit_from.and_then(|source| {
             let source = source as usize;
@@ -188,7 +189,7 @@ impl<P: Copy> Switch<P> {
         self.set(CIRCUIT_FREE, to, if more { free } else { NEVER });
     }
 
-    /// A packet comes out, or is passed on where it is not for that rack.
+    /// Delivers a packet, or forwards it if its destination is another rack.
     pub(super) fn deliver(&mut self, destination: usize, now: u64, via: Via, out: &mut Vec<Output<P>>) {
         let (kind, queue) = match via {
             Via::Packet => (DOWN_OUT, &mut self.racks[destination].on_down),

@@ -1,4 +1,4 @@
-//! The hybrid switch (Etalon, sections 2.1 and 3.2): packets in, packets out, by packets or by circuit.
+//! Hybrid switch of a packet switch and a circuit switch (Etalon, sections 2.1 and 3.2).
 //!
 //! ```text
 //!                  +-- uplink of the rack, in turn --> inner queue of the pair --> downlink, in turn --+
@@ -7,16 +7,18 @@
 //!                  +-- circuit to the destination, while its day lasts and it is this pair's ----------+
 //! ```
 //!
-//! A rack's uplink goes round the racks it has packets for; a packet that finds the packet switch's own small queue of its pair
-//! full goes back to its rack and waits there ahead of the others. A circuit has no queue but the pair's. A packet starts on a
-//! circuit only if it ends before the day does; the released switch lets the last packet of a day run into the night.
+//! A rack's uplink serves the destinations of its packets in turn. If the packet switch's own small queue of a pair is full,
+//! the packet goes back to its rack and waits there ahead of the others. A circuit has no queue other than the pair's.
 //!
-//! Where [`Routes`](crate::routing::Routes) say so, a circuit also takes packets for other racks than that it leads to; there they
-//! wait in that rack's queue for their destination, ahead of its own, and come out where it leads.
+//! Deviation: a packet starts on a circuit only if it ends before the day does; the released switch lets the last packet of a
+//! day run into the night.
 //!
-//! [`Switch::step`] is all there is: no clock, no socket, and no allocation once queues have been as long as they get. Time is
-//! counted in whole nanoseconds, and the links carry the fractions ([`crate::link`]), so a link's rate is exact. What happens at the same
-//! nanosecond happens in a fixed order: the calendar, what a link may now begin, what comes out of one, what the caller tells.
+//! If [`Routes`](crate::routing::Routes) permit it, a circuit also takes packets for other racks than its own end. They wait
+//! there in that rack's queue for their destination, ahead of its own packets, and continue over that rack's circuits.
+//!
+//! [`Switch::step`] is the only entry point: no clock, no sockets, and no allocation once queues have reached their largest
+//! size. Time is in whole nanoseconds. Links keep the fractions ([`crate::link`]), so link rates are exact. Events at the same
+//! nanosecond have a fixed order: the calendar, packets that links may start, packets that leave links, the caller's event.
 
 mod calendar;
 mod detours;
@@ -42,18 +44,18 @@ use ring::Sets;
 use crate::link::{Link, Pace};
 use crate::timers::{NEVER, Timers};
 
-/// The queue of a pair at its source's top-of-rack switch.
+/// Queue of a pair at its source's top-of-rack switch.
 #[derive(Clone, Copy, Debug)]
 struct Voq {
     main: Queue,
-    /// Those of other racks, passed on here.
+    /// Packets of other racks, forwarded here.
     relay: Queue,
     loss: Queue,
     capacity: u32,
     bytes: u64,
 }
 
-/// A part of a pair's queue, in the order in which they are served.
+/// A part of a pair's queue; parts are served in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Loss,
@@ -72,7 +74,7 @@ impl Voq {
         self.main.len() + self.relay.len() + self.loss.len()
     }
 
-    /// The part whose turn it is.
+    /// Part to serve next.
     #[inline]
     fn first(&self) -> Part {
         match (self.loss.is_empty(), self.relay.is_empty()) {
@@ -101,7 +103,7 @@ impl Voq {
     }
 }
 
-/// A rack's links, what is on them, and whose turn it is.
+/// Links of a rack, the packets on them, and the turns.
 #[derive(Clone, Copy, Debug)]
 struct Rack {
     up: Link,
@@ -112,51 +114,52 @@ struct Rack {
     on_circuit: Queue,
     up_turn: u32,
     down_turn: u32,
-    /// The rack whose circuit leads here, and until when.
+    /// Source rack of the circuit to this rack, and the circuit's end.
     circuit_from: Option<u32>,
     circuit_until: u64,
-    /// The rack that a circuit leads to from here.
+    /// Rack that this rack's circuit leads to.
     circuit_to: Option<u32>,
 }
 
-/// A hybrid switch and the packets in it, each of which carries a `P`.
+/// A hybrid switch and the packets in it; each packet carries a `P`.
 #[derive(Clone, Debug)]
 pub struct Switch<P> {
     settings: Settings,
     now: u64,
     timers: Timers,
-    /// Alarms are numbered by their kind, then, in so many bits, by rack.
+    /// Number of bits for the rack in an alarm's number; the kind is above them.
     shift: u32,
     store: Store<P>,
-    /// By source, then destination.
+    /// Pair queues by source, then destination.
     voqs: Vec<Voq>,
-    /// Those of the packet switch; by source, then destination.
+    /// Queues of the packet switch by source, then destination.
     inner: Vec<Queue>,
     racks: Vec<Rack>,
-    /// For each source the destinations with packets in their queue, and those whose packets keep off the packet switch.
+    /// For each source: destinations with packets in their queue, and destinations whose packets must not take the packet
+    /// switch.
     waiting: Sets,
     off: Sets,
-    /// For each destination the sources with packets in the packet switch.
+    /// For each destination: sources with packets in the packet switch.
     inside: Sets,
-    /// For each source the destinations its circuit to which is announced.
+    /// For each source: destinations to which its circuit is announced.
     announced: Sets,
     calendar: Calendar,
     next_turn: usize,
     week_began: u64,
     next_week: Option<Calendar>,
-    /// The day that was begun last.
+    /// Last day that began.
     day: u32,
-    /// How packets go by circuits that do not lead to their destination, if they do.
+    /// State of routes over circuits that do not lead to a packet's destination; `None` for direct routes.
     detours: Option<Box<Detours>>,
     balance: Balance,
-    /// Bytes that began on a downlink, on a circuit; by source, then destination.
+    /// Bytes that started on a downlink and on a circuit, by source, then destination.
     carried: Vec<[u64; 2]>,
-    /// Bytes that began on an uplink.
+    /// Bytes that started on an uplink.
     raised: u64,
 }
 
-/// Kinds of alarms, in the order of what is due at the same time: the calendar, which has one, and for each rack what its links
-/// begin and what comes out.
+/// Kinds of alarms in the order in which simultaneous ones are handled: the calendar, which has one alarm; then for each rack
+/// packets that its links may start, then packets that leave links.
 const CALENDAR: usize = 0;
 const DOWN_FREE: usize = 1;
 const UP_FREE: usize = 2;
@@ -167,10 +170,10 @@ const UP_OUT: usize = 6;
 const KINDS: usize = 7;
 
 impl<P: Copy> Switch<P> {
-    /// An empty switch at time 0, without circuits until there is a schedule.
+    /// Creates an empty switch at time 0. It has no circuits until it gets a schedule.
     ///
     /// # Errors
-    /// Settings out of bounds.
+    /// Returns the first setting out of range.
     pub fn new(settings: Settings) -> Result<Switch<P>, SettingsError> {
         settings.check()?;
         let racks = settings.racks;
@@ -216,24 +219,24 @@ impl<P: Copy> Switch<P> {
         })
     }
 
-    /// Its settings.
+    /// Settings of the switch.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// When it must be told of the time next, at the latest, for what it does to be told in time. None: not until something comes.
+    /// Latest time of the next call to [`Switch::step`] for outputs in time; `None` if nothing happens before the next input.
     #[inline]
     pub fn wake_at(&self) -> Option<Nanos> {
         let at = self.timers.earliest();
         (at != NEVER).then_some(Nanos(at))
     }
 
-    /// Bytes that came, went and were lost so far.
+    /// Bytes arrived, delivered and dropped so far.
     pub fn balance(&self) -> Balance {
         self.balance
     }
 
-    /// The bytes in the switch, on its links and in its queues, counted packet by packet.
+    /// Bytes on links and in queues, counted packet by packet.
     pub fn held(&self) -> u64 {
         let voqs = self.voqs.iter().flat_map(|voq| [&voq.main, &voq.relay, &voq.loss]);
         let links = self.racks.iter().flat_map(|rack| [&rack.on_up, &rack.on_down, &rack.on_circuit]);
@@ -241,49 +244,50 @@ impl<P: Copy> Switch<P> {
         queues.flat_map(|queue| self.store.iter(queue)).map(|packet| u64::from(packet.bytes)).sum()
     }
 
-    /// What is in a pair's queue, packets that were sent back or passed on here among it: packets and bytes.
+    /// Packets and bytes in a pair's queue, including packets that the packet switch sent back and packets forwarded here.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if either rack does not exist.
     pub fn queued(&self, source: usize, destination: usize) -> (u32, u64) {
         let voq = &self.voqs[self.pair(source, destination)];
         (voq.len(), voq.bytes)
     }
 
-    /// What a pair's queue may hold, in packets.
+    /// Capacity of a pair's queue in packets.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if either rack does not exist.
     pub fn capacity(&self, source: usize, destination: usize) -> u32 {
         self.voqs[self.pair(source, destination)].capacity
     }
 
-    /// Bytes that have begun on uplinks to the packet switch. What it sent back counts each time.
+    /// Bytes that have started on uplinks to the packet switch. A packet that the packet switch sends back counts each time.
     pub fn raised(&self) -> u64 {
         self.raised
     }
 
-    /// The bytes of a pair that began on the last link of the packet switch, or on circuits.
+    /// Bytes of a pair that started on the last link of the packet switch, or on circuits.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if either rack does not exist.
     pub fn carried(&self, source: usize, destination: usize, via: Via) -> u64 {
         self.carried[self.pair(source, destination)][via as usize]
     }
 
-    /// Whether a circuit leads from one rack to another now.
+    /// Returns true if a circuit from one rack to the other is up.
     ///
     /// # Panics
-    /// If there is no such rack.
+    /// Panics if either rack does not exist.
     pub fn has_circuit(&self, source: usize, destination: usize) -> bool {
         assert!(source < self.racks.len(), "rack {source}");
         self.racks[destination].circuit_from == Some(source as u32)
     }
 
-    /// Does what is due up to `now`, then what it is told. What it does is put at the end of `out`, by time.
+    /// Advances to `now`, then handles `event`. Appends outputs to `out` in order of time.
     ///
     /// # Errors
-    /// A time that goes back, racks or a schedule that are none, a capacity of 0, routes of another schedule.
+    /// Returns an error for a time before the last one, an invalid rack or schedule, a capacity of 0, or routes of another
+    /// schedule.
     #[inline]
     pub fn step(&mut self, now: Nanos, event: Event<P>, out: &mut Vec<Output<P>>) -> Result<(), SwitchError> {
         if now.0 < self.now {
@@ -308,11 +312,11 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Does what is due up to `until` or to the first moment at which something comes out, whichever is first, and returns that
-    /// time: the same as waking it each time, at less cost.
+    /// Advances to `until` or to the first time with an output, whichever is earlier, and returns that time. Equivalent to
+    /// repeated [`Event::Wake`] steps, at less cost.
     ///
     /// # Errors
-    /// A time that goes back.
+    /// Returns an error for a time before the last one.
     #[inline]
     pub fn run(&mut self, until: Nanos, out: &mut Vec<Output<P>>) -> Result<Nanos, SwitchError> {
         let before = out.len();

@@ -1,12 +1,12 @@
-//! Queues of packets in one store: a queue is its ends and its length, so thousands of them that come and go allocate nothing
-//! once the store has seen the most packets there are at a time.
+//! Packet queues in one shared store. A queue holds only its two ends and its length, so thousands of queues come and go
+//! without allocation once the store has held the largest number of packets.
 
 use super::Packet;
 use super::trail::Trail;
 
 const NONE: u32 = u32::MAX;
 
-/// The packets of all queues.
+/// Packets of all queues.
 #[derive(Clone, Debug)]
 pub(super) struct Store<P> {
     slots: Vec<Slot<P>>,
@@ -16,10 +16,10 @@ pub(super) struct Store<P> {
 #[derive(Clone, Copy, Debug)]
 struct Slot<P> {
     packet: Packet<P>,
-    /// When it leaves the link it is on.
+    /// Time at which the packet leaves its link.
     out: u64,
     next: u32,
-    /// Where it was passed on.
+    /// Racks that forwarded the packet.
     trail: Trail,
 }
 
@@ -38,13 +38,13 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// How many packets are in it.
+    /// Number of packets in the queue.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.length
     }
 
-    /// Whether there is none.
+    /// Returns true if the queue has no packets.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
@@ -52,12 +52,12 @@ impl Queue {
 }
 
 impl<P: Copy> Store<P> {
-    /// Without packets.
+    /// Creates an empty store.
     pub(super) fn new() -> Store<P> {
         Store { slots: Vec::new(), free: NONE }
     }
 
-    /// Puts a packet at the end of a queue.
+    /// Appends a packet to a queue.
     #[inline]
     pub(super) fn push(&mut self, queue: &mut Queue, packet: Packet<P>, out: u64) {
         let slot = Slot { packet, out, next: NONE, trail: Trail::default() };
@@ -73,7 +73,7 @@ impl<P: Copy> Store<P> {
         self.append(queue, at);
     }
 
-    /// Moves the first packet of a queue to the end of another, where it leaves at `out`.
+    /// Moves the first packet of a queue to the end of another, which it leaves at `out`.
     #[inline]
     pub(super) fn shift(&mut self, from: &mut Queue, to: &mut Queue, out: u64) {
         let at = from.head;
@@ -101,7 +101,7 @@ impl<P: Copy> Store<P> {
         queue.length += 1;
     }
 
-    /// Takes the first packet out of a queue.
+    /// Removes the first packet of a queue.
     #[inline]
     pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<Packet<P>> {
         let at = queue.head;
@@ -119,7 +119,7 @@ impl<P: Copy> Store<P> {
         Some(slot.packet)
     }
 
-    /// The first packet of a queue and when it leaves its link.
+    /// First packet of a queue and the time at which it leaves its link.
     #[inline]
     pub(super) fn first(&self, queue: &Queue) -> Option<(&Packet<P>, u64)> {
         if queue.head == NONE {
@@ -129,13 +129,13 @@ impl<P: Copy> Store<P> {
         Some((&slot.packet, slot.out))
     }
 
-    /// Where the first packet of a queue was passed on.
+    /// Racks that forwarded the first packet of a queue.
     #[inline]
     pub(super) fn trail(&self, queue: &Queue) -> Trail {
         self.slots.get(queue.head as usize).map_or(Trail::default(), |slot| slot.trail)
     }
 
-    /// Keeps in mind that the first packet of a queue is passed on at a rack.
+    /// Records that a rack forwards the first packet of a queue.
     #[inline]
     pub(super) fn pass(&mut self, queue: &Queue, rack: usize) {
         if let Some(slot) = self.slots.get_mut(queue.head as usize) {
@@ -143,7 +143,7 @@ impl<P: Copy> Store<P> {
         }
     }
 
-    /// The packets of a queue, in order.
+    /// Packets of a queue, in order.
     pub(super) fn iter(&self, queue: &Queue) -> impl Iterator<Item = &Packet<P>> + '_ {
         let mut at = queue.head;
         std::iter::from_fn(move || {

@@ -1,12 +1,12 @@
-//! Larger queues ahead of a circuit (Etalon, section 4.2), from a schedule.
+//! Dynamic queue sizes: larger queues ahead of a circuit (Etalon, section 4.2), computed from a schedule.
 
 use leeward_fabric::Nanos;
 
 use crate::Schedule;
 
-/// resize(s, b, tau): the queue of a pair of racks holds `big` packets from `early` before the pair's day until that day ends, and
-/// `small` at any other time. A schedule is taken to repeat until there is another, so the days that a week begins with are
-/// prepared in the week before.
+/// resize(s, b, tau): the queue of a pair of racks holds `big` packets from `early` before the pair's day until that day ends,
+/// and `small` packets at any other time. A schedule repeats until the next one replaces it, so preparation for a week's first
+/// days begins in the week before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resize {
     small: u32,
@@ -14,40 +14,40 @@ pub struct Resize {
     early: Nanos,
 }
 
-/// What is no resizing.
+/// Invalid parameters of dynamic queue sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ResizeError {
-    /// The wrong way round.
+    /// `small` above `big`.
     #[error("resize: small {small} packets, big {big}: small must not be above big")]
     Order {
-        /// The small capacity.
+        /// Small capacity.
         small: u32,
-        /// The big one.
+        /// Big capacity.
         big: u32,
     },
-    /// A queue that holds nothing.
+    /// A capacity of 0.
     #[error("resize: small 0 packets: must be at least 1")]
     Nothing,
 }
 
-/// What a queue holds from some time of the week on.
+/// Capacity of a pair's queue from some time of the week on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CapacityChange {
-    /// From the beginning of the week.
+    /// Time from the beginning of the week.
     pub at: Nanos,
-    /// The rack the packets come from.
+    /// Source rack of the pair.
     pub source: usize,
-    /// The rack they go to.
+    /// Destination rack of the pair.
     pub destination: usize,
-    /// The capacity, in packets.
+    /// Capacity in packets.
     pub packets: u32,
 }
 
 impl Resize {
-    /// Capacities in packets, and how early before a day they change.
+    /// Creates dynamic queue sizes from capacities in packets and the time by which a change precedes a day.
     ///
     /// # Errors
-    /// `small` above `big`, or 0.
+    /// Returns an error if `small` is above `big` or is 0.
     pub fn new(small: u32, big: u32, early: Nanos) -> Result<Resize, ResizeError> {
         if small > big {
             return Err(ResizeError::Order { small, big });
@@ -58,22 +58,22 @@ impl Resize {
         Ok(Resize { small, big, early })
     }
 
-    /// The capacity away from a day.
+    /// Capacity away from a day.
     pub fn small(&self) -> u32 {
         self.small
     }
 
-    /// The capacity ahead of a day and in it.
+    /// Capacity ahead of a day and during it.
     pub fn big(&self) -> u32 {
         self.big
     }
 
-    /// How early before a day it begins.
+    /// Time by which the big capacity precedes a day.
     pub fn early(&self) -> Nanos {
         self.early
     }
 
-    /// The changes of a week that repeats, by time: first what every pair that is `big` when the week begins has.
+    /// Capacity changes of a repeating week, by time; pairs that are `big` at the beginning of the week come first.
     pub fn changes(&self, schedule: &Schedule) -> Vec<CapacityChange> {
         let mut changes = Vec::new();
         for lead in Leads::of(schedule, self.early).0 {
@@ -94,17 +94,17 @@ impl Resize {
     }
 }
 
-/// When, in a week that repeats, a pair is ahead of its day or in it.
+/// Times in a repeating week at which a pair is ahead of its day or in it.
 pub(super) struct Lead {
     pub(super) source: usize,
     pub(super) destination: usize,
-    /// Whether it is when the week begins.
+    /// True if the lead is on when the week begins.
     pub(super) at_first: bool,
-    /// From when on it is, or is no more; by time, at most the week's length.
+    /// Times at which the lead turns on or off, in order, at most the week's length.
     pub(super) turns: Vec<(u64, bool)>,
 }
 
-/// The leads of all pairs that have days, by pair.
+/// Leads of all pairs with days, by pair.
 pub(super) struct Leads(pub(super) Vec<Lead>);
 
 impl Leads {
@@ -126,19 +126,19 @@ impl Leads {
 }
 
 impl Lead {
-    /// From a pair's days as (source, destination, start, end), by time.
+    /// Computes a lead from a pair's days as (source, destination, start, end), by time.
     fn of(days: &[(usize, usize, u64, u64)], week: u64, early: u64) -> Lead {
         let mut lead = Lead { source: days[0].0, destination: days[0].1, at_first: false, turns: Vec::new() };
         for (index, &(.., end)) in days.iter().enumerate() {
             let last = index + 1 == days.len();
             let next = if last { days[0].2 + week } else { days[index + 1].2 };
             if next - end <= early {
-                // One lasts until the other begins.
+                // The lead of this day continues until the next day's lead begins.
                 lead.at_first |= last;
                 continue;
             }
             lead.turns.push((end, false));
-            // Now `next > early`, as the gap before it is.
+            // `next > early` holds here, since the gap before `next` is longer than `early`.
             let from = next - early;
             if last && from >= week {
                 lead.turns.push((from - week, true));
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::{Day, Matching};
 
-    /// A week of days of two racks, where the days of `lengths` lead from 0 to 1 when marked and stand idle when not.
+    /// A week of days of two racks; a day leads from 0 to 1 if its flag in `lengths` is set, and has no circuit otherwise.
     fn week(lengths: &[(u64, bool)], night: u64) -> Schedule {
         let days = lengths.iter().map(|&(length, up)| {
             let matching = Matching::new(vec![None, up.then_some(0)]).expect("a matching");

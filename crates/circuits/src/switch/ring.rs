@@ -1,6 +1,6 @@
-//! Sets of racks as bits, and the turn that goes round them.
+//! Sets of racks as bits, with round-robin search.
 
-/// For each of some owners a set of racks.
+/// One set of racks per owner.
 #[derive(Clone, Debug)]
 pub(super) struct Sets {
     words: Vec<u64>,
@@ -8,13 +8,13 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// So many owners with sets of so many racks, empty.
+    /// Creates empty sets of up to `racks` racks for `owners` owners.
     pub(super) fn new(owners: usize, racks: usize) -> Sets {
         let each = racks.div_ceil(64);
         Sets { words: vec![0; owners * each], each }
     }
 
-    /// Puts a rack in or takes it out.
+    /// Adds or removes a rack.
     #[inline]
     pub(super) fn put(&mut self, owner: usize, rack: usize, in_it: bool) {
         let word = &mut self.words[owner * self.each + rack / 64];
@@ -22,18 +22,18 @@ impl Sets {
         if in_it { *word |= bit } else { *word &= !bit }
     }
 
-    /// Empties all.
+    /// Clears all sets.
     pub(super) fn clear(&mut self) {
         self.words.fill(0);
     }
 
-    /// Whether a rack is in.
+    /// Returns true if the set contains the rack.
     #[inline]
     pub(super) fn has(&self, owner: usize, rack: usize) -> bool {
         self.words[owner * self.each + rack / 64] >> (rack % 64) & 1 == 1
     }
 
-    /// The first rack at or after `from`, going round, that is in this set and in none of the owner's in `but`.
+    /// First rack at or after `from`, wrapping around, that is in the owner's set and not in the owner's set of `but`.
     #[inline]
     pub(super) fn next(&self, owner: usize, from: usize, but: Option<&Sets>) -> Option<usize> {
         let base = owner * self.each;

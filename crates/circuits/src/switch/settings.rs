@@ -1,76 +1,78 @@
-//! What a hybrid switch is like, and what it is not.
+//! Settings of a hybrid switch and their validation.
 
 use leeward_fabric::{Bandwidth, Nanos};
 
 use super::Resize;
 
-/// The most racks a switch joins: it keeps a queue for each pair.
+/// Largest number of racks of a switch, since it keeps a queue for each pair.
 pub(super) const MOST_RACKS: usize = 1024;
 
 /// A hybrid switch: the top-of-rack switches of all racks, the packet switch and the circuit switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How many racks it joins.
+    /// Number of racks.
     pub racks: usize,
-    /// The rate of each rack's link to the packet switch, and of that from it.
+    /// Rate of each rack's link to the packet switch and of the link from it.
     pub packet_rate: Bandwidth,
-    /// The rate of a circuit.
+    /// Rate of a circuit.
     pub circuit_rate: Bandwidth,
-    /// How long a bit takes along a link to the packet switch.
+    /// Propagation delay of a link to the packet switch.
     pub uplink_delay: Nanos,
-    /// And along one from it.
+    /// Propagation delay of a link from the packet switch.
     pub downlink_delay: Nanos,
-    /// And along a circuit.
+    /// Propagation delay of a circuit.
     pub circuit_delay: Nanos,
-    /// What a pair's queue at its top-of-rack switch holds, in packets; [`Settings::resize`] changes it by the schedule.
+    /// Capacity in packets of a pair's queue at its top-of-rack switch; [`Settings::resize`] changes it by the schedule.
     pub voq_capacity: u32,
-    /// What the packet switch itself holds of a pair, in packets.
+    /// Capacity in packets of a pair's queue in the packet switch.
     pub inner_capacity: u32,
-    /// How many packets of a pair, sent back by the packet switch when that was full, the top-of-rack switch holds; they go first.
+    /// Capacity in packets for a pair's packets that the full packet switch sent back to the top-of-rack switch; they go first.
     pub loss_capacity: u32,
-    /// Whether a pair's packets keep off the packet switch from the night before the pair's day until that day ends, so that none
-    /// overtakes another.
+    /// Set to true to keep a pair's packets off the packet switch from the night before the pair's day until that day ends, so
+    /// that no packet overtakes another.
     pub packet_path_off: bool,
-    /// Whether racks have links to a packet switch. Without, packets wait for circuits.
+    /// Set to false for racks without links to a packet switch; packets then wait for circuits.
     pub packet_switch: bool,
-    /// How many packets of other racks, on their way to a destination by circuits, a rack keeps for it ([`crate::routing`]); they go
-    /// before its own.
+    /// Capacity in packets, for each destination, of packets of other racks that a rack forwards over circuits
+    /// ([`crate::routing`]); they go before its own.
     pub relay_capacity: u32,
-    /// From how many packets in its queue on a packet is marked, if it is capable of that.
+    /// Queue length in packets from which a packet is marked, if it is capable of marking.
     pub mark_at: Option<u32>,
-    /// Larger queues ahead of circuits. Takes the place of `voq_capacity` from the first schedule on.
+    /// Larger queues ahead of circuits. Replaces `voq_capacity` from the first schedule on.
     pub resize: Option<Resize>,
-    /// Whether packets from a circuit's destination to its source tell that source of its circuit (Etalon, section 4.4), and how
-    /// long before the day they begin to. The paper's text says 0, its code as early as it resizes.
+    /// Time before a day from which packets from a circuit's destination to its source announce the circuit to that source
+    /// (Etalon, section 4.4); `None` for no announcements. The paper's text says 0; its code uses the same time as for
+    /// resizing.
     pub circuit_marks: Option<Nanos>,
 }
 
-/// Settings that are none.
+/// Invalid settings of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Racks that are too few or too many.
+    /// Too few or too many racks.
     #[error("{racks} racks: must be 1 to {MOST_RACKS}")]
     Racks {
-        /// How many.
+        /// Number of racks.
         racks: usize,
     },
-    /// A link that carries nothing.
+    /// A link rate of 0.
     #[error("{field} of 0 bit/s: must be above 0")]
     Rate {
-        /// Which.
+        /// Name of the field.
         field: &'static str,
     },
-    /// A queue that holds nothing.
+    /// A capacity of 0.
     #[error("{field} of 0 packets: must be at least 1")]
     Capacity {
-        /// Which.
+        /// Name of the field.
         field: &'static str,
     },
 }
 
 impl Settings {
-    /// The testbed of the Etalon paper (section 3.4) for so many racks: 10 and 80 Gb/s, 5 us for each packet link, 30 us for
-    /// circuits, queues of 16 packets; in the packet switch 3 packets a pair and 5 sent back, as in the released switch.
+    /// Testbed of the Etalon paper (section 3.4) for `racks` racks: rates of 10 and 80 Gb/s, delays of 5 us for each packet
+    /// link and 30 us for circuits, queues of 16 packets. As in the released switch, the packet switch holds 3 packets a pair
+    /// and 5 sent back.
     pub fn etalon(racks: usize) -> Settings {
         Settings {
             racks,
@@ -91,10 +93,10 @@ impl Settings {
         }
     }
 
-    /// Whether there can be such a switch.
+    /// Validates the settings.
     ///
     /// # Errors
-    /// The first field that is out of bounds.
+    /// Returns the first field out of range.
     pub fn check(&self) -> Result<(), SettingsError> {
         if self.racks == 0 || self.racks > MOST_RACKS {
             return Err(SettingsError::Racks { racks: self.racks });

@@ -1,8 +1,8 @@
-//! The racks at which a packet was passed on, in as little room as a queue has for it.
+//! Packet trace: the racks that forwarded a packet, in the few bits that a queue has room for.
 
 use crate::routing::MOST_HOPS;
 
-/// At most three racks: their number in the two highest bits, ten bits a rack, the last one lowest.
+/// At most three racks: their number in the two highest bits, then ten bits per rack, the last rack lowest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Trail(u32);
 
@@ -11,20 +11,20 @@ const MOST: u8 = 3;
 const _: () = assert!(MOST == MOST_HOPS - 1 && super::settings::MOST_RACKS <= 1 << RACK);
 
 impl Trail {
-    /// How many there are.
+    /// Number of racks in the trace.
     #[inline]
     pub(super) fn len(self) -> u8 {
         (self.0 >> (3 * RACK)) as u8
     }
 
-    /// Whether the packet was passed on at a rack.
+    /// Returns true if the rack forwarded the packet.
     #[inline]
     pub(super) fn has(self, rack: usize) -> bool {
         let at = |place: u8| self.0 >> (u32::from(place) * RACK) & ((1 << RACK) - 1);
         (0..self.len()).any(|place| at(place) as usize == rack)
     }
 
-    /// With a rack more. The first is forgotten where there is no room for it, which no routing comes to.
+    /// Returns the trace with one more rack. A full trace forgets its first rack; no routing reaches that length.
     #[inline]
     pub(super) fn and(self, rack: usize) -> Trail {
         let racks = (self.0 << RACK | rack as u32) & ((1 << (3 * RACK)) - 1);

@@ -1,11 +1,11 @@
-//! Reference files of `golden/circuits`, where they are.
+//! Reference files of `golden/circuits`, if present.
 
 use std::io::Read;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// Reference files whose name begins so, in order of name, or none, with a word why.
+/// Reference files whose name starts with `beginning`, by name. Empty, with a printed note, if the files are missing.
 pub fn files(beginning: &str) -> Vec<(String, Value)> {
     let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
         eprintln!("skipped: LEEWARD_SHARED is not set, so there is nothing to compare with");
@@ -30,7 +30,7 @@ fn read(path: &std::path::Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A square of whole numbers, row by row.
+/// A square matrix of whole numbers, row by row.
 pub fn square(rows: &Value) -> Vec<u64> {
     let rows = rows.as_array().unwrap();
     rows.iter().flat_map(|row| row.as_array().unwrap()).map(|entry| entry.as_u64().unwrap()).collect()

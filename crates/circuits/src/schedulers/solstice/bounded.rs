@@ -1,12 +1,17 @@
-//! `solstice`: long days first, of as many circuits as can be kept busy, until the week is full.
+//! `solstice`: longest days first, with as many circuits as demand keeps busy, until the week is full.
 //!
-//! As in Solstice (CoNEXT 2015) a day's circuits all have demand of at least a threshold, which halves when too few
-//! are left, and as in Etalon days have a shortest length and a week to fit in. But a matching need not be perfect: where
-//! Etalon's solver finds none it leaves one ring up for the week, and days here go on with those racks that want circuits. So
-//! demand need not be stuffed; ports with more left are matched first instead. The other differences: a matching that gives
-//! fewer than half the racks a circuit waits for a lower threshold; racks it leaves out take the largest demand between them; a
-//! day is as long as serves most for its time, as in Eclipse; and time that is left at the end goes to the days whose circuits
-//! can use it.
+//! As in Solstice (CoNEXT 2015), all circuits of a day have at least a threshold of demand, and the threshold halves when too
+//! few are left. As in Etalon, days have a minimum length and must fit into a week.
+//!
+//! Deviations:
+//!
+//! * Matchings need not be perfect. Where Etalon's solver finds no perfect matching it leaves one ring up for the week; this
+//!   scheduler continues with the racks that have demand.
+//! * Demand is therefore not stuffed. Ports with more remaining demand are matched first instead.
+//! * A matching that gives fewer than half the racks a circuit waits for a lower threshold.
+//! * Racks that a matching leaves out are paired by the largest demand between them.
+//! * A day has the length that serves most demand per time, as in Eclipse.
+//! * Time left at the end goes to the days whose circuits can use it.
 
 use std::cmp::Reverse;
 
@@ -25,14 +30,15 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SolsticeSettings {
-    /// Whether pairs of a port that has too much to send get max-min fair shares of it, as in Etalon. Default false: circuits
-    /// carry as much as they can.
+    /// Set to true to give pairs of an overloaded port max-min fair shares of it, as in Etalon. Default false: circuits carry
+    /// as much as they can.
     pub fair: bool,
-    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
+    /// need it.
     pub unit: Option<Nanos>,
 }
 
-/// The scheduler.
+/// The `solstice` scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Solstice(SolsticeSettings);
 
@@ -67,7 +73,7 @@ impl Scheduler for Solstice {
         let times = Times::of(NAME, network, self.0.unit, racks)?;
         let units: Vec<u64> = match self.0.fair {
             true => fill::align(&fill::water_fill(racks, demand.bytes(), times.budget()), times.unit_bytes),
-            // A day too long by a part of a unit is better than one too short.
+            // A day too long by a fraction of a unit is better than one too short.
             false => demand.bytes().iter().map(|bytes| bytes.div_ceil(times.unit_bytes)).collect(),
         };
         let mut week = Week::new(racks, times, &units);
@@ -87,20 +93,20 @@ impl Scheduler for Solstice {
     }
 }
 
-/// A day found: the source of each destination, and how long it is without its night.
+/// A day: the source of each destination, and its length without its night.
 struct Found {
     sources: Vec<Option<u32>>,
     length: u64,
 }
 
-/// A week that fills with days. All in units of time.
+/// A week that fills with days. All values are in units of time.
 struct Week {
     racks: usize,
     times: Times,
-    /// What days have left of demand, row by row of destinations, and its sums.
+    /// Demand that the days leave, row by row of destinations, and its sums.
     left: Vec<u64>,
     of_destination: Vec<u64>,
-    /// What of the week is left.
+    /// Remaining time of the week.
     time: u64,
     matcher: Matcher,
     order: Vec<usize>,
@@ -141,8 +147,8 @@ impl Week {
         self.time >= self.times.night + self.shortest()
     }
 
-    /// Days whose circuits have at least `threshold` each, as long as half of the racks have one; at the last threshold, as long
-    /// as any has.
+    /// Adds days whose circuits have at least `threshold` of demand each, while at least half the racks have one. At the last
+    /// threshold it continues while any rack has one.
     fn fill(&mut self, threshold: u64) {
         self.matcher.set_edges(&self.left, |entry| entry >= threshold);
         let enough = if threshold == 1 { 1 } else { self.racks.div_ceil(2) };
@@ -158,7 +164,7 @@ impl Week {
         }
     }
 
-    /// Joins racks that have no circuit, the largest demand between them first.
+    /// Pairs racks without a circuit, by the largest demand between them.
     fn pair_others(&mut self) {
         self.free.clear();
         self.free.extend((0..self.racks).filter(|&source| self.matcher.is_free(source)));
@@ -180,7 +186,7 @@ impl Week {
         }
     }
 
-    /// The length at which the circuits chosen serve most for the time with the night before.
+    /// Length at which the chosen circuits serve most demand per time, including the night before.
     fn best_length(&mut self) -> u64 {
         let (night, racks) = (self.times.night, self.racks);
         let chosen = self.source_of.iter().enumerate().filter(|&(_, &source)| source != NONE);
@@ -190,7 +196,7 @@ impl Week {
         let (mut whole, mut cut) = (0u64, wants.len() as u64);
         for &want in &wants {
             let length = want.clamp(self.shortest(), self.time - night);
-            // Circuits that want less are served whole, the others as long as this one.
+            // Circuits with less demand are served completely, the others for this length.
             let served = whole.saturating_add(cut.saturating_mul(want.min(length)));
             let better = u128::from(served) * u128::from(best.1 + night)
                 > u128::from(best.0) * u128::from(length + night);
@@ -203,7 +209,7 @@ impl Week {
         best.1
     }
 
-    /// Adds the day.
+    /// Adds a day of the chosen circuits.
     fn take(&mut self, length: u64, threshold: u64) {
         let mut sources = vec![None; self.racks];
         for (destination, &source) in self.source_of.iter().enumerate().filter(|&(_, &source)| source != NONE)
@@ -221,10 +227,10 @@ impl Week {
         self.days.push(Found { sources, length });
     }
 
-    /// Gives time that is left to the day of which the most circuits can use it, again and again, and what then is left to all
-    /// days alike.
+    /// Gives leftover time repeatedly to the day in which the most circuits can use it. Time that no circuit can use goes to
+    /// all days in equal parts.
     fn stretch(&mut self) {
-        // What a pair has left counts for its first day.
+        // A pair's remaining demand counts for its first day only.
         let mut wants: Vec<Vec<u64>> = Vec::with_capacity(self.days.len());
         for day in &self.days {
             let circuits =

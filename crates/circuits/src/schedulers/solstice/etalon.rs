@@ -1,8 +1,8 @@
-//! `solstice-etalon`: Solstice as it was released with Etalon, to the order in which its solver looks at entries.
+//! `solstice-etalon`: Solstice as released with Etalon, including the order in which its solver visits entries.
 //!
-//! Demand that is cut, aligned and stuffed becomes days by perfect matchings, and days are fitted to exactly one week. The
-//! solver shuffles what it looks at; this is what it gives where a shuffle changes nothing. Where no perfect matching is found, it
-//! leaves one ring up for the week, whatever the demand: `solstice` does better there.
+//! The scheduler cuts, aligns and stuffs demand, decomposes it into days by perfect matchings, and fits the days to exactly one
+//! week. The released solver shuffles the entries it visits; this scheduler gives its result for inputs where shuffling changes
+//! nothing. Without a perfect matching it leaves one ring up for the week, whatever the demand; `solstice` does better there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,17 +15,17 @@ use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 use leeward_fabric::{Bytes, Nanos};
 
-/// What is done to demand before it is scheduled.
+/// Preparation of demand before scheduling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepare {
-    /// Nothing.
+    /// No preparation.
     #[default]
     Raw,
-    /// As Etalon's element for Solstice: if any entry is not small, those that are are left out; then all is raised until the
-    /// busiest port wants half of what a circuit carries in a week.
+    /// Preparation of Etalon's Solstice element: if any entry is not small, small entries are removed. Then all entries are
+    /// raised until the busiest port wants half of the bytes that a circuit carries in a week.
     Element,
-    /// As `element`, with small entries always left out: what Etalon does where applications tell their demand.
+    /// As `element`, but small entries are always removed. Etalon does this where applications report their demand.
     Adu,
 }
 
@@ -33,11 +33,12 @@ pub enum Prepare {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EtalonSettings {
-    /// What is done to demand first. Default `raw`.
+    /// Preparation of demand. Default `raw`.
     pub prepare: Prepare,
-    /// Below what an entry is small. Default 1MB; the files of Etalon's section 6 were written with 8kB.
+    /// Size below which an entry is small. Default 1MB; the files of Etalon's section 6 were written with 8kB.
     pub small: Bytes,
-    /// The grain of lengths, of which night, week and minimum day are whole numbers. Default 1us, or less if they need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
+    /// need it.
     pub unit: Option<Nanos>,
 }
 
@@ -47,7 +48,7 @@ impl Default for EtalonSettings {
     }
 }
 
-/// The scheduler.
+/// The `solstice-etalon` scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Etalon(EtalonSettings);
 
@@ -73,7 +74,7 @@ impl Scheduler for Etalon {
         NAME
     }
 
-    /// Its shortest day counts the night before it.
+    /// No guarantee of a minimum day: this solver counts the night before a day as part of it.
     fn promises(&self) -> Promises {
         Promises { within_week: true, ..Promises::default() }
     }
@@ -97,7 +98,7 @@ impl Scheduler for Etalon {
     }
 }
 
-/// What Etalon's element asks its solver for.
+/// Demand that Etalon's element requests from its solver.
 fn prepared(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
     let mut request = demand.bytes().to_vec();
     let small = settings.small.0;
@@ -118,19 +119,20 @@ fn prepared(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Ve
     request
 }
 
-/// A day found: its circuits, and how long it is with the night before it.
+/// A day: its circuits, and its length with the night before it.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     /// Source of each destination.
     pub(super) source_of: Vec<u32>,
-    /// Its length and the night's.
+    /// Length of the day and the night before it.
     pub(super) length: u64,
 }
 
-/// Entries above 0 in the order in which the released solver lists them once demand is cut to what ports can carry.
+/// Positive entries in the order in which the released solver lists them after it cut demand to port capacity.
 ///
-/// It keeps entries in a list from which one is taken by putting the last in its place. What is left out by `prepare` is taken
-/// first, in order of row and column; then each is listed anew in a pass that takes those that want no more than all get.
+/// The solver keeps entries in a list and removes an entry by moving the last one into its place. It first removes the entries
+/// that `prepare` leaves out, by row and column. A later pass lists the entries again and removes those that want no more than
+/// the common share.
 pub(super) fn listed(racks: usize, demand: &[u64], request: &[u64], budget: u64) -> Vec<u32> {
     let mut list: Vec<u32> = (0..).zip(demand).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();
     let mut place = vec![0u32; demand.len()];
@@ -165,10 +167,12 @@ pub(super) fn listed(racks: usize, demand: &[u64], request: &[u64], budget: u64)
     order
 }
 
-/// Takes perfect matchings among entries of at least a threshold, which halves down to the base, until there is none.
+/// Takes perfect matchings among entries of at least a threshold; the threshold halves down to the base, and the search ends
+/// when there is none.
 ///
-/// `list` holds the entries of `stuffed` above 0. The solver looks at a destination's sources in an order that this list
-/// begins and entries that leave change, so the same is done here. `stuffed` is what days leave when this returns.
+/// `list` holds the positive entries of `stuffed`. The released solver visits a destination's sources in an order that starts
+/// from this list and changes as entries leave, and so does this function. On return `stuffed` holds the demand that the days
+/// leave.
 pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, times: Times) -> Vec<Found> {
     let (base, mut threshold) = (times.base(), times.first_threshold());
     let mut place = vec![0u32; stuffed.len()];
@@ -208,14 +212,14 @@ pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, t
     days
 }
 
-/// The released solver's search for a perfect matching: each destination's first free source, then augmenting paths, depth
-/// first, with sources in the order of lists.
+/// The released solver's search for a perfect matching: the first free source of each destination, then depth-first augmenting
+/// paths with sources in list order.
 struct Search {
     sources: Vec<Vec<u32>>,
     source_of: Vec<u32>,
     destination_of: Vec<u32>,
     seen: Vec<bool>,
-    /// Destinations on the path, and how many of their sources were looked at.
+    /// Destinations on the path, and the number of their sources visited so far.
     path: Vec<(u32, u32)>,
 }
 
@@ -276,10 +280,10 @@ impl Search {
     }
 }
 
-/// Makes days last exactly a week.
+/// Fits days to exactly one week.
 ///
-/// Of none, one ring is up for the week; of too little, each is longer by the same; of too much, the shortest are dropped
-/// until the week has room for as many of the shortest length, and the others shortened by turns.
+/// Without days, one ring is up for the week. If days are too short, all get longer by the same time. If they are too long, the
+/// shortest are dropped until the week has room for as many days of the minimum length, and the others are shortened in turns.
 pub(super) fn fit(racks: usize, days: &mut Vec<Found>, times: Times) {
     if days.is_empty() {
         let source_of = (1..=racks as u32).map(|next| next % racks as u32).collect();
@@ -299,21 +303,21 @@ pub(super) fn fit(racks: usize, days: &mut Vec<Found>, times: Times) {
     }
     let most = (times.week / times.min_day.max(1)) as usize;
     while days.len() > most {
-        // The last among equals.
+        // Last one among equals.
         let shortest = (0..days.len()).rev().min_by_key(|&at| days[at].length).unwrap_or(0);
         days.swap_remove(shortest);
     }
     shorten(days, times);
 }
 
-/// Takes a unit from each day above the shortest length, by turns, until all fit the week.
+/// Takes one unit in turn from each day above the minimum length until all fit into the week.
 fn shorten(days: &mut [Found], times: Times) {
     let total: u64 = days.iter().map(|day| day.length).sum();
     let mut excess = total.saturating_sub(times.week);
     while excess > 0 {
         let long = || days.iter().map(|day| day.length).filter(|&length| length > times.min_day);
         let Some(room) = long().min().map(|length| length - times.min_day) else { return };
-        // Whole turns at once, as long as the same days take part.
+        // Whole rounds at once while the same days take part.
         let turns = room.min(excess / long().count() as u64);
         if turns == 0 {
             for day in days.iter_mut().filter(|day| day.length > times.min_day).take(excess as usize) {

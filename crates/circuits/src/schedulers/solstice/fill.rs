@@ -1,12 +1,12 @@
-//! Steps 1 to 3 of Solstice: demand becomes what ports can carry in a week, in whole units of time, the same at each port.
+//! Steps 1 to 3 of Solstice: demand becomes port capacity of a week in whole time units, with the same sum at each port.
 
 use crate::demand::sums;
 
-/// Cuts demand to what each port can carry, shared as max-min fair as whole bytes allow.
+/// Cuts demand to port capacity, shared max-min fairly as far as whole bytes allow.
 ///
-/// All entries that are not yet settled are given the same: the level, which rises until an entry has all it wants or a port's
-/// budget is spent. What a port has left for those not settled is a quotient that only entries settling change, so levels need
-/// be looked at only where a sorted entry or a port's quotient lies.
+/// All unsettled entries get the same share, the level. The level rises until an entry has all it wants or a port's budget is
+/// used up. The level at which a port is used up changes only when one of its entries settles. So the search visits only the
+/// levels of sorted entries and of ports.
 pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
     let mut given = demand.to_vec();
     let (mut rows, mut columns) = sums(racks, demand);
@@ -27,7 +27,7 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
     }
     entries.sort_unstable_by_key(|&(entry, _, _)| entry);
     let mut settled = 0;
-    // No port is spent below this level.
+    // No port is used up below this level.
     let mut spent = 0;
     while settled < entries.len() {
         while let Some(&(entry, row, column)) = entries.get(settled).filter(|of| of.0 <= spent) {
@@ -42,7 +42,7 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
         match next {
             None => break,
             Some(level) if level > spent => spent = level,
-            // No entry is left at this level, so the ports that are spent close: first those without a byte.
+            // No entry is left at this level, so the ports that are used up close: first those without a spare byte.
             Some(level) => {
                 let bare = |port: &Port| port.left(budget) == level * port.open;
                 let spent = |port: &&Port| port.level(budget) == Some(level);
@@ -53,7 +53,7 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
                 for other in 0..racks {
                     let (row, column) = if port < racks { (port, other) } else { (other, port - racks) };
                     let end = if port < racks { racks + other } else { other };
-                    // What wants no more than the level is settled already.
+                    // Entries that want no more than the level are already settled.
                     if demand[row * racks + column] > level && !ports[end].closed {
                         ports[end].settle(level);
                         given[row * racks + column] = level;
@@ -67,13 +67,13 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
 
 /// A rack's uplink or downlink while demand is cut.
 struct Port {
-    /// Whether it has less than is wanted of it.
+    /// True if its demand exceeds its budget.
     short: bool,
-    /// Whether what it has is spent.
+    /// True if its budget is used up.
     closed: bool,
-    /// How many entries of it are not settled.
+    /// Number of its unsettled entries.
     open: u64,
-    /// What those that are settled have of it.
+    /// Bytes given to its settled entries.
     given: u64,
 }
 
@@ -87,18 +87,18 @@ impl Port {
         self.given += entry;
     }
 
-    /// What entries that are not settled share.
+    /// Bytes left for its unsettled entries.
     fn left(&self, budget: u64) -> u64 {
         budget - self.given
     }
 
-    /// The level at which it is spent.
+    /// Level at which its budget is used up.
     fn level(&self, budget: u64) -> Option<u64> {
         (self.short && !self.closed && self.open > 0).then(|| self.left(budget) / self.open)
     }
 }
 
-/// Demand in units of time: what needs up to one unit has one, all else is rounded half up.
+/// Converts demand to units of time: up to one unit becomes one, everything else is rounded half up.
 pub(in super::super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
     let units = |&bytes: &u64| match bytes {
         0 => 0,
@@ -107,8 +107,8 @@ pub(in super::super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
     demand.iter().map(units).collect()
 }
 
-/// Adds demand until each row and column has the sum of the largest: first where there is some, in the order of `list`, then
-/// anywhere, which is added to the list.
+/// Adds demand until each row and column has the largest of their sums. Existing entries get demand first, in the order of
+/// `list`; new entries are appended to the list.
 pub(super) fn stuff(racks: usize, units: &mut [u64], list: &mut Vec<u32>) {
     let (mut rows, mut columns) = sums(racks, units);
     let most = rows.iter().chain(&columns).copied().max().unwrap_or(0);
@@ -150,8 +150,8 @@ mod tests {
 
     use super::*;
 
-    /// The same by passes: all entries not settled get the same, until one has all it wants or a port nothing left; a port that has
-    /// less than a byte for each closes.
+    /// Reference implementation by passes. Each pass gives all unsettled entries the same amount, until an entry has all it
+    /// wants or a port nothing left. A port with less than one byte per entry closes.
     fn by_passes(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
         let mut left = demand.to_vec();
         let mut given = vec![0; demand.len()];

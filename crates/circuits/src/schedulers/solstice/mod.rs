@@ -1,4 +1,4 @@
-//! Solstice and its kin: long matchings of what has the most, then shorter ones.
+//! Solstice and its variants: long matchings of the largest demand first, then shorter ones.
 
 mod bounded;
 mod etalon;

@@ -1,8 +1,8 @@
-//! `solstice-paper`: Solstice as published, which goes on until packets can carry what is left in the time it has taken.
+//! `solstice-paper`: Solstice as published. It adds days until the packet switch can carry the rest in the time taken so far.
 //!
-//! Demand is stuffed, then perfect matchings are taken of entries of at least a threshold, a power of two that halves when there
-//! is none (Solstice, CoNEXT 2015: QuickStuff and BigSlice). Nothing bounds how long all days take. Lengths are exact
-//! to the nanosecond.
+//! The scheduler stuffs demand and takes perfect matchings of entries of at least a threshold, a power of two that halves when
+//! no such matching exists (Solstice, CoNEXT 2015: QuickStuff and BigSlice). The total length of all days has no bound. Lengths
+//! are exact to the nanosecond.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[serde(deny_unknown_fields, default)]
 pub struct PaperSettings {}
 
-/// The scheduler.
+/// The `solstice-paper` scheduler.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Paper;
 
@@ -61,7 +61,7 @@ impl Scheduler for Paper {
                 continue;
             }
             let (bytes, sources) = slices.take(threshold);
-            // A slice of nothing but stuffing takes no time.
+            // A slice of stuffing alone takes no time.
             if sources.iter().any(Option::is_some) {
                 let matching = Matching::new(sources)
                     .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;
@@ -74,11 +74,11 @@ impl Scheduler for Paper {
     }
 }
 
-/// Stuffed demand as it is taken apart by perfect matchings, row by row of destinations.
+/// Stuffed demand that perfect matchings decompose, row by row of destinations.
 pub(in super::super) struct Slices {
     racks: usize,
     stuffed: Vec<u64>,
-    /// What of it is demand, with its sums.
+    /// Part of it that is real demand, with its sums.
     left: Vec<u64>,
     of_destination: Vec<u64>,
     of_source: Vec<u64>,
@@ -90,7 +90,7 @@ impl Slices {
         Slices::of(demand.racks(), demand.bytes())
     }
 
-    /// Demand by rows of sources, stuffed.
+    /// Stuffs demand given by rows of sources.
     pub(in super::super) fn of(racks: usize, by_source: &[u64]) -> Slices {
         let transposed = |of: &[u64]| (0..of.len()).map(|at| of[at % racks * racks + at / racks]).collect();
         let left: Vec<u64> = transposed(by_source);
@@ -103,18 +103,18 @@ impl Slices {
         Slices { racks, stuffed, left, of_destination, of_source, matcher: Matcher::new(racks) }
     }
 
-    /// Takes as edges what is at least `threshold`.
+    /// Makes edges of the entries of at least `threshold`.
     pub(in super::super) fn set_edges(&mut self, threshold: u64) {
         self.matcher.set_edges(&self.stuffed, |entry| entry >= threshold);
     }
 
-    /// What the busiest port has left.
+    /// Remaining bytes of the busiest port.
     fn busiest(&self) -> u64 {
         self.of_destination.iter().chain(&self.of_source).copied().max().unwrap_or(0)
     }
 
-    /// Takes the smallest entry of the matching, which is perfect, from all of its entries. Returns it, and the sources of
-    /// circuits that carry demand. What is then below `threshold` is no edge.
+    /// Subtracts the smallest entry of the matching, which is perfect, from all its entries. Returns that entry, and the
+    /// sources of circuits that carry real demand. Entries then below `threshold` are edges no longer.
     pub(in super::super) fn take(&mut self, threshold: u64) -> (u64, Vec<Option<u32>>) {
         let sources: Vec<u32> = self.matcher.source_of().to_vec();
         debug_assert!(!sources.contains(&NONE), "the matching is perfect");
