@@ -1,5 +1,5 @@
-//! How fast the ledger takes in samples, commits and releases, and answers reads: 3,000 hosts in 150 racks (the
-//! cluster of Sinbad section 7.1), whose rack links are sums of their hosts.
+//! Speed of the ledger for samples, commits, releases and reads: 3,000 hosts in 150 racks (the cluster of Sinbad
+//! section 7.1), whose rack links are sums of their hosts.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use leeward_ledger::{
 const RACKS: u32 = 150;
 const HOSTS: u32 = 3_000;
 const SECOND: u64 = 1_000_000_000;
-/// Commits that are timed together: few, so that most batches run without a break.
+/// Commits timed together: few, so that most batches run without interruption.
 const BATCH: u64 = 50;
-/// How long each measurement takes at least.
+/// Minimum duration of each measurement.
 const LONG: Duration = Duration::from_millis(400);
 
 fn main() {
@@ -60,7 +60,7 @@ fn ledger(cluster: &Cluster, missing: Missing) -> Ledger {
     Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("defaults are right")
 }
 
-/// What all host links report of a second.
+/// Reports of all host links over one second.
 fn samples(second: u64) -> Vec<Sample> {
     let window = (Nanos(second * SECOND), Nanos((second + 1) * SECOND));
     let load = |resource: u32| Load(i64::from(resource.wrapping_mul(2_654_435_761) >> 8) * 40);
@@ -69,9 +69,9 @@ fn samples(second: u64) -> Vec<Sample> {
         .collect()
 }
 
-/// Does `work` again and again, with a growing number; prints how long each of its `parts` takes. The median, since
-/// other programs come between.
-#[allow(clippy::disallowed_methods)] // A benchmark is one of the places that may read a clock.
+/// Repeats `work` with an increasing number; prints the time of each of its `parts`. The median, since other programs
+/// interrupt.
+#[allow(clippy::disallowed_methods)] // A benchmark may read a clock.
 fn measure(name: &str, parts: usize, mut work: impl FnMut(u64)) {
     let mut times = Vec::new();
     let begun = Instant::now();
@@ -139,7 +139,7 @@ fn block(cluster: &Cluster, number: u64) -> Entry {
     }
 }
 
-/// The same block where only the links count that were chosen (Sinbad pseudocode 2): into two racks and two hosts.
+/// The same block with only the chosen links counted (Sinbad pseudocode 2): into two racks and two hosts.
 fn selected(cluster: &Cluster, number: u64) -> Entry {
     let block = block(cluster, number);
     let hops = [2, 3, 7, 8].into_iter().filter_map(|at| block.hops.get(at).copied()).collect();
@@ -160,7 +160,7 @@ fn task(cluster: &Cluster, number: u64) -> Entry {
     }
 }
 
-/// Commits entries of which some thousands are there at once, and releases the oldest.
+/// Commits entries, keeps some thousands of them, and releases the oldest.
 #[allow(clippy::disallowed_methods)] // As above.
 fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry) {
     let mut ledger = ledger(cluster, Missing::Strict);
@@ -187,7 +187,7 @@ fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry
         times.push(started.elapsed());
         let now = SECOND + count * 50_000;
         if count % 20_000 == 0 {
-            // A report takes away what waits for it.
+            // A report removes the items that wait for it.
             ledger.report(&samples(now / SECOND - 1), Nanos(now));
         }
     }

@@ -1,25 +1,26 @@
-//! How old a telemetry file is. What links carried hours ago says little of now, and a decision on it puts work where
-//! the network was quiet; so each link is judged by when its own last line was measured, if the file says when.
+//! Age check of a telemetry file. Loads measured hours ago say little about now, and a decision based on them places
+//! work where the network used to be quiet. Each link is therefore judged by the time of its own last line, if the
+//! file has times.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Fabric, ResourceId};
 
-/// How far clocks may differ, in seconds.
+/// Tolerated difference between clocks, in seconds.
 const AHEAD: f64 = 60.0;
 
-/// The clock on the wall, and how old what is measured may be.
+/// Wall-clock time, and the maximum age of measurements.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Clock {
     /// Seconds since 1970.
     pub now: f64,
-    /// How old the last line of a link may be, in seconds.
+    /// Maximum age of the last line of a link, in seconds.
     pub max_age: f64,
 }
 
 impl Clock {
-    /// Refuses links whose last line is too old, or of the future.
+    /// Rejects links whose last line is too old or lies in the future.
     pub(crate) fn check(
         self,
         file: &str,
@@ -28,7 +29,7 @@ impl Clock {
     ) -> Result<(), InputError> {
         let wrong = |message: String| Err(InputError::new(file, message).in_field("t_s"));
         let order = |a: &(&ResourceId, &f64), b: &(&ResourceId, &f64)| a.1.total_cmp(b.1);
-        // Of links measured at once, the first is the example.
+        // Among links measured at the same time, the error names the first.
         let Some((&oldest, &at)) = measured.iter().min_by(|a, b| order(a, b).then(a.0.cmp(b.0))) else {
             return Ok(());
         };
@@ -54,7 +55,7 @@ impl Clock {
     }
 }
 
-/// A time in words: `1 h 5 min`, `40 s`; from ten minutes on to the minute, from two days on in days.
+/// A duration in words: `1 h 5 min`, `40 s`. Rounded to minutes from ten minutes on, to days from two days on.
 fn in_words(seconds: f64) -> String {
     if seconds >= 2.0 * 86_400.0 {
         return format!("{:.0} d", (seconds / 86_400.0).min(1e12));

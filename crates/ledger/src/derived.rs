@@ -1,11 +1,11 @@
-//! Links without a counter of their own: their load is the sum of those below (Sinbad section 6.2).
+//! Links without a counter of their own: their load is the sum of the loads below (Sinbad section 6.2).
 //!
-//! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host known to be
-//! down adds nothing; a silent one adds the rate of its interface, because nobody can say that it is quiet: the rate that
-//! the cluster says, whatever less was believed of it last. A new window of the sum is complete when every host that is
-//! seen has one that reaches its end.
+//! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host that is known
+//! to be down adds nothing. A silent host adds the rate of its interface, since it may be busy: the rate from the
+//! cluster file, even if less was believed later. A new window of the sum is complete when every visible host has a
+//! window that reaches its end.
 //!
-//! A pod's sum is of its racks' sums, each before it is limited to what the rack's own link can carry.
+//! A pod's sum adds its racks' sums, each before it is limited to the capacity of the rack's own link.
 
 use leeward_fabric::{DomainId, HostId, Nanos, ResourceId, Shape};
 
@@ -15,13 +15,13 @@ use crate::settings::{Initial, Missing};
 use crate::state::Source;
 use crate::telemetry::fed_full;
 
-/// What is below a domain.
+/// Sums of the resources below a domain's links.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Below {
     sums: [Sum; 2],
-    /// When they change without a report.
+    /// Time of the next change without a report.
     due: Option<Nanos>,
-    /// End of the first window of samples that were taken in and not yet summed up.
+    /// End of the first window of accepted samples that are not yet summed up.
     pub touched: Option<Nanos>,
 }
 
@@ -31,15 +31,15 @@ enum Direction {
     Into,
 }
 
-/// What the resources below a link add up to.
+/// Sum of the resources below a link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     load: f64,
-    /// As last reported.
+    /// Sum of the last reported loads.
     latest: i64,
-    /// The window that all of those that are seen have in common, if any is.
+    /// Common window of all visible resources, if there is one.
     window: Option<(Nanos, Nanos)>,
-    /// Whether any of them reported, or is known to carry nothing.
+    /// True if any resource reported or is known to carry nothing.
     seen: bool,
 }
 
@@ -61,7 +61,7 @@ impl Ledger {
         self.derive_touched(now);
     }
 
-    /// Brings the sums up to date that samples have touched, from the racks up.
+    /// Updates the sums that new samples affect, from the racks up.
     pub(crate) fn derive_touched(&mut self, now: Nanos) {
         let mut domains = std::mem::take(&mut self.touched);
         let parents: Vec<_> = domains.iter().filter_map(|&domain| self.fabric.parent(domain)).collect();
@@ -76,7 +76,7 @@ impl Ledger {
         self.touched = domains;
     }
 
-    /// Brings the links of `domain`, and of what it is in, up to date with what is below.
+    /// Updates the links of `domain`, and of the domain above, from the resources below.
     pub(crate) fn derive_upwards(&mut self, domain: DomainId, now: Nanos) {
         self.touched.push(domain);
         self.derive_touched(now);
@@ -98,7 +98,7 @@ impl Ledger {
         }
     }
 
-    /// Sums up one link. Returns when the sum changes without a report.
+    /// Updates the sum of one link. Returns the time of its next change without a report.
     fn derive_link(&mut self, domain: DomainId, direction: Direction, now: Nanos) -> Option<Nanos> {
         let link = self.link(domain, direction)?;
         if self.gauges[link.index()].source == Source::Direct {
@@ -119,7 +119,7 @@ impl Ledger {
         {
             let before = std::mem::replace(&mut gauge.until, until);
             let from = if from < until { from } else { before };
-            // The first window moves the sum as far as it moved what is summed up.
+            // The first window moves the sum as far as it moves the parts.
             let first = before == Nanos(0) && self.settings.missing == Missing::Strict;
             let weight = match (first, self.settings.initial) {
                 (true, Initial::First) => 1.0,
@@ -162,7 +162,7 @@ impl Ledger {
         sum
     }
 
-    /// What a resource with a counter adds to a sum.
+    /// Contribution of a resource with a counter to a sum.
     fn part(&self, resource: ResourceId, now: Nanos, due: &mut Option<Nanos>) -> Sum {
         let gauge = &self.gauges[resource.index()];
         if gauge.source == Source::Down {

@@ -1,95 +1,95 @@
-//! Entries: facts about work that was placed or promised, and the transactions that add and release them.
+//! Entries: facts about placed or promised work, and the transactions that add and release them.
 //!
-//! An entry says what the work is (bytes and flows, mean and peak, or an envelope), which resources it crosses and
-//! how it stops being pending. It never says how loaded anything is: each reader derives its own number.
+//! An entry describes the work (bytes and flows, mean and peak, or an envelope), the resources on its path, and the
+//! way it stops being pending. It never describes a load: each reader derives its own number.
 
 use std::sync::Arc;
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Hop, Nanos, ResourceId};
 
-/// A fact about work that was placed or promised.
+/// A fact about placed or promised work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// What it belongs to.
+    /// Owner of the work.
     pub owner: Owner,
     /// The resources that count it, and its work at each.
     pub hops: Vec<Hop>,
-    /// What the work is.
+    /// Demand of the work.
     pub demand: Demand,
-    /// Whether it adds load or takes it away.
+    /// The direction: added or removed load.
     pub sign: Sign,
-    /// How it stops being pending.
+    /// Rule by which the entry stops being pending.
     pub fade: Fade,
-    /// When it starts, where that is known at commit; otherwise it waits for [`crate::Ledger::started`].
+    /// Start of the work, if known at commit; otherwise the entry waits for [`crate::Ledger::started`].
     pub starts: Option<Nanos>,
 }
 
-/// What work is.
+/// Demand of a piece of work.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Demand {
-    /// Transfers that take what they get: a block write, a shuffle.
+    /// Transfers that use the rate they get: a block write, a shuffle.
     Elastic {
-        /// What is to be carried.
+        /// Bytes to transfer.
         bytes: Bytes,
-        /// In how many flows.
+        /// Number of flows.
         flows: u32,
-        /// The most it can use, in bit/s (a disk at its end, say).
+        /// Maximum usable rate, in bit/s (for example that of a disk at the end).
         cap_bps: Option<u64>,
     },
     /// A task or service that sends at some rate.
     Stream {
-        /// What telemetry will show, in bit/s.
+        /// Expected measured rate, in bit/s.
         mean_bps: u64,
-        /// What placement should make room for, in bit/s.
+        /// Rate that placement makes room for, in bit/s.
         peak_bps: u64,
     },
-    /// A workload with a promise: never more than its token buckets allow, at a priority.
+    /// A guaranteed workload: its token buckets limit it, at a fixed priority.
     Envelope {
-        /// What telemetry will show, in bit/s.
+        /// Expected measured rate, in bit/s.
         mean_bps: u64,
-        /// The rate set aside for it, in bit/s.
+        /// Reserved rate, in bit/s.
         rate_bps: u64,
-        /// All of them hold at once; bits and bit/s.
+        /// Token buckets that all hold at once, in bits and bit/s.
         buckets: Arc<[TokenBucket]>,
         /// Strict priority, 0 first.
         priority: u8,
     },
 }
 
-/// Whether an entry adds load or takes it away.
+/// Direction of an entry's load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sign {
     /// New work.
     Adds,
-    /// Work that leaves: the source of a migration, an evicted task.
+    /// Leaving work: the source of a migration, an evicted task.
     Relieves,
 }
 
-/// How an entry stops being pending, that is, how telemetry takes over from it.
+/// Rule by which an entry stops being pending, that is, by which telemetry takes over from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fade {
-    /// Dropped when a report comes whose window ends after the commit (Sinbad section 6.2).
+    /// Dropped at the first report whose window ends after the commit (Sinbad section 6.2).
     AtNextWindow,
-    /// Once started, fades at the rate at which the estimator takes in new load, so that measured and pending
-    /// together stay right at every step. What is released fades the same way.
+    /// Fades from its start on, at the rate at which the estimator takes in new load, so that measured plus pending
+    /// load stays right at every step. Released entries fade the same way.
     WithEstimator,
-    /// As `WithEstimator`, but dropped when it has not started this long after the commit.
+    /// As `WithEstimator`, but dropped if the work has not started within this time after the commit.
     After(Nanos),
-    /// Stays at face value until released.
+    /// Stays at its full rate until released.
     Held,
 }
 
-/// What an entry belongs to: a file, an app, a job, a volume.
+/// Owner of an entry: a file, an app, a job, a volume.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
-    /// Which kind of thing.
+    /// Kind of the owner.
     pub kind: OwnerKind,
-    /// Which one.
+    /// Number of the owner among those of its kind.
     pub id: u64,
 }
 
-/// The kinds of things that own entries.
+/// Kinds of owners.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OwnerKind {
     /// A file of a file system.
@@ -102,54 +102,54 @@ pub enum OwnerKind {
     Volume,
 }
 
-/// The number of an entry; never used twice in a ledger's life.
+/// Number of an entry; a ledger never uses one twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryId(pub u64);
 
-/// Changes to the ledger that are made together or not at all.
+/// Changes to the ledger, applied together or not at all.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Transaction {
     /// Entries to add.
     pub add: Vec<Entry>,
-    /// Entries to release; an id that is there twice counts once.
+    /// Entries to release; a duplicate id counts once.
     pub release: Vec<EntryId>,
-    /// For each queue that was read, [`crate::View::version`]. Empty for best effort, which never conflicts.
+    /// [`crate::View::version`] of each queue that the decision read. Empty for best effort, which never conflicts.
     pub expect: Vec<(ResourceId, u32)>,
-    /// Who asks, and the number of the request; numbers of one client rise.
+    /// Client and number of the request; the numbers of one client increase.
     pub client: Option<(u64, u64)>,
 }
 
-/// Why a transaction was not made.
+/// Reason for a rejected transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CommitError {
-    /// What may be promised changed since it was read: decide again on a newer view.
+    /// The rate that may be promised changed since the read: decide again on a newer view.
     #[error("what may be promised on resource {} changed: read version {expected}, now {found}", resource.0)]
     Conflict {
-        /// Where.
+        /// The resource.
         resource: ResourceId,
-        /// The version that was read.
+        /// Version at the read.
         expected: u32,
-        /// The version now.
+        /// Current version.
         found: u32,
     },
-    /// An entry to release is not there.
+    /// An entry to release does not exist.
     #[error("entry {} is not in the ledger", .0.0)]
     NoEntry(EntryId),
     /// An entry names a resource that the fabric does not have.
     #[error("resource {} is not in the fabric", .0.0)]
     NoResource(ResourceId),
-    /// A hop's work for each byte is not a number, not finite or negative.
+    /// The work per byte of a hop is not finite, or negative.
     #[error("work on resource {}: must be finite and not negative", .0.0)]
     InvalidWork(ResourceId),
-    /// A rate is to be reserved where nothing could keep it.
+    /// A rate is to be reserved on a resource that cannot guarantee it.
     #[error("resource {} is first come, first served: no rate can be reserved on it", .0.0)]
     CannotReserve(ResourceId),
-    /// The client's request was counted before.
+    /// A request of the client with this number or a later one has already been counted.
     #[error("request {sequence} of client {client} is counted already")]
     Repeated {
-        /// Who asked.
+        /// The client.
         client: u64,
-        /// The number it gave.
+        /// Number of the request.
         sequence: u64,
     },
 }

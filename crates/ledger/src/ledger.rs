@@ -1,4 +1,5 @@
-//! The ledger itself: belief, health, and the passing of time. Samples are in `telemetry`, commits in `transact`.
+//! The ledger itself: believed capacities, host health, and the passing of time. Samples are in `telemetry`, commits
+//! in `transact`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,52 +14,56 @@ use crate::state::{Commitments, Gauge, Source};
 use crate::transact::Stored;
 use crate::view::{Scratch, View};
 
-/// What is known of the load of every link and device of a fabric.
+/// The known load of every link and device of a fabric.
 ///
-/// Time is the caller's, in nanoseconds since it started, and does not run backwards. A method that takes it as `now`
-/// first lets it pass ([`Ledger::advance`]); a view shows the ledger as far as it has been advanced.
+/// The caller provides the time, in nanoseconds since its start; it must not run backwards. A method with a `now`
+/// argument first advances the ledger to it ([`Ledger::advance`]). A view shows the ledger as far as it has advanced.
 ///
-/// Ids of resources and hosts that the fabric does not have are counted ([`Ledger::report`]), refused
-/// ([`Ledger::commit`]) or change nothing (the rest).
+/// Unknown resource and host ids are counted by [`Ledger::report`], rejected by [`Ledger::commit`], and ignored by
+/// the other methods.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(crate) fabric: Arc<Fabric>,
     pub(crate) settings: LedgerSettings,
-    /// `settings.unknown_after`, in time.
+    /// `settings.unknown_after` as a duration.
     pub(crate) unknown_after: Nanos,
-    /// What the cluster says that resources carry, whatever is believed.
+    /// Capacities according to the cluster file, independent of the believed ones.
     pub(crate) full: Arc<Capacities>,
     pub(crate) gauges: Vec<Gauge>,
     pub(crate) commitments: Vec<Commitments>,
-    /// What each domain's links add up to.
+    /// Sums of the resources below each domain's links.
     pub(crate) below: Vec<Below>,
-    /// Domains whose sums are to be brought up to date; empty between calls.
+    /// Domains whose sums need an update; empty between calls.
     pub(crate) touched: Vec<DomainId>,
-    /// Only looked up, never walked through, like `owners`.
+    /// Only looked up, never iterated, like `owners`.
     pub(crate) entries: HashMap<EntryId, Box<Stored>>,
-    /// The entries of each, in the order in which they were added.
+    /// Entries of each owner, in the order of their commits.
     pub(crate) owners: HashMap<Owner, Vec<EntryId>>,
     pub(crate) next_entry: u64,
-    /// What happens by itself, in order.
+    /// Scheduled changes, in order of time.
     pub(crate) agenda: BTreeSet<(Nanos, Due)>,
     pub(crate) clients: BTreeMap<u64, u64>,
     pub(crate) epoch: u64,
 }
 
-/// Something that happens by itself.
+/// A scheduled change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Due {
-    /// An entry stops being pending.
+    /// The entry stops being pending.
     Entry(EntryId),
-    /// Under `missing: sinbad`, a report that does not come takes away what waited for it.
+    /// Under `missing: sinbad`, a missing report removes the pressure and rates that waited for it.
     Window(ResourceId),
-    /// The sums of a domain change, because a report did not come.
+    /// The sums of a domain change because a report is missing.
     Domain(DomainId),
 }
 
 impl Ledger {
-    /// A ledger that knows nothing yet but the capacities to believe, which are those of the same fabric. Nothing that is
-    /// believed later makes a silent host count for less in the sum of its rack.
+    /// An empty ledger with the believed capacities, which must be those of `fabric`. The capacities given here
+    /// remain the rates at which silent hosts count in the sum of their rack, whatever is believed later.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a setting is out of its range.
     ///
     /// # Panics
     ///
@@ -91,23 +96,23 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The fabric it is about.
+    /// The fabric of this ledger.
     pub fn fabric(&self) -> &Arc<Fabric> {
         &self.fabric
     }
 
-    /// How it reads telemetry.
+    /// Settings of the estimator.
     pub fn settings(&self) -> &LedgerSettings {
         &self.settings
     }
 
-    /// How many changes it has seen; a later state has a higher one.
+    /// Number of changes so far; it only grows.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Changes the capacity to be believed; a negative one counts as none. What may be promised changes with it, so
-    /// a transaction that relied on the capacity before conflicts.
+    /// Sets the believed capacity; a negative one becomes zero. The rate that may be promised changes with it, so a
+    /// transaction that relied on the old capacity conflicts.
     pub fn believe(&mut self, resource: ResourceId, capacity: Load, now: Nanos) {
         self.advance(now);
         let Some(gauge) = self.gauges.get_mut(resource.index()) else { return };
@@ -123,8 +128,8 @@ impl Ledger {
         self.epoch += 1;
     }
 
-    /// A host is known to be down (it carries nothing), or up again (unknown until it reports). What was starting or
-    /// ending on its own links and devices is over with it; entries stay until they are released.
+    /// Marks a host as down (it carries nothing), or as up again (unknown until it reports). Rates that were starting
+    /// or ending on its own links and devices no longer count; entries stay until they are released.
     pub fn health(&mut self, host: HostId, up: bool, now: Nanos) {
         self.advance(now);
         if host.index() >= self.fabric.host_count() {
@@ -149,8 +154,8 @@ impl Ledger {
         self.epoch += 1;
     }
 
-    /// How many elastic flows that are not in the ledger share a resource, as a probe measured (Choreo section
-    /// 3.2: c). Not a number and negative ones count as none.
+    /// Sets the number of elastic flows outside the ledger that share a resource, as measured by a probe (Choreo
+    /// section 3.2: c). NaN and negative values count as zero.
     pub fn cross_traffic(&mut self, resource: ResourceId, flows: f64, now: Nanos) {
         self.advance(now);
         if let Some(commitments) = self.commitments.get_mut(resource.index()) {
@@ -159,8 +164,8 @@ impl Ledger {
         }
     }
 
-    /// Lets time pass: entries that end by themselves, reports that did not come. In how many steps makes no
-    /// difference.
+    /// Advances the time: applies the scheduled ends of entries and the effects of missing reports. The number of
+    /// steps makes no difference.
     pub fn advance(&mut self, now: Nanos) {
         while let Some((at, due)) = self.pop_due(now) {
             match due {
@@ -172,7 +177,8 @@ impl Ledger {
                         .drop_until_window(gauge, |item| item.awaited.plus(grace) <= at);
                 }
                 Due::Domain(domain) => {
-                    // Those of one moment together, so that what is above them is summed up once.
+                    // Domains due at the same time are handled together, so that the sums above them are updated
+                    // once.
                     self.touched.push(domain);
                     while let Some((_, Due::Domain(domain))) = self.agenda.first().filter(|due| due.0 == at) {
                         self.touched.push(*domain);
@@ -190,12 +196,12 @@ impl Ledger {
         self.agenda.pop_first()
     }
 
-    /// When [`Ledger::advance`] has something to do next.
+    /// Time of the next scheduled change.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.agenda.first().map(|&(at, _)| at)
     }
 
-    /// A borrow of the ledger with a private what-if, kept in `scratch`.
+    /// A borrow of the ledger with a private what-if, stored in `scratch`.
     pub fn view<'a>(&'a self, now: Nanos, scratch: &'a mut Scratch) -> View<'a> {
         View::new(self, now, scratch)
     }

@@ -1,4 +1,4 @@
-//! The ledger: what is known of the load of every link and device.
+//! The ledger: the known load of every link and device.
 //!
 //! ```text
 //! telemetry --samples-->  Ledger  <--transactions-- engine      facts in
@@ -6,21 +6,21 @@
 //!                         View (a borrow and a private what-if)  numbers out, one for each question
 //! ```
 //!
-//! The ledger stores facts and no policy's guess. Telemetry moves an estimate of what is carried; an entry for
-//! everything placed or promised covers the time until telemetry shows it ([`Fade`]). From the same sums a view
-//! derives what each kind of reader asks for:
+//! The ledger stores facts and no policy's guess. Telemetry moves an estimate of the carried load. An entry for each
+//! piece of placed or promised work covers the time until telemetry shows it ([`Fade`]). From the same sums a view
+//! derives the number that each kind of reader needs:
 //!
-//! | number | of | definition |
+//!  | number | used by | definition |
 //! | --- | --- | --- |
 //! | [`View::expected_capacity`] | Sinbad | C - min(C, M + sum of bytes/time to the next report) |
-//! | [`View::residual`] | best effort | max(0, limit C - L), nothing where it cannot be seen |
-//! | [`View::share`] | Choreo | what n new elastic flows would get |
+//!  | [`View::residual`] | best effort | max(0, limit C - L), zero where L is unknown |
+//!  | [`View::share`] | Choreo | rate that n new elastic flows would get |
 //! | [`View::utilization_with`] | UTP, migration | (L + x) / C |
 //! | [`View::unreserved`] | packing, admission | limit C - R; telemetry plays no part |
 //! | [`View::envelopes`] | network calculus | every envelope promised at a queue |
 //!
-//! C is believed capacity, M what is measured, L = M + what is committed and not yet measured, R reserved rates.
-//! Time is an argument everywhere; nothing here reads a clock or does I/O.
+//! C is the believed capacity, M the measured load, L = M + load that is committed and not yet measured, R the sum of
+//! reserved rates. Time is an argument everywhere; the crate reads no clock and does no I/O.
 
 mod age;
 mod derived;

@@ -1,8 +1,8 @@
-//! Telemetry files: what links were seen to carry, as CSV, for a decision without a live feed.
+//! Telemetry files: observed loads of links, as CSV, for a decision without a live feed.
 //!
-//! The columns are `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `load_bps` (bits per second), in any
-//! order and with others beside them. A link may have several lines: they are windows of one interval each, the oldest
-//! first. A column `t_s` may say when each was measured, in seconds since 1970.
+//! The columns are `link` (a name such as `r3:downlink` or `r3h7:ingress`) and `load_bps` (bits per second), in any
+//! order and among others. Several lines of one link are windows of one interval each, the oldest first. An optional
+//! column `t_s` contains the time of each measurement, in seconds since 1970.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,13 @@ use leeward_fabric::{Fabric, Load, Nanos, ResourceId, ResourceKind};
 
 use crate::{Clock, Sample};
 
-/// Reads a telemetry file. The last window of every link ends at the time returned with the samples. With a clock, links
-/// that were measured too long ago are refused, where the file says when.
+/// Reads a telemetry file. The last window of every link ends at the time returned with the samples. With a clock,
+/// links with old measurements are rejected, if the file has times.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, if a line has no valid link, load or time, or if the clock rejects the age of a
+/// link.
 pub fn read_loads(
     text: Text,
     fabric: &Fabric,
@@ -47,14 +52,22 @@ pub fn read_loads(
     Ok((samples, Nanos(windows * interval.0)))
 }
 
-/// The link of that name, or what is wrong with it. Telemetry is of links and not of devices.
+/// The link with this name. Telemetry covers links, not devices.
+///
+/// # Errors
+///
+/// Fails if the cluster has no such link; the error is the message for the user.
 pub fn named_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
     let link = fabric.resource(name).filter(|&link| fabric.kind(link) != ResourceKind::Device);
     let name = excerpt(name);
     link.ok_or_else(|| format!("`{name}`: the cluster has no such link; links are named like r3:downlink"))
 }
 
-/// A load in bits per second as telemetry tells it, or what is wrong with it.
+/// A load given in bits per second.
+///
+/// # Errors
+///
+/// Fails if the load is NaN, negative, or more than any link carries; the error is the message for the user.
 pub fn load_of(bps: f64) -> Result<Load, String> {
     if bps.is_nan() || bps < 0.0 {
         Err(format!("{}: expected bits per second, not negative", shown(bps)))
@@ -65,5 +78,5 @@ pub fn load_of(bps: f64) -> Result<Load, String> {
     }
 }
 
-/// Above this a load is an error: 1 Eb/s.
+/// Largest valid load: 1 Eb/s.
 const MOST_BPS: f64 = 1e18;

@@ -1,16 +1,16 @@
-//! The numbers that readers derive from the same sums. There is no single "headroom": best effort, admission and
-//! each paper's estimator ask different questions, and one answer's subtractions would be wrong in another.
+//! The numbers that readers derive from the same sums. There is no single "headroom": best effort, admission and each
+//! paper's estimator ask different questions, and the subtractions for one would be wrong for another.
 
 use leeward_fabric::Load;
 
-/// Everything the ledger knows about one resource at one moment, a view's what-if included.
+/// All known sums of one resource at one moment, including a view's what-if.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
-    /// C: what is believed to be its capacity.
+    /// C: believed capacity.
     pub capacity: f64,
-    /// M: what telemetry shows; `None` where it cannot be seen.
+    /// M: measured load; `None` where it is unknown.
     pub measured: Option<f64>,
-    /// M_g: the part of M in classes with a promise, where counters tell.
+    /// M_g: the part of M in guaranteed classes, where counters separate them.
     pub measured_guaranteed: Option<f64>,
     /// P - P_g: best-effort work committed and not yet in M.
     pub pending: Unseen,
@@ -26,22 +26,22 @@ pub(crate) struct Sums {
     pub reserved_rate: i64,
 }
 
-/// What readers are shown of a resource, in its native unit of work a second.
+/// Displayed numbers of a resource, in its native unit of work per second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
-    /// As [`crate::View::measured`] says.
+    /// Value of [`crate::View::measured`].
     pub measured: Option<Load>,
-    /// L: what is, or soon will be, carried; `None` where it cannot be seen.
+    /// L: current or expected load; `None` where it is unknown.
     pub load: Option<Load>,
-    /// As [`crate::View::reserved`] says.
+    /// Value of [`crate::View::reserved`].
     pub reserved: Load,
-    /// As [`crate::View::residual`] says.
+    /// Value of [`crate::View::residual`].
     pub residual: Load,
-    /// As [`crate::View::expected_capacity`] says.
+    /// Value of [`crate::View::expected_capacity`].
     pub expected: Option<Load>,
 }
 
-/// Work that telemetry does not show as it will be.
+/// Committed changes of load that telemetry does not show yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unseen {
     /// Not started, or held.
@@ -51,18 +51,18 @@ pub(crate) struct Unseen {
 }
 
 impl Unseen {
-    /// What `measured` will be. No more work can leave than is there, and what is yet to come does not make up for
-    /// it.
+    /// The expected load after `measured`. Leaving work cannot take the load below zero, and held work does not make
+    /// up for the excess.
     fn on(self, measured: f64) -> f64 {
         (measured + self.settling).max(0.0) + self.held
     }
 }
 
 impl Sums {
-    /// L: what is, or soon will be, carried. `None` where it cannot be seen.
+    /// L: current or expected load. `None` where M is unknown.
     ///
-    /// Reserved workloads are in M already, or in P until M shows them; G covers those that happen to be quiet,
-    /// and only where counters tell the classes apart.
+    /// Reserved workloads are in M already, or in P until M shows them. G covers reserved workloads that are quiet at
+    /// the moment, and only where counters separate the classes.
     #[inline]
     pub fn load(&self) -> Option<f64> {
         let measured = self.measured?;
@@ -80,12 +80,12 @@ impl Sums {
         })
     }
 
-    /// max(0, limit C - L): what best-effort work may still use. What cannot be seen takes none.
+    /// max(0, limit C - L): the rate left for best-effort work. A resource with unknown load has none left.
     pub fn residual(&self, limit: f64) -> f64 {
         self.load().map_or(0.0, |load| (limit * self.capacity - load).max(0.0))
     }
 
-    /// max(residual, n/(N+n) (C - inelastic)): what `n` new elastic flows would get beside those there
+    /// max(residual, n/(N+n) (C - inelastic)): the rate that `n` new elastic flows would get beside the present ones
     /// (Choreo section 3.2).
     pub fn share(&self, flows: u32, limit: f64) -> f64 {
         let new = f64::from(flows.max(1));
@@ -93,27 +93,28 @@ impl Sums {
         self.residual(limit).max(new / (self.flows.max(0.0) + new) * elastic)
     }
 
-    /// (L + x) / C. `None` where L cannot be seen; infinite on a resource without capacity.
+    /// (L + x) / C. `None` where L is unknown; infinite on a resource without capacity.
     #[inline]
     pub fn utilization_with(&self, extra: f64) -> Option<f64> {
         let load = (self.load()? + extra).max(0.0);
         Some(if self.capacity > 0.0 { load / self.capacity } else { f64::INFINITY })
     }
 
-    /// limit C - R: what may still be promised. Telemetry plays no part; best effort yields. Negative where more is
-    /// promised than the resource is now believed to carry.
+    /// limit C - R: the rate that may still be promised. Telemetry plays no part; best effort yields. Negative if the
+    /// promised rates exceed the believed capacity.
     pub fn unreserved(&self, reservable: f64) -> f64 {
         reservable * self.capacity - self.reserved_rate as f64
     }
 }
 
-/// C - min(C, M + pressure): what Sinbad expects a link to have left (Sinbad pseudocode 2, line 30).
-/// Clamped here and not where pressure is added, so that it stays right in whatever order entries leave.
+/// C - min(C, M + pressure): the capacity that Sinbad expects to be left on a link (Sinbad pseudocode 2, line 30).
+/// The result is clamped here, not where pressure is added, so that any order of leaving entries gives the right
+/// value.
 pub(crate) fn expected_capacity(capacity: f64, measured: f64, pressure: i64) -> f64 {
     (capacity - (measured + pressure as f64)).clamp(0.0, capacity)
 }
 
-/// A number as a whole one of units, the nearest. (`f64::round` is a call where the processor may be old.)
+/// The nearest whole number of units. (`f64::round` is a function call when compiled for old processors.)
 pub(crate) fn whole(value: f64) -> Load {
     Load((value + 0.5f64.copysign(value)) as i64)
 }

@@ -1,57 +1,57 @@
-//! What is committed to a resource and not yet in its telemetry.
+//! Committed rates at a resource that its telemetry does not show yet.
 //!
-//! The recursion. A report with weight a covers a window of which a share phi lies after the start of work of
-//! rate x. The estimate moves to (1 - a) M + a (old + phi x), so what is still pending moves to
-//! (1 - a) p + a (1 - phi) x, and M + p = old + x at every step. Nothing needs to be attributed: the sum over all
-//! entries fades as one number, and only those that a window may still cover in part (`young`) are told apart.
-//! Work that ends is work of rate -x that starts then.
+//! The recursion: a report with weight a covers a window of which a share phi lies after the start of work of rate x.
+//! The estimate moves to (1 - a) M + a (old + phi x). The pending rate p therefore moves to (1 - a) p + a (1 - phi)
+//! x, and M + p = old + x at every step. No attribution is needed: the sum over all entries fades as one number, and
+//! only entries that a window may still cover in part (`young`) are kept apart. Work that ends is work of rate -x
+//! that starts then.
 //!
-//! Everything between two windows is a sum of integers, so it does not depend on the order of commits and releases.
+//! Between two windows all changes are sums of integers, so the order of commits and releases does not matter.
 
 use leeward_fabric::Nanos;
 
-/// Below a millionth of a unit of work per second a fading sum is nothing.
+/// A fading sum below this many units of work per second counts as zero.
 const NOTHING: f64 = 1e-6;
 
 /// Rates committed to one resource, in its native unit.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Pending {
-    /// Work to come that does not fade now: not started, or held. Not negative.
+    /// Future work that does not fade now: not started, or held. Never negative.
     pub held: i64,
-    /// Work that is to leave and has not begun to. Not positive.
+    /// Work that will leave and has not begun to. Never positive.
     pub leaving: i64,
-    /// What the last window left of all that had started by its end; negative where work ended and telemetry
+    /// Rest after the last window of all work that had started by its end. Negative where work ended and telemetry
     /// still shows it.
     fading: f64,
-    /// What started or ended since.
+    /// Sum of starts and ends since then.
     fresh: i64,
-    /// Starts (and ends, as negative rates) that a window may still cover in part, by time; none is zero.
+    /// Starts (and ends, as negative rates) that a window may still cover in part, by time; never zero.
     young: Vec<(Nanos, i64)>,
 }
 
 impl Pending {
-    /// What starts, started or ends and is not in telemetry as it should be. Negative where more leaves than comes:
-    /// readers add it to what is measured and stop at zero before they add `held`.
+    /// Started or ended work that telemetry does not show correctly yet. Negative where more leaves than comes:
+    /// readers add it to the measured load, clamp at zero, and then add `held`.
     pub fn settling(&self) -> f64 {
         self.fading + (self.fresh + self.leaving) as f64
     }
 
-    /// `settling`, if nothing was reported for `missed` windows that each count as one of weight `alpha`.
+    /// `settling` after `missed` windows without a report, each counted as a report of weight `alpha`.
     pub fn settling_after(&self, missed: &Missed) -> f64 {
         missed.left(self.fading + self.fresh as f64, &self.young) + self.leaving as f64
     }
 
-    /// Work of rate `x` is to come (positive) or to leave (negative).
+    /// Adds work of rate `x` that will start (positive) or leave (negative).
     pub fn hold(&mut self, x: i64) {
         *if x < 0 { &mut self.leaving } else { &mut self.held } += x;
     }
 
-    /// Takes back what `hold` of `x` noted.
+    /// Reverts `hold` of `x`.
     pub fn let_go(&mut self, x: i64) {
         *if x < 0 { &mut self.leaving } else { &mut self.held } -= x;
     }
 
-    /// Work of rate `x` starts at `at`.
+    /// Starts work of rate `x` at `at`.
     pub fn start(&mut self, at: Nanos, x: i64) {
         self.fresh += x;
         match self.young.binary_search_by_key(&at, |&(at, _)| at) {
@@ -64,32 +64,33 @@ impl Pending {
         }
     }
 
-    /// A report of `weight` over `window` was taken in.
+    /// Applies a report of `weight` over `window`.
     pub fn fade(&mut self, window: (Nanos, Nanos), weight: f64) {
         if self.fading == 0.0 && self.fresh == 0 && self.young.is_empty() {
             return;
         }
-        // Rate times the part of the window before the start: what the window could not see.
+        // Rate times the part of the window before the start, which the window could not show.
         let unseen = |&(at, x): &(Nanos, i64)| i128::from(x) * i128::from(at.min(window.1).since(window.0).0);
         let unseen = self.young.iter().map(unseen).sum::<i128>() as f64 / window.1.since(window.0).0 as f64;
         let left = (1.0 - weight) * (self.fading + self.fresh as f64) + weight * unseen;
         self.settle(left, window.0);
     }
 
-    /// Reports that did not come were counted.
+    /// Applies missing reports that count as reports.
     pub fn miss(&mut self, missed: &Missed) {
         let left = missed.left(self.fading + self.fresh as f64, &self.young);
         self.settle(left, missed.last_window().0);
     }
 
-    /// The estimate starts anew at nothing: what started or ended before is not in it any more and need not fade.
+    /// Resets for an estimate that restarts at zero: it no longer contains earlier starts and ends, so they need not
+    /// fade.
     pub fn forget(&mut self, now: Nanos) {
         self.young.retain(|&(at, _)| at > now);
         (self.fading, self.fresh) = (0.0, self.young.iter().map(|&(_, x)| x).sum());
     }
 
-    /// What started by `from`, where a window began, is not young any more: should a later window reach farther back,
-    /// it counts as seen all the same.
+    /// Drops work that started by `from`, the beginning of a window, from `young`. If a later window reaches farther
+    /// back, that work counts as fully covered all the same.
     fn settle(&mut self, left: f64, from: Nanos) {
         (self.fading, self.fresh) = (left, 0);
         let old = self.young.partition_point(|&(at, _)| at <= from);
@@ -100,21 +101,22 @@ impl Pending {
     }
 }
 
-/// Windows in a row whose reports did not come and count as reports all the same.
+/// Consecutive windows without a report, which count as reports all the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Missed {
-    /// Where the first of them begins.
+    /// Start of the first window.
     pub since: Nanos,
-    /// How many, at least one.
+    /// Number of windows, at least one.
     pub count: i32,
-    /// How long each is.
+    /// Length of each window.
     pub interval: Nanos,
-    /// The weight of each.
+    /// Weight of each window.
     pub alpha: f64,
 }
 
 impl Missed {
-    /// What `count` steps of the recursion leave of a sum; of work that starts within, by its own start.
+    /// Rest of a sum after `count` steps of the recursion. Work that starts within the windows fades from its own
+    /// start.
     fn left(&self, sum: f64, young: &[(Nanos, i64)]) -> f64 {
         let keep = 1.0 - self.alpha;
         let all = keep.powi(self.count);
@@ -123,7 +125,7 @@ impl Missed {
             if begins >= f64::from(self.count) {
                 return x as f64 * (1.0 - all);
             }
-            // Nothing of it is seen in the windows before its start, and a part in the one it starts in.
+            // The windows before its start show nothing of the work, and the one it starts in shows a part.
             let before = begins as i32;
             let rest = keep.powi(self.count - 1 - before);
             x as f64 * (rest * keep * (1.0 - keep.powi(before)) + rest * self.alpha * begins.fract())
@@ -131,7 +133,7 @@ impl Missed {
         all * sum + young.iter().map(unseen).sum::<f64>()
     }
 
-    /// The last of them.
+    /// The last of the windows.
     pub fn last_window(&self) -> (Nanos, Nanos) {
         let after = |count: i32| self.since.plus(Nanos(self.interval.0.saturating_mul(count as u64)));
         (after(self.count - 1), after(self.count))

@@ -1,4 +1,4 @@
-//! What telemetry says.
+//! Telemetry samples.
 
 use leeward_fabric::{Load, Nanos, ResourceId};
 
@@ -7,18 +7,18 @@ use leeward_fabric::{Load, Nanos, ResourceId};
 pub struct Sample {
     /// The link or device.
     pub resource: ResourceId,
-    /// When this was true, not when it arrived.
+    /// Window of the measurement, not of its arrival.
     pub window: (Nanos, Nanos),
     /// Work per second in the resource's native unit.
     pub load: Load,
-    /// The part of it in classes with a promise, where counters tell them apart.
+    /// The part in guaranteed classes, where counters separate them.
     pub guaranteed: Option<Load>,
 }
 
-/// Samples that were not taken in, counted by reason.
+/// Rejected samples, counted by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discarded {
-    /// Their window ends no later than one already taken in.
+    /// Their window ends no later than one already accepted.
     pub stale: u64,
     /// Their window is empty, ends before it starts or ends more than an interval from now, or a load is negative.
     pub invalid: u64,
@@ -29,7 +29,7 @@ pub struct Discarded {
 }
 
 impl Discarded {
-    /// All of them.
+    /// Number of all rejected samples.
     pub fn all(&self) -> u64 {
         self.stale + self.invalid + self.unknown + self.down
     }

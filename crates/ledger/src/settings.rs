@@ -1,10 +1,10 @@
-//! What an operator may set about how the ledger reads telemetry. Defaults are the papers' where they give one.
+//! Settings of the estimator, for the operator. Defaults come from the papers where they state one.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How samples become estimates.
+/// Settings for turning samples into estimates.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LedgerSettings {
@@ -12,38 +12,38 @@ pub struct LedgerSettings {
     pub interval: Nanos,
     /// Weight of a report that covers one interval. Default 0.2 (Sinbad section 6.2).
     pub alpha: f64,
-    /// What a report that does not come means.
+    /// Meaning of a missing report.
     pub missing: Missing,
-    /// What the estimate is before the first report.
+    /// Estimate before the first report.
     pub initial: Initial,
-    /// How much later than its window a report may come before it counts as missing. Default half an interval.
+    /// Delay after its window after which a report counts as missing. Default half an interval.
     pub grace: Option<Nanos>,
-    /// Under `missing: strict`, after how many intervals without a report a resource is unknown. Default 3.
+    /// Under `missing: strict`, number of intervals without a report after which a resource is unknown. Default 3.
     pub unknown_after: f64,
-    /// Whether what a stream's peak is above its mean stays pending until release. Default off (Hotspots section 5.1):
-    /// a stream counts with its peak when it is placed, and with what telemetry shows later.
+    /// With this setting, the excess of a stream's peak over its mean stays pending until release. Default off
+    /// (Hotspots section 5.1): a stream counts with its peak when it is placed, and with its measured rate later.
     pub hold_peak: bool,
     /// Share of a resource's capacity that best-effort work may fill. Default 1.
     pub limit: f64,
     /// Share of a resource's capacity that may be reserved. Default 1.
     pub reservable: f64,
-    /// Utilization over which a resource is hot. Default 0.75 (Hotspots section 3.1).
+    /// Utilization above which a resource is hot. Default 0.75 (Hotspots section 3.1).
     pub hot: f64,
 }
 
-/// What a missing report means.
+/// Meaning of a missing report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Missing {
     /// The resource becomes unknown and takes no best-effort work.
     #[default]
     Strict,
-    /// The paper's sentence: as if the resource had reported itself full, once for each missing report
-    /// (Sinbad section 6.2). One miss moves the estimate by alpha of the gap to capacity.
+    /// The paper's rule: as if the resource had reported itself full, once for each missing report (Sinbad section
+    /// 6.2). One miss moves the estimate by alpha of the gap to capacity.
     Sinbad,
 }
 
-/// Where an estimate starts.
+/// Start of an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Initial {
@@ -60,9 +60,9 @@ pub enum Initial {
 pub struct SettingsError {
     /// The setting.
     pub field: &'static str,
-    /// What was given.
+    /// The rejected value.
     pub value: String,
-    /// What it may be.
+    /// Description of valid values.
     pub expected: &'static str,
 }
 
@@ -84,7 +84,11 @@ impl Default for LedgerSettings {
 }
 
 impl LedgerSettings {
-    /// Refuses settings under which the estimator would not work.
+    /// Checks that the estimator works with these settings.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a setting is out of its range; the error names the setting.
     pub fn check(&self) -> Result<(), SettingsError> {
         let share = |field, value: f64| {
             let error = SettingsError { field, value: value.to_string(), expected: "a share in (0, 1]" };

@@ -1,26 +1,27 @@
-//! What an entry is to one resource: from bytes and rates of payload to whole units of the resource's work per second.
+//! Contribution of an entry to one resource: converts bytes and rates of payload to whole units of the resource's
+//! work per second.
 
 use leeward_fabric::{BITS_PER_BYTE, Nanos, ResourceId};
 
 use crate::entry::{Demand, Entry, Sign};
 use crate::numbers::whole;
 
-/// No rate counts for more than 140 Tb/s. More than any link carries, it makes no difference to what is left; and
-/// tens of thousands of blocks placed a nanosecond before a report still add up within 64 bits.
+/// Largest counted rate, 140 Tb/s. No link carries more, so the limit does not change any residual. Tens of thousands
+/// of blocks placed a nanosecond before a report still add up within 64 bits.
 const MOST: f64 = (1u64 << 47) as f64;
 
 /// The rates at which an entry's work counts as pending, in payload bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
-    /// All of it, negative if it relieves.
+    /// The whole rate, negative if the entry relieves.
     pub face: f64,
-    /// The part that does not fade when it starts.
+    /// The part that does not fade after the start.
     lasting: f64,
 }
 
 impl Rates {
-    /// What an entry asks for, or for elastic work what `share` (resource, flows; native units per second) says it
-    /// would get on its whole path.
+    /// The requested rate of an entry. For elastic work, the rate it would get on its whole path according to `share`
+    /// (resource, flows; native units per second).
     pub fn of(entry: &Entry, hold_peak: bool, share: impl Fn(ResourceId, u32) -> f64) -> Rates {
         let bytes = |bps: u64| bps as f64 / BITS_PER_BYTE;
         let (face, lasting) = match entry.demand {
@@ -43,14 +44,14 @@ impl Rates {
         }
     }
 
-    /// What fades once the work has started, and what lasts, at a hop with `work` units a byte.
+    /// The parts that fade and that last once the work has started, at a hop with `work` units per byte.
     pub fn parts(&self, work: f64) -> (i64, i64) {
         let lasting = units(self.lasting * work);
         (units(self.face * work) - lasting, lasting)
     }
 }
 
-/// What one entry adds to one resource's sums, in native units per second.
+/// Contribution of one entry to one resource's sums, in native units per second.
 #[derive(Default)]
 pub(crate) struct Share {
     pub rate: i64,
@@ -63,8 +64,8 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The share of an entry at a hop with `work` units a byte. What relieves takes only its rate away: flows and
-    /// reservations leave with the entry that brought them.
+    /// The share of an entry at a hop with `work` units per byte. An entry that relieves removes only its rate: flows
+    /// and reservations leave with the entry that added them.
     pub fn of(entry: &Entry, rates: &Rates, work: f64) -> Share {
         let rate = units(rates.face * work);
         match (&entry.demand, entry.sign) {
@@ -83,7 +84,7 @@ impl Share {
         }
     }
 
-    /// Placement pressure: the work spread over the `d` to the next report.
+    /// Placement pressure: the work spread over the time `d` to the next report.
     pub fn pressure(&self, d: Nanos) -> i64 {
         units(self.pressing / d.as_secs_f64().max(1e-9))
     }

@@ -1,4 +1,4 @@
-//! A copy of the ledger for readers that take longer than a turn: packing, admission, clients far away.
+//! A copy of the ledger for slow readers: packing, admission, remote clients.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::transact::Stored;
 use crate::view::{Scratch, View};
 use crate::{EntryId, Ledger};
 
-/// The ledger as it was at a moment. Decisions made on it commit with the versions they read. What entries come to at each
-/// resource is in it, and of the entries themselves, of which there may be a million, those of one owner.
+/// The ledger at one moment. Decisions based on it commit with the versions they read. The snapshot contains the sums
+/// at each resource; of the entries themselves, of which there may be a million, it contains those of one owner.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     ledger: Ledger,
@@ -21,8 +21,8 @@ pub struct Snapshot {
 }
 
 impl Ledger {
-    /// A copy for readers that take longer than a turn, of the ledger as far as it has been advanced. The load of `own` can
-    /// be taken out of views of it.
+    /// A copy for slow readers, of the ledger as far as it has advanced. Views of the copy can remove the load of
+    /// `own`.
     pub fn publish(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
         let mut entries: HashMap<EntryId, Box<Stored>> = HashMap::new();
         let mut owners: HashMap<Owner, Vec<EntryId>> = HashMap::new();
@@ -51,7 +51,7 @@ impl Ledger {
             entries,
             owners,
             next_entry: self.next_entry,
-            // Nothing happens to a copy.
+            // A copy does not change over time.
             agenda: BTreeSet::new(),
             clients: self.clients.clone(),
             epoch: self.epoch,
@@ -59,8 +59,8 @@ impl Ledger {
         Arc::new(Snapshot { ledger, at: now })
     }
 
-    /// The committed sums of every resource, as bytes: two ledgers with the same commitments have the same, in
-    /// whatever order entries came and left.
+    /// The committed sums of every resource, as bytes. Two ledgers with the same commitments have the same bytes,
+    /// whatever the order of entries was.
     pub fn sums_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (gauge, c) in self.gauges.iter().zip(&self.commitments) {
@@ -76,22 +76,22 @@ impl Ledger {
 }
 
 impl Snapshot {
-    /// How many changes the ledger had seen.
+    /// Epoch of the ledger at that moment.
     pub fn epoch(&self) -> u64 {
         self.ledger.epoch
     }
 
-    /// When it was taken.
+    /// Time of the copy.
     pub fn at(&self) -> Nanos {
         self.at
     }
 
-    /// Up to which request each client's own placements are counted in, so that it can drop exactly those of its own.
+    /// The last counted request of each client, so that a client can drop exactly its own counted placements.
     pub fn clients(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ledger.clients.iter().map(|(&client, &sequence)| (client, sequence))
     }
 
-    /// A view of it.
+    /// A view of the snapshot.
     pub fn view<'a>(&'a self, scratch: &'a mut Scratch) -> View<'a> {
         self.ledger.view(self.at, scratch)
     }

@@ -1,4 +1,4 @@
-//! What the ledger keeps for each resource, in two tables: gauges, which a policy reads for every candidate, and
+//! State of the ledger for each resource, in two tables: gauges, which a policy reads for every candidate, and
 //! commitments, which it reads for few.
 
 use std::collections::VecDeque;
@@ -10,35 +10,35 @@ use leeward_fabric::Nanos;
 use crate::EntryId;
 use crate::pending::Pending;
 
-/// What a candidate scan reads: small, and in order of resource id.
+/// Fields for a scan over candidates: small, and in order of resource id.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Gauge {
-    /// Believed capacity. Not negative.
+    /// Believed capacity. Never negative.
     pub capacity: i64,
     /// The estimate after the last window.
     pub measured: f64,
-    /// End of the last window, or when its host came up, if that was later: windows that end by then are stale.
+    /// End of the last window, or the time its host came up, if later: windows that end by then are stale.
     pub until: Nanos,
-    /// Sum of bytes / time to the next report, of blocks placed since the last; not clamped.
+    /// Sum of bytes / time to the next report, over blocks placed since the last one; not clamped.
     pub pressure: i64,
-    /// Where the estimate comes from.
+    /// Source of the estimate.
     pub source: Source,
 }
 
-/// Where a resource's estimate comes from.
+/// Source of a resource's estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// Nothing was reported yet.
+    /// No report yet.
     None,
     /// Its own counter.
     Direct,
-    /// The sum of those below it.
+    /// The sum of the resources below it.
     Derived,
-    /// Its host is known to be down: it carries nothing.
+    /// A host that is known to be down: it carries nothing.
     Down,
 }
 
-/// What was committed to a resource, and what else its samples said.
+/// Commitments at a resource, and further data from its samples.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Commitments {
     /// Best-effort rates not yet in telemetry.
@@ -49,7 +49,7 @@ pub(crate) struct Commitments {
     pub until_window: VecDeque<UntilWindow>,
     /// Elastic flows.
     pub flows: i64,
-    /// Elastic flows that are not in the ledger, as measured.
+    /// Measured elastic flows outside the ledger.
     pub cross_flows: f64,
     /// Rates of streams and envelopes.
     pub inelastic: i64,
@@ -57,43 +57,43 @@ pub(crate) struct Commitments {
     pub reserved_mean: i64,
     /// Reserved rates of envelopes.
     pub reserved_rate: i64,
-    /// How often what may be promised changed.
+    /// Number of changes to the rate that may be promised.
     pub version: u32,
     /// The envelopes promised here, by entry.
     pub envelopes: Vec<Promise>,
-    /// The part of the estimate in classes with a promise.
+    /// The part of the estimate in guaranteed classes.
     pub measured_guaranteed: Option<f64>,
     /// Start of the last window.
     pub from: Nanos,
-    /// The last sample as it came.
+    /// The last sample, unfiltered.
     pub latest: i64,
-    /// Start of the first of the windows without a break in which it was hot.
+    /// Start of the first window in the current series of hot windows without a gap.
     pub hot_since: Option<Nanos>,
-    /// End of the last of them.
+    /// End of the last window of that series.
     pub hot_until: Nanos,
 }
 
-/// Something that the next window's report takes away.
+/// Pressure or a rate that the next window's report removes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct UntilWindow {
     pub entry: EntryId,
     pub committed: Nanos,
-    /// End of the window that was next then.
+    /// End of the window that was next at the time of the commit.
     pub awaited: Nanos,
     pub pressure: i64,
     pub rate: i64,
-    /// Whether the rate was promised.
+    /// True if the rate was promised.
     pub guaranteed: bool,
 }
 
 /// An envelope promised at a queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Promise {
-    /// The entry it is from.
+    /// Entry of the envelope.
     pub entry: EntryId,
     /// Strict priority, 0 first.
     pub priority: u8,
-    /// All of them hold at once; bits and bit/s of payload.
+    /// Token buckets that all hold at once, in bits and bit/s of payload.
     pub buckets: Arc<[TokenBucket]>,
     /// Native units of this resource for each payload byte.
     pub work: f64,
@@ -110,7 +110,7 @@ impl Commitments {
         if guaranteed { &mut self.pending_guaranteed } else { &mut self.pending }
     }
 
-    /// A copy that will see no window, and so need not know what it would take away.
+    /// A copy for a snapshot. It receives no windows, so it needs no items that wait for one.
     pub fn without_items(&self) -> Commitments {
         let Commitments { ref pending, ref pending_guaranteed, ref envelopes, .. } = *self;
         Commitments {
@@ -122,7 +122,7 @@ impl Commitments {
         }
     }
 
-    /// Takes away what `leaves`: its pressure, and its rate.
+    /// Removes the pressure and the rates of the items for which `leaves` is true.
     pub fn drop_until_window(&mut self, gauge: &mut Gauge, leaves: impl Fn(&UntilWindow) -> bool) {
         let mut waiting = std::mem::take(&mut self.until_window);
         waiting.retain(|item| {
@@ -135,9 +135,9 @@ impl Commitments {
         self.until_window = waiting;
     }
 
-    /// Takes away what of an entry still waits for the next window.
+    /// Removes the items of an entry that still wait for the next window.
     pub fn drop_entry(&mut self, gauge: &mut Gauge, id: EntryId) {
-        // They are in order of their entries, and most often the window has passed or the oldest entry leaves.
+        // Items are in order of their entries. Mostly the window has passed, or the oldest entry leaves.
         let from = match self.until_window.front() {
             Some(oldest) if oldest.entry < id => self.until_window.partition_point(|item| item.entry < id),
             _ => 0,

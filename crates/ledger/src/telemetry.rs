@@ -1,10 +1,10 @@
-//! From samples to estimates: the filter, what a missing report means, and what a new window does to what is
-//! pending.
+//! Converts samples to estimates: the filter, the meaning of a missing report, and the effect of a new window on
+//! pending rates.
 //!
-//! The filter is Sinbad's (section 6.2), with two additions: a report weighs by the time since the last one, so
-//! that gaps do not slow it, and a report that does not come makes a resource unknown. The paper's own reading,
-//! under which it counts as a report of a full link, is `missing: sinbad`. Such reports are never stored: they are
-//! counted when somebody reads, so a report that comes late after all takes their place.
+//! The filter is Sinbad's (section 6.2), with two additions. A report weighs by the time since the last one, so that
+//! gaps do not slow the filter. A missing report makes a resource unknown. The paper's own reading, under which a
+//! missing report counts as a report of a full link, is `missing: sinbad`. Such reports are never stored: they are
+//! counted on reading, so a report that arrives late replaces them.
 
 use leeward_fabric::{Nanos, ResourceId, ResourceKind};
 
@@ -15,11 +15,11 @@ use crate::sample::{Discarded, Sample};
 use crate::settings::{Initial, Missing};
 use crate::state::{Gauge, Source};
 
-/// After so many missing reports in a row another one says nothing new.
+/// Number of consecutive missing reports after which another one changes nothing.
 const MOST_MISSED: u64 = 1 << 12;
 
 impl Ledger {
-    /// Takes in samples. Neither the order in which reports arrive nor that within one matters: windows decide.
+    /// Accepts samples. Neither the order of reports nor the order of samples within one matters: windows decide.
     pub fn report(&mut self, samples: &[Sample], now: Nanos) -> Discarded {
         self.advance(now);
         let mut discarded = Discarded::default();
@@ -41,7 +41,7 @@ impl Ledger {
             discarded.unknown += 1;
             return;
         };
-        // A clock that runs ahead must not make every later window look old.
+        // A clock that runs ahead must not make every later window stale.
         let ahead = until > now.plus(self.settings.interval);
         if from >= until || ahead || sample.load.0 < 0 || sample.guaranteed.is_some_and(|load| load.0 < 0) {
             discarded.invalid += 1;
@@ -55,7 +55,7 @@ impl Ledger {
         }
     }
 
-    /// Moves the estimate of one resource by a sample newer than what is known.
+    /// Moves the estimate of one resource by a sample newer than the last.
     fn take_in(&mut self, sample: &Sample) {
         let settings = &self.settings;
         let gauge = &mut self.gauges[sample.resource.index()];
@@ -63,13 +63,13 @@ impl Ledger {
         let (from, until) = sample.window;
         let first = gauge.source != Source::Direct;
         if gauge.source == Source::Derived || (first && settings.missing == Missing::Strict) {
-            // Its own counter starts here; how long it was not heard plays no part.
+            // The resource's own counter starts here; earlier silence plays no part.
             gauge.until = from;
         } else if settings.missing == Missing::Sinbad {
             let gap = from.since(gauge.until).0;
             let windows = (gap as f64 / settings.interval.0 as f64).round() as u64;
             if let Some(missed) = settings.missed(gauge.until, windows) {
-                // They fill the gap, however long exactly it is.
+                // The missing windows fill the gap, whatever its exact length.
                 let missed = Missed { interval: Nanos(gap / missed.count as u64), ..missed };
                 gauge.measured = fed_full(gauge.measured, gauge.capacity as f64, &missed);
                 commitments.pending.miss(&missed);
@@ -93,7 +93,7 @@ impl Ledger {
         self.window_passed(sample.resource, sample.window, weight, sample.load.0);
     }
 
-    /// What every new window does to what is pending at a resource, whether its estimate is its own or derived.
+    /// Effect of every new window on the pending rates of a resource, whether its estimate is its own or derived.
     pub(crate) fn window_passed(
         &mut self,
         resource: ResourceId,
@@ -109,7 +109,7 @@ impl Ledger {
             commitments.drop_until_window(gauge, |item| item.committed < window.1);
         }
         let hot = latest as f64 > self.settings.hot * gauge.capacity as f64;
-        // A gap of more than half an interval is a break: nobody saw what was there.
+        // A gap of more than half an interval ends the series: nothing measured the gap.
         let joins = window.0 <= commitments.hot_until.plus(Nanos(self.settings.interval.0 / 2));
         let since = commitments.hot_since.filter(|_| joins);
         commitments.hot_since = hot.then(|| since.unwrap_or(window.0));
@@ -117,8 +117,8 @@ impl Ledger {
         (commitments.from, commitments.latest) = (window.0, latest);
     }
 
-    /// Notes that the sums which a resource is part of change by a sample over `window`. Samples come in order of
-    /// their ends: where one begins a new window of a sum, the last one is complete and is summed up first.
+    /// Records that the sums above a resource change by a sample over `window`. Samples come in order of their ends:
+    /// if one begins a new window of a sum, the previous window is complete and is summed up first.
     fn touch(&mut self, resource: ResourceId, window: (Nanos, Nanos), now: Nanos) {
         let domain = match self.fabric.kind(resource) {
             ResourceKind::HostEgress | ResourceKind::HostIngress => {
@@ -142,8 +142,7 @@ impl Ledger {
 
     // ---- reading --------------------------------------------------------------------------------------
 
-    /// The reports that have not come by `now` and count as full ones: under `missing: sinbad`, of a resource that
-    /// is not a sum.
+    /// Reports missing by `now` that count as full ones: under `missing: sinbad`, of a resource with its own counter.
     #[inline]
     pub(crate) fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<Missed> {
         if self.settings.missing == Missing::Strict || matches!(gauge.source, Source::Derived | Source::Down)
@@ -154,7 +153,7 @@ impl Ledger {
         self.settings.missed(gauge.until, late.0 / self.settings.interval.0)
     }
 
-    /// M of a resource; `None` where it cannot be seen.
+    /// M of a resource; `None` where it is unknown.
     #[inline]
     pub(crate) fn measured(&self, resource: ResourceId, now: Nanos) -> Option<f64> {
         let gauge = &self.gauges[resource.index()];
@@ -172,14 +171,14 @@ impl Ledger {
         }
     }
 
-    /// The end of the window that the next report is about, and so takes pressure away.
+    /// End of the window of the next report, which removes pressure.
     pub(crate) fn next_window(&self, resource: ResourceId, now: Nanos) -> Nanos {
         let (until, interval) = (self.gauges[resource.index()].until, self.settings.interval.0);
         let passed = now.since(until).0 / interval;
         until.plus(Nanos(interval.saturating_mul(passed.saturating_add(1))))
     }
 
-    /// When the estimate of a resource that is not a sum changes next if nothing is reported; `None` if it does not.
+    /// Time at which the estimate of a resource with its own counter changes next without a report; `None` if never.
     pub(crate) fn changes_at(&self, resource: ResourceId, now: Nanos) -> Option<Nanos> {
         let gauge = &self.gauges[resource.index()];
         match (gauge.source, self.settings.missing) {
@@ -196,7 +195,7 @@ impl Ledger {
         }
     }
 
-    /// The last window of a resource that is not a sum; one that was missed and counted as full is one too.
+    /// The last window of a resource with its own counter, including missed windows that count as full.
     pub(crate) fn last_window(&self, resource: ResourceId, now: Nanos) -> (Nanos, Nanos) {
         let gauge = &self.gauges[resource.index()];
         match self.missed(gauge, now) {

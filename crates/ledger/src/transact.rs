@@ -1,4 +1,4 @@
-//! Commits and releases. A transaction is checked whole before anything changes.
+//! Commits and releases. A transaction is checked completely before anything changes.
 
 use std::collections::hash_map;
 
@@ -12,29 +12,29 @@ use crate::settings::Missing;
 use crate::share::{Rates, Share};
 use crate::state::{Promise, UntilWindow};
 
-/// An entry in the ledger, and what was derived from it at commit.
+/// An entry in the ledger, with the values derived from it at commit.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub entry: Entry,
     pub stage: Stage,
     pub rates: Rates,
-    /// When it stops being pending by itself.
+    /// Time at which it stops being pending by itself.
     pub deadline: Option<Nanos>,
 }
 
-/// How far an entry is on its way into telemetry.
+/// Progress of an entry towards telemetry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
-    /// At face value, until it starts, is released, or the next window comes.
+    /// Counts at its full rate until it starts, is released, or the next window comes.
     Held,
-    /// Started then, and fading into telemetry.
+    /// Started at this time, and fading into telemetry.
     Started(Nanos),
-    /// Its rate plays no part any more; flows and reservations stay until release.
+    /// The rate no longer counts; flows and reservations stay until release.
     Gone,
 }
 
 impl Entry {
-    /// Whether its rate was promised: a promise's mean fades apart from best effort.
+    /// True if the rate was promised: the mean of a promise fades apart from best effort.
     pub(crate) fn is_promised(&self) -> bool {
         matches!(self.demand, Demand::Envelope { .. })
     }
@@ -43,14 +43,14 @@ impl Entry {
         matches!(self.fade, Fade::WithEstimator | Fade::After(_))
     }
 
-    /// When it starts, where it fades from then on.
+    /// Known start of the entry, if it fades from then on.
     pub(crate) fn fades_from(&self) -> Option<Nanos> {
         self.starts.filter(|_| self.fades())
     }
 }
 
 impl Stored {
-    /// When a transfer that started at `started` is over at face value, and so stops being pending.
+    /// End of a transfer that started at `started`, by its committed rate. The transfer then stops being pending.
     fn over_at(&self, started: Nanos) -> Option<Nanos> {
         match self.entry.demand {
             Demand::Elastic { bytes, .. } if self.rates.face > 0.0 => {
@@ -62,7 +62,12 @@ impl Stored {
 }
 
 impl Ledger {
-    /// Makes a transaction, whole or not at all. Returns the ids of the entries added, in order.
+    /// Applies a transaction completely or not at all. Returns the ids of the added entries, in order.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a read version is out of date, if an entry or resource does not exist, if work is not finite or
+    /// negative, if a rate cannot be reserved, or if the client's request was already counted.
     pub fn commit(&mut self, transaction: Transaction, now: Nanos) -> Result<Vec<EntryId>, CommitError> {
         self.advance(now);
         self.check(&transaction)?;
@@ -78,7 +83,7 @@ impl Ledger {
     }
 
     fn check(&self, transaction: &Transaction) -> Result<(), CommitError> {
-        // First, so that a client that sends again what was counted is not told to decide again.
+        // Checked first, so that a client that repeats a counted request need not decide again.
         if let Some((client, sequence)) = transaction.client
             && self.clients.get(&client).is_some_and(|&last| sequence <= last)
         {
@@ -111,20 +116,20 @@ impl Ledger {
         Ok(())
     }
 
-    /// An entry that is in the ledger, as it was committed.
+    /// A committed entry of the ledger.
     pub fn entry(&self, id: EntryId) -> Option<&Entry> {
         self.entries.get(&id).map(|stored| &stored.entry)
     }
 
-    /// Releases entries whose work ended; those not in the ledger (any more) are passed over.
+    /// Releases entries whose work ended. Ids that are not in the ledger are ignored.
     pub fn release(&mut self, ids: &[EntryId], now: Nanos) {
         self.advance(now);
         ids.iter().for_each(|&id| self.remove(id, now));
         self.epoch += 1;
     }
 
-    /// The work of an entry started: from here on it fades into telemetry. Nothing changes where it had started, has
-    /// ended or does not fade.
+    /// Marks the work of an entry as started: from here on it fades into telemetry. Nothing changes if the work had
+    /// already started, has ended, or does not fade.
     pub fn started(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
         let in_time = stored.deadline.is_none_or(|deadline| at < deadline);
@@ -187,7 +192,7 @@ impl Ledger {
         }
     }
 
-    /// An entry ends by itself: it never started, or its transfer is over by now.
+    /// Ends an entry at its deadline: its work never started, or its transfer is over.
     pub(crate) fn expire(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
         let started = matches!(stored.stage, Stage::Started(_));
@@ -216,8 +221,8 @@ impl Ledger {
         self.commitments[hop.resource.index()].pending(stored.entry.is_promised())
     }
 
-    /// Starts (1) or ends (-1) an entry's rate at a time, from when telemetry takes over: windows that are taken in from now on,
-    /// by what they saw of it. Reports that count as missing by `now` are over for it: the estimate has them already.
+    /// Starts (1) or ends (-1) an entry's rate at `at`. Windows accepted from now on take over according to the part
+    /// they cover. Reports that count as missing by `now` no longer affect it: the estimate already contains them.
     fn start(&mut self, stored: &Stored, hop: &Hop, at: Nanos, times: i64, now: Nanos) {
         let missed = self.missed(&self.gauges[hop.resource.index()], now);
         let at = missed.map_or(at, |missed| at.max(missed.last_window().1));
@@ -227,22 +232,22 @@ impl Ledger {
         pending.start(at, fading * times);
     }
 
-    /// Ends the part that an entry's rate plays.
+    /// Ends the contribution of an entry's rate.
     fn retire(&mut self, stored: &Stored, hop: &Hop, at: Nanos) {
         match stored.stage {
-            // What leaves with the next window is undone together with its pressure.
+            // A rate that leaves with the next window is removed together with its pressure.
             Stage::Held if stored.entry.fade == Fade::AtNextWindow => {}
             Stage::Held => {
                 let rate = Share::of(&stored.entry, &stored.rates, hop.work).rate;
                 self.pending(stored, hop).let_go(rate);
             }
-            // What ends before it was to start never shows.
+            // Work that ends before its start never shows.
             Stage::Started(started) => self.start(stored, hop, at.max(started), -1, at),
             Stage::Gone => {}
         }
     }
 
-    /// Adds (1) or takes away (-1) what stays until release.
+    /// Adds (1) or removes (-1) the sums that stay until release.
     fn count(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, times: i64) {
         let commitments = &mut self.commitments[hop.resource.index()];
         commitments.flows += share.flows * times;
@@ -260,7 +265,7 @@ impl Ledger {
         }
     }
 
-    /// Notes what the next window's report takes away: pressure, and a rate that fades `AtNextWindow`.
+    /// Records the pressure, and a rate that fades `AtNextWindow`, for removal by the next window's report.
     fn press(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, now: Nanos) {
         let rate = if entry.fade == Fade::AtNextWindow { share.rate } else { 0 };
         if share.pressing == 0.0 && rate == 0 {

@@ -1,8 +1,8 @@
-//! What a policy reads: the ledger, and a private what-if on top of it.
+//! The view of a policy: the ledger, with a private what-if on top.
 //!
-//! A policy moves only its view: the next block of a batch, the next transfer of an app, its own load taken out
-//! for a re-placement. The what-if is kept in a [`Scratch`] that is used again and again; starting a new one
-//! costs as much as the last one touched.
+//! A policy changes only its view: the next block of a batch, the next transfer of an app, its own load removed
+//! before a re-placement. A reusable [`Scratch`] holds the what-if. Starting a new one costs as much as the last one
+//! changed.
 
 use leeward_fabric::{Load, Nanos, ResourceId};
 
@@ -19,18 +19,18 @@ pub struct Scratch {
     /// For each resource, 1 + its position in `deltas`, or 0.
     slots: Vec<u32>,
     deltas: Vec<(ResourceId, Delta)>,
-    /// What deltas were before they changed, oldest first.
+    /// Earlier values of changed deltas, oldest first.
     log: Vec<(u32, Delta)>,
 }
 
-/// A state of the what-if to go back to.
+/// A state of the what-if to roll back to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(usize);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Delta {
     pressure: i64,
-    /// Best effort, and what was promised.
+    /// Held rates: best effort, and promised.
     held: [i64; 2],
     settling: [i64; 2],
     flows: i64,
@@ -40,7 +40,7 @@ struct Delta {
 }
 
 impl Delta {
-    /// Adds (1) or takes away (-1) what stays until release.
+    /// Adds (1) or removes (-1) the sums that stay until release.
     fn count(&mut self, share: &Share, times: i64) {
         self.flows += share.flows * times;
         self.inelastic += share.inelastic * times;
@@ -48,26 +48,26 @@ impl Delta {
         self.reserved_rate += share.reserved_rate * times;
     }
 
-    /// Adds (1) or takes away (-1) a rate that has not started; what leaves counts at once.
+    /// Adds (1) or removes (-1) a rate that has not started. Leaving rates count at once.
     fn hold(&mut self, promised: bool, rate: i64, times: i64) {
         let part = if rate < 0 { &mut self.settling } else { &mut self.held };
         part[usize::from(promised)] += rate * times;
     }
 
-    /// Adds (1) or takes away (-1) a rate that has started: what fades, and what lasts.
+    /// Adds (1) or removes (-1) a started rate: its fading part and its lasting part.
     fn start(&mut self, promised: bool, (fading, lasting): (i64, i64), times: i64) {
         self.settling[usize::from(promised)] += fading * times;
         self.held[usize::from(promised)] += lasting * times;
     }
 }
 
-/// A rate cannot be promised on this resource, because it serves first come, first served.
+/// No rate can be promised on this resource, because its queue is first in, first out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("resource {} is first come, first served: nothing can be promised on it", .0.0)]
 pub struct FifoError(pub ResourceId);
 
-/// The ledger at a moment, with a private what-if. Resource and domain ids are those of its fabric; any other is a
-/// bug of the caller and panics.
+/// The ledger at one moment, with a private what-if. Resource and domain ids must be those of the ledger's fabric;
+/// any other id is a caller's bug and panics.
 #[derive(Debug)]
 pub struct View<'a> {
     ledger: &'a Ledger,
@@ -85,24 +85,24 @@ impl<'a> View<'a> {
         View { ledger, now, scratch }
     }
 
-    /// The moment it shows.
+    /// The moment that the view shows.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// The state of the ledger it shows.
+    /// The ledger's epoch in this view.
     pub fn epoch(&self) -> u64 {
         self.ledger.epoch
     }
 
-    /// The fabric it is about.
+    /// The fabric of the ledger.
     pub fn fabric(&self) -> &'a leeward_fabric::Fabric {
         &self.ledger.fabric
     }
 
     // ---- the what-if ----------------------------------------------------------------------------------
 
-    /// Shows the world with `entry` in it too. It is one that [`Ledger::commit`] would take.
+    /// Adds `entry` to the what-if. The entry must be one that [`Ledger::commit`] would accept.
     pub fn add(&mut self, entry: &Entry) {
         let rates = Rates::of(entry, self.ledger.settings.hold_peak, |r, flows| self.share_exact(r, flows));
         let promised = entry.is_promised();
@@ -119,8 +119,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Shows the world without what `owner` has in it: its own load is not in its way. What telemetry shows of it
-    /// counts as gone too.
+    /// Removes all load of `owner` from the what-if, so that its own load does not count against it. The part that
+    /// telemetry already shows is subtracted too.
     pub fn without(&mut self, owner: &Owner) {
         let ledger = self.ledger;
         for id in ledger.owners.get(owner).into_iter().flatten() {
@@ -160,12 +160,12 @@ impl<'a> View<'a> {
         delta
     }
 
-    /// The what-if as it is now, for [`View::back_to`].
+    /// The current state of the what-if, for [`View::back_to`].
     pub fn mark(&self) -> Mark {
         Mark(self.scratch.log.len())
     }
 
-    /// Takes back what was added or taken out since `mark`.
+    /// Reverts all changes to the what-if since `mark`.
     pub fn back_to(&mut self, mark: Mark) {
         let scratch = &mut *self.scratch;
         for (slot, before) in scratch.log.drain(mark.0.min(scratch.log.len())..).rev() {
@@ -196,28 +196,28 @@ impl<'a> View<'a> {
 
     // ---- facts ----------------------------------------------------------------------------------------
 
-    /// What a resource is believed to carry at most.
+    /// Believed capacity of a resource.
     pub fn capacity(&self, resource: ResourceId) -> Load {
         Load(self.ledger.gauges[resource.index()].capacity)
     }
 
-    /// What telemetry shows; `None` where it cannot be seen.
+    /// Measured load of a resource; `None` where it is unknown.
     pub fn measured(&self, resource: ResourceId) -> Option<Load> {
         self.ledger.measured(resource, self.now).map(whole)
     }
 
-    /// End of the last window that was taken in; zero if none was, or none since its host came up. Where
-    /// [`View::measured`] is `None`, the resource is unknown since then.
+    /// End of the last accepted window; zero if there was none, or none since the resource's host came up. Where
+    /// [`View::measured`] is `None`, the load has been unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {
         let gauge = &self.ledger.gauges[resource.index()];
         match (gauge.source, self.ledger.fabric.host_of(resource)) {
-            // Its windows count from when the host came up, and none of them has come yet.
+            // Windows count from the time the host came up, and none has arrived since.
             (Source::None, Some(_)) => Nanos(0),
             _ => gauge.until,
         }
     }
 
-    /// Whether what is measured is a sum over the hosts below, and so includes traffic inside the rack.
+    /// True if the measured load is a sum over the hosts below, which includes traffic inside the rack.
     pub fn is_derived(&self, resource: ResourceId) -> bool {
         self.ledger.gauges[resource.index()].source == Source::Derived
     }
@@ -227,8 +227,8 @@ impl<'a> View<'a> {
         self.ledger.next_window(resource, self.now).since(self.now)
     }
 
-    /// The part of [`View::measured`] in classes with a promise; `None` where counters do not tell. More than
-    /// [`View::reserved`] is a reason for an alarm, and adjusts nothing.
+    /// The part of [`View::measured`] in guaranteed classes; `None` where counters do not separate classes. More than
+    /// [`View::reserved`] is a reason for an alarm; the ledger adjusts nothing.
     pub fn measured_guaranteed(&self, resource: ResourceId) -> Option<Load> {
         self.ledger.commitments[resource.index()].measured_guaranteed.map(whole)
     }
@@ -238,40 +238,41 @@ impl<'a> View<'a> {
         Load(self.sums(resource).reserved_rate)
     }
 
-    /// N: elastic flows committed at a resource, and those measured beside them. Choreo's own estimate for one more
-    /// is capacity / (N + 1) (Choreo section 3.2).
+    /// N: elastic flows committed at a resource, plus measured cross traffic. Choreo's estimate for one more flow is
+    /// capacity / (N + 1) (Choreo section 3.2).
     pub fn flows(&self, resource: ResourceId) -> f64 {
         self.sums(resource).flows
     }
 
-    /// Since when a resource was hot in every window, without a gap; `None` too where it cannot be seen now.
+    /// Time since which a resource was hot in every window, without a gap. `None` if it is not hot, or if its load is
+    /// unknown now.
     pub fn hot_since(&self, resource: ResourceId) -> Option<Nanos> {
         let since = self.ledger.commitments[resource.index()].hot_since?;
         self.ledger.measured(resource, self.now).map(|_| since)
     }
 
-    /// The utilization above which a resource is hot, for a whole window.
+    /// Utilization above which a resource is hot; it must hold for a whole window.
     pub fn hot_above(&self) -> f64 {
         self.ledger.settings.hot
     }
 
-    /// The version of what may be promised on a resource, for [`crate::Transaction::expect`].
+    /// Version of the promises and the capacity of a resource, for [`crate::Transaction::expect`].
     pub fn version(&self, resource: ResourceId) -> u32 {
         self.ledger.commitments[resource.index()].version
     }
 
     // ---- numbers --------------------------------------------------------------------------------------
 
-    /// C - min(C, M + pressure) (Sinbad pseudocode 2, line 30); `None` where M cannot be seen.
+    /// C - min(C, M + pressure) (Sinbad pseudocode 2, line 30); `None` where M is unknown.
     pub fn expected_capacity(&self, resource: ResourceId) -> Option<Load> {
-        // Read for every candidate of every block, so it reads the gauge alone.
+        // Every candidate of every block reads this number, so it uses the gauge alone.
         let gauge = &self.ledger.gauges[resource.index()];
         let extra = self.changed(resource).map_or(0, |delta| delta.pressure);
         let measured = self.ledger.measured(resource, self.now)?;
         Some(whole(expected_capacity(gauge.capacity as f64, measured, gauge.pressure + extra)))
     }
 
-    /// What readers are shown of a resource, from one look at it.
+    /// The displayed numbers of a resource, from one look-up.
     pub fn numbers(&self, resource: ResourceId) -> Numbers {
         let (sums, gauge) = (self.sums(resource), &self.ledger.gauges[resource.index()]);
         let pressure = gauge.pressure + self.changed(resource).map_or(0, |delta| delta.pressure);
@@ -285,12 +286,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// max(0, limit C - L): what best-effort work may still use. Zero where it cannot be seen.
+    /// max(0, limit C - L): the rate left for best-effort work. Zero where L is unknown.
     pub fn residual(&self, resource: ResourceId) -> Load {
         whole(self.sums(resource).residual(self.ledger.settings.limit))
     }
 
-    /// What `flows` new elastic flows would get beside those there, together (Choreo section 3.2).
+    /// Rate that `flows` new elastic flows together would get beside the present ones (Choreo section 3.2).
     pub fn share(&self, resource: ResourceId, flows: u32) -> Load {
         whole(self.share_exact(resource, flows))
     }
@@ -299,19 +300,27 @@ impl<'a> View<'a> {
         self.sums(resource).share(flows, self.ledger.settings.limit)
     }
 
-    /// (L + extra) / C (Hotspots section 5.1). `None` where L cannot be seen; infinite without capacity.
+    /// (L + extra) / C (Hotspots section 5.1). `None` where L is unknown; infinite without capacity.
     pub fn utilization_with(&self, resource: ResourceId, extra: Load) -> Option<f64> {
         self.sums(resource).utilization_with(extra.0 as f64)
     }
 
-    /// limit C - R: what may still be promised; telemetry plays no part. Negative where more is promised than the
-    /// resource is now believed to carry.
+    /// limit C - R: the rate that may still be promised; telemetry plays no part. Negative if the promised rates
+    /// exceed the believed capacity.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the resource's queue is first in, first out: no rate can be promised on it.
     pub fn unreserved(&self, resource: ResourceId) -> Result<Load, FifoError> {
         self.enforced(resource)?;
         Ok(whole(self.sums(resource).unreserved(self.ledger.settings.reservable)))
     }
 
-    /// Every envelope promised at a resource.
+    /// All envelopes promised at a resource.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the resource's queue is first in, first out: nothing can be promised on it.
     pub fn envelopes(&self, resource: ResourceId) -> Result<&'a [Promise], FifoError> {
         self.enforced(resource)?;
         Ok(&self.ledger.commitments[resource.index()].envelopes)

@@ -1,5 +1,5 @@
-//! The conformance vectors in `docs/reference/ledger-vectors.json`: that they say what the semantics say, and that
-//! the file is what they are. `LEEWARD_UPDATE=1 cargo test -p leeward-ledger --test conformance` writes it anew.
+//! The conformance vectors in `docs/reference/ledger-vectors.json`: they match the semantics, and the file matches
+//! them. `LEEWARD_UPDATE=1 cargo test -p leeward-ledger --test conformance` rewrites the file.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ fn path() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../docs/reference/ledger-vectors.json"].iter().collect()
 }
 
-/// The file as it should be: one line a step.
+/// The expected file: one line a step.
 fn built() -> String {
     let line = |value: &dyn Fn() -> serde_json::Result<String>| value().expect("vectors are plain data");
     let mut text = String::from(
@@ -40,7 +40,7 @@ fn built() -> String {
     text + "]}\n"
 }
 
-/// The file as it is. Written anew first if that is asked for, so that no test reads a half of it.
+/// The committed file. An update rewrites it first, so that no test reads half of it.
 fn committed() -> &'static str {
     static FILE: OnceLock<String> = OnceLock::new();
     FILE.get_or_init(|| {
@@ -57,7 +57,7 @@ fn the_committed_file_is_what_the_ledger_says() {
     assert!(same, "{} differs from what the ledger says now; if it is to: {HOW}", path().display());
 }
 
-/// Reads the file alone, as a client in another language does.
+/// Reads only the file, as a client in another language does.
 #[test]
 fn a_client_that_reads_the_file_comes_to_its_numbers() {
     let file: File = serde_json::from_str(committed()).expect("the file is in its format");
@@ -74,7 +74,7 @@ fn a_client_that_reads_the_file_comes_to_its_numbers() {
     }
 }
 
-/// Whether a client's numbers are those of the file, as the file's own page says.
+/// Compares a client's numbers with those of the file, by the rule on the file's own page.
 fn alike(a: &Numbers, b: &Numbers, tolerance_bps: f64) -> bool {
     let rate = |a: Option<i64>, b: Option<i64>| match (a, b) {
         (Some(a), Some(b)) => a.abs_diff(b) as f64 <= tolerance_bps,
@@ -93,7 +93,7 @@ fn alike(a: &Numbers, b: &Numbers, tolerance_bps: f64) -> bool {
         && (a.resource, a.derived, a.hot_since_ns) == (b.resource, b.derived, b.hot_since_ns)
 }
 
-// ---- what the semantics say of them -------------------------------------------------------------------
+// ---- the semantics behind the vectors ----------------------------------------------------------------
 
 const CAPACITY: i64 = 2_000_000_000;
 const MBPS: i64 = 1_000_000;
@@ -166,9 +166,10 @@ fn a_report_that_left_before_a_commit_clears_nothing() {
 #[test]
 fn a_start_that_is_told_late_counts_from_when_it_was() {
     let steps = numbers("started_late");
-    // The window before it was told saw half of it, which so counts twice: 10 of 410 that go with what comes.
+    // The window before the late message saw half of the start, which therefore counts twice: 10 of 410 leave with
+    // the next.
     assert_near(load(&steps[3]), 410e6, 1e-9);
-    // Of the next window 0.7 lie after the start, and all of it is seen; 0.2 s of it are new.
+    // Of the next window 0.7 lie after the start, and it shows all of that; 0.2 s of it are new.
     let weight = 1.0 - 0.8f64.powf(0.2);
     assert_near(load(&steps[4]), 410e6 - weight * 10e6, 1e-9);
     assert_near(load(&steps[5]), 0.8 * load(&steps[4]) + 0.2 * 400e6, 1e-9);
@@ -186,9 +187,9 @@ fn a_silent_link_is_unknown_under_strict_and_ever_fuller_under_sinbad() {
     let sinbad = numbers("missing_sinbad");
     let measured = |step: usize| sinbad[step].measured_bps.expect("never unknown") / MBPS;
     assert_eq!([3, 4, 5].map(measured), [500, 800, 1040]);
-    // The late report takes the place of the first; the second stays.
+    // The late report replaces the first; the second stays.
     assert_eq!(measured(6), (2000 * 20 + (500 * 80 + 550 * 20) * 80 / 100) / 100);
-    // Pressure waits no longer than the report it waits for.
+    // Pressure ends with the report it waits for.
     assert_eq!(sinbad[4].expected_capacity_bps, Some(1200 * MBPS));
 }
 
@@ -212,7 +213,7 @@ fn a_sum_counts_silent_hosts_full_and_hosts_that_are_down_as_nothing() {
     assert!(steps.iter().all(|step| step.derived));
     let measured = |step: usize| steps[step].measured_bps.map(|bps| bps / MBPS);
     assert_eq!([0, 1, 2].map(measured), [Some(1300), Some(500), Some(500)]);
-    // With both reports of a second in, what the block pressed is gone, and the stream's sum is right.
+    // With both reports of a second in, the pressure of the block is gone, and the stream's sum is right.
     assert!(steps[5].expected_capacity_bps < Some(1000 * MBPS));
     assert_eq!(steps[6].expected_capacity_bps, Some(CAPACITY - 510 * MBPS));
     assert_near(load(&steps[6]), 600e6, 1e-12);
@@ -220,7 +221,7 @@ fn a_sum_counts_silent_hosts_full_and_hosts_that_are_down_as_nothing() {
     assert_eq!(silent, 800 * MBPS);
     let down = steps[9].measured_bps.expect("seen") - steps[10].measured_bps.expect("seen");
     assert_eq!(down, 1000 * MBPS);
-    // Up again it is silent until it reports.
+    // After it comes up, it is silent until it reports.
     assert_eq!(steps[12].measured_bps.map(|bps| bps - 1000 * MBPS), steps[11].measured_bps);
 }
 
@@ -246,7 +247,7 @@ fn no_more_leaves_than_is_there_and_new_work_is_not_set_off_against_it() {
 #[test]
 fn a_transfer_leaves_when_it_would_be_over() {
     let steps = numbers("face_values_and_their_end");
-    // A flow beside no other may hope for the whole link, beside one for half.
+    // A flow alone expects the whole link, a flow beside another one half of it.
     assert_eq!([0, 1, 2].map(|step| steps[step].share_bps), [CAPACITY, CAPACITY / 2, 666_666_667]);
     // 256 MiB at 2 Gb/s are over after 1.0737 s, at 100 Mb/s after 21.5 s.
     assert_eq!(load(&steps[4]), load(&steps[3]));

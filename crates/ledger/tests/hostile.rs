@@ -1,4 +1,4 @@
-//! Whatever is told to a ledger, it does not panic, says no invalid number, and leaves nothing negative to use.
+//! No input makes a ledger panic, return an invalid number, or leave a negative rate to use.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Hop, HostId, Load, Nanos, ResourceId};
@@ -12,7 +12,7 @@ mod support;
 
 use support::{TREE, cluster};
 
-/// A number of any size, and often one of those where things break.
+/// A number of any size, often one at a limit.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),
@@ -51,7 +51,7 @@ fn settings() -> impl Strategy<Value = LedgerSettings> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    // Few are out of range, so that most transactions are made.
+    // Few are out of range, so that most transactions succeed.
     let resource = prop_oneof![30 => 0u32..36, 1 => any::<u32>()];
     let work = prop_oneof![30 => Just(8.0), 2 => 0.0..1e300, 1 => fraction()];
     let hops = prop::collection::vec((resource, work), 0..4);

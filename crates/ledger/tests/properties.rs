@@ -1,4 +1,4 @@
-//! What holds of the ledger's sums whatever is committed, started, reported and released, and in whatever order.
+//! Properties of the ledger's sums under any order of commits, starts, reports and releases.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Load, Nanos, ResourceId};
@@ -14,7 +14,7 @@ fn commit(ledger: &mut Ledger, entry: Entry, now: u64) -> EntryId {
     ledger.commit(transaction, Nanos(now)).expect("hops of the fabric")[0]
 }
 
-/// Any entry whose face value does not depend on what else is there: elastic work has a cap far below any share.
+/// Any entry whose rate does not depend on the other entries: elastic work has a cap far below any share.
 fn any_entry() -> impl Strategy<Value = Entry> {
     let resources = prop::sample::subsequence(vec![0u32, 1, 3, 17, 18, 25], 1..5);
     let fade = prop_oneof![
@@ -42,8 +42,8 @@ fn any_entry() -> impl Strategy<Value = Entry> {
     )
 }
 
-/// A ledger with some history: reports of all hosts' links and devices of a second, and entries that fade in it. The
-/// links of racks and pods are sums.
+/// A ledger with some history: reports of all hosts' links and devices over one second, and entries that fade in it.
+/// The links of racks and pods are sums.
 fn with_history(settings: &LedgerSettings, before: &[Entry]) -> Ledger {
     let cluster = cluster(TREE);
     let mut ledger = ledger(&cluster, settings);
@@ -68,7 +68,8 @@ proptest! {
         let now = SECOND + 400_000_000;
         let bytes = orders.map(|order| {
             let mut ledger = with_history(&settings, &before);
-            // Each entry is committed, perhaps started, perhaps released: its own steps in order, others' between.
+            // Each entry is committed, perhaps started, perhaps released: its own steps in order, mixed with those of
+            // others.
             let mut steps: Vec<(u32, usize)> = Vec::new();
             for (which, (_, until)) in entries.iter().enumerate() {
                 let mut keys: Vec<u32> = (0..=usize::from((*until).min(2))).map(|step| order[3 * which + step]).collect();
@@ -89,7 +90,7 @@ proptest! {
                     Some(id) => ledger.release(&[id], Nanos(now)),
                 }
             }
-            // And it stays so when the next window passes.
+            // The result stays the same after the next window.
             let mut bytes = ledger.sums_bytes();
             let all = ledger.fabric().all_resources().map(|r| sample(r, (SECOND, 2 * SECOND), 1_000_000));
             ledger.report(&all.collect::<Vec<_>>(), Nanos(2 * SECOND));
@@ -109,7 +110,7 @@ proptest! {
         ledger.advance(Nanos(SECOND + later));
         let bytes = ledger.sums_bytes();
         let now = Nanos(SECOND + later);
-        // What has begun to show by the time it is released is not nothing.
+        // The part that telemetry shows by the time of the release is not zero.
         let entries: Vec<_> = entries.into_iter().map(|e| Entry { starts: e.starts.filter(|&at| at > now), ..e }).collect();
         let ids = ledger.commit(Transaction { add: entries, ..Transaction::default() }, now).expect("as above");
         ledger.release(&ids, now);
@@ -142,7 +143,7 @@ proptest! {
         };
         let start = 1000 * MS;
         report(&mut ledger, (0, start), (old * RATE) as f64);
-        // Work starts, and ends where it says when; the plan is known to the entries from the beginning.
+        // Work starts and ends at planned times; the entries know the plan from the beginning.
         let mut ends = Vec::new();
         for &(rate, at, length) in &works {
             let at = start + at * MS;
@@ -152,7 +153,7 @@ proptest! {
         ends.sort();
         let (mut covered, mut last) = (start, 0);
         for &(back, length, gap) in &windows {
-            // Windows that leave gaps, or reach back into the last one, but not behind its beginning.
+            // Windows that leave gaps, or reach back into the last one, but not before its beginning.
             let until = covered + (length + gap) * MS;
             let from = (until - length * MS).saturating_sub(back.min(length) * MS / 2).max(last);
             last = from;
@@ -171,7 +172,8 @@ proptest! {
             }).sum::<f64>();
             report(&mut ledger, (from, until), (old * RATE) as f64 + load(&works));
             covered = until;
-            // Everything committed and not over: what the ledger promised the link carries, or soon will.
+            // All committed work that is not over: the load that the link carries, or soon will, according to the
+            // ledger.
             let expected = old + works.iter().filter(|(_, at, length)| {
                 length.is_none_or(|length| start + (at + length) * MS > until)
             }).map(|work| work.0).sum::<u64>();

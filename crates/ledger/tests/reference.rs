@@ -1,5 +1,5 @@
-//! The ledger against its semantics said plainly: random histories of reports, commits, starts, releases, beliefs and
-//! outages on a tree with pods, every number of every resource compared with a recomputation from the log.
+//! The ledger against a plain model of its semantics: random histories of reports, commits, starts, releases, beliefs
+//! and outages on a tree with pods. Every number of every resource is compared with a recomputation from the log.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, DomainId, Hop, HostId, Load, Nanos, ResourceId};
@@ -17,7 +17,7 @@ use support::{MBPS, SECOND, TREE, cluster, ledger};
 
 const STEP: u64 = SECOND / 20;
 
-/// One move of a history: what, how long after the last, and some numbers to choose with.
+/// One move of a history: its kind, the time since the last move, and some numbers to choose with.
 type Move = (u8, u64, [u32; 4]);
 
 fn settings() -> impl Strategy<Value = LedgerSettings> {
@@ -40,7 +40,7 @@ fn settings() -> impl Strategy<Value = LedgerSettings> {
     )
 }
 
-/// A history in the making: the ledger, the model, and what the next move needs to know.
+/// A history under construction: the ledger, the model, and the state that the next move needs.
 struct History {
     ledger: Ledger,
     model: Model,
@@ -79,7 +79,7 @@ impl History {
             }
             10 | 11 => match self.chosen_entry(chosen[0]) {
                 Some((number, id)) => {
-                    // What is told late may be of any window before.
+                    // A late message may concern any earlier window.
                     let start = (self.now + u64::from(chosen[1] % 64) * STEP).saturating_sub(58 * STEP);
                     self.ledger.advance(now);
                     self.ledger.started(id, Nanos(start));
@@ -124,8 +124,8 @@ impl History {
         (!entries.is_empty()).then(|| entries[chosen as usize % entries.len()])
     }
 
-    /// A report of some hosts, or of one link or device, over a window that ends now or a little earlier; it reaches
-    /// back to the last one, less far, or a little farther.
+    /// A report of some hosts, or of one link or device, over a window that ends now or a little earlier. The window
+    /// begins at the end of the last one, later, or a little earlier.
     fn report(&mut self, chosen: [u32; 4]) -> Event {
         let until = self.now.saturating_sub(u64::from(chosen[0] % 4) * STEP).max(STEP);
         let fabric = self.model.fabric.clone();

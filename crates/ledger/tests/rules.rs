@@ -1,4 +1,4 @@
-//! Rules of the ledger one by one: what it refuses, what it ignores, and the corners that went wrong once.
+//! Rules of the ledger one by one: rejected and ignored inputs, and past defects.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::input::Text;
@@ -73,7 +73,7 @@ fn a_transaction_that_is_refused_changes_nothing() {
             Transaction { add: vec![good, hop(link, f64::NAN)], ..Transaction::default() },
             CommitError::InvalidWork(link),
         ),
-        // It was counted: nobody is to decide again, whatever else has changed.
+        // The request was counted: nobody decides again, whatever else has changed.
         (
             Transaction { client, expect: vec![(link, 5)], ..Transaction::default() },
             CommitError::Repeated { client: 7, sequence: 3 },
@@ -154,7 +154,7 @@ fn samples_that_are_not_taken_in_are_counted_by_reason() {
         bad_part,
         sample(down, seconds(9, 10), 5),
     ];
-    // In order of their ends the older of two windows comes first, so only what is told again is stale.
+    // In order of their ends the older of two windows comes first, so only the repeated one is stale.
     assert_eq!(ledger.report(&samples, Nanos(now)), Discarded { stale: 0, invalid: 5, unknown: 1, down: 1 });
     assert_eq!(ledger.report(&samples[..2], Nanos(now)).stale, 2);
 }
@@ -186,7 +186,7 @@ fn admission_on_a_capacity_that_is_not_believed_any_more_conflicts() {
     };
     ledger.believe(link, Load(700 * MBPS as i64), Nanos(0));
     assert!(matches!(ledger.commit(decided, Nanos(0)), Err(CommitError::Conflict { found: 1, .. })));
-    // The same capacity once more is no news.
+    // The same capacity again is no change.
     ledger.believe(link, Load(700 * MBPS as i64), Nanos(0));
     let mut scratch = Scratch::default();
     assert_eq!(ledger.view(Nanos(0), &mut scratch).version(link), 1);
@@ -300,7 +300,7 @@ fn a_host_that_comes_back_starts_anew() {
     assert_eq!(load(&ledger, link, SECOND + MS), 0.0);
     assert_eq!(report(&mut ledger, 1, 900).down, 1);
     ledger.health(HostId(0), true, Nanos(3 * SECOND));
-    // Unknown, and what was sent before it came back says nothing.
+    // Unknown: samples from before it came back say nothing.
     assert_eq!(report(&mut ledger, 1, 900).stale, 1);
     assert_eq!(readings(&ledger, 3 * SECOND)[link.index()].measured, None);
     let until = |ledger: &Ledger| {
@@ -326,7 +326,8 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
         Discarded::default()
     );
     assert_eq!(load(&ledger, disk(0), SECOND), 0.25e9, "a quarter of a second in a second");
-    // What is written there and not seen yet is on top, and fades as its traffic shows; the other disk knows nothing of it.
+    // Writes that telemetry does not show yet are added, and fade as their traffic shows; the other disk is not
+    // affected.
     let id = commit(&mut ledger, stream(&[disk(0)], 100_000_000), SECOND);
     ledger.started(id, Nanos(SECOND));
     assert_eq!(load(&ledger, disk(0), SECOND), 0.35e9);
@@ -350,7 +351,7 @@ fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says
         let link = downlink(&cluster.fabric);
         let hosts = [0, 1].map(|host| ingress(&cluster.fabric, host));
         ledger.report(&hosts.map(|host| sample(host, (0, SECOND), 0)), Nanos(SECOND));
-        // Its cable is out, and then nothing is heard of it. The other one goes on.
+        // Its cable is out, and then it falls silent. The other host goes on.
         ledger.believe(hosts[0], Load(0), Nanos(SECOND));
         assert_eq!(readings(&ledger, SECOND)[link.index()].measured, Some(Load(0)));
         for second in 1..60 {
@@ -359,7 +360,7 @@ fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says
         }
         let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
         assert!((silent - 1_100 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
-        // One that is believed to be faster counts as that.
+        // A believed capacity above that of the file counts as believed.
         ledger.believe(hosts[0], Load(1_200 * MBPS as i64), Nanos(60 * SECOND));
         let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
         assert!((silent - 1_300 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
@@ -371,7 +372,7 @@ fn racks_whose_hosts_are_all_down_carry_nothing() {
     let (mut ledger, link) = new();
     assert_eq!(readings(&ledger, 0)[link.index()].measured, None);
     ledger.health(HostId(0), false, Nanos(0));
-    // The other one is silent.
+    // The other host is silent.
     assert_eq!(readings(&ledger, 0)[link.index()].measured, Some(Load(1000 * MBPS as i64)));
     ledger.health(HostId(1), false, Nanos(0));
     assert_eq!(readings(&ledger, 0)[link.index()].measured, Some(Load(0)));
@@ -444,7 +445,7 @@ fn class_counters_that_come_later_start_with_what_they_say() {
     assert_eq!(report(&mut ledger, 0, None), None);
     assert_eq!(report(&mut ledger, 1, Some(200)), Some(200));
     assert_eq!(report(&mut ledger, 2, Some(300)), Some(220));
-    // No more than all of it.
+    // The guaranteed part is at most the whole.
     assert_eq!(report(&mut ledger, 3, Some(900)), Some(276));
     assert_eq!(report(&mut ledger, 4, None), None);
 }

@@ -1,4 +1,4 @@
-//! What a view may and may not do, and how time passes: on random ledgers, told by random moves.
+//! Effects and limits of a view, and the passing of time: on random ledgers after random moves.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, Nanos, ResourceId};
@@ -59,7 +59,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     )
 }
 
-/// Something that happens to a ledger, so long after the last thing.
+/// An event in a ledger's life, with the time since the last one.
 #[derive(Clone, Debug)]
 enum Move {
     Report { hosts: u32, length: u64, load: i64, guaranteed: bool },
@@ -116,7 +116,7 @@ fn make(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, what: &Move) {
     }
 }
 
-/// Makes all moves and lets some time pass after them.
+/// Makes all moves, and then lets some time pass.
 fn told_with(
     settings: &LedgerSettings,
     moves: &[(u64, Move)],
@@ -179,7 +179,7 @@ proptest! {
         let mut view = ledger.view(Nanos(now), &mut scratch);
         reused.iter().for_each(|entry| view.add(entry));
         view.without(&owner(0));
-        // The next view knows nothing of it.
+        // The next view shows nothing of it.
         let mut view = ledger.view(Nanos(now), &mut scratch);
         let resources: Vec<_> = ledger.fabric().all_resources().collect();
         let now_shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
@@ -207,7 +207,7 @@ proptest! {
         settings in settings(),
         moves in moves(),
     ) {
-        // Nothing of the owner starts; and nothing is elastic, since what that gets depends on what else was there.
+        // Nothing of the owner starts; and nothing is elastic, since its rate depends on the other entries.
         let all = moves.iter().map(|(wait, what)| (*wait, match what {
             Move::Commit(entry) => {
                 let demand = match &entry.demand {
@@ -221,7 +221,7 @@ proptest! {
             other => other.clone(),
         }));
         let all: Vec<_> = all.collect();
-        // Without hops an entry is nothing, but the others keep their numbers.
+        // Without hops an entry adds nothing, but the others keep their numbers.
         let others = all.iter().map(|(wait, what)| (*wait, match what {
             Move::Commit(entry) if entry.owner == owner(0) => Move::Commit(Entry { hops: Vec::new(), ..entry.clone() }),
             other => other.clone(),

@@ -30,7 +30,6 @@ pub struct Cluster {
 impl Cluster {
     /// Reads a cluster from YAML or JSON text; `file` names it in errors.
     ///
-    ///
     /// # Errors
     ///
     /// Fails if the text is not valid YAML, has unknown, missing or contradictory fields, or describes too large a
@@ -40,7 +39,6 @@ impl Cluster {
     }
 
     /// Reads a cluster file.
-    ///
     ///
     /// # Errors
     ///

@@ -18,7 +18,6 @@ pub use yaml::{json_as_yaml, read_yaml};
 
 /// Reads a title: text that fits one line of a terminal.
 ///
-///
 /// # Errors
 ///
 /// Fails if the value is not a text, is empty, or contains control characters.
@@ -43,7 +42,6 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 /// Reads a whole text file.
-///
 ///
 /// # Errors
 ///

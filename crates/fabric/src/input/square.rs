@@ -5,7 +5,6 @@ use super::{InputError, Line, Lines};
 
 /// Reads a square matrix. `each` receives every number with its row and column, from 0. Returns the number of rows.
 ///
-///
 /// # Errors
 ///
 /// Fails if a line cannot be read, a cell is not a non-negative number, the matrix is not square, or `each` fails.

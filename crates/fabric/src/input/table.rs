@@ -27,7 +27,6 @@ pub struct Row<'a, const N: usize> {
 impl<const N: usize> Table<N> {
     /// Reads the header.
     ///
-    ///
     /// # Errors
     ///
     /// Fails if the file is empty or cannot be read, or if a column is missing or appears twice.
@@ -36,7 +35,6 @@ impl<const N: usize> Table<N> {
     }
 
     /// Reads the header, which may contain the optional column `extra`.
-    ///
     ///
     /// # Errors
     ///
@@ -74,7 +72,6 @@ impl<const N: usize> Table<N> {
     }
 
     /// The next line, or `None` after the last.
-    ///
     ///
     /// # Errors
     ///

@@ -28,7 +28,6 @@ impl Files {
     /// Opens a file by its name in a scenario: a path relative to the base folder, an absolute path, or
     /// `data:NAME/FILE` below the data folder.
     ///
-    ///
     /// # Errors
     ///
     /// Fails if the name is not valid (see [`Files::path`]) or if the file cannot be opened and read.
@@ -43,7 +42,6 @@ impl Files {
     }
 
     /// The path of a file with this name; see [`Files::open`]. The file need not exist.
-    ///
     ///
     /// # Errors
     ///
@@ -73,7 +71,6 @@ pub struct Text {
 impl Text {
     /// The text in `bytes`, plain or gzip.
     ///
-    ///
     /// # Errors
     ///
     /// Fails if the text cannot be read.
@@ -82,7 +79,6 @@ impl Text {
     }
 
     /// The text that `reader` yields, plain or gzip.
-    ///
     ///
     /// # Errors
     ///
@@ -116,7 +112,6 @@ pub struct Lines {
 
 impl Lines {
     /// The next non-empty line, or `None` after the last.
-    ///
     ///
     /// # Errors
     ///
@@ -183,7 +178,6 @@ impl Line<'_> {
 
     /// Parses a finite, non-negative number. `what` describes the number in the error.
     ///
-    ///
     /// # Errors
     ///
     /// Fails if `text` is not a number, not finite, or negative.
@@ -201,7 +195,6 @@ impl Line<'_> {
 
     /// Parses a non-negative whole number. `what` describes the number in the error.
     ///
-    ///
     /// # Errors
     ///
     /// Fails if `text` is not a whole number from 0 to the largest `u64`.
@@ -218,7 +211,6 @@ pub struct Clock(f64);
 
 impl Clock {
     /// Advances to the time of the next line, in seconds.
-    ///
     ///
     /// # Errors
     ///

@@ -25,7 +25,6 @@ const MOST_REPEATED: usize = 4_000_000;
 /// `T` and its parts must not have a field called `value`: [`Spanned`](super::Spanned) has one, which errors leave
 /// out of field paths.
 ///
-///
 /// # Errors
 ///
 /// Fails if the text is empty, is not YAML, exceeds the limits, or does not describe a `T`.

@@ -1,4 +1,4 @@
-//! What is committed, entry by entry, and the numbers that follow from it and from telemetry.
+//! Committed entries one by one, and the numbers that follow from them and from telemetry.
 
 use leeward_fabric::{Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Sign};
@@ -17,27 +17,28 @@ pub struct Numbers {
     pub hot_since: Option<u64>,
 }
 
-/// What became of an entry.
+/// Progress of an entry.
 #[derive(Default)]
 struct Course {
-    /// Where that was told, and when it started.
+    /// Place of the message about the start, and time of the start.
     started: Option<(Place, u64)>,
     released: Option<Place>,
-    /// Where it ended by itself, and when.
+    /// Place and time of an end by itself.
     over: Option<(Place, u64)>,
 }
 
 impl Model {
     // ---- what is pending ------------------------------------------------------------------------------
 
-    /// Until when the reports of a resource were accounted when an entry was committed, and where its window ends.
+    /// Time up to which the reports of a resource were accounted when an entry was committed, and the end of its
+    /// window.
     fn awaited(&self, resource: ResourceId, commit: Place) -> u64 {
         let before = Place { events: commit.events - 1, time: commit.time };
         let (until, interval) = (self.history(resource, before).until, self.settings.interval.0);
         until + interval * (commit.time.saturating_sub(until) / interval + 1)
     }
 
-    /// Whether the report that an entry waited for has come, or counts as missing.
+    /// True if the report that an entry waited for has come, or counts as missing.
     fn window_came(&self, windows: &[Window], resource: ResourceId, commit: Place, place: Place) -> bool {
         let came = |w: &Window| {
             w.place.events > commit.events || (w.place.events == commit.events && w.place.time > commit.time)
@@ -46,7 +47,7 @@ impl Model {
         arrived || (self.sinbad() && self.awaited(resource, commit) + self.grace() <= place.time)
     }
 
-    /// What fades of work of rate `x` that starts (or, negative, ends) at `at` and counts from `since` on.
+    /// Fading part of work of rate `x` that starts (or, negative, ends) at `at` and counts from `since` on.
     fn fading(&self, history: &History, since: Place, at: u64, x: f64) -> f64 {
         let after = |place: Place| {
             place.events > since.events
@@ -60,7 +61,8 @@ impl Model {
                 (left, seen) = (0.0, true);
             }
             let covered = window.until.saturating_sub(at.max(window.from)) as f64;
-            // What one window covers from its beginning is not seen less by one that reaches farther back.
+            // A window that reaches farther back shows no less of the part that an earlier one covers from its
+            // beginning.
             seen |= at <= window.from;
             let phi = if seen { 1.0 } else { covered / (window.until - window.from) as f64 };
             left = (1.0 - window.weight) * left + window.weight * x * (1.0 - phi);
@@ -68,7 +70,7 @@ impl Model {
         if downs.any(|down| at <= down.time) { 0.0 } else { left }
     }
 
-    /// The entries in the log before a place, with where they were committed.
+    /// The entries in the log before a place, with the places of their commits.
     fn entries(&self, place: Place) -> impl Iterator<Item = (usize, &Entry, Place)> {
         self.log[..place.events].iter().enumerate().filter_map(|(number, (time, event))| match event {
             Event::Commit(entry) => Some((number, entry, Place { events: number + 1, time: *time })),
@@ -76,7 +78,7 @@ impl Model {
         })
     }
 
-    /// When an entry started, as (told where, at), and when and where it was released or ended by itself.
+    /// The start of an entry, as (place of the message, time), and the place and time of its release or own end.
     fn course(&self, number: usize, entry: &Entry, commit: Place, place: Place) -> Course {
         let fades = matches!(entry.fade, Fade::WithEstimator | Fade::After(_));
         let mut course = Course::default();
@@ -112,7 +114,8 @@ impl Model {
             _ => None,
         };
         if let Some(time) = by_itself.filter(|&time| time <= place.time) {
-            // It lies between the last event before it and the next one; of events at that time it comes first.
+            // The place lies between the last event before it and the next one; among events at that time it comes
+            // first.
             let told = course.started.map_or(commit, |(told, _)| told);
             let events = self.log[..place.events].iter().take_while(|(at, _)| *at < time).count();
             let end = Place { events: events.max(told.events), time: time.max(told.time) };

@@ -1,5 +1,5 @@
-//! The ledger's semantics said plainly: a log of facts, and every number recomputed from all of it each time it is
-//! asked for. Each entry's part is followed by itself; nothing is summed up, kept or updated.
+//! A plain model of the ledger's semantics: a log of facts, and every number recomputed from the whole log on each
+//! read. Each entry is followed separately; the model sums up, stores and updates nothing.
 
 mod entries;
 
@@ -10,10 +10,10 @@ use leeward_ledger::{Entry, Initial, LedgerSettings, Missing, Sample};
 
 pub use entries::Numbers;
 
-/// What was told, in order.
+/// The log of events, in order.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Samples over one window, of a resource each.
+    /// Samples over one window, each of another resource.
     Report(Vec<Sample>),
     Commit(Entry),
     /// The entry of the event with this number starts.
@@ -28,31 +28,31 @@ pub struct Model {
     pub capacities: Capacities,
     pub settings: LedgerSettings,
     pub log: Vec<(u64, Event)>,
-    /// By event: the rate of its entry in bytes per second, found when it was committed.
+    /// By event: the rate of its entry in bytes per second, determined at its commit.
     pub faces: Vec<f64>,
 }
 
-/// A place in the course of things: after so many events, at a time.
+/// A place in the log: after this many events, at a time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Place {
     pub events: usize,
     pub time: u64,
 }
 
-/// A window that was taken in.
+/// An accepted window.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     place: Place,
     from: u64,
     until: u64,
     weight: f64,
-    /// Mean load; of a sum, what was last reported below it.
+    /// Mean load; for a sum, the last reported loads below it.
     load: f64,
-    /// Whether a report was missing and counted as full.
+    /// True if a report was missing and counted as full.
     missed: bool,
 }
 
-/// What telemetry has said of a resource.
+/// Telemetry of a resource.
 #[derive(Clone, Default, Debug)]
 struct History {
     windows: Vec<Window>,
@@ -61,10 +61,10 @@ struct History {
     from: u64,
     until: u64,
     direct: bool,
-    /// A sum with something to add up.
+    /// True for a sum with something to add up.
     derived: bool,
     down: bool,
-    /// When its host went down.
+    /// Time its host went down.
     downs: Vec<Place>,
 }
 
@@ -77,7 +77,7 @@ impl Model {
         believed.unwrap_or(self.capacities.get(resource).0) as f64
     }
 
-    /// What a resource carries that nobody sees: no less than the cluster says.
+    /// Assumed load of a silent resource: at least the rate of the cluster file.
     fn full(&self, resource: ResourceId, events: usize) -> f64 {
         self.capacity(resource, events).max(self.capacities.get(resource).0 as f64)
     }
@@ -168,7 +168,7 @@ impl Model {
         history.windows.push(Window { place, from, until, weight, load, missed: false });
     }
 
-    /// Reports that did not come, each over some time and counted as one of a full link.
+    /// Missing reports, each over some time and counted as one of a full link.
     fn miss(&self, history: &mut History, load: f64, (count, interval): (u64, u64), place: Place) {
         for _ in 0..count {
             let (from, until) = (history.until, history.until + interval);
@@ -179,8 +179,8 @@ impl Model {
         }
     }
 
-    /// What one reads of a resource with a counter of its own: as told, and with what is missing by then, which counts as
-    /// `full` if that is given.
+    /// Measured load of a resource with a counter of its own: as reported, and with the reports missing by then, each
+    /// counted as `full` if that is given.
     fn seen(&self, resource: ResourceId, full: Option<f64>, place: Place) -> (History, Option<f64>) {
         let mut history = self.history(resource, place);
         if history.down || history.derived {
@@ -257,7 +257,7 @@ impl Model {
         }
     }
 
-    /// What silence between two events does to a sum: its parts become unknown, or fuller.
+    /// Effect of silence between two events on a sum: its parts become unknown, or fuller.
     fn silence(
         &self,
         history: &mut History,

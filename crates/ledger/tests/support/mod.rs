@@ -1,4 +1,4 @@
-//! What the tests of the ledger share: small clusters and plain entries.
+//! Shared test fixtures: small clusters and plain entries.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Cluster, Fabric, Hop, HostId, Load, Nanos, ResourceId};
@@ -51,7 +51,7 @@ pub fn block(resources: &[ResourceId], bytes: u64, cap: Option<u64>) -> Entry {
     Entry { demand, ..stream(resources, 0) }
 }
 
-/// Everything that a view says of a resource.
+/// All numbers of a view for one resource.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reading {
     pub measured: Option<Load>,
@@ -88,15 +88,15 @@ pub fn reading(view: &View<'_>, resource: ResourceId) -> Reading {
     }
 }
 
-/// What a ledger says of all its resources.
+/// All numbers of a ledger for all its resources.
 pub fn readings(ledger: &Ledger, now: u64) -> Vec<Reading> {
     let mut scratch = Scratch::default();
     let view = ledger.view(Nanos(now), &mut scratch);
     view.fabric().all_resources().map(|resource| reading(&view, resource)).collect()
 }
 
-/// Fails unless two readings are the same but for the order in which fractions were added up. Promises and their
-/// version are facts of a ledger, of which a what-if has no part.
+/// Fails unless two readings are the same except for the order in which fractions were added up. Promises and their
+/// version are facts of a ledger, which a what-if does not change.
 pub fn assert_alike(a: &Reading, b: &Reading) {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0) || a == b;
     let loads = |r: &Reading| {

@@ -1,10 +1,10 @@
 //! The file of conformance vectors, as data that any language reads: times are strings of nanoseconds in fields that
-//! end in `_ns`, rates are numbers of bits per second in fields that end in `_bps`. What each field means to a
+//! end in `_ns`, rates are numbers of bits per second in fields that end in `_bps`. The meaning of each field for a
 //! client is in `docs/reference/ledger-vectors.md`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nanoseconds, which as numbers would not survive every JSON reader.
+/// Nanoseconds as a string, since some JSON readers would round large numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ns(pub u64);
 
@@ -30,11 +30,11 @@ pub struct File {
 pub struct Vector {
     pub name: String,
     pub about: String,
-    /// How far a rate may be off: 0 where nothing but integers is added up.
+    /// Tolerance of a rate: 0 where all sums are of integers.
     pub tolerance_bps: f64,
     pub settings: Settings,
     pub cluster: Cluster,
-    /// The resources whose numbers are given after each step.
+    /// Resources whose numbers follow each step.
     pub read: Vec<u32>,
     pub steps: Vec<Step>,
 }
@@ -57,7 +57,7 @@ pub struct Cluster {
     /// By host: the link out of it and the link into it.
     pub hosts: Vec<[u32; 2]>,
     pub sums: Vec<SumOf>,
-    /// Whether rates can be promised.
+    /// True if rates can be promised.
     pub promises: bool,
 }
 
@@ -105,7 +105,7 @@ pub struct Change {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EntryOf {
-    /// What steps call it by.
+    /// Name of the entry in later steps.
     pub entry: String,
     pub owner: OwnerOf,
     pub hops: Vec<HopOf>,
@@ -125,7 +125,7 @@ pub struct OwnerOf {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HopOf {
     pub resource: u32,
-    /// Bits on the link for each payload byte.
+    /// Bits on the link per payload byte.
     pub work: f64,
 }
 
@@ -153,7 +153,7 @@ pub enum FadeOf {
     Held,
 }
 
-/// What a view reads of one resource.
+/// Numbers of a view for one resource.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Numbers {
     pub resource: u32,
@@ -161,9 +161,9 @@ pub struct Numbers {
     pub derived: bool,
     pub expected_capacity_bps: Option<i64>,
     pub residual_bps: i64,
-    /// Of one new flow.
+    /// Share of one new flow.
     pub share_bps: i64,
-    /// With nothing added.
+    /// Utilization with nothing added.
     pub utilization: Option<f64>,
     pub unreserved_bps: Option<i64>,
     pub hot_since_ns: Option<Ns>,

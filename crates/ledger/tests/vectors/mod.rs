@@ -1,4 +1,4 @@
-//! The conformance vectors: how they are written down, what is in them, and how a ledger replays them.
+//! The conformance vectors: their format, their contents, and their replay against a ledger.
 
 pub mod format;
 pub mod replay;

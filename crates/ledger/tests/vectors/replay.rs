@@ -13,13 +13,13 @@ use super::format::{
     Cluster, DemandOf, EntryOf, FadeOf, Ns, Numbers, Op, OwnerOf, Settings, SignOf, Step, Vector,
 };
 
-/// What a vector's steps lead to: the numbers after each, and the ledger at the end.
+/// Result of a vector's steps: the numbers after each, and the ledger at the end.
 pub struct Replayed {
     pub expect: Vec<Vec<Numbers>>,
     pub ledger: Ledger,
 }
 
-/// Takes a vector's steps on a new ledger.
+/// Applies a vector's steps to a new ledger.
 pub fn replay(vector: &Vector) -> Replayed {
     let cluster = build(&vector.cluster);
     let settings = settings(&vector.settings);
@@ -96,7 +96,7 @@ fn numbers(view: &View<'_>, resource: u32) -> Numbers {
     }
 }
 
-/// The cluster of a vector: hosts alike in one rack, whose links come last.
+/// The cluster of a vector: identical hosts in one rack, whose links come last.
 fn build(cluster: &Cluster) -> leeward_fabric::Cluster {
     let (hosts, capacities) = (cluster.hosts.len(), &cluster.capacities_bps);
     let text = format!(

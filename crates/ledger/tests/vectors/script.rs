@@ -1,4 +1,4 @@
-//! How a vector is written: a small cluster, and steps one after the other.
+//! Builders for vectors: a small cluster, and steps one after the other.
 
 use super::format::{
     Change, Cluster, DemandOf, EntryOf, FadeOf, HopOf, Ns, Op, OwnerOf, SampleOf, Settings, SignOf, Step,

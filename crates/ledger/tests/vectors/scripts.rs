@@ -1,4 +1,4 @@
-//! What the vectors say.
+//! The contents of the vectors.
 
 use super::format::{DemandOf, FadeOf, SampleOf, Vector};
 use super::script::*;
@@ -78,7 +78,7 @@ fn work_that_leaves() -> Vector {
     .seconds(2, 8, |_| 700 * MBPS)
 }
 
-/// Three entries of different kinds, of which two are released again.
+/// Three entries of different kinds; two are released again.
 fn three(name: &str, about: &str) -> Vector {
     vector(name, about).with(|vector| vector.cluster.promises = true).seconds(0, 1, |_| 100 * MBPS).exact()
 }
