@@ -1,4 +1,5 @@
-//! `snc`, `dnc`, `best` and `none`: admission by a bound on every workload (SLO section 4.3), and without any.
+//! Policies `snc`, `dnc`, `best` and `none`: admission by a bound on every workload (SLO section 4.3), or
+//! without any bound.
 
 use leeward_fabric::input::InputError;
 use schemars::JsonSchema;
@@ -15,14 +16,15 @@ use crate::volumes::{Promise, System};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoundedSettings {
-    /// How bounds are made.
+    /// Settings of the bounds.
     pub bounds: BoundSettings,
-    /// Priorities that networks tell apart; more are merged with their neighbours. Default 7.
+    /// Number of priorities that networks distinguish; neighbouring priorities beyond it are merged. Default
+    /// 7.
     pub levels: u32,
-    /// Of `dnc`: which bound, `dnc`, `priority-meister` or `plp`. Default `dnc`, by curves.
+    /// Bound of `dnc`: `dnc`, `priority-meister` or `plp`. Default `dnc`, by curves.
     pub method: Method,
-    /// Of `dnc`: whether PriorityMeister searches for priorities where those by SLO do not do. Up to n bounds for each of n workloads.
-    /// Default true.
+    /// Of `dnc`: PriorityMeister searches for priorities if those by SLO do not suffice. Up to n bounds for
+    /// each of n workloads. Default true.
     pub search: bool,
 }
 
@@ -37,12 +39,13 @@ impl Default for BoundedSettings {
     }
 }
 
-/// The policy: priorities by SLO, the tightest first; an arrival is admitted if it and all that it may disturb have bounds
-/// within their SLOs. Those that have none as things are, since a link lost speed, are lost already.
+/// Admission by bounds. Priorities follow the SLOs, the tightest first. The policy admits an arrival if the
+/// bounds of the arrival and of all workloads it may disturb are within their SLOs. Workloads without a bound
+/// before the arrival, because a link lost speed, do not count.
 #[derive(Clone, Debug)]
 pub struct Bounded {
     name: &'static str,
-    /// None admits all.
+    /// Method of the bound; `None` admits all.
     method: Option<Method>,
     settings: BoundedSettings,
 }
@@ -98,8 +101,8 @@ impl Bounded {
         Ok(Bounded { name, method, settings })
     }
 
-    /// Who may be disturbed by the last promise of a system, itself first. `reordered`: whether others have changed their
-    /// places.
+    /// Promises that the last promise of a system may disturb, the last one first. `reordered` is true if
+    /// priorities of other promises changed.
     fn disturbed(&self, system: &System, reordered: bool) -> Vec<usize> {
         let last = system.promises.len() - 1;
         let own = &system.promises[last];
@@ -107,7 +110,7 @@ impl Bounded {
             of.promises.iter().any(|promise| promise.workload.dependencies.contains(&own.workload.name))
         };
         let all = reordered || !own.workload.dependencies.is_empty() || names(system);
-        // In a fluid what comes after in priority is not waited for.
+        // In fluid service, lower priorities cause no delay.
         let only_after = self.settings.bounds.unit == Unit::Fluid;
         let reach = reach(system);
         let touched = |at: &usize| {
@@ -122,8 +125,8 @@ impl Bounded {
         std::iter::once(last).chain((0..last).filter(touched)).collect()
     }
 
-    /// Whether a promise had no bound before anybody came, because more is promised on its way than there is: a link carries
-    /// less than it did. It is lost until that is mended, and no one's obstacle.
+    /// True if a promise had no bound before the arrival, because its path is overloaded: a link lost
+    /// capacity. Its SLO is lost until the link is repaired, and it blocks no admission.
     fn is_lost(&self, system: &System, promise: usize, method: Method) -> bool {
         let before =
             Bounds::new(system, self.settings.bounds).map(|mut bounds| bounds.bound(promise, method));
@@ -131,7 +134,7 @@ impl Bounded {
     }
 }
 
-/// The order of priorities of all stages.
+/// Ranks of the priorities of all stages.
 fn order(promises: &[Promise]) -> Vec<usize> {
     let all: Vec<u32> = promises.iter().flat_map(|promise| promise.priorities.iter().copied()).collect();
     let mut ranks = all.clone();
@@ -185,7 +188,7 @@ impl Admission for Bounded {
         };
         let mut ordered = priority_meister(&with, self.settings.levels, &mut bound);
         ordered.missed.retain(counts);
-        // What it misses itself says more to who asks than what the search let others miss.
+        // A miss of the arrival itself tells the caller more than a miss that the search caused elsewhere.
         let own_of_search = ordered.missed.iter().find(|miss| miss.promise == last);
         let refused = match own_of_search.or(ordered.missed.first()) {
             None => {

@@ -1,4 +1,4 @@
-//! What every policy does with an arrival: takes it into a system, and back to best effort.
+//! Steps that all policies share: add an arrival to a system, or demote it to best effort.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::{Arrival, Outcome, Refused};
 use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError};
 use crate::volumes::{Promise, System};
 
-/// The priority of best effort where promises keep those they have.
+/// Priority of best effort in systems whose promises keep their priorities.
 pub(super) const LAST: u32 = u32::MAX;
 
-/// The system with the arrival as the last promise, limited to its arrivals, of the first priority.
+/// The system with the arrival as the last promise, at the first priority, with its arrival curves as limits.
 pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
     let mut system = system.clone();
     let Arrival { workload, route } = arrival.clone();
@@ -21,7 +21,8 @@ pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
     system
 }
 
-/// The arrival as best effort, after all others, which stay as they are. `by`: how the bounds are made that it may disturb.
+/// The arrival as best effort at the last priority; the other promises stay unchanged. `by` is the method of
+/// the bounds that tell which promises it disturbs.
 pub(super) fn best_effort(
     system: &System,
     arrival: &Arrival,
@@ -51,7 +52,7 @@ pub(super) fn best_effort(
     Ok(Outcome { system: with, refused, disturbed, merged: None, searched: false })
 }
 
-/// For each queue a number that those share that traffic connects.
+/// For each queue, a number that all queues connected by traffic share.
 pub(super) fn reach(system: &System) -> Vec<usize> {
     let mut reach: Vec<usize> = (0..system.queues.len()).collect();
     let mut changed = true;

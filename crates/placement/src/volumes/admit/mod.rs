@@ -1,12 +1,14 @@
-//! Who is promised an SLO: whether a workload that arrives is admitted beside those there are (SLO sections 4.3 and 2.1).
+//! Admission: decides if a new workload is promised its SLO beside the existing promises (SLO sections 4.3
+//! and 2.1).
 //!
 //! ```text
 //! System of promises + Arrival --Admission--> the system with it: promised, or as best effort and why
 //! ```
 //!
-//! A workload is admitted if its own SLO and those of all it may disturb are kept for sure, by the bound of the
-//! policy. One that is refused may run as best effort, after all others, where it disturbs none by more than one request.
-//! What cannot be analysed (no model of arrivals, an unstable queue) is a refusal with its reason, and never admitted.
+//! A policy admits a workload if its bound keeps the workload's SLO and those of all it may disturb. A
+//! refused workload may run as best effort at the last priority, where it delays any other by at most one
+//! request. A workload that cannot be analysed (no model of arrivals, an unstable queue) is refused with the
+//! reason.
 
 mod bounded;
 mod join;
@@ -26,83 +28,83 @@ use super::words::{above, time};
 use super::{System, Workload};
 use crate::PolicyError;
 
-/// A workload that asks for its SLO.
+/// A workload that requests admission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrival {
-    /// The workload. One without an SLO is best effort from the first.
+    /// The workload. Without an SLO it is best effort from the start.
     pub workload: Arc<Workload>,
-    /// For each of its demands, the queues passed, by index and in order.
+    /// For each of its demands: the queues of its path, by index and in order.
     pub route: Vec<Vec<usize>>,
 }
 
-/// What became of an arrival.
+/// Result of an arrival.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The system with it, as the last promise: priorities and limits of all. Where it was refused, it has no SLO there and the last
-    /// priority, `u32::MAX`, and all others are as they were.
+    /// The system with the arrival as the last promise: priorities and limits of all. A refused arrival has
+    /// no SLO there and the last priority, `u32::MAX`; the other promises are unchanged.
     pub system: System,
-    /// Why it was refused, if it was.
+    /// Reason of a refusal; `None` if admitted.
     pub refused: Option<Refused>,
-    /// Promises, by index, that even as best effort it would take their SLO from, because they may wait for one request of it. Where
-    /// there are some, it should not run there at all.
+    /// Promises, by index, that would lose their SLO even if the arrival ran as best effort, because they may
+    /// wait for one request of it. If there are any, the workload should not run there.
     pub disturbed: Vec<usize>,
-    /// How many ranks of priorities there were, if they are more than networks tell apart and were merged for it.
+    /// Number of priority ranks before merging; `None` if networks distinguish all of them.
     pub merged: Option<usize>,
-    /// Whether priorities were searched for, because those by SLO did not do.
+    /// True if the policy searched for priorities, because the order by SLO did not suffice.
     pub searched: bool,
 }
 
 impl Outcome {
-    /// The arrival has what it asked for, beside all others.
+    /// The arrival gets its request, beside all others.
     fn promised(system: System, merged: Option<usize>) -> Outcome {
         Outcome { system, refused: None, disturbed: Vec::new(), merged, searched: false }
     }
 
-    /// Whether it runs with what it asked for: its SLO, or as the best effort that it is.
+    /// True if the workload runs as requested: with its SLO, or as best effort if it has none.
     pub fn admitted(&self) -> bool {
         self.refused.is_none() && self.disturbed.is_empty()
     }
 }
 
-/// Why a workload has no SLO.
+/// Reason for which a workload is not promised its SLO.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
-    /// A bound above its SLO: its own, or that of one that it would disturb.
+    /// A bound above its SLO: the arrival's own, or one of a workload it would disturb.
     #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(*.alone))]
     Miss {
-        /// Which workload would miss its SLO.
+        /// Name of the workload with the miss.
         workload: String,
-        /// Its bound, in seconds.
+        /// Bound, in seconds.
         seconds: f64,
-        /// Its SLO, in seconds.
+        /// SLO, in seconds.
         slo: f64,
-        /// What its largest request takes without any other at one stage, if that is longer.
+        /// Unloaded latency of its largest request at one stage, if that exceeds the SLO.
         alone: Option<Alone>,
     },
-    /// No bound at all: stage, queue and why are in it.
+    /// No bound exists; the inner error has the stage, the queue and the reason.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
-    /// Requests take longer without any load.
+    /// The unloaded latency reaches the SLO.
     #[error(transparent)]
     Unloaded(#[from] SloBelowUnloaded),
-    /// A stage that the policy knows nothing of.
+    /// A stage that the policy does not support.
     #[error("{workload}: {policy} is for networks, and it has a stage of {stage}")]
     Stage {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// The policy.
+        /// Name of the policy.
         policy: &'static str,
         /// The stage.
         stage: leeward_traces::Stage,
     },
-    /// A buffer that all bursts together overflow.
+    /// The sum of all bursts exceeds a buffer.
     #[error("queue {queue}: bursts of {bursts} in a buffer of {buffer}")]
     Buffer {
-        /// Which queue.
+        /// Name of the queue.
         queue: String,
-        /// All bursts, in work.
+        /// Sum of all bursts, in work.
         bursts: f64,
-        /// Its buffer, in work.
+        /// Buffer of the queue, in work.
         buffer: f64,
     },
 }
@@ -120,41 +122,42 @@ impl Refused {
     }
 }
 
-/// What a largest request takes by itself, after a bound.
+/// Suffix of a message: the unloaded latency of the largest request.
 fn by_itself(alone: Option<Alone>) -> String {
     alone.map_or_else(String::new, |Alone { stage, seconds }| {
         format!("; its largest request takes {} at {stage} without any load", time(seconds))
     })
 }
 
-/// A way to decide who is admitted.
+/// An admission policy.
 pub trait Admission: Send + Sync {
-    /// Its name in the registry.
+    /// Name in the registry.
     fn name(&self) -> &'static str;
 
-    /// The bound that it promises by, and how that is made. None if it promises nothing.
+    /// Method and settings of the bound that promises rest on; `None` if the policy promises nothing.
     fn by(&self) -> Option<(Method, BoundSettings)>;
 
-    /// Whether its bound asks for models of arrivals.
+    /// True if its bound needs models of arrivals.
     fn needs_models(&self) -> bool {
         matches!(self.by(), Some((Method::Snc | Method::Best, _)))
     }
 
-    /// Decides on an arrival. Promises of the system are taken to be kept so far, as they are if each was admitted by this
-    /// policy: only those that the arrival may disturb are looked at.
+    /// Decides on an arrival. The policy assumes that the system's promises are kept, as they are if it
+    /// admitted each of them. It checks only those that the arrival may disturb.
     ///
     /// # Errors
-    /// An invalid system or arrival.
+    /// [`SystemError`] for an invalid system or arrival.
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError>;
 
-    /// Decides anew on a promise whose workload changed, where it is. If it is refused, its volume should move to where it is
-    /// admitted; until then it is best effort. It becomes the last promise; those disturbed are numbered without it.
+    /// Decides again on a promise whose workload changed, at its place. If it is refused, its volume should
+    /// move to a place that admits it; until then it is best effort. The promise becomes the last one; the
+    /// indices in `disturbed` count without it.
     ///
     /// # Errors
-    /// An invalid system or workload.
+    /// [`SystemError`] for an invalid system or workload.
     ///
     /// # Panics
-    /// If there is no such promise.
+    /// If the index is out of range.
     fn changed(
         &self,
         system: &System,
@@ -167,39 +170,39 @@ pub trait Admission: Send + Sync {
     }
 }
 
-/// An admission made from settings, or what is wrong with them.
+/// An admission policy, or the error in its settings.
 pub type Made = Result<Box<dyn Admission>, InputError>;
 
-/// A policy as the registry lists it.
+/// Registry entry of a policy.
 pub struct Registration {
-    /// What users call it.
+    /// Name that users write.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Source: paper and section.
     pub source: &'static str,
-    /// JSON schema of its settings.
+    /// JSON schema of the settings.
     pub schema: fn() -> serde_json::Value,
-    /// Makes it from settings: a YAML or JSON mapping, empty for the defaults.
+    /// Constructor from settings: a YAML or JSON mapping, empty for the defaults.
     pub make: fn(&str) -> Made,
 }
 
-/// Every policy for admission there is.
+/// All admission policies.
 pub const REGISTRY: &[Registration] =
     &[bounded::SNC, bounded::DNC, bounded::BEST, silo::REGISTRATION, qjump::REGISTRATION, bounded::NONE];
 
-/// Names of those that decide by bounds of promises as they are.
+/// Names of the policies that decide by bounds under the existing limits.
 const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
 
-/// Whether a policy gives networks rates of its own, so that it keeps only what it promised itself.
+/// True if a policy sets network rates of its own; it then keeps only promises of its own.
 pub fn paces(name: &str) -> bool {
     !BOUNDED.contains(&name)
 }
 
-/// Makes a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
 ///
 /// # Errors
-/// A name that there is not, or settings that are not right.
+/// [`PolicyError`] for an unknown name or invalid settings.
 pub fn make(name: &str, settings: &str) -> Result<Box<dyn Admission>, PolicyError> {
     match REGISTRY.iter().find(|registration| registration.name == name) {
         Some(registration) => Ok((registration.make)(settings)?),

@@ -1,8 +1,9 @@
-//! `qjump++`: classes of fixed rates, the least first (SLO section 4.4.1, after Grosvenor et al., QJump, NSDI 2015).
+//! Policy `qjump++`: classes of fixed rates, the lowest rate first (SLO section 4.4.1, after Grosvenor et
+//! al., QJump, NSDI 2015).
 //!
-//! A workload begins in the class of the highest rate, which is served last, and steps up, to less rate and an earlier
-//! priority, until its bound is within its SLO and no other is above its own. Each stage has the class's rate with a bucket of one
-//! packet. Rates do not depend on how many there are.
+//! A workload starts in the class of the highest rate, which is served last. It steps up, to a lower rate and
+//! a higher priority, until its bound is within its SLO and no other bound exceeds its SLO. Each stage has
+//! the class's rate with a bucket of one packet. Rates do not depend on the number of workloads.
 
 use leeward_calculus::TokenBucket;
 use schemars::JsonSchema;
@@ -19,9 +20,10 @@ use crate::volumes::bound::{BoundSettings, Bounds, Method, SystemError, attainab
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QJumpSettings {
-    /// Rates of the classes, in bytes a second. Default 1, 5, 20 and 100 % of 1 Gb/s (ours; the thesis names no values).
+    /// Rates of the classes, in bytes per second. Default 1, 5, 20 and 100 % of 1 Gb/s (ours; the thesis
+    /// names no values).
     pub rates: Vec<f64>,
-    /// What a workload may send at once, in bytes. Default 1500, one packet.
+    /// Burst of a workload, in bytes. Default 1500, one packet.
     pub burst: f64,
 }
 
@@ -31,10 +33,10 @@ impl Default for QJumpSettings {
     }
 }
 
-/// The policy.
+/// Admission by classes of fixed rates.
 #[derive(Clone, Debug)]
 pub struct QJump {
-    /// From the least.
+    /// Rates, ascending.
     rates: Vec<f64>,
     burst: f64,
 }
@@ -60,7 +62,7 @@ pub(super) const REGISTRATION: Registration = Registration {
 };
 
 impl QJump {
-    /// Puts the last promise into a class.
+    /// Assigns the last promise to a class.
     fn put(&self, system: &mut System, class: usize) {
         let bucket = TokenBucket::new(self.rates[class], self.burst).expect("settings were checked");
         if let Some(last) = system.promises.last_mut() {
@@ -99,7 +101,8 @@ impl Admission for QJump {
             let order = std::iter::once(last).chain(0..last);
             match order.into_iter().find_map(|promise| bounds.miss(promise, Method::Dnc)) {
                 None => return Ok(Outcome::promised(with, None)),
-                // What counts is the class in which it was nearest to be admitted: its own bound before that of others.
+                // Report the class that came nearest to admission: the first with a miss of another promise,
+                // else a miss of its own.
                 Some(miss) if miss.promise != last || refused.is_none() => {
                     refused = Some(Refused::of(miss, &bounds));
                 }

@@ -1,10 +1,11 @@
-//! `silo++`: one bucket of one packet a workload, and the least rate that does (SLO section 4.4.1, after Jang et al., Silo,
-//! SIGCOMM 2015).
+//! Policy `silo++`: one bucket of one packet per workload, and the least sufficient rate (SLO section 4.4.1,
+//! after Jang et al., Silo, SIGCOMM 2015).
 //!
-//! All are of one priority. A workload's latency is what its bucket holds it back at the host, and the packet latency of its
-//! queues. Rates are the least that keep SLOs; because packet latencies grow with them, they are raised together from the long-run
-//! rates until no SLO is missed, which ends at the least rates there are. What is left of an SLO after packet latencies is
-//! split equally over the stages, in and out; the thesis does not say how.
+//! All workloads have one priority. A workload's latency is the delay by its bucket at the host, plus the
+//! packet latency of its queues. Rates are the least that keep the SLOs. Because packet latencies grow with
+//! rates, the algorithm raises all rates together from the long-run rates until no SLO is missed, and so ends
+//! at the least rates. The part of an SLO after packet latencies is split equally over the stages, in and
+//! out; the thesis does not define the split.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::input::{InputError, shown};
@@ -18,18 +19,18 @@ use crate::policy::{setting_error, settings};
 use crate::volumes::System;
 use crate::volumes::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit, attainable};
 
-/// Rounds of raising rates at most; a rate that still rises then is not one that does.
+/// Largest number of rounds; rates that still rise then do not converge.
 const MOST_ROUNDS: usize = 100;
-/// Rates are found to this, relatively.
+/// Relative tolerance of rates.
 const TOLERANCE: f64 = 1e-9;
 
 /// Settings of `silo++`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiloSettings {
-    /// What a workload may send at once, in bytes. Default 1500, one packet.
+    /// Burst of a workload, in bytes. Default 1500, one packet.
     pub burst: f64,
-    /// What a queue holds, in bytes; all bursts together must fit. Default 524288, a shallow port (ours).
+    /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, a shallow port (ours).
     pub buffer: f64,
 }
 
@@ -39,7 +40,7 @@ impl Default for SiloSettings {
     }
 }
 
-/// The policy.
+/// Admission by least rates at one priority.
 #[derive(Clone, Debug)]
 pub struct Silo {
     settings: SiloSettings,
@@ -63,12 +64,12 @@ pub(super) const REGISTRATION: Registration = Registration {
     },
 };
 
-/// Bounds of paced packets: links serve frames, and a workload's packets are no larger than its bucket.
+/// Settings of bounds for paced packets: links serve frames, and a workload's packets are at most its bucket.
 pub(super) fn paced(frame: f64) -> BoundSettings {
     BoundSettings { unit: Unit::Frames, frame, paced: true, ..BoundSettings::default() }
 }
 
-/// That a bucket holds a packet.
+/// Checks that a bucket holds a packet.
 pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
     if burst.is_finite() && burst >= LEAST_FRAME {
         return Ok(());
@@ -77,22 +78,22 @@ pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
     Err(setting_error(policy, "burst", &message))
 }
 
-/// The first stage of a workload that is not a network's, if it has one.
+/// Refusal for the first storage stage of a workload, if it has one.
 pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<Refused> {
     let workload = &arrival.workload;
     let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;
     Some(Refused::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
 }
 
-/// The least rate of a bucket of `burst` that holds arrivals back for no longer than `seconds`, above 0. What is in a burst of
-/// more than the bucket leaves at the rate.
+/// Least rate of a bucket of `burst` that delays arrivals by at most `seconds`, above 0. Work beyond the
+/// bucket leaves at the rate.
 fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
     let rates = arrivals.vertices().map(|(at, work)| (work - burst) / (at + seconds));
     rates.fold(arrivals.rate(), f64::max)
 }
 
 impl Silo {
-    /// Raises rates until all SLOs are kept, or says which cannot be.
+    /// Raises rates until all SLOs are kept. Returns the refusal if one cannot be.
     fn raise(&self, system: &mut System) -> Result<Option<Refused>, SystemError> {
         let burst = self.settings.burst;
         for promise in &mut system.promises {
@@ -138,7 +139,7 @@ impl Silo {
         }
     }
 
-    /// A queue whose buffer all bursts together overflow.
+    /// Refusal for a queue whose buffer is smaller than the sum of all bursts.
     fn overflow(&self, system: &System) -> Option<Refused> {
         let buffer = self.settings.buffer;
         let mut bursts = vec![0.0; system.queues.len()];

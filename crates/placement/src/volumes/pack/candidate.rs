@@ -1,4 +1,4 @@
-//! A server tried for a workload.
+//! Trial of one server for a workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::packing::{Packing, Placed};
 use super::report::{NoRoom, Why};
 use super::ruled_out::Out;
 
-/// Places for each thread before threads meet again: to start one costs as much as a few programs.
+/// Places per thread between two joins; the start of a thread costs as much as a few programs.
 const PLACES: usize = 8;
 
-/// A place that keeps every SLO, and what changes with it.
+/// A place that keeps every SLO, with the changes it causes.
 pub(super) struct Fit {
     pub new: Placed,
     pub limits: Vec<(u64, Vec<ArrivalCurve>)>,
@@ -24,16 +24,16 @@ pub(super) struct Fit {
     pub read: Vec<usize>,
 }
 
-/// The search for a place.
+/// Search for a place.
 pub(super) struct Search<'a> {
     pub packing: &'a Packing,
     pub workload: Arc<Workload>,
     pub level: u64,
-    /// The client it must run on.
+    /// Required client, by index; `None` if the search chooses one.
     pub asked: Option<usize>,
 }
 
-/// A place that is not ruled out yet.
+/// A place that passed the quick checks.
 #[derive(Clone)]
 pub(super) struct Place {
     pub server: usize,
@@ -42,22 +42,22 @@ pub(super) struct Place {
     pub route: Vec<Vec<usize>>,
 }
 
-/// A workload at a place, with all that what is chosen there may change.
+/// A workload at a place, with everything that its admission may change.
 struct Around {
     system: System,
-    /// What is known of its hops.
+    /// Known delays of the hops.
     known: Hops<Known>,
-    /// Whose limits are chosen, by index: of `free`, then of the workload.
+    /// Promises whose limits are free, by index: those of `free`, then the workload itself.
     chosen: Vec<usize>,
-    /// Whose limits are chosen besides the workload's.
+    /// Placed workloads whose limits are free.
     free: Vec<u64>,
-    /// All others in the system, in its order.
+    /// All placed workloads in the system, in its order.
     members: BTreeSet<u64>,
     touched: BTreeSet<usize>,
 }
 
 impl Search<'_> {
-    /// The first place, in order of servers and their devices.
+    /// The first place that fits, in order of servers and their devices.
     pub fn first(&self) -> Result<Fit, Why> {
         let packing = self.packing;
         let spare = self.asked.or_else(|| self.most_free());
@@ -65,7 +65,7 @@ impl Search<'_> {
         let mut alone: Option<(Unsettled, Place)> = None;
         let mut unsettled: Option<(Unsettled, Place)> = None;
         let mut clients = 0;
-        // Servers by themselves that are alike need no second try.
+        // Idle servers of equal capacities need one trial only.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let most = match packing.settings.threads {
             1 => 1,
@@ -124,19 +124,19 @@ impl Search<'_> {
         }
     }
 
-    /// Why there are no limits at a place, with what stands in the way if nothing keeps all SLOs.
+    /// Reason for no limits at a place, with the violated SLOs and capacities if nothing keeps all SLOs.
     fn told(&self, why: &Unsettled, place: &Place) -> String {
         let Unsettled::NoLimits(NoLimits::Together) = why else { return why.to_string() };
         let Around { system, known, chosen, .. } = self.around(place);
         let problem = Problem::knowing(&system, &chosen, self.packing.settings.packets(), &known);
         match self.packing.way.binding(&problem) {
             Ok(Some(binding)) => format!("{why}; where as little as possible is exceeded, that is {binding}"),
-            // The second program says no more than the first.
+            // The second program adds nothing.
             Ok(None) | Err(_) => why.to_string(),
         }
     }
 
-    /// The outcome for each of some places, in order, up to the first that fits.
+    /// Outcomes of the given places, in order, up to the first that fits.
     fn try_all(&self, places: &[Place]) -> Vec<Result<Fit, Unsettled>> {
         let next = AtomicUsize::new(0);
         let first = AtomicUsize::new(usize::MAX);
@@ -176,7 +176,7 @@ impl Search<'_> {
         slots.saturating_sub(self.packing.running[client])
     }
 
-    /// The client with the most free slots, the first of those alike.
+    /// Client with the most free slots; the first of several.
     fn most_free(&self) -> Option<usize> {
         let clients = 0..self.packing.site.clients().len();
         clients
@@ -184,7 +184,7 @@ impl Search<'_> {
             .max_by_key(|&client| (self.free(client), std::cmp::Reverse(client)))
     }
 
-    /// The client for a volume on this server.
+    /// Client for a volume on this server.
     fn client(&self, server: usize, spare: Option<usize>) -> Option<usize> {
         if self.asked.is_some() {
             return self.asked.filter(|&client| self.free(client) > 0);
@@ -201,7 +201,8 @@ impl Search<'_> {
         Place { server, device, client, route }
     }
 
-    /// Whether a place is unlike all tried before: one of empty queues of the same capacities is like another.
+    /// True if the place differs from all tried before. Two places of empty queues with equal capacities are
+    /// the same.
     fn unlike(&self, place: &Place, known: &mut BTreeSet<Vec<u64>>) -> bool {
         let mut queues = place.route.iter().flatten();
         if queues.clone().any(|&queue| !self.packing.at[queue].is_empty()) {
@@ -213,7 +214,7 @@ impl Search<'_> {
         known.insert(alike)
     }
 
-    /// The workload at a place, with those whose limits or delays may change.
+    /// The workload at a place, with the placed workloads whose limits or delays may change.
     fn around(&self, place: &Place) -> Around {
         let packing = self.packing;
         let free: &[u64] = if packing.way.together() { &packing.on[place.server] } else { &[] };
@@ -270,7 +271,8 @@ impl Search<'_> {
         Around { system: System { queues, promises }, known, chosen, free: free.to_vec(), members, touched }
     }
 
-    /// Chooses limits for the workload at a place, and for those that are on the server where the way chooses for all together.
+    /// Chooses limits for the workload at a place, and for the others on the server if the algorithm chooses
+    /// for all together.
     fn fit(&self, place: &Place) -> Result<Fit, Unsettled> {
         let packing = self.packing;
         let Around { system, known, chosen, free, members, touched } = self.around(place);
@@ -296,7 +298,7 @@ impl Search<'_> {
         })
     }
 
-    /// The queues whose delays may change: those of workloads that get limits, and all behind them.
+    /// Queues whose delays may change: those of workloads with free limits, and all downstream queues.
     fn touched(&self, place: &Place, free: &[u64]) -> BTreeSet<usize> {
         let packing = self.packing;
         let mut touched: BTreeSet<usize> = place.route.iter().flatten().copied().collect();

@@ -1,9 +1,10 @@
-//! Whether a workload has no chance at a device, found without a linear program.
+//! Quick test that a workload cannot keep its SLO at a device, without a linear program.
 //!
-//! For one priority p at one device, equation 5.1 is: the sum of b up to and with p, plus D times the sum of r before p, is at most C D,
-//! where D is what the SLO leaves for the device. The least of the left side over all (r, b) on their curves whose rates fit
-//! the device is found by giving rate where it takes most away. If that is too much, so is any choice; the linear program has this row
-//! and others. What else the SLO pays for counts with the least bursts there are.
+//! For one priority p at one device, equation 5.1 is: the sum of b up to and including p, plus D times the
+//! sum of r before p, is at most C D. D is the part of the SLO available to the device. The least left side,
+//! over all (r, b) on their curves with rates that fit the device, results from a greedy choice: give rate
+//! where it reduces the sum most. If even this exceeds C D, so does any choice; the linear program has this
+//! row and others. Other stages of the SLO count with their least bursts.
 
 use leeward_calculus::ArrivalCurve;
 
@@ -11,12 +12,12 @@ use leeward_calculus::ArrivalCurve;
 pub(super) struct Seat<'a> {
     pub level: u64,
     pub arrivals: &'a ArrivalCurve,
-    /// What its SLO leaves for this device at most, in seconds.
+    /// Largest part of its SLO available at this device, in seconds.
     pub budget: f64,
 }
 
-/// Which of these workloads at a device of this capacity, by index, has an SLO that no limits keep together with those of all before it: the
-/// one that can wait least of the first priority that has such. None if no SLO is known to be one.
+/// Index of a workload whose SLO no limits can keep together with the higher priorities. It is the tightest
+/// workload of the first priority with such a violation. `None` if the test finds no violation.
 pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
     let least: f64 = seats.iter().map(|seat| seat.arrivals.rate()).sum();
     let mut levels: Vec<u64> = seats.iter().map(|seat| seat.level).collect();
@@ -31,7 +32,7 @@ pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
         let mut sum = 0.0;
         gains.clear();
         for seat in seats.iter().filter(|seat| seat.level <= level) {
-            // Rate given to those before is taken from this one.
+            // Rate for higher priorities reduces the service of this one.
             let price = if seat.level < level { budget } else { 0.0 };
             let buckets = seat.arrivals.buckets();
             sum += buckets[buckets.len() - 1].burst() + price * seat.arrivals.rate();
@@ -46,7 +47,7 @@ pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
             sum -= gain * given;
             left -= given;
         }
-        // Nothing near the limit is ruled out by rounding.
+        // A relative tolerance keeps rounding from ruling out a feasible place.
         (budget <= 0.0 || sum > capacity * budget * (1.0 + 1e-9) + 1e-12).then_some(tightest)
     })
 }
@@ -65,10 +66,10 @@ mod tests {
         let seat = |level, budget| Seat { level, arrivals: &curve, budget };
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.2)]), None);
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.19)]), Some(1));
-        // Behind one of a priority before: 0.2 + 0.5 D of the device, which D must be.
+        // After one higher priority, the device needs 0.2 + 0.5 D, and D must be at least that.
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(1, 0.5)]), None);
         assert_eq!(hopeless(1.0, &[seat(1, 0.39), seat(0, 0.2)]), Some(0));
-        // The rate of a third leaves the first two too little, whatever that one asks for.
+        // A third workload's rate leaves the first two too little, whatever its own needs.
         assert_eq!(hopeless(1.0, &[seat(1, 0.3), seat(0, 0.2), seat(0, 0.2)]), Some(1));
     }
 }

@@ -1,13 +1,14 @@
-//! From a plan to the ledger: what is promised becomes envelopes, all in one transaction.
+//! From a plan to the ledger: promises become envelopes, all in one transaction.
 //!
 //! ```text
-//! Packing::plan --> transaction (add, release, expect) --Ledger::commit--> apply and remember the ids
-//!                                                          \--conflict--> believe what the ledger says now, plan again
+//! Packing::plan --> transaction (add, release, expect) --Ledger::commit--> apply and store the ids
+//!                                                          \--conflict--> take over the ledger's capacities, plan again
 //! ```
 //!
-//! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. A ledger counts payload: bits on
-//! links, and work of a byte at each hop. Work on links is bytes already, so a hop's work is 8 bits a byte; a device's seconds are
-//! counted as "bytes" of one ns each. Entries are held until they are released: what is set aside does not fade.
+//! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. The
+//! ledger counts payload: bits on links, and work per byte at each hop. Work on links is in bytes already, so
+//! a hop's work is 8 bits per byte; a device's seconds count as "bytes" of one ns each. Entries are held
+//! until released: reservations do not fade.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,52 +21,53 @@ use super::super::{Promise, Queue};
 use super::packing::{Packing, Placed, Plan};
 use super::site::units_per_work;
 
-/// Nanoseconds of a device's second.
+/// Nanoseconds per second of a device.
 const NANOS: f64 = 1e9;
 
-/// The entries of workloads that are in the ledger, by name.
+/// Ledger entries of placed workloads, by workload name.
 pub type Promised = BTreeMap<String, Vec<EntryId>>;
 
-/// A plan that cannot become a transaction.
+/// Reason for which a plan cannot become a transaction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BridgeError {
-    /// The packing has changed since the plan was made.
+    /// The packing changed after the plan.
     #[error("the packing has changed since the plan was made: plan again")]
     Past,
     /// The site has no fabric.
     #[error("the site is not of a cluster: nothing of it is in a ledger")]
     NoFabric,
-    /// A queue that keeps no promises.
+    /// A queue without priorities, so it supports no promises.
     #[error(
         "`{0}` serves first come, first served: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
     )]
     Fifo(String),
-    /// Priorities that would have to be numbered anew.
+    /// Priorities by SLO would need new numbers with each new SLO.
     #[error("priorities by SLO change with each new SLO: set `levels`, the longest SLO of each priority")]
     NoLevels,
-    /// A priority that the switches do not have.
+    /// The priority exceeds the classes of the switches.
     #[error(
         "workload `{workload}` has priority {priority}, and there are {classes} classes, the last of them for best effort"
     )]
     Priority {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its priority.
+        /// Priority of the workload.
         priority: u64,
-        /// The classes there are.
+        /// Number of classes.
         classes: u8,
     },
-    /// A workload that is placed and not in the ledger.
+    /// A placed workload without known ledger entries.
     #[error("workload `{0}` is placed, and its entries are not known")]
     Unknown(String),
 }
 
-/// The transaction of a plan: entries for the new workload, new ones for those that get other limits, and the version of
-/// every queue that the plan rests on, as `view` shows them. `promised` has the entries of those that are placed; with the commit's ids,
-/// the names in order are who they are of, one for each stage.
+/// Transaction of a plan: entries for the new workload, replacements for workloads with new limits, and the
+/// version of every queue that the plan rests on, from `view`. `promised` has the entries of the placed
+/// workloads. The second result names the workload of each added entry, in order: one entry per stage, to
+/// match with the ids of the commit.
 ///
 /// # Errors
-/// Why it cannot be promised.
+/// [`BridgeError`]: the reason for which the ledger cannot hold the promise.
 pub fn transaction(
     packing: &Packing,
     plan: &Plan,
@@ -105,8 +107,8 @@ pub fn transaction(
     Ok((transaction, names))
 }
 
-/// Takes the capacities of a site to be what the ledger believes now. Workloads that are placed keep their limits, and where those
-/// no longer keep an SLO nothing more is placed beside them; plans made before are of the past.
+/// Takes over the ledger's current capacities. Placed workloads keep their limits. If these no longer keep an
+/// SLO, no workload is placed beside them. Earlier plans become invalid.
 pub fn believe(packing: &mut Packing, view: &View<'_>) {
     for queue in 0..packing.site.queues().len() {
         if let Some(resource) = packing.site.queues()[queue].resource {
@@ -116,7 +118,7 @@ pub fn believe(packing: &mut Packing, view: &View<'_>) {
     packing.look_again();
 }
 
-/// The classes of a resource that keeps promises.
+/// Number of classes of a resource with priorities.
 fn classes(fabric: &Fabric, resource: ResourceId) -> Result<u8, BridgeError> {
     match fabric.discipline(resource) {
         Discipline::StrictPriority { classes } => Ok(classes),
@@ -124,7 +126,7 @@ fn classes(fabric: &Fabric, resource: ResourceId) -> Result<u8, BridgeError> {
     }
 }
 
-/// Adds an entry for each stage of a workload that crosses anything.
+/// Adds an entry for each stage of a workload with at least one hop.
 fn promise(
     packing: &Packing,
     fabric: &Fabric,
@@ -144,11 +146,11 @@ fn promise(
     Ok(())
 }
 
-/// What a ledger learns of a promise: an entry for each stage that crosses anything. Its mean starts when it is told to, and
-/// fades into telemetry.
+/// Ledger entries of a promise: one for each stage with at least one hop. The average of an entry starts at
+/// the entry's start time and fades into telemetry.
 ///
 /// # Errors
-/// Why it cannot be promised.
+/// [`BridgeError`]: the reason for which the ledger cannot hold the promise.
 pub fn entries(
     fabric: &Fabric,
     queues: &[Queue],
@@ -166,12 +168,12 @@ pub fn entries(
             let resource = queues[queue].resource.ok_or(BridgeError::NoFabric)?;
             let classes = classes(fabric, resource)?;
             let device = fabric.kind(resource) == ResourceKind::Device;
-            // What is in front of a device tells any number of priorities apart; a switch has so many.
+            // Software at a device supports any number of priorities; a switch has a fixed number of classes.
             if !device && priority >= u32::from(classes.saturating_sub(1)) {
                 let (workload, priority) = (workload.name.clone(), u64::from(priority));
                 return Err(BridgeError::Priority { workload, priority, classes });
             }
-            // Native units for each byte: of a device's "bytes", each is one ns.
+            // Native units per byte; each of a device's "bytes" is one ns.
             hops.push(Hop { resource, work: if device { 1.0 } else { units_per_work(fabric, resource) } });
             bits = if device { BITS_PER_BYTE * NANOS } else { BITS_PER_BYTE };
         }
@@ -186,7 +188,7 @@ pub fn entries(
             hops,
             demand: Demand::Envelope {
                 mean_bps: (demand.arrivals.rate() * bits).round() as u64,
-                // What is set aside is never less than what is let pass.
+                // Round up: the reservation covers the enforced rate.
                 rate_bps: (limits.rate() * bits).ceil() as u64,
                 buckets: Arc::from(buckets),
                 priority: u8::try_from(priority).unwrap_or(u8::MAX),

@@ -1,16 +1,17 @@
-//! Which server a workload's volume goes to, so that few servers keep every SLO (SLO section 5.2.3).
+//! Packing: places workloads on as few servers as possible while every SLO holds (SLO section 5.2.3).
 //!
 //! ```text
 //! Site (clients, servers, the queues between) + workload --Packing::plan--> Plan --apply--> Packing --> Report
 //!                                                                            \--transaction--> ledger
 //! ```
 //!
-//! First fit: servers are tried in order, and the first where limits can be chosen that keep the SLO of every workload gets it.
-//! Workloads that are on that server already get new limits; those elsewhere that share a client's link keep theirs, and
-//! their SLOs are checked too. Fast first fit passes over a server where the rates configured now, and the least rate
-//! of the new workload, are more than a queue has: it finds somewhat fewer places, and looks at far fewer.
+//! First fit: the search tries servers in order, and takes the first where limits exist that keep the SLO of
+//! every workload. Workloads on that server get new limits. Workloads elsewhere that share a client's link
+//! keep their limits, and the search checks their SLOs too. Fast first fit skips a server if the configured
+//! rates and the least rate of the new workload exceed a queue's capacity. It finds slightly fewer places,
+//! and tries far fewer.
 //!
-//! A packing is deterministic: neither threads nor time change what is placed where.
+//! A packing is deterministic: placements depend neither on threads nor on time.
 
 mod candidate;
 mod hopeless;

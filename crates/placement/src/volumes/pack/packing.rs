@@ -1,4 +1,4 @@
-//! The state of a packing: who is where, and what changes it.
+//! State of a packing: placed workloads, and the operations that change them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,100 +16,101 @@ use super::report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageRe
 use super::settings::PackSettings;
 use super::site::{Server, Site};
 
-/// A workload that asks for a place.
+/// A request for a place.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The workload.
     pub workload: Arc<Workload>,
-    /// The client it runs on, by index; None if that is to be chosen too: the client of the server's last workload, else of any
-    /// on the server, else that with the most free slots, as in the released code.
+    /// Client to run on, by index. `None` lets the packing choose as the released code does: the client of
+    /// the server's last workload, else of any on the server, else the one with the most free slots.
     pub client: Option<usize>,
 }
 
-/// A workload that is promised its SLO already.
+/// A workload with an existing promise.
 #[derive(Clone, Debug)]
 pub struct Resident {
     /// The workload.
     pub workload: Arc<Workload>,
-    /// The client it runs on, by index.
+    /// Client, by index.
     pub client: usize,
-    /// The server of its volume, by index.
+    /// Server of its volume, by index.
     pub server: usize,
-    /// Which device of that server.
+    /// Index of the device on that server.
     pub device: usize,
-    /// What is enforced, for each of its demands.
+    /// Enforced limits, for each of its demands.
     pub limits: Vec<ArrivalCurve>,
-    /// How long requests may take here, in seconds, where that is not the SLO: that is kept in another way then. Its
-    /// priority is that of the SLO.
+    /// Latency target in seconds if it differs from the SLO, because another method guarantees the SLO. The
+    /// SLO still sets the priority.
     pub within: Option<f64>,
 }
 
-/// Something that happens to a packing.
+/// An event of a packing.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A workload comes.
+    /// A workload arrives.
     Arrives(Request),
-    /// A workload leaves, by name.
+    /// A workload departs, by name.
     Departs(String),
 }
 
-/// A workload where it is.
+/// A placed workload.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
-    /// With the margin, and with pruned curves.
+    /// The workload with the margin and with pruned curves.
     pub workload: Arc<Workload>,
     pub client: usize,
     pub server: usize,
     pub device: usize,
     pub level: u64,
-    /// For each of its demands.
+    /// Queues, for each of its demands.
     pub route: Vec<Vec<usize>>,
     pub limits: Vec<ArrivalCurve>,
-    /// For each of its demands, at each queue: an upper bound, exact unless something left since.
+    /// Delay for each of its demands at each queue, in seconds: an upper bound, exact until a workload
+    /// departs.
     pub delays: Vec<Vec<f64>>,
 }
 
-/// What a queue is asked for.
+/// Load of a queue.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Asked {
-    /// The rates of limits.
+    /// Sum of the rates of limits.
     pub configured: f64,
-    /// The least rates.
+    /// Sum of the least rates.
     pub least: f64,
 }
 
-/// Where a workload goes, and what changes with it. Nothing has changed yet.
+/// A place for a workload with the changes it causes. The packing is unchanged until [`Packing::apply`].
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) version: u64,
     pub(super) pruned_by: f64,
     pub(super) new: Placed,
-    /// Limits of workloads that are there already.
+    /// New limits of placed workloads.
     pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
-    /// Delays of workloads that are there already.
+    /// New delays of placed workloads.
     pub(super) delays: Vec<(u64, Vec<Vec<f64>>)>,
-    /// Queues that it rests on.
+    /// Queues that the plan rests on.
     pub(super) read: Vec<usize>,
 }
 
-/// Workloads on a site.
+/// Workloads placed on a site.
 pub struct Packing {
     pub(super) site: Site,
     pub(super) settings: PackSettings,
     pub(super) way: Box<dyn Limiting>,
-    /// By number of arrival.
+    /// Placed workloads by number of arrival.
     pub(super) placed: BTreeMap<u64, Placed>,
     pub(super) names: BTreeMap<String, u64>,
-    /// For each queue, who crosses it.
+    /// For each queue, the workloads that cross it.
     pub(super) at: Vec<Vec<u64>>,
     pub(super) asked: Vec<Asked>,
-    /// For each server, who is there, in order of arrival.
+    /// For each server, its workloads in order of arrival.
     pub(super) on: Vec<Vec<u64>>,
-    /// For each client, how many run there.
+    /// For each client, the number of its workloads.
     pub(super) running: Vec<u32>,
-    /// For each server, the client of its last workload, until one leaves it.
+    /// For each server, the client of its last workload, until a workload leaves the server.
     pub(super) grouped: Vec<Option<usize>>,
-    /// For each server, whether it takes no more.
+    /// For each server, true if it takes no more workloads.
     pub(super) closed: Vec<bool>,
     next: u64,
     pub(super) version: u64,
@@ -118,10 +119,10 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// An empty packing.
+    /// Creates an empty packing. `way` is a settings mapping for the limit algorithm, empty for its defaults.
     ///
     /// # Errors
-    /// Settings that are not right; `way` is a mapping for the way they name, empty for its defaults.
+    /// [`InputError`] for invalid settings.
     pub fn new(site: Site, settings: PackSettings, way: &str) -> Result<Packing, InputError> {
         settings.check()?;
         let way = limits::make(&settings.limits, way)?;
@@ -155,10 +156,10 @@ impl Packing {
         &self.settings
     }
 
-    /// Finds a place. Nothing changes.
+    /// Finds a place. Changes nothing.
     ///
     /// # Errors
-    /// Why there is none.
+    /// [`Refused`] with the reason for which no place fits.
     pub fn plan(&self, request: &Request) -> Result<Plan, Refused> {
         let refused = |why| Refused { workload: request.workload.name.clone(), why };
         if self.names.contains_key(&request.workload.name) {
@@ -179,7 +180,7 @@ impl Packing {
         Ok(Plan { version: self.version, pruned_by, new, limits, delays, read })
     }
 
-    /// Makes a plan happen. False if the packing has changed since it was made: plan again.
+    /// Applies a plan. Returns false, without a change, if the packing changed after the plan: plan again.
     pub fn apply(&mut self, plan: Plan) -> bool {
         if plan.version != self.version {
             return false;
@@ -198,11 +199,12 @@ impl Packing {
         true
     }
 
-    /// Takes in workloads that are promised their SLOs already, in order: where they are, with the limits that are enforced. They
-    /// count as any other that was placed.
+    /// Adds workloads with existing promises, in order, at their place and with their enforced limits. They
+    /// count like any placed workload.
     ///
     /// # Errors
-    /// One that is no workload with an SLO, that is there already, or whose place the site does not have; none is taken in.
+    /// [`Refused`] for the first workload without an SLO, with a name in use, or at a place that the site
+    /// does not have. Then none is added.
     pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Refused> {
         let mut taken: Vec<(Placed, f64)> = Vec::with_capacity(residents.len());
         for Resident { workload: given, client, server, device, limits, within } in residents {
@@ -238,7 +240,7 @@ impl Packing {
         Ok(())
     }
 
-    /// A server takes no more from now on.
+    /// Closes a server for further workloads.
     pub fn close(&mut self, server: usize) {
         if let Some(closed) = self.closed.get_mut(server) {
             *closed = true;
@@ -246,7 +248,7 @@ impl Packing {
         }
     }
 
-    /// Adds a workload to those placed. Returns the queues that it crosses, to be summed up.
+    /// Adds a workload to the placed ones. Returns the queues it crosses, for [`Packing::sum_up`].
     fn put(&mut self, new: Placed, pruned_by: f64) -> Vec<usize> {
         let id = self.next;
         (self.next, self.version) = (self.next + 1, self.version + 1);
@@ -265,10 +267,11 @@ impl Packing {
         touched
     }
 
-    /// Finds a place and takes it; who is refused is kept for the report. The server and the client, by index.
+    /// Finds a place and applies it. Records a refusal for the report. Returns the server and the client, by
+    /// index.
     ///
     /// # Errors
-    /// Why there is none.
+    /// [`Refused`] with the reason for which no place fits.
     pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Refused> {
         match self.plan(request) {
             Ok(plan) => {
@@ -283,7 +286,8 @@ impl Packing {
         }
     }
 
-    /// A workload leaves: its share is free, and others get limits again when the next one comes. Whether it was there.
+    /// Removes a workload and frees its share; the others get new limits with the next arrival. Returns false
+    /// for an unknown name.
     pub fn remove(&mut self, name: &str) -> bool {
         let Some(id) = self.names.remove(name) else { return false };
         let placed = self.placed.remove(&id).expect("names are of placed workloads");
@@ -299,7 +303,7 @@ impl Packing {
         true
     }
 
-    /// All events, one after another. Departures of workloads that are not there (any more) are passed over.
+    /// Runs all events in order. Departures of unknown workloads are ignored.
     pub fn run(&mut self, events: impl IntoIterator<Item = Event>) {
         for event in events {
             match event {
@@ -309,28 +313,28 @@ impl Packing {
         }
     }
 
-    /// Servers with a workload.
+    /// Number of servers with a workload.
     pub fn servers_used(&self) -> usize {
         self.on.iter().filter(|on| !on.is_empty()).count()
     }
 
-    /// The device that a workload is on, as a queue by index; `None` if it is not placed.
+    /// Device queue of a workload, by index; `None` if it is not placed.
     pub fn device_of(&self, name: &str) -> Option<usize> {
         let placed = &self.placed[self.names.get(name)?];
         self.site.servers()[placed.server].devices.get(placed.device).copied()
     }
 
-    /// The workloads that are placed, in order of arrival, with their server and client by index.
+    /// Placed workloads in order of arrival, with their server and client by index.
     pub fn placed(&self) -> impl Iterator<Item = (&str, usize, usize)> {
         self.placed.values().map(|placed| (placed.workload.name.as_str(), placed.server, placed.client))
     }
 
-    /// The workloads that were refused, in order of arrival.
+    /// Refused workloads in order of arrival.
     pub fn refused(&self) -> &[Refused] {
         &self.refused
     }
 
-    /// All queues and all promises, the margin included, in order of arrival: what any other analysis can check.
+    /// All queues and all promises in order of arrival, margin included, for any other analysis.
     pub fn system(&self) -> System {
         let promises = self.placed.values().map(|placed| Promise {
             workload: placed.workload.clone(),
@@ -341,7 +345,8 @@ impl Packing {
         System { queues: self.site.queues().to_vec(), promises: promises.collect() }
     }
 
-    /// Computes all delays anew, after capacities have changed. What has no bound keeps all that it touches from changing.
+    /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to
+    /// the traffic it touches.
     pub(super) fn look_again(&mut self) {
         let system = self.system();
         let found = limits::delays(&system, self.settings.packets());
@@ -356,10 +361,10 @@ impl Packing {
         self.version += 1;
     }
 
-    /// Everything in a form that can be written down. Bounds are computed anew.
+    /// The serializable report. It recomputes the bounds.
     pub fn report(&self) -> Report {
         let system = self.system();
-        // A capacity that a ledger came to believe may be none.
+        // A capacity from the ledger may be invalid.
         let bounds = match limits::bounds(&system, self.settings.packets()) {
             Ok(bounds) => bounds.into_iter().map(Result::ok).collect(),
             Err(_) => vec![None; system.promises.len()],
@@ -402,7 +407,7 @@ impl Packing {
         }
     }
 
-    /// The number of a priority: the level itself, or how many SLOs in use are shorter.
+    /// Priority number of a level: the level itself, or the number of shorter SLOs in use.
     fn priority(&self, level: u64) -> u32 {
         if !self.settings.levels.is_empty() {
             return level as u32;
@@ -414,7 +419,8 @@ impl Packing {
         before.len() as u32
     }
 
-    /// The workload as it is counted: with the margin, and with few buckets. And by how much that raised a curve.
+    /// The workload with the margin and with few buckets, and the largest relative increase of a curve by
+    /// pruning.
     fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
         let wrong = |why: String| Err(Why::Wrong(why));
         let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
@@ -452,7 +458,8 @@ impl Packing {
         Ok((Arc::new(scaled), pruned_by))
     }
 
-    /// Adds up anew what queues are asked for: always in order of arrival, so that no trace is left of what came and went.
+    /// Recomputes the load of queues, always in order of arrival, so that the sums do not depend on departed
+    /// workloads.
     fn sum_up(&mut self, mut queues: Vec<usize>) {
         queues.sort_unstable();
         queues.dedup();

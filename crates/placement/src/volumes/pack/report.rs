@@ -1,4 +1,4 @@
-//! What a packing says: who is where, with which limits and bounds, and who is refused and why.
+//! Report of a packing: placements with limits and bounds, and refusals with reasons.
 
 use std::fmt;
 
@@ -7,75 +7,75 @@ use serde::{Deserialize, Serialize};
 
 use super::super::words::time;
 
-/// A workload that has no place.
+/// A workload without a place.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("workload `{workload}` is refused: {why}")]
 pub struct Refused {
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// Why.
+    /// Reason.
     pub why: Why,
 }
 
-/// Why a workload has no place.
+/// Reason for which a workload has no place.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Why {
-    /// It has no SLO.
+    /// The workload has no SLO.
     #[error("it has no SLO, so nothing is set aside for it: it may run as best effort")]
     BestEffort,
-    /// Its name is taken.
+    /// A workload with this name is placed already.
     #[error("a workload of that name is placed")]
     Placed,
-    /// Something about it is wrong.
+    /// The workload is invalid.
     #[error("{0}")]
     Wrong(String),
-    /// No client has room for it.
+    /// No client has room for the workload.
     #[error("no client has room for it")]
     NoClient,
-    /// Its requests take all of its SLO without any load.
+    /// The unloaded latency of its requests takes all of its SLO.
     #[error("up to {stage} its requests take {} without any load, and its SLO is no more", time(*.seconds))]
     Unloaded {
-        /// The first stage by which the time is up.
+        /// First stage up to which unloaded latency reaches the SLO.
         stage: Stage,
-        /// Unloaded tails up to and with the stage, in seconds.
+        /// Sum of the unloaded tails up to and including the stage, in seconds.
         seconds: f64,
     },
-    /// Some SLO is missed even with it on an empty server: links it may share all the same.
+    /// Some SLO is missed even with the workload on an empty server; links may still be shared.
     #[error("on an empty server it has no place: {0}")]
     Alone(String),
-    /// No server has room for it.
+    /// No server has room for the workload.
     #[error("{0}")]
     NoRoom(Box<NoRoom>),
 }
 
-/// What stands in the way on servers that have no room for a workload.
+/// Obstacles on servers without room for a workload.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct NoRoom {
-    /// Servers tried.
+    /// Number of servers tried.
     pub servers: usize,
-    /// Of these, where the sum of least rates is more than a queue has.
+    /// Servers with a queue whose sum of least rates exceeds its capacity.
     pub rates: Hindered,
-    /// Where the least bursts alone take longer than an SLO.
+    /// Servers where the least bursts alone take longer than an SLO.
     pub bursts: Hindered,
-    /// Where the rates configured leave no room for its least rate.
+    /// Servers where the configured rates leave no room for the workload's least rate.
     pub full: Hindered,
-    /// Where no limits keep every SLO.
+    /// Servers where no limits keep every SLO.
     pub limits: Hindered,
-    /// Where the solver failed, so that nothing is known.
+    /// Servers without a result, because the solver failed.
     pub unknown: Hindered,
 }
 
-/// Servers on which one thing stands in the way.
+/// Servers with one kind of obstacle.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Hindered {
-    /// How many.
+    /// Number of servers.
     pub servers: usize,
-    /// What it is on the first of them, where that is known: a queue, a workload, a stage.
+    /// Obstacle on the first of them, if known: a queue, a workload, a stage.
     pub first: Option<String>,
 }
 
 impl Hindered {
-    /// One more, which `first` tells of if it is the first.
+    /// Counts one more server. `first` describes the obstacle if it is the first.
     pub(super) fn add(&mut self, first: impl FnOnce() -> String) {
         self.servers += 1;
         if self.servers == 1 {
@@ -105,76 +105,77 @@ impl fmt::Display for NoRoom {
     }
 }
 
-/// What a packing came to.
+/// Result of a packing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// The way limits are chosen.
+    /// Name of the limit algorithm.
     pub limits: String,
-    /// Whether it was fast first fit.
+    /// True for fast first fit.
     pub fast: bool,
-    /// The safety margin that rates, bursts and bounds below include.
+    /// Safety margin that the rates, bursts and bounds below include.
     pub margin: f64,
-    /// By how much of itself some arrival curve was raised to have fewer buckets, at most; 0 for none.
+    /// Largest relative increase of an arrival curve by pruning; 0 for none.
     pub pruned_by: f64,
-    /// Servers with a workload.
+    /// Number of servers with a workload.
     pub servers_used: usize,
-    /// Workloads that are placed, in order of arrival.
+    /// Placed workloads, in order of arrival.
     pub placed: Vec<PlacedReport>,
-    /// Workloads that are refused, in order of arrival.
+    /// Refused workloads, in order of arrival.
     pub refused: Vec<RefusedReport>,
 }
 
-/// A workload that is placed.
+/// A placed workload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlacedReport {
-    /// Its name.
+    /// Name of the workload.
     pub workload: String,
-    /// The client it runs on.
+    /// Name of its client.
     pub client: String,
-    /// The server of its volume.
+    /// Name of the server with its volume.
     pub server: String,
-    /// Which device of that server.
+    /// Index of the device on that server.
     pub device: usize,
-    /// Priority at every stage, 0 first.
+    /// Priority at every stage; 0 is served first.
     pub priority: u32,
     /// The SLO, in seconds.
     pub slo_s: f64,
-    /// The SLO's percentile, in percent.
+    /// Percentile of the SLO, in percent.
     pub percentile: f64,
-    /// The most that a request takes, in seconds, the margin included. None where a queue has come to carry less than it is asked
-    /// for since.
+    /// Upper bound on the latency of a request in seconds, margin included; `None` if a queue has become
+    /// overloaded since.
     pub bound_s: Option<f64>,
-    /// Its stages.
+    /// Stages of the workload.
     pub stages: Vec<StageReport>,
 }
 
-/// A stage of a workload that is placed.
+/// A stage of a placed workload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StageReport {
-    /// Which.
+    /// Name of the stage.
     pub stage: String,
-    /// The queues it crosses, by name and in order.
+    /// Names of the queues it crosses, in order.
     pub queues: Vec<String>,
-    /// What is enforced, all at once.
+    /// Enforced token buckets, all at once.
     pub limits: Vec<Limit>,
-    /// The most that a request takes here, in seconds: held back, queueing, served, and the profiled tail. None as above.
+    /// Upper bound on the latency at this stage in seconds: delay by limits, queueing, service, and the
+    /// profiled tail; `None` as for the workload.
     pub bound_s: Option<f64>,
 }
 
-/// A token bucket that is enforced.
+/// An enforced token bucket.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Limit {
-    /// Work a second: bytes, or seconds of service.
+    /// Work per second: bytes, or seconds of service.
     pub rate: f64,
-    /// Work at once.
+    /// Burst, in work.
     pub burst: f64,
 }
 
-/// A workload that is refused.
+/// A refused workload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RefusedReport {
-    /// Its name.
+    /// Name of the workload.
     pub workload: String,
-    /// Why, in words.
+    /// Reason as text.
     pub why: String,
 }

@@ -1,5 +1,6 @@
-//! Packing for what is promised: SLOs in as many priorities as a cluster tells apart, shorter by what bounds came out above
-//! them. Packing chooses limits by SLO equation 5.1; bounds count what a device with a tail may be busy with, too.
+//! Packing for promises with bounds. Groups SLOs into the priorities of a cluster, and shortens SLOs by the
+//! excess of their bounds. Packing chooses limits by SLO equation 5.1; bounds also count requests in service
+//! at a device with a tail.
 
 use std::sync::Arc;
 
@@ -8,25 +9,25 @@ use leeward_fabric::{Discipline, Fabric};
 
 use super::super::{Promise, Slo, System};
 
-/// Share of each SLO that packing leaves for limits that are written in whole bytes and nanoseconds.
+/// Share of each SLO left for the rounding of limits to whole bytes and nanoseconds.
 const ROUNDING: f64 = 1e-4;
-/// How often workloads are packed anew with less of their SLOs, where bounds are above them.
+/// Largest number of packings with shorter SLOs, while bounds exceed SLOs.
 pub const ROUNDS: usize = 6;
 
-/// The SLOs there are by priority, and what is taken off those of each.
+/// SLOs by priority, and the reserve subtracted from the SLOs of each.
 #[derive(Clone, Debug)]
 pub struct Classes {
-    /// In seconds, rising.
+    /// SLOs in seconds, ascending.
     slos: Vec<Vec<f64>>,
     reserves: Vec<f64>,
 }
 
 impl Classes {
-    /// A priority for each SLO, or as many SLOs in each as it takes for the classes of the cluster, the last of which is best
-    /// effort's.
+    /// Assigns a priority to each SLO. If SLOs outnumber the cluster's classes, several SLOs share one; the
+    /// last class is for best effort.
     ///
     /// # Errors
-    /// A cluster that keeps no promises.
+    /// [`InputError`] for a cluster without priorities.
     pub fn new(slos: impl IntoIterator<Item = f64>, fabric: &Fabric) -> Result<Classes, InputError> {
         let most = usize::from(levels(fabric)?);
         let mut slos: Vec<f64> = slos.into_iter().collect();
@@ -37,7 +38,7 @@ impl Classes {
         Ok(Classes { reserves: vec![0.0; slos.len()], slos })
     }
 
-    /// The longest SLO of each, shortened: the `levels` of a packing.
+    /// Longest SLO of each priority, shortened: the `levels` of a packing.
     pub fn longest(&self) -> Vec<f64> {
         let longest = |class: &Vec<f64>| class.last().copied().unwrap_or(f64::INFINITY);
         self.slos
@@ -47,12 +48,13 @@ impl Classes {
             .collect()
     }
 
-    /// What is left of an SLO.
+    /// An SLO minus the reserve of its priority.
     pub fn shortened(&self, latency: f64) -> f64 {
         shortened(latency, self.class(latency).map_or(0.0, |class| self.reserves[class]))
     }
 
-    /// Takes what bounds are above SLOs, both in seconds, off the SLOs that are packed for. Whether that may help.
+    /// Adds the excess of bounds over SLOs, both in seconds, to the reserves. Returns true if another round
+    /// may help.
     pub fn learn(&mut self, bounds: impl IntoIterator<Item = (Slo, f64)>) -> bool {
         let before = self.reserves.clone();
         for (slo, seconds) in bounds {
@@ -61,7 +63,7 @@ impl Classes {
                 self.reserves[class] = f64::max(self.reserves[class], more);
             }
         }
-        // Priorities stay as they are, and something of each SLO is left.
+        // Priorities must stay in order, and each SLO must stay above 0.
         let mut last = 0.0;
         for (class, reserve) in self.slos.iter().zip(&self.reserves) {
             if shortened(class[0], *reserve) <= last {
@@ -82,10 +84,10 @@ fn shortened(latency: f64, reserve: f64) -> f64 {
     (latency - reserve) * (1.0 - ROUNDING)
 }
 
-/// How many priorities a cluster has for promises: all but the last, which is best effort's.
+/// Number of priorities for promises in a cluster: all but the last, which is for best effort.
 ///
 /// # Errors
-/// It has none.
+/// [`InputError`] for a queue without priorities, or a cluster with a single class.
 pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
     let mut most = u8::MAX;
     for resource in fabric.all_resources() {
@@ -107,8 +109,8 @@ pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
     Ok(most)
 }
 
-/// What is placed, as it is promised: the workloads with their own SLOs, without stages that cross nothing and queues that
-/// nobody crosses.
+/// Placed workloads as promises: with their own SLOs, without stages that cross no queue, and without unused
+/// queues.
 pub fn promised(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
     let promises = system.promises.into_iter().map(|mut promise| {
         let workload = Arc::make_mut(&mut promise.workload);
@@ -116,7 +118,7 @@ pub fn promised(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
         promise.crossing()
     });
     let mut promises: Vec<Promise> = promises.collect();
-    // Queues that nobody crosses may carry nothing.
+    // Unused queues may have no capacity.
     let mut numbers = vec![usize::MAX; system.queues.len()];
     let mut queues = Vec::new();
     for queue in promises.iter_mut().flat_map(|promise| promise.route.iter_mut().flatten()) {

@@ -1,4 +1,4 @@
-//! Places that are out of the question, by what can be told without choosing limits.
+//! Quick checks that rule out places without a choice of limits.
 
 use leeward_traces::Stage;
 
@@ -6,28 +6,28 @@ use super::super::workload::Workload;
 use super::candidate::{Place, Search};
 use super::hopeless::{self, hopeless};
 
-/// How much of a queue the rates configured and the least new one may be together for fast first fit to try, as in the
-/// released code.
+/// Largest share of a queue, as the sum of configured rates and the least new rate, that fast first fit
+/// tries; as in the released code.
 const FULL: f64 = 0.999999;
 
-/// What a place is ruled out by.
+/// Reason that rules out a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Out {
-    /// Least rates that are more than a queue has.
+    /// The sum of least rates exceeds a queue's capacity.
     Rates {
         /// The queue.
         queue: usize,
     },
-    /// The SLO of a workload that the least bursts alone take longer than.
+    /// The least bursts alone take longer than a workload's SLO.
     Bursts {
         /// The queue.
         queue: usize,
-        /// The workload; None for the one that a place is searched for.
+        /// The workload; `None` for the one to place.
         workload: Option<u64>,
-        /// Which of its stages.
+        /// Stage of the workload at the queue.
         stage: Stage,
     },
-    /// Configured rates that leave too little of a queue.
+    /// The configured rates leave too little of a queue.
     Full {
         /// The queue.
         queue: usize,
@@ -35,7 +35,7 @@ pub(super) enum Out {
 }
 
 impl Search<'_> {
-    /// Whether a place is out of the question, by what can be told without choosing limits.
+    /// Reason that rules out a place without a choice of limits, if there is one.
     pub fn ruled_out(&self, place: &Place) -> Option<Out> {
         let packing = self.packing;
         let mut full = None;
@@ -43,7 +43,7 @@ impl Search<'_> {
             for &queue in path {
                 let (asked, capacity) = (packing.asked[queue], packing.site.queues()[queue].capacity);
                 let rate = demand.arrivals.rate();
-                // An invalid capacity has no room either.
+                // An invalid capacity has no room.
                 if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {
                     return Some(Out::Rates { queue });
                 }
@@ -86,8 +86,8 @@ impl Search<'_> {
         None
     }
 
-    /// A workload at one of its queues, with what its SLO leaves for it: less its tails, and less the least that its other stages
-    /// take at their first queues, where everyone has the least burst.
+    /// A workload at one of its queues, with the part of its SLO available there. Subtracts its tails, and
+    /// the least time of its other stages at their first queues, where every workload has its least burst.
     fn seat<'w>(
         &self,
         workload: &'w Workload,
@@ -117,7 +117,7 @@ impl Search<'_> {
         hopeless::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
     }
 
-    /// Who stands in the way, and where.
+    /// Describes the obstacle: the workload and its queue.
     pub fn who(&self, out: &Out) -> String {
         let packing = self.packing;
         let name = |queue: usize| &packing.site.queues()[queue].name;

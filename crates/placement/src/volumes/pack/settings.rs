@@ -11,36 +11,36 @@ use crate::policy::setting_error;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PackSettings {
-    /// How limits are chosen, by name.
+    /// Name of the algorithm that chooses limits.
     pub limits: String,
-    /// Whether servers whose configured rates leave no room for the new workload's least rate are passed over without a try: fast
-    /// first fit. For ways that choose for each workload by itself it makes no difference to where workloads go.
+    /// Fast first fit: skips servers whose configured rates leave no room for the new workload's least rate.
+    /// For algorithms that choose for each workload alone, it does not change placements.
     pub fast: bool,
-    /// The safety margin: 0.1 takes each request as 10 % more work than it is.
+    /// Safety margin: 0.1 counts each request as 10 % more work.
     #[schemars(range(min = 0.0))]
     pub margin: f64,
-    /// By how much of themselves arrival curves may be raised to have fewer buckets. The released code keeps 12 buckets,
-    /// without a bound.
+    /// Largest relative increase of an arrival curve by pruning to fewer buckets. The released code keeps 12
+    /// buckets, without such a limit.
     #[schemars(range(min = 0.0))]
     pub pruning: f64,
-    /// How requests move through queues.
+    /// Service model of requests in queues.
     pub requests: Requests,
-    /// The longest SLO, in seconds, of each priority but the last, rising. Workloads have a priority for each SLO there is
-    /// if this is empty, as in the thesis; a ledger, whose priorities cannot be numbered anew, needs it.
+    /// Longest SLO, in seconds, of each priority but the last; ascending. If empty, each distinct SLO has its
+    /// own priority, as in the thesis. A ledger cannot renumber priorities, so it needs this list.
     pub levels: Vec<f64>,
-    /// Servers that are tried at once. What is placed where does not depend on it.
+    /// Number of servers tried in parallel. Placements do not depend on it.
     #[schemars(range(min = 1, max = 1024))]
     pub threads: usize,
 }
 
-/// How requests move through queues.
+/// Service model of requests in queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Requests {
     /// As a fluid, as in the thesis.
     #[default]
     Fluid,
-    /// Each served whole: a request waits for one of a later priority that is in service.
+    /// Without interruption: a request waits for one of a lower priority in service.
     Whole,
 }
 
@@ -66,10 +66,10 @@ impl PackSettings {
         }
     }
 
-    /// The priority of an SLO: lower is served first. Only the order counts.
+    /// Priority of an SLO: a lower level is served first. Only the order counts.
     pub(super) fn level(&self, latency: f64) -> u64 {
         if self.levels.is_empty() {
-            // The bits of numbers above 0 are in the order of the numbers.
+            // The bits of positive numbers sort like the numbers.
             return latency.to_bits();
         }
         self.levels.partition_point(|&longest| longest < latency) as u64

@@ -1,4 +1,4 @@
-//! Where workloads may go: clients, servers, and the queues between them.
+//! Sites: clients, servers, and the queues between them.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use leeward_traces::Stage;
 
 use super::super::system::Queue;
 
-/// A machine that workloads run on.
+/// A machine that runs workloads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Client {
-    /// Its name.
+    /// Name of the client.
     pub name: String,
-    /// How many workloads it may run; None is without limit.
+    /// Largest number of workloads; `None` for no limit.
     pub slots: Option<u32>,
 }
 
 /// A machine that holds volumes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Server {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// Its devices, as queues by index.
+    /// Its devices, as queue indices.
     pub devices: Vec<usize>,
 }
 
@@ -37,39 +37,39 @@ pub struct Site {
 
 #[derive(Clone, Debug)]
 enum Paths {
-    /// For each client and each server its link out and its link in, as queues; nothing in between blocks.
+    /// For each client and each server, its outbound and its inbound link as queues; the core never blocks.
     Links { clients: Vec<[usize; 2]>, servers: Vec<[usize; 2]> },
-    /// Through a fabric; queues are numbered as its resources.
+    /// Paths of a fabric; queues have the numbers of its resources.
     Fabric { fabric: Arc<Fabric>, clients: Vec<HostId>, servers: Vec<HostId> },
 }
 
-/// An invalid site.
+/// Invalid site.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SiteError {
-    /// An invalid rate.
+    /// Invalid link rate.
     #[error("a link of {} bytes/s: must be finite and above 0", shown(*.0))]
     Link(f64),
-    /// No server.
+    /// No server has a device.
     #[error("`{0}` has no host with a device: there is nowhere to put a volume")]
     NoServer(String),
-    /// A host that is not in the fabric.
+    /// A host outside the fabric.
     #[error("`{fabric}` has {hosts} hosts, and host {host} is not one of them")]
     Host {
-        /// The fabric.
+        /// Name of the fabric.
         fabric: String,
-        /// How many there are.
+        /// Number of hosts.
         hosts: usize,
-        /// The one asked for.
+        /// Index of the missing host.
         host: u32,
     },
 }
 
 impl Site {
-    /// Clients and servers by name, each with a link of `bytes` a second in either direction, and nothing in between that blocks, as
-    /// in the released code's topologies. Each server has so many devices.
+    /// Star topology of the released code: each client and server has a link of `bytes` per second in each
+    /// direction, and the core never blocks. Servers come with their number of devices.
     ///
     /// # Errors
-    /// An invalid link, or no servers.
+    /// [`SiteError`] for an invalid link rate, or no server with a device.
     pub fn star(clients: Vec<Client>, servers: Vec<(String, usize)>, bytes: f64) -> Result<Site, SiteError> {
         if !bytes.is_finite() || bytes <= 0.0 {
             return Err(SiteError::Link(bytes));
@@ -95,14 +95,15 @@ impl Site {
         Ok(Site { queues, clients, servers, paths })
     }
 
-    /// A fabric: every host with a device is a server, `clients` are the hosts that workloads run on. Links and devices are
-    /// queues, numbered as resources; a device does as much a second as its capacity says, 1 s at full speed.
+    /// Site of a fabric: every host with a device is a server, and workloads run on the hosts in `clients`.
+    /// Links and devices are queues with the numbers of their resources. A device's capacity is in work per
+    /// second, 1 s at full speed.
     ///
     /// # Errors
-    /// A client that is no host, or no host with a device.
+    /// [`SiteError`] for a client outside the fabric, or a fabric without devices.
     ///
     /// # Panics
-    /// If the capacities are of another fabric.
+    /// If the capacities belong to another fabric.
     pub fn of_fabric(
         fabric: Arc<Fabric>,
         capacities: &Capacities,
@@ -135,7 +136,8 @@ impl Site {
         Ok(Site { queues, clients: names, servers, paths })
     }
 
-    /// The same with these hosts as servers, where they have no device: what is on them is there, and nothing is put there.
+    /// Adds hosts without a device as servers, for workloads that are there already. No volume is placed on
+    /// them.
     #[must_use]
     pub(in crate::volumes) fn with_servers(mut self, hosts: impl IntoIterator<Item = HostId>) -> Site {
         if let Paths::Fabric { fabric, servers, .. } = &mut self.paths {
@@ -150,22 +152,22 @@ impl Site {
         self
     }
 
-    /// The queues.
+    /// Queues of the site.
     pub fn queues(&self) -> &[Queue] {
         &self.queues
     }
 
-    /// The clients.
+    /// Clients of the site.
     pub fn clients(&self) -> &[Client] {
         &self.clients
     }
 
-    /// The servers, in the order in which they are tried.
+    /// Servers of the site, in the order in which the search tries them.
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
-    /// The fabric, where there is one.
+    /// Fabric of the site; `None` for a star.
     pub fn fabric(&self) -> Option<&Arc<Fabric>> {
         match &self.paths {
             Paths::Fabric { fabric, .. } => Some(fabric),
@@ -173,8 +175,8 @@ impl Site {
         }
     }
 
-    /// The queues that a stage of a workload of `client` crosses, in order, with its volume on `device` of `server`. None of the
-    /// network where the client is the server.
+    /// Queues, in order, of a stage of a workload on `client` with its volume on `device` of `server`. Empty
+    /// for network stages if the client is the server.
     pub fn path(&self, client: usize, server: usize, device: usize, stage: Stage) -> Vec<usize> {
         if stage == Stage::Storage {
             return vec![self.servers[server].devices[device]];
@@ -195,7 +197,7 @@ impl Site {
         }
     }
 
-    /// Takes the capacity of a queue to be `native` units a second, as the fabric counts them.
+    /// Sets the capacity of a queue, in the fabric's native units per second.
     pub(super) fn believe(&mut self, queue: usize, native: f64) {
         if let (Paths::Fabric { fabric, .. }, Some(resource)) = (&self.paths, self.queues[queue].resource) {
             self.queues[queue].capacity = in_work(fabric, resource, native);
@@ -203,12 +205,12 @@ impl Site {
     }
 }
 
-/// A resource's native units (bits, ns of service) as work: bytes, seconds of service.
+/// Converts native units of a resource (bits, ns of service) to work: bytes, seconds of service.
 fn in_work(fabric: &Fabric, resource: ResourceId, native: f64) -> f64 {
     native / units_per_work(fabric, resource)
 }
 
-/// Native units of a resource for each unit of work: bits for a byte, ns for a second.
+/// Native units of a resource per unit of work: bits per byte, ns per second.
 pub(super) fn units_per_work(fabric: &Fabric, resource: ResourceId) -> f64 {
     if fabric.kind(resource) == leeward_fabric::ResourceKind::Device { 1e9 } else { BITS_PER_BYTE }
 }
