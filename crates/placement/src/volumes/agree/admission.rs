@@ -1,4 +1,4 @@
-//! A workload that has a server: whether it is admitted.
+//! Admission of a workload whose volume has a server.
 
 use leeward_fabric::Cluster;
 
@@ -11,10 +11,11 @@ use crate::volumes::file::{Chosen, Placed, Workloads};
 use crate::volumes::priorities::{by_slo, merge};
 use crate::volumes::{Promise, System};
 
-/// Admits a workload beside those in force, as `leeward slo admit` does. The workload, `id` in the ledger, names its server.
+/// Admits a workload beside the active ones, as `leeward slo admit` does. The workload has the ledger owner
+/// id `id`; its form names its server.
 ///
 /// # Errors
-/// What is wrong, or which SLO would not be kept and where.
+/// [`Declined`] for an invalid form or policy, or with the SLO that would be missed and its stage.
 pub fn admit(
     cluster: &Cluster,
     standing: &[Standing],
@@ -54,7 +55,8 @@ pub fn admit(
     agreement(cluster, standing, &asked, id, system, &bounds)
 }
 
-/// At which stage a bound above an SLO is spent most, in words; `None` where that is said, or another order was tried.
+/// Describes the stage with the largest share of a bound above its SLO. `None` if the refusal names the stage
+/// already, or if the bound was computed under other priorities.
 fn narrowest(
     system: &System,
     arriving: &Workloads,

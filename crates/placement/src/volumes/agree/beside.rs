@@ -1,9 +1,9 @@
-//! Those in force beside one whose volume is placed: what must be kept of them.
+//! Active workloads beside a new volume: the guarantees to preserve.
 //!
-//! Packing goes by worst cases. What was promised by another bound, or by none, or cannot be kept any more because a link
-//! carries less than it did, is not what packing would promise; it is no reason to promise nothing to anybody else. So a
-//! promise is held to the bound that it was made by; one that is not kept as things are may get no worse; and what shares no
-//! queue with the newcomer, itself or by others between, stays as it is.
+//! Packing uses worst-case bounds. Some active promises fail that test: they were made by another bound or by
+//! none, or they are lost because a link lost capacity. They must not block all new promises. So each promise
+//! is checked by its own bound. A promise that is missed already may not get worse. A promise without a
+//! shared queue with the new workload, direct or indirect, stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -12,47 +12,52 @@ use crate::volumes::bound::{Bound, BoundSettings, Bounds, Method, Unbounded};
 use crate::volumes::words::above;
 use crate::volumes::{Promise, Slo, System};
 
-/// So many times its bound as it is, one that is held to another bound may take by packing's.
+/// Slack factor: a workload admitted under another bound may exceed its current worst-case bound by this
+/// factor.
 const SLACK: f64 = 10.0;
-/// Sums of other orders differ by less, as a share.
+/// Relative tolerance for differences between orders of summation.
 const ROUNDING: f64 = 1e-6;
 
-/// Those in force, by themselves.
+/// Active workloads without the new one.
 pub(super) struct Beside<'s> {
     standing: &'s [Standing],
     bounded: BoundSettings,
-    /// As they are.
+    /// System of the active workloads.
     before: System,
-    /// Their worst cases then.
+    /// Worst-case bounds in that system.
     worst: Vec<Result<Bound, Unbounded>>,
-    /// Those that packing may put more in the way of than it would by itself, by index.
+    /// Workloads with slack in packing, by index: packing may delay them beyond its own bounds.
     slack: BTreeSet<usize>,
 }
 
-/// What becomes of those in force and of the newcomer.
+/// Effect of a packing on the active workloads and on the new one.
 pub(super) struct Verdict {
-    /// For each, whether it may be another way than before.
+    /// For each promise: true if the new workload may affect it.
     pub reached: Vec<bool>,
-    /// For each, what it is told; `None` where it is none, or where it is not reached.
+    /// For each promise: its bound; `None` for a promise without a method, and for one that is not affected.
     pub bounds: Vec<Option<Result<Bound, Unbounded>>>,
-    /// Those that are not kept.
+    /// Promises that are not kept.
     pub missed: Vec<Missed>,
 }
 
 /// A promise that is not kept.
 pub(super) struct Missed {
-    /// Which one.
+    /// Index of the promise.
     pub promise: usize,
-    /// What was promised.
+    /// The promised SLO.
     pub slo: Slo,
-    /// Its bound; `None` if it has none.
+    /// Bound, in seconds; `None` if there is none.
     pub seconds: Option<f64>,
-    /// Why, in words.
+    /// Reason as text.
     pub why: String,
 }
 
 impl<'s> Beside<'s> {
-    /// `there`: the system of those in force by themselves, in their order, with any priorities.
+    /// Creates the check. `there` is the system of the active workloads alone, in their order, with any
+    /// priorities.
+    ///
+    /// # Errors
+    /// A message for an invalid system.
     pub fn new(standing: &'s [Standing], mut there: System, bounded: BoundSettings) -> Result<Self, String> {
         for (promise, standing) in there.promises.iter_mut().zip(standing) {
             set_priorities(promise, &standing.agreed);
@@ -66,26 +71,30 @@ impl<'s> Beside<'s> {
         Ok(beside)
     }
 
-    /// Whether a promise is bounded as it is, and not within its SLO, by worst cases: those are not what it was made by.
+    /// True if a promise was made by another bound than worst cases, and its worst-case bound exists but is
+    /// not within its SLO.
     fn is_anothers(&self, at: usize) -> bool {
         let latency = self.standing[at].agreed.slo.latency_s;
         let other = method(&self.standing[at].agreed) != Some(Method::Dnc);
         other && self.worst[at].as_ref().is_ok_and(|bound| bound.seconds >= latency * (1.0 - ROUNDING))
     }
 
-    /// What one in force may take by packing's bound, in seconds, where that is not its SLO.
+    /// Latency target in packing, in seconds, of a workload with slack; `None` for its SLO.
     pub fn slack(&self, at: usize) -> Option<f64> {
         let bound = self.worst.get(at)?.as_ref().ok()?;
         self.slack.contains(&at).then_some(SLACK * bound.seconds)
     }
 
-    /// From now on packing puts nothing in the way of this one. Whether that is news.
+    /// Removes the slack of a workload, so that packing keeps its SLO. Returns false if it had none.
     pub fn take_care_of(&mut self, at: usize) -> bool {
         self.slack.remove(&at)
     }
 
-    /// Looks at what packing made of them: `system`, with the newcomer as the last. Those that it has nothing to do with get
-    /// their priorities back.
+    /// Checks the result of a packing: `system`, with the new workload as the last promise. Restores the
+    /// priorities of promises that are not affected.
+    ///
+    /// # Errors
+    /// A message for an invalid system.
     pub fn look(&self, system: &mut System) -> Result<Verdict, String> {
         let reached = reached(system);
         let promises = system.promises.iter_mut().zip(self.standing).zip(&reached);
@@ -103,7 +112,7 @@ impl<'s> Beside<'s> {
             };
             let mut bound = after.bound(at, by);
             if by != Method::Dnc && !is_within(&bound, slo.latency) {
-                // Worst cases hold for every percentile.
+                // Worst-case bounds hold for every percentile.
                 let worst = after.bound(at, Method::Dnc);
                 bound = if is_within(&worst, slo.latency) { worst } else { bound };
             }
@@ -122,7 +131,7 @@ impl<'s> Beside<'s> {
         Ok(Verdict { reached, bounds, missed })
     }
 
-    /// Whether one in force that is not kept was not kept before, and is no later now.
+    /// True if a missed promise was missed before, and its bound did not grow.
     fn was_no_better(&self, at: usize, by: Method, now: &Result<Bound, Unbounded>) -> Result<bool, String> {
         let Some(standing) = self.standing.get(at) else { return Ok(false) };
         let latency = standing.agreed.slo.latency_s;
@@ -151,13 +160,13 @@ fn is_within(bound: &Result<Bound, Unbounded>, latency: f64) -> bool {
     bound.as_ref().is_ok_and(|bound| bound.seconds <= latency)
 }
 
-/// What a promise was made by; `None` if by no bound.
+/// Method that a promise was made by; `None` for no bound.
 fn method(agreed: &Agreed) -> Option<Method> {
     let by = agreed.by.as_deref()?;
     Some(Method::ALL.into_iter().find(|method| method.name() == by).unwrap_or(Method::Dnc))
 }
 
-/// Gives a promise the priorities that it has.
+/// Sets a promise's priorities to the agreed ones.
 fn set_priorities(promise: &mut Promise, agreed: &Agreed) {
     for (demand, priority) in promise.workload.demands.iter().zip(&mut promise.priorities) {
         if let Some(stage) = agreed.stages.iter().find(|stage| stage.stage == demand.stage.name()) {
@@ -166,7 +175,8 @@ fn set_priorities(promise: &mut Promise, agreed: &Agreed) {
     }
 }
 
-/// For each promise, whether it shares a queue with the last, itself or by others between; all if they depend on each other.
+/// For each promise: true if it shares a queue with the last promise, directly or through others. True for
+/// all if the last workload has dependencies.
 fn reached(system: &System) -> Vec<bool> {
     let mut reached = vec![false; system.promises.len()];
     let Some(last) = system.promises.last() else { return reached };

@@ -1,4 +1,4 @@
-//! Forms: workloads as fields of a file, before and after something is promised to them.
+//! Forms: workloads as the fields of a workload file, before and after their admission.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,19 @@ use serde_json::{Map, Value, json};
 use super::{AgreedStage, Declined, Standing, by_stage, is_storage, levels};
 use crate::volumes::file::Workloads;
 
-/// The fields of a workload, as in a workload file, as JSON.
+/// Fields of a workload, as in a workload file, as JSON.
 pub type Form = Map<String, Value>;
 
-/// Bytes of a form at most: curves and models of three stages take a few thousand.
+/// Largest form, in bytes; curves and models of three stages take a few thousand.
 const LARGEST: usize = 1 << 16;
-/// Characters of a name at most.
+/// Longest name, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// That a form names no other file, gives nothing that is decided here, and has a server if it is to have one.
+/// Checks that a form names no other file, leaves the decided fields empty, and names a server only if
+/// `placed`.
 ///
 /// # Errors
-/// The field, and what is expected.
+/// [`InputError`] with the field and the expected value.
 pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
     let wrong = |field: &str, message: &str| Err(InputError::new("workload", message).in_field(field));
     if Value::Object(form.clone()).to_string().len() > LARGEST {
@@ -59,13 +60,13 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
     }
 }
 
-/// Those in force and the one that comes, as files.
+/// Active workloads and the new one, as workload files.
 pub(super) struct Read {
     pub residents: Workloads,
     pub arriving: Workloads,
 }
 
-/// Reads what is in force and what is asked for.
+/// Reads the active workloads and the new one.
 pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Result<Read, Declined> {
     let levels = levels(&cluster.fabric)?;
     let names: BTreeSet<&str> = standing.iter().map(|one| one.agreed.workload.as_str()).collect();
@@ -75,7 +76,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Res
             file["levels"] = levels.into();
         }
         let files = Files::default();
-        // What names a file was refused before.
+        // `check` refuses file names.
         let open = |name: &str| -> Result<Text, InputError> {
             Err(InputError::new(name, "files cannot be named here"))
         };
@@ -83,7 +84,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Res
     };
     let wrong = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
-        // It stands on one line, which says nothing.
+        // The form is one line, so its line number is useless.
         let mut plain = InputError::new("workload", error.message);
         plain.field = field;
         Declined::Wrong(plain)
@@ -100,7 +101,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Res
     Ok(Read { residents, arriving })
 }
 
-/// The form of a workload with what is promised to it. It depends on those only that are there.
+/// Form of an active workload with its promise. Keeps only dependencies on active workloads.
 fn in_force(standing: &Standing, names: &BTreeSet<&str>) -> Form {
     let (mut form, stages) = (standing.form.clone(), &standing.agreed.stages);
     form.insert("server".to_owned(), standing.agreed.volume.clone().into());
@@ -113,7 +114,8 @@ fn in_force(standing: &Standing, names: &BTreeSet<&str>) -> Form {
     form
 }
 
-/// Limits as they are written in a file. They are in whole bytes, nanoseconds and millionths of a device already.
+/// Limits in the syntax of a file. Their values are whole bytes, nanoseconds and millionths of a device
+/// already.
 fn limits(stage: &AgreedStage) -> Value {
     let bucket = |bucket: &crate::volumes::file::BucketRecord| match is_storage(stage) {
         true => json!({

@@ -1,15 +1,15 @@
-//! Workloads that are promised their SLOs while a service runs, and one more: what `leeward slo admit` and `pack` decide of
-//! files, decided of what is in force.
+//! Online admission and packing: a running service admits one more workload beside the active ones. The
+//! decisions are those of `leeward slo admit` and `pack` on files.
 //!
 //! ```text
-//! Standing (what is in force) + Form (what is asked for) --admit | pack--> Agreement: each as it is promised then
-//!                                                                           \--entries, queues read--> ledger
+//! Standing (active workloads) + Form (the request) --admit | pack--> Agreement: the new promise of each workload
+//!                                                                     \--entries, queues read--> ledger
 //! ```
 //!
-//! A workload is a form, the fields of one in a workload file, in which no other file is named; what is promised to it is
-//! written back into the form (server, priority, limits), so that what is in force is a workload file too and is read,
-//! bounded, admitted to and packed by the same code. An agreement is about all workloads: one that comes may give others other
-//! priorities (admission) or other limits (packing).
+//! A workload is a form, the fields of a workload in a workload file; it names no other file. The promise is
+//! written back into the form (server, priority, limits). So the active workloads are a workload file too,
+//! and the same code reads, bounds, admits and packs them. An agreement covers all workloads: a new one may
+//! give others new priorities (admission) or new limits (packing).
 
 mod admission;
 mod beside;
@@ -32,88 +32,89 @@ use super::bound::{Bound, Unbounded};
 use super::file::{BucketRecord, Entry as Asked};
 use super::{Promise, Slo, System, pack as packs};
 
-/// A workload that is promised its SLO.
+/// An active workload: one with a promised SLO.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
-    /// Whose entries in the ledger are its.
+    /// Owner id of its entries in the ledger.
     pub id: u64,
-    /// As it was asked for.
+    /// The form as the client sent it.
     pub form: Form,
-    /// As it is promised.
+    /// The promise.
     pub agreed: Agreed,
 }
 
-/// A workload as it is promised.
+/// A workload with its promise.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Agreed {
-    /// Its name.
+    /// Name of the workload.
     pub workload: String,
-    /// The host that makes the requests.
+    /// Host that sends the requests.
     pub client: String,
-    /// The host that has the volume.
+    /// Host that has the volume.
     pub server: String,
-    /// The volume's device; the host where no device is known.
+    /// Device of the volume; the host if no device is known.
     pub volume: String,
-    /// What it is promised.
+    /// The promised SLO.
     pub slo: AgreedSlo,
-    /// The most that a request takes, the SLO's percentile where the bound is of one; null where there is no bound.
+    /// Upper bound on the latency of a request in seconds; for a stochastic bound, on the SLO's percentile.
+    /// Null if there is no bound.
     pub bound_s: Option<f64>,
-    /// What bounds it.
+    /// Method of the bound; null if there is no bound.
     pub by: Option<String>,
-    /// The stages of a request's way.
+    /// Stages of a request's path.
     pub stages: Vec<AgreedStage>,
 }
 
-/// A latency that a share of requests stays below.
+/// A latency that a percentile of requests stays below.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgreedSlo {
-    /// In percent.
+    /// Percentile, in percent.
     pub percentile: f64,
-    /// In seconds.
+    /// Latency, in seconds.
     pub latency_s: f64,
 }
 
-/// A stage of a workload that is promised its SLO.
+/// A stage of a workload with a promised SLO.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgreedStage {
-    /// Which.
+    /// Name of the stage.
     #[schemars(extend("enum" = ["network-in", "storage", "network-out"]))]
     pub stage: String,
-    /// The links or the device that requests pass, in order; none where the client is the server.
+    /// Links or device that requests pass, in order; empty if the client is the server.
     pub queues: Vec<String>,
-    /// Its priority there, 0 first.
+    /// Priority at the stage; 0 is served first.
     pub priority: u32,
-    /// Token buckets that are to be enforced, all at once: bytes on links, seconds of service at devices.
+    /// Token buckets to enforce, all at once: in bytes on links, in seconds of service at devices.
     pub limits: Vec<BucketRecord>,
-    /// Whether these are the workload's own curve, by which nothing is held back.
+    /// True if the limits are the workload's own arrival curve, which delays nothing.
     pub own_curve: bool,
-    /// The most that a request takes here, in seconds.
+    /// Upper bound on the latency at this stage, in seconds.
     pub bound_s: Option<f64>,
 }
 
-/// What is promised to all workloads, with the one that was asked for as the last.
+/// Promises of all workloads after a decision; the new workload is the last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Agreement {
-    /// Each workload, in the order of those in force.
+    /// Promise of each workload, in the order of the active ones.
     pub agreed: Vec<Agreed>,
-    /// For each of them, what the ledger holds for it then.
+    /// Ledger entries of each workload.
     pub entries: Vec<Vec<Entry>>,
-    /// The queues that it rests on.
+    /// Resources that the decision rests on.
     pub read: Vec<ResourceId>,
-    /// The link of the new workload that has least left to be promised then, and how much, in bit/s.
+    /// Link of the new workload with the least unreserved capacity, and that capacity in bit/s.
     pub narrowest: Option<(ResourceId, i64)>,
 }
 
-/// Why there is no agreement.
+/// Reason for which there is no agreement.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Declined {
-    /// What is asked for is wrong; fields are those of the form.
+    /// The form is invalid; the error names its field.
     #[error(transparent)]
     Wrong(InputError),
-    /// There is no such policy, or its settings are wrong.
+    /// The policy is unknown, or its settings are invalid.
     #[error("{0}")]
     Policy(String),
-    /// An SLO would not be kept for sure, or no server has room, or nothing can be promised on the cluster.
+    /// An SLO would not be guaranteed, no server has room, or the cluster supports no promises.
     #[error("{0}")]
     Refused(String),
 }
@@ -124,21 +125,21 @@ impl From<AgreedSlo> for Slo {
     }
 }
 
-/// Priorities that the cluster's networks tell apart, where promises can be kept.
+/// Number of priorities for promises on the cluster.
 fn levels(fabric: &Fabric) -> Result<u32, Declined> {
     let levels = packs::levels(fabric).map_err(|error| Declined::Refused(error.message))?;
     Ok(u32::from(levels).min(super::priorities::LEVELS))
 }
 
-/// The cluster with next to nothing where a link or device carries nothing: what is promised there has no bound then, and all
-/// else has.
+/// Replaces zero capacities by one byte per second. Promises on such a link or device then have no bound, and
+/// all others keep theirs.
 fn passable(cluster: &Cluster) -> Cluster {
     let all = cluster.capacities.as_slice().iter();
     let capacities = all.map(|capacity| Load(capacity.0.max(BITS_PER_BYTE as i64)));
     Cluster { fabric: cluster.fabric.clone(), capacities: Capacities::new(capacities.collect()) }
 }
 
-/// A promise of a system: as it is told, and as the ledger holds it.
+/// A promise of a system, to be converted to an answer and to ledger entries.
 struct Told<'a> {
     asked: &'a Asked,
     promise: &'a Promise,
@@ -152,7 +153,7 @@ impl Told<'_> {
         let bound = self.bound.and_then(|bound| bound.as_ref().ok());
         let stage = |demand: &super::Demand| {
             let at = promise.workload.demands.iter().position(|of| of.stage == demand.stage);
-            // A stage that crosses nothing has no priority, and nothing is enforced there.
+            // A stage without queues has no priority and no limits.
             let limit = at.map_or(&demand.arrivals, |at| &promise.limits[at]);
             let queues = at.map_or(&[][..], |at| promise.route[at].as_slice());
             AgreedStage {
@@ -185,7 +186,7 @@ impl Told<'_> {
     }
 }
 
-/// What a system with a bound for each promise, or none, comes to.
+/// Agreement for a system with the bounds of its promises, if there are any.
 fn agreement(
     cluster: &Cluster,
     standing: &[Standing],
@@ -224,13 +225,13 @@ fn agreement(
     Ok(Agreement { agreed, entries, read, narrowest })
 }
 
-/// One of a workload's stages by name, as a field of a form.
+/// Value for each of a workload's stages, as a field of a form.
 fn by_stage(value: impl Fn(&AgreedStage) -> Option<Value>, stages: &[AgreedStage]) -> Value {
     let one = |stage: &AgreedStage| Some((stage.stage.clone(), value(stage)?));
     Value::Object(stages.iter().filter_map(one).collect::<Map<String, Value>>())
 }
 
-/// Whether a stage is at a device, where work is seconds.
+/// True for a stage at a device, where work is in seconds.
 fn is_storage(stage: &AgreedStage) -> bool {
     Stage::named(&stage.stage) == Some(Stage::Storage)
 }

@@ -1,4 +1,4 @@
-//! A workload that has no server yet: which takes its volume.
+//! Packing of a workload whose volume has no server yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::volumes::pack::{
 };
 use crate::volumes::{Slo, System, Workload};
 
-/// Finds a server for the volume of a workload beside those in force, as `leeward slo pack` does: the first on which limits
-/// keep every SLO that it may have to do with. Where the way chooses for all workloads of a server together, those that are
-/// there get other limits. Hosts that are `closed` take none.
+/// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. It is the
+/// first server where limits keep every SLO that the workload may affect. If the limit algorithm chooses for
+/// all workloads of a server together, the others there get new limits. Hosts in `closed` take no volume.
 ///
 /// # Errors
-/// What is wrong, or what stands in the way.
+/// [`Declined`] for an invalid form or algorithm, or with the obstacle.
 pub fn pack(
     cluster: &Cluster,
     standing: &[Standing],
@@ -52,7 +52,7 @@ pub fn pack(
     let (mut round, mut lost) = (1, None);
     let (packing, system, verdict) = loop {
         let mut packing = floor.taken_in(&classes, |at| beside.slack(at))?;
-        // Limits of those that are held to another bound stay as they are.
+        // Workloads with slack keep their limits.
         let others = floor.servers(|at| together && beside.slack(at).is_some());
         for host in closed.iter().copied().chain(others) {
             floor.server(&packing, host).into_iter().for_each(|server| packing.close(server));
@@ -89,17 +89,18 @@ pub fn pack(
     Ok(agreement)
 }
 
-/// Where workloads are packed.
+/// Input of the packings.
 struct Floor<'a> {
     cluster: &'a Cluster,
-    /// Those in force, and the newcomer as the last.
+    /// Active workloads, and the new one as the last.
     asked: &'a [Asked],
     way: &'a PolicySpec,
     requests: Requests,
 }
 
 impl Floor<'_> {
-    /// A packing of those in force, where they are, for what `classes` leave of their SLOs, or for as long as `slack` says.
+    /// Packing of the active workloads at their places. Their latency targets are the SLOs as `classes`
+    /// shortens them, or those of `slack`.
     fn taken_in(&self, classes: &Classes, slack: impl Fn(usize) -> Option<f64>) -> Result<Packing, Declined> {
         let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
         let fabric = &self.cluster.fabric;
@@ -107,7 +108,7 @@ impl Floor<'_> {
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &clients);
         let site = site.map_err(|error| refused(&error))?;
         let site = site.with_servers(there.iter().filter_map(|asked| Some(asked.server?.host)));
-        // Curves have the margin already.
+        // The curves include the margin already.
         let settings = PackSettings {
             limits: self.way.name.clone(),
             requests: self.requests,
@@ -137,7 +138,7 @@ impl Floor<'_> {
         Ok(packing)
     }
 
-    /// The newcomer goes where there is room.
+    /// Places the new workload at the first server with room.
     fn place(&self, packing: &mut Packing, classes: &Classes) -> Result<(), String> {
         let Some(new) = self.asked.last() else { return Ok(()) };
         let client = self.clients().binary_search(&new.client).ok();
@@ -154,20 +155,20 @@ impl Floor<'_> {
         clients
     }
 
-    /// Hosts that have the volumes of some.
+    /// Hosts with the volumes of the selected workloads.
     fn servers(&self, of: impl Fn(usize) -> bool) -> Vec<HostId> {
         let hosts = self.asked.iter().enumerate().filter(|(at, _)| of(*at));
         hosts.filter_map(|(_, asked)| Some(asked.server?.host)).collect()
     }
 
-    /// A host as a server of a packing, by index.
+    /// Index of a host among the servers of a packing.
     fn server(&self, packing: &Packing, host: HostId) -> Option<usize> {
         let name = self.cluster.fabric.host_name(host);
         packing.site().servers().iter().position(|server| server.name == name)
     }
 }
 
-/// A workload with what `classes` leave of its SLO.
+/// The workload with its SLO shortened by `classes`.
 fn shorter(workload: &Arc<Workload>, classes: &Classes) -> Arc<Workload> {
     let mut workload = Workload::clone(workload);
     if let Some(slo) = &mut workload.slo {
@@ -176,8 +177,8 @@ fn shorter(workload: &Arc<Workload>, classes: &Classes) -> Arc<Workload> {
     Arc::new(workload)
 }
 
-/// Rounds limits that were chosen up to whole bytes and nanoseconds and millionths of a device, as they are enforced and
-/// written; own curves stay.
+/// Rounds chosen limits up to whole bytes and nanoseconds and millionths of a device, the precision of
+/// enforcement and files. Own curves stay.
 fn whole_limits(system: &mut System, asked: &[Asked]) {
     for promise in &mut system.promises {
         let own = asked.iter().find(|asked| asked.workload.name == promise.workload.name);
@@ -188,7 +189,8 @@ fn whole_limits(system: &mut System, asked: &[Asked]) {
             }
             let bucket = |bucket: &TokenBucket| match demand.stage {
                 Stage::Storage => {
-                    // As a file's texts are read: a share in percent, a burst in nanoseconds. No less than what arrives.
+                    // The text format of a file: a share in percent, a burst in nanoseconds. The rate must
+                    // not fall below the arrivals.
                     let share = |millionths: f64| millionths / 1e4 / 100.0;
                     let millionths = up(bucket.rate() * 1e6);
                     let short = share(millionths) < demand.arrivals.rate();
@@ -205,12 +207,13 @@ fn whole_limits(system: &mut System, asked: &[Asked]) {
     }
 }
 
-/// The next whole number. What is whole but for what arithmetic made of it stays, so that rounding twice is rounding once.
+/// Next whole number. Floating-point error above a whole number is ignored, so a second rounding changes
+/// nothing.
 fn up(number: f64) -> f64 {
     (number - 1e-3).ceil()
 }
 
-/// Where a packing put a volume.
+/// Server and device of a placed volume.
 fn server(cluster: &Cluster, packing: &Packing, name: &str) -> Option<Server> {
     let fabric = &cluster.fabric;
     let resource = ResourceId(u32::try_from(packing.device_of(name)?).ok()?);

@@ -1,4 +1,4 @@
-//! Workloads of one file that come, one after another, to those of another.
+//! Arrivals from one workload file at the workloads of another.
 
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{InputError, read_yaml};
@@ -9,77 +9,79 @@ use crate::PolicyError;
 use crate::volumes::admit::{Admission, Arrival, Outcome, Refused, make, paces};
 use crate::volumes::{Promise, System};
 
-/// A way of admission with the settings of a file.
+/// An admission policy with the settings of a file.
 pub struct Chosen {
-    /// It.
+    /// The policy.
     pub admission: Box<dyn Admission>,
-    /// Whether it gives rates of its own, so that promises count as kept only if it made them itself.
+    /// True if the policy sets rates of its own; it then keeps only promises of its own.
     pub paces: bool,
-    /// Priorities that it takes networks to tell apart, if it merges them.
+    /// Number of network priorities the policy assumes; `None` if it does not merge them.
     pub levels: Option<u32>,
 }
 
-/// What became of a workload.
+/// Result for a workload.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Came {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
-    /// Its promise in the system, by index; None if it does not run.
+    /// Promise in the system, by index; `None` if the workload does not run.
     pub promise: Option<usize>,
-    /// Whether it was there before, with another demand. If it is refused, its volume should move to where it is admitted.
+    /// True if the workload was there before with another demand. If it is refused, its volume should move to
+    /// a place that admits it.
     pub changed: bool,
-    /// Why it has no SLO, if it was refused one.
+    /// Reason for which an SLO was refused; `None` if it was not.
     pub refused: Option<Refused>,
-    /// Workloads whose SLO it would take even as best effort, for which it does not run.
+    /// Workloads that would lose their SLO even if this one ran as best effort. If there are any, it does not
+    /// run.
     pub disturbed: Vec<String>,
 }
 
-/// What became of all.
+/// Result for all workloads.
 #[derive(Clone, Debug)]
 pub struct Admitted {
-    /// The system in the end.
+    /// The final system.
     pub system: System,
-    /// Of those that were there, in the order of their file, but for those that changed.
+    /// Results for the existing workloads, in the order of their file, without those that changed.
     pub residents: Vec<Came>,
-    /// Of those that came, in the order of theirs.
+    /// Results for the arrivals, in the order of their file.
     pub arrivals: Vec<Came>,
-    /// How priorities came about.
+    /// Origin of the priorities.
     pub priorities: Priorities,
 }
 
-/// How priorities came about.
+/// Origin of the priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Priorities {
-    /// Where they are from.
+    /// Source of the order.
     pub order: Order,
-    /// How many ranks there were, if they are more than networks tell apart and were merged.
+    /// Number of priority ranks before merging; `None` if networks distinguish all of them.
     pub merged: Option<usize>,
 }
 
-/// Where priorities are from.
+/// Source of an order of priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The file of those that were there: nobody was promised anything since.
+    /// The file of the existing workloads; no arrival has been promised an SLO since.
     File,
-    /// SLOs, the tightest first.
+    /// The SLOs, the tightest first.
     BySlo,
     /// PriorityMeister's search.
     Search,
-    /// The policy, which gives rates too.
+    /// The policy, which also sets rates.
     Policy,
 }
 
 impl Workloads {
-    /// Makes a way of admission by name. Where the settings (YAML or JSON, empty for the defaults) say nothing of `bounds` and `levels`, they
-    /// are as in the file.
+    /// Creates an admission policy by name. `bounds` and `levels` default to the values of this file if the
+    /// settings (YAML or JSON, empty for the defaults) leave them out.
     ///
     /// # Errors
-    /// A name that there is not, or settings that are not right.
+    /// [`PolicyError`] for an unknown name or invalid settings.
     pub fn admission(&self, name: &str, settings: &str) -> Result<Chosen, PolicyError> {
         if paces(name) {
             return Ok(Chosen { admission: make(name, settings)?, paces: true, levels: None });
         }
-        // What is wrong with them is said of what was given, before anything is added.
+        // Report errors in the given settings before defaults are added.
         make(name, settings)?;
         let file = format!("settings of {name}");
         let mut given: Map<String, Value> =
@@ -92,14 +94,15 @@ impl Workloads {
         Ok(Chosen { admission, paces: false, levels })
     }
 
-    /// Lets workloads arrive at these, one after another. One that is refused runs as best effort, if it takes no SLO from others. One
-    /// of the same name as one that is there is that one, changed, and is decided on anew; until it comes, it is there as it was.
+    /// Decides on arrivals one after another. A refused workload runs as best effort unless another would
+    /// lose its SLO. An arrival with the name of an existing workload replaces that workload; until then the
+    /// old demand stays in place.
     ///
-    /// Those that are there are taken as they are, with limits as in the file. A policy that paces admits them anew first, in
-    /// the order of the file, because it promises by rates that it gives itself.
+    /// Existing workloads keep their promises, with limits as in the file. A policy with rates of its own
+    /// first admits them again in the order of the file, because its promises rest on these rates.
     ///
     /// # Errors
-    /// An arrival without a server or a path, or with priorities or limits.
+    /// [`InputError`] for an arrival without a server or a path, or with priorities or limits.
     pub fn admit(
         &self,
         placed: &Placed,
@@ -137,7 +140,7 @@ impl Workloads {
     }
 }
 
-/// Lets one workload come. What became of it, and the priorities of all if it was promised an SLO.
+/// Decides on one arrival. Returns its result, and the origin of the priorities if it was promised an SLO.
 fn come(
     system: &mut System,
     arrival: Arrival,

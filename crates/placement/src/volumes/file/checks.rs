@@ -1,4 +1,4 @@
-//! What is checked of a file before and after its traces are read.
+//! Checks of a workload file before and after its traces are read.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::form::{NetworkFile, WorkloadsFile};
 use super::traces::Settings;
 use super::{Entry, Workloads};
 
-/// What holds for all workloads of a file.
+/// Settings for all workloads of a file.
 pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, InputError> {
     let wrong = |field: &str, message: String| InputError::new(path, message).in_field(field);
     let NetworkFile { overhead, payload, other } = file.network;
@@ -35,7 +35,8 @@ pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, Inp
     Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets })
 }
 
-/// What counts for workloads that come to others too: what is there decides, and a file that says otherwise is refused.
+/// A setting that arrivals share with the existing workloads: the existing value counts, and another value in
+/// the file is an error.
 pub(super) fn shared<T: PartialEq>(
     path: &str,
     field: &str,
@@ -50,7 +51,7 @@ pub(super) fn shared<T: PartialEq>(
     Ok(Some(there))
 }
 
-/// Names of workloads, and what they depend on.
+/// Checks the names of workloads and of their dependencies.
 pub(super) fn check_names(
     path: &str,
     file: &WorkloadsFile,
@@ -91,7 +92,8 @@ pub(super) fn check_names(
     Ok(())
 }
 
-/// Priorities are given to all with an SLO or to none: they are not on one scale with those by SLO. The last of all is best effort's.
+/// Checks that either all workloads with an SLO have priorities or none, because given priorities and
+/// priorities by SLO have different scales. The last priority of all is for best effort.
 pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
     let wrong = |entry: &Entry, message: &str| {
         let (number, place) = &entry.place;

@@ -1,4 +1,4 @@
-//! What a workload brings to each stage: from a trace, or as the file tells it.
+//! Demand of a workload at each stage: from a trace, or from curves and models in files.
 
 use leeward_calculus::ArrivalCurve;
 use leeward_calculus::mmpp::Mmpp;
@@ -11,7 +11,7 @@ use super::traces::Trace;
 use crate::volumes::Demand;
 
 impl Reader<'_> {
-    /// Demands as the file tells them: curves, and models if it has any.
+    /// Demands from curves, and from models if there are any.
     pub fn told(
         &mut self,
         draft: &Draft<'_>,
@@ -49,7 +49,7 @@ impl Reader<'_> {
         Ok(demands)
     }
 
-    /// Demands of a trace.
+    /// Demands from a trace.
     pub fn traced(
         &mut self,
         draft: &Draft<'_>,

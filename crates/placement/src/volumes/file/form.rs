@@ -1,4 +1,4 @@
-//! What stands in a workload file, field by field.
+//! Fields of a workload file.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 use super::scalars::{CurvesFile, ModelsFile, PriorityFile, Share};
 use crate::volumes::bound::BoundSettings;
 
-/// Weight that is added to requests unless the file says another, so that what a trace did not show is covered: with less, a few
-/// workloads miss their SLO in the held-out halves of SLO section 5.4.2.
+/// Default weight added to requests, for load that a trace did not show. With less, a few workloads miss
+/// their SLO in the held-out halves of SLO section 5.4.2.
 const MARGIN: Share = Share(0.1);
-/// Buckets of a curve at most, unless the file says otherwise.
+/// Default largest number of buckets of a curve.
 const BUCKETS: usize = 32;
 
-/// Workloads with SLOs, and where they are.
+/// Workloads with SLOs, and their hosts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Workloads")]
 pub struct WorkloadsFile {
-    /// What people call it.
+    /// Display name.
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
     /// The workloads, at least one.
@@ -35,24 +35,26 @@ pub struct WorkloadsFile {
     /// Device files by server: a host, or `host:device`.
     #[serde(default)]
     pub devices: BTreeMap<String, String>,
-    /// Bytes that requests are on the network.
+    /// Size of requests on the network, in bytes.
     #[serde(default)]
     pub network: NetworkFile,
-    /// The stages that workloads have, unless they say otherwise. Default all three.
+    /// Default stages of workloads. Default all three.
     pub stages: Option<Vec<StageName>>,
-    /// Weight added to requests in curves; models stay as they are. Default 10%.
+    /// Weight added to requests in curves; models stay unchanged. Default 10%.
     #[serde(default = "margin")]
     pub margin: Share,
-    /// Buckets of each curve at most; fewer never lower it. Default 32.
+    /// Largest number of buckets of each curve; fewer never lower the curve. Default 32.
     #[serde(default = "buckets")]
     pub buckets: usize,
-    /// Which links of a path are queues. Default everywhere; where these workloads come to others, as for those.
+    /// Links of a path that count as queues. Default `everywhere`; for arrivals beside existing workloads,
+    /// the value of those.
     pub congestion: Option<Congestion>,
-    /// Priorities that networks tell apart, where they are by SLO. Default 7; where these workloads come to others, as for those.
+    /// Number of priorities that networks distinguish, if priorities follow SLOs. Default 7; for arrivals
+    /// beside existing workloads, the value of those.
     pub levels: Option<u32>,
-    /// How bounds are made. Where these workloads come to others, as for those.
+    /// Settings of bounds. For arrivals beside existing workloads, the settings of those.
     pub bounds: Option<BoundSettings>,
-    /// How models are fitted to traces.
+    /// Settings to fit models to traces.
     #[serde(default)]
     pub fit: FitFile,
 }
@@ -69,60 +71,60 @@ fn buckets() -> usize {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadFile {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
-    /// The host that makes the requests.
+    /// Host that sends the requests.
     pub client: String,
-    /// The host that has the volume, or its device: `r1h3` or `r1h3:ssd0`. Left out where it is to be chosen.
+    /// Host that has the volume, or its device: `r1h3` or `r1h3:ssd0`. Leave it out to have it chosen.
     pub server: Option<String>,
-    /// What it is promised; best effort if not given.
+    /// SLO to promise; best effort if left out.
     pub slo: Option<SloFile>,
-    /// A trace of its requests; or else `curves`, `model` or both.
+    /// Trace of its requests; alternatively `curves`, `model` or both.
     pub trace: Option<String>,
-    /// Only requests to this volume of the trace, in dialects that name volumes.
+    /// Restricts the trace to requests of this volume, in dialects that name volumes.
     pub volume: Option<String>,
-    /// Its r-b curves: for each stage token buckets, all of which hold at once; or the name of a file with the JSON of `leeward slo
-    /// curve`.
+    /// Its r-b curves: for each stage token buckets, all of which hold at once; or the name of a file with
+    /// the JSON of `leeward slo curve`.
     pub curves: Option<CurvesFile>,
     /// Its models: the JSON of `leeward slo model`, which has curves too, or the name of a file with it.
     pub model: Option<ModelsFile>,
-    /// How long requests take at the device without any queueing, where it is not known from a trace.
+    /// Latency of requests at the device without queueing, if no trace gives it.
     pub unloaded: Option<Nanos>,
-    /// The stages that it has. Default those of the file.
+    /// Its stages. Default those of the file.
     pub stages: Option<Vec<StageName>>,
-    /// Workloads whose bursts may come together with its own.
+    /// Workloads whose bursts may coincide with this one's.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// Its priority, 0 first: one, or one for each stage. By SLO if none has one.
+    /// Its priority, 0 first: one for all stages, or one for each. By SLO if no workload has one.
     pub priority: Option<PriorityFile>,
-    /// Token buckets that are enforced, by stage; where there are none, its own curve.
+    /// Enforced token buckets, by stage; without them, its own curve.
     pub limits: Option<BucketsFile>,
 }
 
-/// A latency that a share of requests must stay below.
+/// A latency that a percentile of requests must stay below.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SloFile {
-    /// In percent, above 0 and below 100.
+    /// Percentile, above 0 and below 100.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 100))]
     pub percentile: f64,
-    /// From the request to its answer.
+    /// Time from the request to its answer.
     pub latency: Nanos,
 }
 
-/// Bytes of a request in each direction: `overhead`, and a factor of its size.
+/// Bytes of a request in each direction: `overhead` plus a factor of its size.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkFile {
-    /// Bytes a request in each direction. Default 200.
+    /// Bytes per request in each direction. Default 200.
     pub overhead: Option<f64>,
-    /// Bytes for each of its size, with the payload. Default 1.1.
+    /// Network bytes per byte of payload, in the direction of the payload. Default 1.1.
     pub payload: Option<f64>,
-    /// Bytes for each of its size, the other way. Default 0.025.
+    /// Network bytes per byte of payload, in the other direction. Default 0.025.
     pub other: Option<f64>,
 }
 
-/// A stage of a request's way.
+/// A stage of a request's path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageName {
@@ -144,20 +146,20 @@ impl From<StageName> for Stage {
     }
 }
 
-/// Which links on the path between two hosts are queues.
+/// Links on the path between two hosts that count as queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
-    /// Those of hosts: the thesis takes congestion to be at the ends of a path (SLO section 4.2.2). Links of racks and pods are
-    /// taken to delay nothing.
+    /// Links of hosts: the thesis assumes congestion at the ends of a path (SLO section 4.2.2). Links of
+    /// racks and pods add no delay.
     Hosts,
-    /// All of them.
+    /// All links.
     #[default]
     Everywhere,
 }
 
 impl Congestion {
-    /// What users call it.
+    /// Name in files and the API.
     pub fn name(self) -> &'static str {
         match self {
             Congestion::Hosts => "hosts",
@@ -166,7 +168,7 @@ impl Congestion {
     }
 }
 
-/// Something for each stage that has it.
+/// A value for each stage.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -185,28 +187,28 @@ pub struct ByStage<N, S = N> {
 /// Token buckets by stage.
 pub type BucketsFile = ByStage<Vec<LinkBucket>, Vec<DeviceBucket>>;
 
-/// A token bucket of bytes.
+/// A token bucket in bytes.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkBucket {
-    /// What it lets pass in the long run.
+    /// Long-run rate.
     pub rate: Bandwidth,
-    /// What it lets pass at once.
+    /// Burst.
     pub burst: Bytes,
 }
 
-/// A token bucket of seconds of service.
+/// A token bucket in seconds of service.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceBucket {
-    /// The share of the device that it lets pass in the long run.
+    /// Long-run rate, as a share of the device.
     pub rate: Share,
-    /// What it lets pass at once, as the time that it takes.
+    /// Burst, as the time that the device takes for it.
     pub burst: Nanos,
 }
 
 impl BucketsFile {
-    /// What is written, as (stage, curve in bytes or seconds); None for a list without a bucket.
+    /// Arrival curves by stage, in bytes or seconds; `None` for a list without buckets.
     pub(super) fn curves(&self) -> Vec<(Stage, Option<ArrivalCurve>)> {
         // Units are finite and not negative.
         let link =
@@ -227,7 +229,7 @@ impl BucketsFile {
 }
 
 impl ByStage<u32> {
-    /// What is written, by stage.
+    /// Value of a stage.
     pub(super) fn at(&self, stage: Stage) -> Option<u32> {
         match stage {
             Stage::NetworkIn => self.network_in,
@@ -237,35 +239,35 @@ impl ByStage<u32> {
     }
 }
 
-/// How models are fitted; what is left out is as `leeward slo model` has it.
+/// Settings to fit models; defaults as in `leeward slo model`.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FitFile {
-    /// Requests are counted over this. Default 100ms.
+    /// Interval over which requests are counted. Default 100ms.
     pub interval: Option<Nanos>,
     /// Step of the model. Default 10us.
     pub step: Option<Nanos>,
-    /// Requests that come within this are one of their summed work. Default 1ms.
+    /// Window in which requests count as one of their summed work. Default 1ms.
     pub batch: Option<Nanos>,
-    /// States at most, 1 to 16. Default 10.
+    /// Largest number of states, 1 to 16. Default 10.
     pub states: Option<usize>,
     /// Standard deviations of a state, to either side. Default 2.
     pub deviations: Option<f64>,
-    /// What is fitted to sizes. Default empirical.
+    /// Distribution of request sizes. Default empirical.
     pub sizes: Option<SizesName>,
-    /// Fit as the thesis' released code does; other settings still count. Default false.
+    /// Fits as the thesis' released code does; other settings still count. Default false.
     pub published: bool,
 }
 
-/// What is fitted to the sizes of requests.
+/// Distribution of request sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizesName {
-    /// Those seen.
+    /// The sizes of the trace.
     Empirical,
-    /// An exponential of the same mean.
+    /// Exponential with the same mean.
     Exponential,
-    /// A hyperexponential of the same mean and variance.
+    /// Hyperexponential with the same mean and variance.
     Hyperexponential,
 }
 

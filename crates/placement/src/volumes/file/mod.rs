@@ -1,11 +1,11 @@
-//! Files of workloads with SLOs, as people write them, and the system that one is on a cluster.
+//! Workload files with SLOs, and their system on a cluster.
 //!
 //! ```text
 //! w.yaml --form--> fields --read--> Workloads (traces, curves and models become demands) --Cluster--> System
 //!                   traces (each read once), model (the JSON of other commands), routes (links and devices as queues)
 //! ```
 //!
-//! The file is described in `docs/reference/slo-file.md`.
+//! `docs/reference/slo-file.md` describes the format.
 
 mod admission;
 mod checks;
@@ -39,83 +39,83 @@ use super::bound::{BoundSettings, Bounds, attainable};
 use super::priorities::{by_slo, merge};
 use super::{Promise, System, Workload};
 
-/// Opens a trace by the name that it has in a file; a caller may know more kinds of files than text and gzip.
+/// Opens a trace by its name in a file. A caller may support more kinds of files than text and gzip.
 pub type Open<'a> = dyn Fn(&str) -> Result<Text, InputError> + 'a;
 
-/// Workloads of a file, and what the file says for all of them.
+/// Workloads of a file, and the file's settings for all of them.
 #[derive(Clone, Debug)]
 pub struct Workloads {
-    /// The file, as it was named.
+    /// Path of the file as given.
     pub path: String,
-    /// What people call it.
+    /// Display name.
     pub name: Option<String>,
     /// The workloads, in order.
     pub entries: Vec<Entry>,
-    /// By how much curves are above what the traces say: 0.1 is 10 %. It is in the demands.
+    /// Relative increase of curves over the traces: 0.1 is 10 %. The demands include it.
     pub margin: f64,
-    /// Buckets of a curve at most.
+    /// Largest number of buckets of a curve.
     pub buckets: usize,
-    /// Which links are queues.
+    /// Links that count as queues.
     pub congestion: Congestion,
-    /// Priorities that networks tell apart.
+    /// Number of priorities that networks distinguish.
     pub levels: u32,
-    /// How bounds are made.
+    /// Settings of bounds.
     pub bounds: BoundSettings,
-    /// Bytes that requests are on the network.
+    /// Bytes of requests on the network.
     pub network: NetworkWork,
-    /// Whether servers have device files of their own.
+    /// True if servers have device files of their own.
     pub devices_differ: bool,
-    /// What a reader of results should know.
+    /// Notes for readers of the results.
     pub notes: Vec<String>,
 }
 
 /// A workload of a file.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What it asks for, with the margin.
+    /// The workload, margin included.
     pub workload: Arc<Workload>,
-    /// Who makes the requests.
+    /// Host that sends the requests.
     pub client: HostId,
-    /// Where the volume is, if the file says.
+    /// Server of the volume, if the file names it.
     pub server: Option<Server>,
-    /// Its priority at each demand, if the file says.
+    /// Priority at each demand, if the file sets it.
     pub priorities: Option<Vec<u32>>,
-    /// What is enforced at each demand, if the file says.
+    /// Enforced limits at each demand, if the file sets them.
     pub limits: Vec<Option<ArrivalCurve>>,
-    /// Where its requests are, if they are known.
+    /// Trace of its requests, if it has one.
     pub traced: Option<Traced>,
-    /// Where it is in the file.
+    /// Index and position in the file.
     place: (usize, Spanned<()>),
 }
 
-/// Where the requests of a workload are, and what serves them.
+/// Trace of a workload, and the device file for it.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// The trace, as it is named in the file.
+    /// Name of the trace in the file.
     pub trace: String,
-    /// The volume that it is of, in dialects that name volumes.
+    /// Volume within the trace, in dialects that name volumes.
     pub volume: Option<String>,
-    /// The device file that counts for it, as it is named in the file; None if it has no storage stage.
+    /// Device file as named in the file, with its contents; `None` without a storage stage.
     pub device: Option<(String, Arc<Device>)>,
 }
 
-/// The system that a file is.
+/// The system of a file.
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// Queues and promises, in the order of the workloads.
     pub system: System,
-    /// Whether priorities are those of the file.
+    /// True if the file sets the priorities.
     pub given: bool,
-    /// How many ranks of SLOs there were, if they are more than networks tell apart and were merged.
+    /// Number of SLO ranks before merging; `None` if networks distinguish all of them.
     pub merged: Option<usize>,
 }
 
 impl Workloads {
-    /// Reads a file of workloads. Other files are looked up from the folder of `files`; each trace is read once, however many
-    /// workloads share it.
+    /// Reads a workload file. Other files are looked up from the folder of `files`. Each trace is read once,
+    /// even if several workloads share it.
     ///
     /// # Errors
-    /// Names the file, the line and the field.
+    /// [`InputError`] with the file, the line and the field.
     pub fn read(
         path: &str,
         cluster: &Cluster,
@@ -125,11 +125,11 @@ impl Workloads {
         Workloads::from_text(path, &read_text(path)?, cluster, files, open, None)
     }
 
-    /// Reads a file of workloads that come to those of another, of which they may depend on some. One of the same name as there is that
-    /// one, changed.
+    /// Reads a file of arrivals at the workloads of another file, on which they may depend. An arrival with
+    /// the name of an existing workload replaces it.
     ///
     /// # Errors
-    /// Names the file, the line and the field.
+    /// [`InputError`] with the file, the line and the field.
     pub fn read_beside(
         path: &str,
         cluster: &Cluster,
@@ -140,10 +140,10 @@ impl Workloads {
         Workloads::from_text(path, &read_text(path)?, cluster, files, open, Some(others))
     }
 
-    /// The same from a text, with the name it has in errors.
+    /// Reads a workload file from text; `path` names it in errors.
     ///
     /// # Errors
-    /// Names the file, the line and the field.
+    /// [`InputError`] with the file, the line and the field.
     pub fn from_text(
         path: &str,
         text: &str,
@@ -155,11 +155,13 @@ impl Workloads {
         read::read(path, text, cluster, files, open, others)
     }
 
-    /// The system on a cluster: a queue for each link and device that is passed; priorities as in the file, else by SLO and merged
-    /// where there are more than networks tell apart; limits as in the file, else the workloads' own curves.
+    /// System of the file on a cluster, with a queue for each link and device on a path. Priorities are those
+    /// of the file, else by SLO and merged down to the levels of networks. Limits are those of the file, else
+    /// the workloads' own curves.
     ///
     /// # Errors
-    /// A workload without a server, without a path, or with an SLO that its requests miss without any load.
+    /// [`InputError`] for a workload without a server, without a path, or with an SLO below its unloaded
+    /// latency.
     pub fn system(&self, cluster: &Cluster) -> Result<Placed, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, Vec::new());
         let mut promises = Vec::with_capacity(self.entries.len());
@@ -178,11 +180,11 @@ impl Workloads {
         Ok(Placed { system, given, merged })
     }
 
-    /// The workloads as arrivals at a system, which gets the queues that it does not have yet.
+    /// Workloads as arrivals at a system. Adds missing queues to the system.
     ///
     /// # Errors
-    /// A workload without a server or a path, or one with priorities or limits: who admits it gives them. One that is there already,
-    /// elsewhere.
+    /// [`InputError`] for a workload without a server or a path, one with priorities or limits (the admission
+    /// policy sets them), or one that exists already at another place.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {
@@ -207,7 +209,7 @@ impl Workloads {
         arrivals
     }
 
-    /// Of each workload whose client is its server, that it crosses no link.
+    /// Notes about workloads whose client is their server: they cross no link.
     pub fn without_links(&self, cluster: &Cluster) -> Vec<String> {
         let there = |entry: &&Entry| {
             let networked = entry.workload.demands.iter().any(|demand| demand.stage != Stage::Storage);
@@ -222,8 +224,8 @@ impl Workloads {
         self.entries.iter().filter(there).map(said).collect()
     }
 
-    /// A workload where it is, with priorities and limits as in the file, or else the last and its own curves; without stages that cross
-    /// nothing.
+    /// Promise of a workload at its place. Priorities and limits are those of the file, else the last
+    /// priority and its own curves. Stages without queues are left out.
     fn promise(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Promise, InputError> {
         let demands = &entry.workload.demands;
         let limits = demands.iter().zip(&entry.limits);
@@ -249,14 +251,14 @@ impl Workloads {
         stages.map(route).collect()
     }
 
-    /// What is wrong with a field of a workload, with its place in the file.
+    /// Error in a field of a workload, with its position in the file.
     pub fn wrong(&self, entry: &Entry, field: &str, message: impl std::fmt::Display) -> InputError {
         let (number, place) = &entry.place;
         InputError::new(&self.path, message).in_field(format!("workloads[{number}].{field}")).at(place)
     }
 }
 
-/// Whether two promises are for the same stages and queues.
+/// True if two promises have the same stages and queues.
 fn same_place(one: &Promise, other: &Promise) -> bool {
     let [before, after] =
         [one, other].map(|promise| promise.workload.demands.iter().map(|demand| demand.stage));

@@ -1,6 +1,6 @@
-//! Models and curves as files: what `leeward slo model -o json` and `leeward slo curve -o json` print.
+//! Models and curves as files: the output of `leeward slo model -o json` and `leeward slo curve -o json`.
 //!
-//! The record of a model is all that there is to it, so the model that is read is the one that was written, to the bit.
+//! The record of a model is complete, so reading it gives the written model, bit by bit.
 
 use leeward_calculus::mmpp::{Mmpp, ModelError, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
@@ -9,36 +9,37 @@ use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Work of a bucket at most, and a second: sums of curves stay far from the end of numbers. In bytes it is an exabyte.
+/// Largest burst, and largest rate per second, of a bucket; sums of curves stay far from the limits of
+/// numbers. In bytes it is an exabyte.
 const MOST: f64 = 1e18;
 
-/// A model at a stage, with the curve of the same trace.
+/// Model of a stage, with the curve of the same trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ModelRecord {
-    /// The stage's name.
+    /// Name of the stage.
     pub stage: String,
-    /// Seconds a step.
+    /// Length of a step, in seconds.
     pub step_s: f64,
-    /// What is taken for sigma.
+    /// Value used for sigma.
     #[serde(default)]
     pub sigma: SigmaName,
     /// The states.
     pub states: Vec<StateRecord>,
-    /// Probabilities a step, a row for each state that is left.
+    /// Transition probabilities per step, one row for each source state.
     pub transitions: Vec<Vec<f64>>,
-    /// The most work at one moment, where the curve is known.
+    /// Work of the largest request, if the curve is known.
     #[serde(default)]
     pub largest: Option<f64>,
-    /// The arrival curve, where it is known: bytes and seconds of service, and these a second.
+    /// Arrival curve, if known: bursts in bytes or seconds of service, and rates per second.
     #[serde(default)]
     pub buckets: Option<Vec<BucketRecord>>,
 }
 
-/// What is taken for sigma; see [`Sigma`].
+/// Value used for sigma; see [`Sigma`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SigmaName {
-    /// What is safe.
+    /// The safe value.
     #[default]
     Stationary,
     /// Zero, as published.
@@ -48,24 +49,24 @@ pub enum SigmaName {
 /// A state of a model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StateRecord {
-    /// Of the time; for people, and None for a chain that falls apart.
+    /// Share of time in this state, for readers only; `None` for a chain that is not connected.
     #[serde(default)]
     pub share: Option<f64>,
-    /// For people.
+    /// Requests per second, for readers only.
     #[serde(default)]
     pub requests_per_s: Option<f64>,
-    /// For people.
+    /// Average work of a request, for readers only.
     #[serde(default)]
     pub mean_work: Option<f64>,
-    /// How many come in a step: their number is Poisson, or one with this probability.
+    /// Requests per step: the mean of a Poisson distribution, or the probability of one request.
     pub requests_per_step: f64,
-    /// Which.
+    /// Distribution of the number of requests.
     pub requests: RequestsName,
-    /// The work of each.
+    /// Distribution of a request's work.
     pub sizes: SizesRecord,
 }
 
-/// How the number of requests of a step is distributed.
+/// Distribution of the number of requests per step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestsName {
@@ -75,27 +76,27 @@ pub enum RequestsName {
     Poisson,
 }
 
-/// How the work of a request is distributed: one of the three.
+/// Distribution of the work of a request: one of the three.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizesRecord {
     /// Exponential with this mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exponential: Option<f64>,
-    /// The probability of the first branch, and the means of both.
+    /// Probability of the first branch, and the means of both branches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hyperexponential: Option<[f64; 3]>,
-    /// Probabilities, and the work they stand for.
+    /// Pairs of a probability and its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empirical: Option<Vec<[f64; 2]>>,
 }
 
-/// A token bucket in the work of its stage.
+/// A token bucket in the work unit of its stage.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BucketRecord {
-    /// Work a second.
+    /// Rate: work per second.
     pub rate: f64,
-    /// Work at once.
+    /// Burst: work at once.
     pub burst: f64,
 }
 
@@ -106,7 +107,7 @@ impl From<TokenBucket> for BucketRecord {
 }
 
 impl ModelRecord {
-    /// All of a model.
+    /// Complete record of a model.
     pub fn of(stage: Stage, model: &Mmpp, sigma: Sigma) -> ModelRecord {
         let states = model.states().iter().enumerate().map(|(at, state)| StateRecord {
             share: model.stationary().get(at).copied(),
@@ -135,7 +136,7 @@ impl ModelRecord {
         }
     }
 
-    /// The same with the curve of the same trace.
+    /// Adds the curve of the same trace.
     pub fn with_curve(mut self, curve: &ArrivalCurve, largest: f64) -> ModelRecord {
         self.largest = Some(largest);
         self.buckets = Some(curve.buckets().iter().copied().map(BucketRecord::from).collect());
@@ -145,7 +146,7 @@ impl ModelRecord {
     /// The model.
     ///
     /// # Errors
-    /// Numbers that make none.
+    /// [`ModelError`] for numbers that are not a valid model.
     pub fn model(&self) -> Result<Mmpp, ModelError> {
         let states: Result<Vec<State>, ModelError> = (self.states.iter().enumerate())
             .map(|(state, of)| {
@@ -196,7 +197,7 @@ impl SizesRecord {
     }
 }
 
-/// What a file says of a stage.
+/// Curve and model of a stage from a file.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub stage: Stage,
@@ -204,11 +205,11 @@ pub(super) struct Told {
     pub model: Option<Mmpp>,
 }
 
-/// What a file of curves says.
+/// Contents of a curve file.
 #[derive(Debug)]
 pub(super) struct ToldCurves {
     pub stages: Vec<Told>,
-    /// Seconds that requests take without queueing, and the percentile of that.
+    /// Unloaded latency of requests in seconds, and its percentile.
     pub unloaded: Option<(f64, f64)>,
 }
 
@@ -221,7 +222,7 @@ pub(super) fn read_models(path: &str) -> Result<Vec<Told>, InputError> {
     models(path, &records)
 }
 
-/// What records of models say; `path` names where they stand.
+/// Converts records of models; `path` names their file in errors.
 pub(super) fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<Told>, InputError> {
     let mut told = Vec::new();
     for (at, record) in records.iter().enumerate() {
@@ -294,7 +295,7 @@ fn stage(name: &str) -> Result<Stage, String> {
     })
 }
 
-/// A curve, and the largest work of a request: not above the burst.
+/// A curve, and the largest work of a request, which is at most the burst.
 fn curve(buckets: &[BucketRecord], largest: Option<f64>) -> Result<(ArrivalCurve, f64), String> {
     let numbers = buckets.iter().flat_map(|bucket| [("rate", bucket.rate), ("burst", bucket.burst)]);
     if let Some((name, value)) = numbers.into_iter().find(|(_, value)| *value > MOST) {

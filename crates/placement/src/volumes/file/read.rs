@@ -1,4 +1,4 @@
-//! From fields to workloads: names are looked up, files are read, and what is wrong is said.
+//! From fields to workloads: looks up names, reads files, and reports errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::volumes::limits::with_margin;
 use crate::volumes::priorities::LEVELS;
 use crate::volumes::{Demand, Slo, Workload};
 
-/// What is known of a workload before traces are read.
+/// A workload before its trace is read.
 pub(super) struct Draft<'f> {
     pub number: usize,
     pub item: &'f Spanned<WorkloadFile>,
@@ -28,15 +28,15 @@ pub(super) struct Draft<'f> {
     pub client: HostId,
     pub server: Option<Server>,
     pub source: Source<'f>,
-    /// Asked for; None for all that there are.
+    /// Stages of the file; `None` for all that the source has.
     pub stages: Option<Vec<Stage>>,
 }
 
-/// Where demands come from.
+/// Source of demands.
 pub(super) enum Source<'f> {
-    /// A trace (name and volume), and the device of its requests by number.
+    /// A trace (name and volume), and the number of the device file for its requests.
     Trace((&'f str, Option<&'f str>), Option<usize>),
-    /// Files or fields, and how long requests take unloaded.
+    /// Curves and models from files or fields, and the unloaded latency in seconds.
     Told(Vec<Told>, Option<f64>),
 }
 
@@ -44,12 +44,12 @@ pub(super) struct Reader<'a> {
     path: &'a str,
     cluster: &'a Cluster,
     files: &'a Files,
-    /// Device files that were read, by name.
+    /// Device files read so far, by name.
     profiles: BTreeMap<String, usize>,
-    /// Device files, by number: as they are named, and what they say.
+    /// Device files by number: name and contents.
     pub devices: Vec<(String, Arc<Device>)>,
     pub notes: BTreeSet<String>,
-    /// The percentile at which what is best effort counts as unloaded: the highest that is promised.
+    /// Highest promised percentile, at which best effort counts its unloaded latency.
     pub highest: Option<f64>,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn read(
                 entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
             }
             Source::Trace(key, _) if done.insert(*key) => {
-                // For all that share it, and then it is let go.
+                // Read the trace for all workloads that share it, then free it.
                 let draft = &drafts[at];
                 let mut trace = Trace::read(key.0, key.1, &settings, open)
                     .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
@@ -139,12 +139,13 @@ impl Reader<'_> {
         InputError::new(self.path, message).in_field(format!("workloads[{number}].{field}")).at(item)
     }
 
-    /// An error of a file that a workload names, with where it is named; one of this file has its place.
+    /// Error of a file that a workload names, with the position of that name; an error of the workload file
+    /// keeps its own position.
     fn inside(&self, draft: (usize, &Spanned<WorkloadFile>), field: &str, error: InputError) -> InputError {
         if error.file == self.path { error } else { self.wrong(draft, field, error) }
     }
 
-    /// That `devices` names servers.
+    /// Checks that `devices` names servers.
     fn check_servers(&self, file: &WorkloadsFile) -> Result<(), InputError> {
         for name in file.devices.keys() {
             server(&self.cluster.fabric, name).map_err(|message| {
@@ -249,7 +250,7 @@ impl Reader<'_> {
         Ok(Some(stages))
     }
 
-    /// The number of the device file that counts for a workload.
+    /// Number of the device file for a workload.
     fn profile(
         &mut self,
         file: &WorkloadsFile,
@@ -302,7 +303,7 @@ impl Reader<'_> {
             Some(CurvesFile::Named(name)) => {
                 let file = model::read_curves(&located("curves", name)?)
                     .map_err(|error| self.inside(draft, "curves", error))?;
-                // What was profiled at a lower percentile says nothing of a higher one.
+                // A latency profiled at a lower percentile is no bound for a higher one.
                 let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
                 let enough = file.unloaded.filter(|&(_, of)| of >= percentile).map(|(seconds, _)| seconds);
                 unloaded = unloaded.or(enough);
@@ -401,7 +402,7 @@ impl Reader<'_> {
     }
 }
 
-/// A host, or a device of one.
+/// A host, or a device of one, by name.
 fn server(fabric: &Fabric, name: &str) -> Result<Server, String> {
     if let Some(host) = fabric.host(name) {
         let only = fabric.devices(host).len() == 1;

@@ -1,4 +1,4 @@
-//! The queues that requests pass, by the paths of a cluster.
+//! Queues on the paths of a cluster.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::volumes::Queue;
 pub struct Server {
     /// The host.
     pub host: HostId,
-    /// Which of its devices; None where it is not known, and no stage needs it.
+    /// Index of its device; `None` if unknown and no stage needs it.
     pub device: Option<u16>,
 }
 
-/// Queues for resources of a cluster, made as paths need them.
+/// Queues for resources of a cluster, created on first use by a path.
 #[derive(Clone, Debug)]
 pub struct Routes<'c> {
     cluster: &'c Cluster,
@@ -27,23 +27,24 @@ pub struct Routes<'c> {
 }
 
 impl<'c> Routes<'c> {
-    /// With the queues there are; those of no resource belong to no path.
+    /// Starts with existing queues; those without a resource belong to no path.
     pub fn new(cluster: &'c Cluster, congestion: Congestion, queues: Vec<Queue>) -> Routes<'c> {
         let numbered = queues.iter().enumerate();
         let by_resource = numbered.filter_map(|(at, queue)| Some((queue.resource?, at))).collect();
         Routes { cluster, congestion, queues, by_resource }
     }
 
-    /// The queues, in the order in which they were first needed.
+    /// The queues, in the order of first use.
     pub fn into_queues(self) -> Vec<Queue> {
         self.queues
     }
 
-    /// The queues that requests from a client to a server pass at a stage, by index and in order; none on the network where the client is
-    /// the server. On links capacities are in bytes a second, at devices 1.
+    /// Queues from a client to a server at a stage, by index and in order; empty on the network if the client
+    /// is the server. Capacities are in bytes per second on links, and 1 at devices.
     ///
     /// # Errors
-    /// There is none, or one that carries nothing.
+    /// A message for a device that does not exist, or a path that has no capacity or crosses a link more than
+    /// once.
     pub fn route(&mut self, stage: Stage, client: HostId, server: Server) -> Result<Vec<usize>, String> {
         let fabric = &self.cluster.fabric;
         let (from, to) = match stage {

@@ -1,4 +1,4 @@
-//! Values of a workload file that are written in more than one way.
+//! Values of a workload file with more than one notation.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::model::ModelRecord;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Share(pub f64);
 
-/// A priority at every stage, or one for each.
+/// A priority for all stages, or one for each.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PriorityFile {
     /// The same at all stages.
@@ -24,21 +24,21 @@ pub enum PriorityFile {
     Each(ByStage<u32>),
 }
 
-/// Curves that stand in the file, or the name of a file with them.
+/// Curves in the file, or the name of a file with them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CurvesFile {
-    /// The JSON of `leeward slo curve`.
+    /// Name of a file with the JSON of `leeward slo curve`.
     Named(String),
-    /// Buckets.
+    /// Buckets by stage.
     Buckets(BucketsFile),
 }
 
-/// Models that stand in the file, or the name of a file with them.
+/// Models in the file, or the name of a file with them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ModelsFile {
-    /// The JSON of `leeward slo model`.
+    /// Name of a file with the JSON of `leeward slo model`.
     Named(String),
-    /// The same, here.
+    /// Models in the file.
     Records(Vec<ModelRecord>),
 }
 

@@ -1,4 +1,4 @@
-//! What a trace says of a workload: curves and models of each stage, and how long requests take without queueing.
+//! Demand of a trace: curves and models of each stage, and the unloaded latency.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use leeward_traces::device::{Device, UnloadedError};
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 
-/// A trace that was read, and what it was asked for so far.
+/// A trace, with a cache of the results computed from it.
 pub(super) struct Trace<'a> {
     name: &'a str,
     requests: Vec<Request>,
     settings: &'a Settings,
-    /// By stage and device: those of the network are the same at all.
+    /// Results by stage and device; network stages are the same for all devices.
     stages: BTreeMap<(Stage, Option<usize>), OfStage>,
 }
 
-/// What counts for all traces of a file.
+/// Settings for all traces of a file.
 pub(super) struct Settings {
-    /// What the file is called, whose settings these are.
+    /// Path of the file with these settings, for errors.
     pub path: String,
     pub network: NetworkWork,
     pub fit: FitSettings,
-    /// Of a curve, at most.
+    /// Largest number of buckets of a curve.
     pub buckets: usize,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Trace<'a> {
         Ok(Trace { name, requests, settings, stages: BTreeMap::new() })
     }
 
-    /// At a stage; a device is given for storage, with its number.
+    /// Result for a stage; storage takes a device and its number.
     pub fn at(&mut self, stage: Stage, device: Option<(usize, &Device)>) -> Result<OfStage, InputError> {
         let device = device.filter(|_| stage == Stage::Storage);
         let key = (stage, device.map(|(number, _)| number));
@@ -85,14 +85,14 @@ impl<'a> Trace<'a> {
         let curve = alpha
             .pruned_to(self.settings.buckets)
             .map_err(|error| InputError::new(&self.settings.path, error).in_field("buckets"))?;
-        // Requests of one moment may be of one bucket, and none is larger than what comes at once.
+        // Requests of one moment may share a bucket, and none exceeds the burst.
         let largest = amounts.iter().copied().fold(0.0, f64::max).min(curve.curve.burst());
         let made = OfStage { curve: curve.curve, largest, model: fit.model };
         self.stages.insert(key, made.clone());
         Ok(made)
     }
 
-    /// The largest profiled latency without queueing; None if the profile has none.
+    /// Largest profiled latency without queueing, in seconds; `None` if the profile has none.
     pub fn tail(&self, device: &Device, percentile: f64) -> Result<Option<f64>, UnloadedError> {
         let mut tail = Tail::new(device, percentile);
         self.requests.iter().try_for_each(|request| tail.push(request))?;
