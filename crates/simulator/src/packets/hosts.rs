@@ -1,4 +1,4 @@
-//! Hosts' NICs: a queue and a link each, and a token bucket where what a host sends is limited.
+//! Hosts' NICs: a queue and a link each, and a token bucket for hosts with a rate limit.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use leeward_fabric::Bandwidth;
 use super::settings::Limit;
 use super::tcp::{Ack, Segment};
 
-/// What a packet carries: a flow's bytes, or the answer to them; or it is one of a train, by its number in that.
+/// Payload of a packet: bytes of a flow, their acknowledgement, or the packet of a train by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Carried {
     Data { flow: u32, segment: Segment },
@@ -17,7 +17,7 @@ pub(super) enum Carried {
     Train { train: u32, packet: u32 },
 }
 
-/// What a host is about to send. The packet at the head is on the link.
+/// Packets that a host sends. The packet at the head is on the link.
 #[derive(Clone, Debug)]
 pub(super) struct Nic {
     link: Link,
@@ -25,7 +25,8 @@ pub(super) struct Nic {
     queue: VecDeque<Packet<Carried>>,
 }
 
-/// A token bucket at work, as a link that would carry the same at the limit's rate: when that is free, the bucket is full.
+/// An active token bucket, modeled as a link that carries the same traffic at the limit's rate: when this
+/// link is free, the bucket is full.
 #[derive(Clone, Copy, Debug)]
 struct Limiter {
     pace: Pace,
@@ -34,8 +35,8 @@ struct Limiter {
 }
 
 impl Limiter {
-    /// When a packet may begin that is at the head at `now`, and whose bytes are then out of the bucket. One that is larger than the
-    /// bucket waits until that is full.
+    /// Returns the time at which a packet at the head at `now` may start, and takes its bytes from the
+    /// bucket. A packet larger than the bucket waits until the bucket is full.
     fn take(&mut self, now: u64, bytes: u32) -> u64 {
         let rest = u32::try_from(self.bucket.saturating_sub(u64::from(bytes))).unwrap_or(u32::MAX);
         let fills = Link::new(self.pace).after(0, rest).free_at();
@@ -50,19 +51,20 @@ impl Nic {
         Nic { link: Link::new(Pace::of(rate)), limiter: None, queue: VecDeque::new() }
     }
 
-    /// Limits what it sends from now on.
+    /// Limits the rate of the host from now on.
     pub(super) fn limit(&mut self, limit: &Limit) {
         let pace = Pace::of(limit.rate);
         self.limiter = Some(Limiter { pace, full: Link::new(pace), bucket: limit.bucket });
     }
 
-    /// Whether nothing is on the link.
+    /// Returns true if nothing is on the link.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Takes a packet. If the link was idle it begins at `begin`, and when it has left is returned.
+    /// Queues a packet. On an idle link it starts at `begin`, and the method returns the time at which it has
+    /// left.
     #[inline]
     pub(super) fn push(&mut self, packet: Packet<Carried>, begin: u64) -> Option<u64> {
         self.queue.push_back(packet);
@@ -72,7 +74,7 @@ impl Nic {
         Some(self.start(begin, packet.bytes))
     }
 
-    /// The packet that has left at `now`, and when the next one will have.
+    /// Returns the packet that has left at `now`, and the time at which the next one will have left.
     #[inline]
     pub(super) fn pop(&mut self, now: u64) -> Option<(Packet<Carried>, Option<u64>)> {
         let packet = self.queue.pop_front()?;
@@ -80,7 +82,8 @@ impl Nic {
         Some((packet, next))
     }
 
-    /// Begins to send a packet as soon as it may, from `now` on; returns when it has left.
+    /// Starts to send a packet as soon as the limit allows, from `now` on; returns the time at which it has
+    /// left.
     #[inline]
     fn start(&mut self, now: u64, bytes: u32) -> u64 {
         let begin = self.limiter.as_mut().map_or(now, |limiter| limiter.take(now, bytes));

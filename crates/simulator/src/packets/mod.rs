@@ -6,14 +6,16 @@
 //!                       Plan: a fixed week, or demand -+-> scheduler -> the next week
 //! ```
 //!
-//! Trains of packets go from a host's NIC to their receiver without a transport, and when each packet came is kept.
+//! Trains of packets go from a host's NIC to their receiver without a transport; the plant records the
+//! arrival time of each packet.
 //!
-//! [`workload`] is what hosts have to send, [`tcp`] the transport and [`leeward_circuits::switch`] the switch: none of them does
-//! input or output or reads a clock, so that the same code runs here, under test, and over real links. The
-//! [`Plant`] is the loop between them: it has the hosts' NICs, the timers, and the [`Records`] of what happened. A host's NIC sends
-//! at its rate from one queue without limit; what comes to a host is taken at once, as in the Etalon testbed, where only what
-//! containers send is shaped. Hosts of one rack reach each other without the switch. Where copies of blocks go is asked of a
-//! [`Placer`], that is of the policies that place replicas everywhere else.
+//! [`workload`] describes the traffic of hosts, [`tcp`] is the transport and [`leeward_circuits::switch`] the
+//! switch. None of them does input or output or reads a clock, so the same code runs here, under test, and
+//! over real links. The [`Plant`] is the loop between them: it has the hosts' NICs, the timers, and the
+//! [`Records`] of the run. A host's NIC sends at its rate from one unbounded queue. A host takes arriving
+//! packets at once, as in the Etalon testbed, which shapes only the traffic that containers send. Hosts of
+//! one rack reach each other without the switch. A [`Placer`] places copies of blocks, by the same policies
+//! that place replicas everywhere else.
 
 pub mod file;
 mod hosts;

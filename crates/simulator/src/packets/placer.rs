@@ -1,8 +1,10 @@
-//! Where copies of blocks go: a replica policy on an engine of its own, which is asked as blocks begin and told as they end.
+//! Placement of block copies by a replica policy on its own engine. The plant asks it as blocks begin and
+//! informs it as they end.
 //!
-//! The engine sees racks with a link each way that carries what packets and a circuit that is always up carry together, and is
-//! reported what the switch has carried of each. Links of hosts are not reported. Before the first block it is told that the
-//! network was idle, so its time is ahead of the plant's by one report.
+//! The engine sees racks with one link each way, whose capacity is that of packets plus a circuit that is
+//! always up. It receives reports of the traffic that the switch carried on each. Reports leave out the links
+//! of hosts. Before the first block, one report says that the network was idle, so the engine's time is ahead
+//! of the plant's by one report interval.
 
 use std::collections::BTreeMap;
 
@@ -17,25 +19,26 @@ use super::file::NetworkFile;
 use super::workload::{Block, Place};
 use crate::stage::scenario::PolicySpec;
 
-/// Decides where copies go.
+/// Chooses the hosts of block copies.
 pub struct Placer {
     engine: Engine,
     hosts_per_rack: u32,
     replicas: u8,
     every: Nanos,
-    /// Of blocks under way, by number.
+    /// Ledger entries of blocks in progress, by block number.
     entries: BTreeMap<usize, Vec<EntryId>>,
-    /// By rack: its links out and in, and the bytes that they had carried by the last report.
+    /// By rack: its links out and in, with the bytes that each had carried by the last report.
     links: Vec<[(ResourceId, u64); 2]>,
     reported: Nanos,
     out: Vec<Output>,
 }
 
 impl Placer {
-    /// A policy for blocks of so many copies, on a network with circuits or without, that hears of loads every so often.
+    /// Creates a placer for blocks of `replicas` copies, on a network with or without circuits, with a load
+    /// report every `every`.
     ///
     /// # Errors
-    /// A policy that is none, that lets blocks wait, or settings that are not right.
+    /// Returns an error for an unknown policy, a policy that delays blocks, or invalid settings.
     pub fn new(
         policy: &PolicySpec,
         replicas: u8,
@@ -88,15 +91,15 @@ impl Placer {
         Ok(placer)
     }
 
-    /// How often it is to be told of loads.
+    /// Interval between load reports.
     pub fn every(&self) -> Nanos {
         self.every
     }
 
-    /// A block begins: where its copies go, the writer's first.
+    /// Places a block that begins. Returns the hosts of its copies, the writer first.
     ///
     /// # Errors
-    /// Why the policy puts it nowhere.
+    /// Returns the reason if the policy finds no placement.
     pub fn begins(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
         let request = request(number, block, self.replicas, self.hosts_per_rack);
         let input = Input::Ask(number as u64, Ask::Replicas(request));
@@ -113,7 +116,7 @@ impl Placer {
         Ok(placed.decision.choice.iter().map(place).collect())
     }
 
-    /// A block has ended.
+    /// Releases the entries of a block that has ended.
     pub fn ended(&mut self, now: Nanos, number: usize) {
         if let Some(entries) = self.entries.remove(&number) {
             self.engine.handle(now.plus(self.every), Input::Release(&entries), &mut self.out);
@@ -121,7 +124,7 @@ impl Placer {
         }
     }
 
-    /// Reports what has been carried from rack to rack in all, in bytes.
+    /// Reports the total bytes carried so far between each pair of racks.
     pub fn report(&mut self, now: Nanos, carried: impl Fn(usize, usize) -> u64) {
         self.tell(self.reported.plus(self.every), now.plus(self.every), carried);
         self.reported = now;

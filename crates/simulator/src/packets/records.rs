@@ -1,4 +1,4 @@
-//! What happened in a run, as plain tables.
+//! Records of a run, as plain tables.
 
 use leeward_circuits::routing::MOST_HOPS;
 use leeward_circuits::switch::Via;
@@ -9,26 +9,26 @@ use super::workload::{Block, Flow, Place, Train};
 /// A flow, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRecord {
-    /// Between whom, and of which class.
+    /// Ends and class of the flow.
     pub flow: Flow,
-    /// When its first bytes were written.
+    /// Time of the first write.
     pub began: Option<Nanos>,
-    /// When its last byte arrived.
+    /// Arrival time of the last byte.
     pub finished: Option<Nanos>,
-    /// What was written to it.
+    /// Bytes written.
     pub written: u64,
-    /// What has arrived in order.
+    /// Bytes that arrived in order.
     pub delivered: u64,
     /// Segments sent.
     pub segments: u64,
-    /// Segments among them that were sent before.
+    /// Number of them that were retransmissions.
     pub again: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
 
 impl FlowRecord {
-    /// Of a flow that has not begun.
+    /// Returns the record of a flow that has not begun.
     pub(super) fn of(flow: &Flow) -> FlowRecord {
         FlowRecord {
             flow: *flow,
@@ -46,22 +46,22 @@ impl FlowRecord {
 /// A block of a file, by its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockRecord {
-    /// The file, by number.
+    /// Number of the file.
     pub file: u32,
-    /// Who writes it.
+    /// Host that writes it.
     pub writer: Place,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When its first packet was written.
+    /// Time at which its first packet was written.
     pub began: Option<Nanos>,
-    /// When the writer had the last answer.
+    /// Time at which the writer received the last answer.
     pub finished: Option<Nanos>,
-    /// Where its copies beside the writer's are, in the order of the chain; none before it began.
+    /// Hosts of its copies beside the writer's, in the order of the chain; empty before it began.
     pub copies: Vec<Place>,
 }
 
 impl BlockRecord {
-    /// Of a block that has not begun.
+    /// Returns the record of a block that has not begun.
     pub(super) fn of(block: &Block) -> BlockRecord {
         let Block { file, writer, bytes, .. } = *block;
         BlockRecord { file, writer, bytes, began: None, finished: None, copies: Vec::new() }
@@ -71,72 +71,73 @@ impl BlockRecord {
 /// A train, by its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrainRecord {
-    /// What was to be sent.
+    /// The train.
     pub train: Train,
-    /// When its first packet went to the NIC.
+    /// Time at which its first packet went to the NIC.
     pub began: Option<Nanos>,
-    /// Packets that the NIC has taken.
+    /// Number of packets that the NIC has taken.
     pub sent: u64,
-    /// Packets that have arrived, in that order.
+    /// Packets that have arrived, in order of arrival.
     pub arrivals: Vec<Arrival>,
 }
 
 /// A packet of a train at its destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// Its number in the train, from 0.
+    /// Number of the packet in its train, from 0.
     pub packet: u32,
-    /// When it came.
+    /// Arrival time.
     pub at: Nanos,
 }
 
 impl TrainRecord {
-    /// Of a train that has not begun.
+    /// Returns the record of a train that has not begun.
     pub(super) fn of(train: &Train) -> TrainRecord {
         TrainRecord { train: *train, began: None, sent: 0, arrivals: Vec::new() }
     }
 }
 
-/// A circuit's day.
+/// Day of a circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DayRecord {
-    /// The rack it leads from.
+    /// Source rack.
     pub source: usize,
-    /// The rack it leads to.
+    /// Destination rack.
     pub destination: usize,
-    /// When it came up.
+    /// Time at which the circuit came up.
     pub began: Nanos,
-    /// When it went down.
+    /// Time at which it went down.
     pub ended: Nanos,
-    /// What was sent on it.
+    /// Bytes sent on it.
     pub bytes: u64,
 }
 
-/// A pair of racks at a moment.
+/// A pair of racks at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: Nanos,
-    /// The rack the packets come from.
+    /// Source rack.
     pub source: usize,
-    /// The rack they go to.
+    /// Destination rack.
     pub destination: usize,
     /// Packets in the pair's queue.
     pub packets: u32,
-    /// Bytes in it.
+    /// Bytes in the queue.
     pub bytes: u64,
-    /// How many packets it may hold.
+    /// Capacity of the queue in packets.
     pub capacity: u32,
-    /// Bytes of all flows of the pair that have arrived in order: the sum of the next sequence numbers that receivers expect.
+    /// Bytes of all flows of the pair that have arrived in order: the sum of the receivers' next expected
+    /// sequence numbers.
     pub delivered: u64,
 }
 
-/// Packets and bytes of a kind.
+/// Packets and bytes of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes, with headers.
+    /// Bytes, with headers.
     pub bytes: u64,
 }
 
@@ -147,7 +148,7 @@ impl Traffic {
     }
 }
 
-/// What a plant records.
+/// Records of a plant.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Records {
     /// All flows of the workload, by number.
@@ -156,31 +157,32 @@ pub struct Records {
     pub blocks: Vec<BlockRecord>,
     /// All trains, by number.
     pub trains: Vec<TrainRecord>,
-    /// All circuits' days that have ended, by their end.
+    /// All ended days of circuits, by their end.
     pub days: Vec<DayRecord>,
     /// Samples, by time.
     pub samples: Vec<Sample>,
-    /// How long packets with data were in the switch, by way: [`Via::Packet`], [`Via::Circuit`].
+    /// Time that packets with data spent in the switch, by path: [`Via::Packet`], [`Via::Circuit`].
     pub latency: [Histogram; 2],
-    /// All that hosts sent, data and acknowledgements.
+    /// All traffic that hosts sent, data and acknowledgements.
     pub sent: Traffic,
-    /// What came to hosts by the switch, by way.
+    /// Traffic that the switch delivered to hosts, by path.
     pub delivered: [Traffic; 2],
-    /// And by how many links between racks it took: 1, 2 and so on; more than one where racks pass packets on.
+    /// Delivered traffic by the number of links between racks: 1, 2 and so on; more than one where racks
+    /// relay packets.
     pub hops: [Traffic; MOST_HOPS as usize],
-    /// What came to hosts of the same rack, without it.
+    /// Traffic between hosts of the same rack, which bypasses the switch.
     pub local: Traffic,
-    /// Bytes that racks sent up to the packet switch, those that it sent back each time.
+    /// Bytes that racks sent up to the packet switch; rejected bytes count each time.
     pub raised_bytes: u64,
-    /// What the switch lost.
+    /// Traffic that the switch dropped.
     pub dropped: Traffic,
-    /// Packets with data that came to their host.
+    /// Packets with data that reached their host.
     pub data_packets: u64,
 }
 
 impl Records {
-    /// The share of a circuit's days from one rack to another that began at `from` or later in which it sent (Etalon, section
-    /// 4), given its bits per second. None without such a day.
+    /// Returns the share of time in which a circuit sent, given its bits per second (Etalon, section 4). Only
+    /// days from `source` to `destination` that began at `from` or later count; `None` without any.
     pub fn circuit_utilization(
         &self,
         source: usize,
@@ -197,12 +199,12 @@ impl Records {
         (time > 0).then(|| bytes as f64 * 8e9 / (rate * time as f64))
     }
 
-    /// Latencies of packets with data by one way.
+    /// Returns the latencies of packets with data on one path.
     pub fn latency(&self, via: Via) -> &Histogram {
         &self.latency[via as usize]
     }
 
-    /// Latencies of all packets with data.
+    /// Returns the latencies of all packets with data.
     pub fn all_latencies(&self) -> Histogram {
         let mut all = self.latency[0].clone();
         all.merge(&self.latency[1]);
@@ -210,14 +212,14 @@ impl Records {
     }
 }
 
-/// How many values there are of each size, exact up to 1023 ns and to a part in 1024 beyond.
+/// Histogram of times, exact up to 1023 ns and to a part in 1024 beyond.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
     counts: Vec<u64>,
     total: u64,
 }
 
-/// Bins of each doubling.
+/// Bins per power of two.
 const BINS: u64 = 1 << 9;
 
 impl Histogram {
@@ -226,7 +228,7 @@ impl Histogram {
         (shift * BINS + (value >> shift)) as usize
     }
 
-    /// The middle of a bin.
+    /// Middle of a bin.
     fn value(bin: usize) -> u64 {
         let bin = bin as u64;
         let shift = (bin / BINS).saturating_sub(1);
@@ -252,12 +254,13 @@ impl Histogram {
         self.total += other.total;
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The value that a share of all, from 0 to 1, do not exceed (nearest rank). None without values.
+    /// Returns the value that a share (0 to 1) of all values do not exceed (nearest rank). `None` without
+    /// values.
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
         let rank = ((share * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
         let mut below = 0;
@@ -268,7 +271,7 @@ impl Histogram {
         (self.total > 0).then(|| Nanos(Histogram::value(bin)))
     }
 
-    /// The values and how many there are of each, from the least.
+    /// Returns each value with its count, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         let some = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         some.map(|(bin, &count)| (Nanos(Histogram::value(bin)), count))

@@ -1,4 +1,4 @@
-//! What a packet plant is made of.
+//! Settings of a packet plant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use leeward_fabric::{Bandwidth, Nanos};
 use super::tcp;
 use super::workload::Place;
 
-/// What a host sends, limited by a token bucket that is full at the beginning, as virtual machines are in clouds.
+/// Rate limit of a host: a token bucket that is full at the start, as for virtual machines in clouds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// Which host.
+    /// Host with the limit.
     pub host: Place,
-    /// The rate in the long run.
+    /// Long-term rate.
     pub rate: Bandwidth,
-    /// What passes at the NIC's rate after a while without traffic, in bytes.
+    /// Bytes that pass at the NIC's rate after an idle time.
     pub bucket: u64,
 }
 
@@ -28,67 +28,68 @@ pub struct Settings {
     pub switch: switch::Settings,
     /// Hosts of each rack; host `h` is in rack `h / hosts_per_rack`.
     pub hosts_per_rack: usize,
-    /// The rate at which each host sends.
+    /// Send rate of each host.
     pub nic: Bandwidth,
-    /// Bytes of a connection that wait in its host's NIC at most; what more its window has room for waits in the socket (TCP small
-    /// queues). None: no limit.
+    /// Most bytes of a connection in its host's NIC; the rest of its window waits in the socket (TCP small
+    /// queues). `None`: no limit.
     pub nic_limit: Option<u64>,
-    /// Hosts that send less than their NIC could.
+    /// Hosts with a rate limit below their NIC.
     pub limits: Vec<Limit>,
-    /// How long a packet takes from a host to another of its rack, once it is sent.
+    /// Delay of a sent packet to another host of its rack.
     pub local_delay: Nanos,
-    /// How long after its start a flow is given up: nothing of it is sent from then on. None: never.
+    /// Time after its start at which a flow is abandoned and sends nothing more. `None`: never.
     pub give_up: Option<Nanos>,
-    /// How both ends of every connection behave.
+    /// TCP settings of both ends of every connection.
     pub tcp: tcp::Settings,
-    /// How much later than it could a host starts to send a packet, at most: evenly spread, from the seed. 0 makes hosts as exact as
-    /// the switch, and flows of the same length march in step.
+    /// Largest random delay before a host starts to send a packet, uniform, from the seed. With 0, hosts are
+    /// as exact as the switch, and flows of the same length proceed in lockstep.
     pub jitter: Nanos,
-    /// What the jitter comes from.
+    /// Seed of the jitter.
     pub seed: u64,
-    /// How often queues and what has arrived are recorded, if at all.
+    /// Interval between samples of queues and arrived bytes; `None`: no samples.
     pub sample_every: Option<Nanos>,
-    /// Of which pairs of racks, as (source, destination).
+    /// Sampled pairs of racks, as (source, destination).
     pub sampled: Vec<(usize, usize)>,
 }
 
-/// Settings that are none.
+/// Invalid settings.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The switch's.
+    /// Invalid switch settings.
     #[error("switch: {0}")]
     Switch(#[from] switch::SettingsError),
-    /// The transport's.
+    /// Invalid transport settings.
     #[error("tcp: {0}")]
     Tcp(#[from] tcp::SettingsError),
-    /// A number that must be above 0.
+    /// A setting is 0 and must be above 0.
     #[error("{name}: 0: must be above 0")]
     Zero {
-        /// Which.
+        /// Name of the setting.
         name: &'static str,
     },
-    /// A host that is not there, or twice.
+    /// A limited host does not exist, or is listed twice.
     #[error("limits: {host}: must be a host of the network, and there once")]
     Limited {
-        /// Which.
+        /// The host.
         host: Place,
     },
-    /// A pair that is not there.
+    /// A sampled pair does not exist.
     #[error("sampled: pair {source_rack} to {destination} of {racks} racks, numbered from 0")]
     Pair {
-        /// The rack the packets come from.
+        /// Source rack.
         source_rack: usize,
-        /// The rack they go to.
+        /// Destination rack.
         destination: usize,
-        /// How many there are.
+        /// Number of racks.
         racks: usize,
     },
 }
 
 impl Settings {
-    /// The testbed of the Etalon paper (section 3.4): 16 hosts of 10 Gb/s a rack, Reno without ECN, of Linux 4.4 as its install
-    /// scripts have it, where a connection has two bursts of 64 KiB in its NIC. The testbed's kernels ran at 20 times their own time,
-    /// so their least retransmission timeout of 200 ms and all others are a twentieth.
+    /// The testbed of the Etalon paper (section 3.4): 16 hosts of 10 Gb/s per rack, and Reno without ECN of
+    /// Linux 4.4, as in its install scripts. A connection has two bursts of 64 KiB in its NIC. The
+    /// testbed's kernels ran at 20 times their own time, so their least retransmission timeout of 200 ms and
+    /// all other times are divided by twenty.
     pub fn etalon(racks: usize) -> Settings {
         const DILATION: u64 = 20;
         let of_kernel = tcp::Settings::default();
@@ -119,20 +120,20 @@ impl Settings {
         }
     }
 
-    /// The number of a host.
+    /// Returns the index of a host.
     pub(super) fn number(&self, host: Place) -> usize {
         host.rack as usize * self.hosts_per_rack + host.host as usize
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.hosts_per_rack * self.switch.racks
     }
 
-    /// Whether there can be such a plant.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first field that is out of bounds.
+    /// Returns the first setting that is out of bounds.
     pub fn check(&self) -> Result<(), SettingsError> {
         self.switch.check()?;
         self.tcp.check()?;
@@ -162,37 +163,40 @@ impl Settings {
     }
 }
 
-/// From what the demand of the next week is known.
+/// Source of the demand estimate for the next week.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Demand {
-    /// What is in the switch's queues.
+    /// Bytes in the switch's queues.
     Queues,
-    /// What applications have written and the switch has not seen (Etalon, section 5.2).
+    /// Bytes that applications have written and the switch has not seen (Etalon, section 5.2).
     Adus,
-    /// What is in sockets: written and not acknowledged.
+    /// Bytes in sockets: written and not acknowledged.
     Sockets,
-    /// What has been written and has not arrived.
+    /// Bytes written that have not arrived.
     Oracle,
 }
 
-/// Makes the schedule of the next week from bytes by source rack, then destination, or says why it cannot.
+/// Computes the schedule of the next week from bytes by source rack, then destination, or returns the reason
+/// for failure.
 pub type Planner<'a> = Box<dyn FnMut(&[u64]) -> Result<Schedule, String> + 'a>;
 
-/// What circuits there are.
+/// Plan of circuits.
 pub enum Plan<'a> {
-    /// None.
+    /// No circuits.
     Packets,
     /// A week that repeats.
     Fixed(Schedule),
-    /// A week that repeats, and how packets go by its circuits.
+    /// A week that repeats, with the routes of packets over its circuits.
     Routed(Schedule, Arc<Routes>),
-    /// A week by the demand there is some time before it begins; the first at time 0, of what is written then.
+    /// A new week from the demand some time before it begins. The first begins at time 0, from the demand
+    /// written then.
     Weekly {
-        /// How demand is known.
+        /// Source of the demand estimate.
         demand: Demand,
-        /// How long before the week it is asked for: what the scheduler takes. 1 ns at least.
+        /// Time before the week at which the plant requests its schedule: the scheduler's computing time. 1
+        /// ns at least.
         ahead: Nanos,
-        /// What makes schedules of it.
+        /// Computes schedules from demand.
         planner: Planner<'a>,
     },
 }

@@ -1,7 +1,8 @@
-//! A scenario of the packet plant as users write it: YAML or JSON, quantities with their units.
+//! Scenario file of the packet plant: YAML or JSON, quantities with their units.
 //!
-//! What is left out is as in the Etalon testbed. Fields have the names of the settings they become ([`Settings`],
-//! [`leeward_circuits::switch::Settings`], [`tcp::Settings`]), so that an error names what stands in the file.
+//! Missing fields have the values of the Etalon testbed. Fields have the names of the settings that they set
+//! ([`Settings`], [`leeward_circuits::switch::Settings`], [`tcp::Settings`]), so that an error names the
+//! field of the file.
 
 mod trains;
 mod workload;
@@ -26,28 +27,28 @@ pub struct PacketsFile {
     /// Racks, hosts, links and queues.
     #[serde(default)]
     pub network: NetworkFile,
-    /// What makes the schedule of circuits. Without it there are none.
+    /// Schedule of circuits. Default: no circuits.
     pub scheduler: Option<SchedulerFile>,
-    /// How packets go by circuits. Default: by those of their own pair of racks.
+    /// Routing of packets over circuits. Default: packets use circuits of their own pair of racks.
     pub routing: Option<RoutingFile>,
-    /// How hosts send.
+    /// TCP settings of hosts.
     #[serde(default)]
     pub tcp: TcpFile,
     /// Larger queues ahead of circuits (Etalon, section 4.2).
     pub resize: Option<ResizeFile>,
-    /// What hosts have to send. May be left out where there are `trains`.
+    /// Traffic of hosts. Optional if there are `trains`.
     pub workload: Option<WorkloadFile>,
-    /// Trains of packets beside that.
+    /// Trains of packets in addition to the workload.
     #[serde(default)]
     pub trains: Vec<TrainFile>,
-    /// How long after its start a flow is given up: nothing of it is sent from then on. Default: never.
+    /// Time after its start at which a flow is abandoned and sends nothing more. Default: never.
     pub give_up: Option<Nanos>,
-    /// How long the run is, if the workload is not over before.
+    /// Longest duration of the run; a run ends earlier when its workload has ended.
     pub horizon: Nanos,
-    /// What random draws come from. Default 1.
+    /// Seed of random draws. Default 1.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Queues to look at from time to time.
+    /// Queues to sample.
     pub sample: Option<SampleFile>,
 }
 
@@ -59,43 +60,44 @@ fn one() -> u64 {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkFile {
-    /// How many racks there are. Default 8.
+    /// Number of racks. Default 8.
     pub racks: usize,
-    /// Hosts of each. Default 16.
+    /// Number of hosts per rack. Default 16.
     pub hosts_per_rack: usize,
-    /// The rate at which each host sends. Default 10Gbps.
+    /// Send rate of each host. Default 10Gbps.
     pub nic: Bandwidth,
-    /// Bytes of a connection that wait in its host's NIC at most; more waits in the socket. Default 128KiB; null: no limit.
+    /// Most bytes of a connection in its host's NIC; more waits in the socket. Default 128KiB; null: no
+    /// limit.
     pub nic_limit: Option<Bytes>,
-    /// Hosts that send less than their NIC could: a token bucket each. Default: none.
+    /// Hosts with a rate limit below their NIC, by a token bucket each. Default: none.
     pub limits: Vec<LimitFile>,
-    /// The rate of a rack's link to the packet switch, and from it. Default 10Gbps.
+    /// Rate of a rack's link to the packet switch, and of the link back. Default 10Gbps.
     pub packet_rate: Bandwidth,
-    /// The rate of a circuit. Default 80Gbps.
+    /// Rate of a circuit. Default 80Gbps.
     pub circuit_rate: Bandwidth,
-    /// How long a bit takes along a link to the packet switch. Default 5us.
+    /// Propagation delay of a link to the packet switch. Default 5us.
     pub uplink_delay: Nanos,
-    /// And along one from it. Default 5us.
+    /// Propagation delay of a link from the packet switch. Default 5us.
     pub downlink_delay: Nanos,
-    /// And along a circuit. Default 30us.
+    /// Propagation delay of a circuit. Default 30us.
     pub circuit_delay: Nanos,
-    /// From a host to another of its rack. Default 0s.
+    /// Delay between hosts of one rack. Default 0s.
     pub local_delay: Nanos,
-    /// How much later than it could a host starts to send a packet, at most, drawn evenly. Default 0s.
+    /// Largest random delay before a host starts to send a packet, uniform. Default 0s.
     pub jitter: Nanos,
-    /// What a pair's queue at its rack's switch holds, in packets. Default 16.
+    /// Capacity of a pair's queue at its rack's switch, in packets. Default 16.
     pub voq_capacity: u32,
-    /// What the packet switch holds of a pair, in packets. Default 3.
+    /// Capacity of a pair's queue in the packet switch, in packets. Default 3.
     pub inner_capacity: u32,
-    /// How many packets that the packet switch sent back are kept of a pair. Default 5.
+    /// Capacity for a pair's packets that the packet switch sent back, in packets. Default 5.
     pub loss_capacity: u32,
-    /// Whether a pair's packets keep off the packet switch from the night before its day on. Default true.
+    /// If true, a pair's packets avoid the packet switch from the night before its day on. Default true.
     pub packet_path_off: bool,
-    /// Whether there is a packet switch. Without, all waits for circuits. Default true.
+    /// If false, there is no packet switch and all packets wait for circuits. Default true.
     pub packet_switch: bool,
-    /// How many packets of other racks a rack keeps for a destination that it passes them on to. Default 1024.
+    /// Capacity of a rack for packets it relays from other racks, per destination, in packets. Default 1024.
     pub relay_capacity: u32,
-    /// From how many packets in its queue on a packet is marked (ECN). Default: none is.
+    /// Queue length in packets from which on a packet is marked (ECN). Default: no marks.
     pub mark_at: Option<u32>,
 }
 
@@ -127,7 +129,7 @@ impl Default for NetworkFile {
 }
 
 impl NetworkFile {
-    /// The switch without what other parts of the file say of it.
+    /// Returns the switch settings without those from other parts of the file.
     pub(super) fn switch(&self) -> switch::Settings {
         switch::Settings {
             racks: self.racks,
@@ -149,36 +151,38 @@ impl NetworkFile {
     }
 }
 
-/// What makes the schedule of circuits.
+/// Schedule of circuits.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerFile {
-    /// Its name, with settings after colons: `strobe`, `fixed`, `solstice`, `eclipse:keep_min_day=true`. Or else there are `days`.
+    /// Scheduler name, with settings after colons: `strobe`, `fixed`, `solstice`,
+    /// `eclipse:keep_min_day=true`. Alternative: `days`.
     pub name: Option<String>,
-    /// Days that repeat: each its `length` and its `circuits`, `[[0, 1]]` for one from rack 0 to rack 1. They may be shorter than
-    /// `min_day`, and together longer than `week`.
+    /// Days that repeat, each with its `length` and its `circuits`; `[[0, 1]]` is one circuit from rack 0 to
+    /// rack 1. They may be shorter than `min_day`, and together longer than `week`.
     pub days: Option<Vec<FixedDay>>,
-    /// From what the demand of each week is known. Without it one schedule, made of no demand, repeats.
+    /// Source of the demand of each week. Default: one schedule, computed without demand, repeats.
     pub demand: Option<DemandFile>,
-    /// How long circuits take to change. Default 20us.
+    /// Reconfiguration time of circuits. Default 20us.
     #[serde(default = "night")]
     pub night: Nanos,
-    /// How long a schedule may be. Default 2ms.
+    /// Longest duration of a schedule. Default 2ms.
     #[serde(default = "week")]
     pub week: Nanos,
-    /// The shortest day. Default 180us.
+    /// Shortest day. Default 180us.
     #[serde(default = "min_day")]
     pub min_day: Nanos,
-    /// How long before a week its demand is asked for: what the scheduler takes. Default 1us.
+    /// Time before a week at which its demand is read: the scheduler's computing time. Default 1us.
     #[serde(default = "ahead")]
     pub ahead: Nanos,
 }
 
-/// How packets go by circuits of a schedule that repeats.
+/// Routing of packets over the circuits of a schedule that repeats.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoutingFile {
-    /// Its name, with settings after colons: `direct`, `vlb`, `vlb:seed=7`, `rotorlb`, `hoho:most_hops=2`.
+    /// Routing name, with settings after colons: `direct`, `vlb`, `vlb:seed=7`, `rotorlb`,
+    /// `hoho:most_hops=2`.
     pub name: String,
 }
 
@@ -198,17 +202,17 @@ fn ahead() -> Nanos {
     Nanos(1_000)
 }
 
-/// From what demand is known.
+/// Source of the demand estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DemandFile {
-    /// The queues of racks' switches.
+    /// Bytes in the queues of racks' switches.
     Voq,
-    /// What applications have written and the switch has not seen.
+    /// Bytes that applications have written and the switch has not seen.
     Adu,
-    /// What is written and not acknowledged.
+    /// Bytes written and not acknowledged.
     Socket,
-    /// What is written and has not arrived.
+    /// Bytes written that have not arrived.
     Oracle,
 }
 
@@ -227,68 +231,69 @@ impl From<DemandFile> for Demand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResizeFile {
-    /// What a queue holds away from its pair's day, in packets.
+    /// Queue capacity outside its pair's day, in packets.
     pub small: u32,
-    /// And ahead of the day and in it.
+    /// Queue capacity ahead of the day and during it, in packets.
     pub big: u32,
-    /// How long before the day it grows.
+    /// Time before the day at which the queue grows.
     pub tau: Nanos,
 }
 
-/// Queues to look at from time to time.
+/// Queues to sample.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SampleFile {
-    /// How often.
+    /// Sampling interval.
     pub every: Nanos,
-    /// Of which pairs of racks: `[[0, 1]]` is from rack 0 to rack 1.
+    /// Sampled pairs of racks: `[[0, 1]]` is from rack 0 to rack 1.
     pub pairs: Vec<[usize; 2]>,
 }
 
-/// How hosts send. Defaults are Linux's, with times a twentieth of its, as under the testbed's dilation.
+/// TCP settings of hosts. Defaults are those of Linux, with times divided by twenty, as under the testbed's
+/// dilation.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpFile {
-    /// What controls windows. Default reno.
+    /// Congestion control. Default reno.
     pub control: ControlFile,
-    /// reTCP: by what a window grows when a circuit is told of. Default 2.
+    /// reTCP: factor of the window when a circuit is announced. Default 2.
     pub alpha: Option<f64>,
-    /// reTCP: by what it shrinks when it is told of no more. Default 0.5.
+    /// reTCP: factor of the window when the announcement ends. Default 0.5.
     pub beta: Option<f64>,
-    /// reTCP: when hosts are told of a circuit. Default `at_circuit`.
+    /// reTCP: time of the announcement of a circuit to hosts. Default `at_circuit`.
     pub ece: Option<EceFile>,
-    /// Kinds of paths with a window each; 2 is TDTCP. Default 1.
+    /// Number of path kinds with their own window; 2 is TDTCP. Default 1.
     pub divisions: u8,
-    /// The largest payload of a segment, in bytes. Default 8948.
+    /// Largest payload of a segment, in bytes. Default 8948.
     pub mss: u32,
     /// Segments of the first window. Default 10.
     pub initial_window: u32,
-    /// Bytes that may be unacknowledged at most. Default: no limit.
+    /// Most unacknowledged bytes. Default: no limit.
     pub receive_window: Option<u64>,
-    /// Whether segments may be marked (DCTCP's always). Default false.
+    /// If true, segments are ECN-capable (DCTCP's always are). Default false.
     pub ecn: bool,
-    /// Whether losses are found by time (RFC 8985): `never`, `always`, or `repairs`, as in Linux 4.4: those that are found while others
-    /// are repaired. Default repairs.
+    /// Loss detection by time (RFC 8985): `never`, `always`, or `repairs`. With `repairs`, as in Linux 4.4,
+    /// it applies while other losses are repaired. Default repairs.
     pub rack: tcp::RackUse,
-    /// Of `rack: repairs`: by how much later what has arrived must have been sent. Default 50us.
+    /// For `rack: repairs`: a segment is lost if one that was sent this much later has arrived. Default 50us.
     pub rack_window: Nanos,
-    /// Whether a silent path is probed. Default true.
+    /// If true, a silent path is probed. Default true.
     pub tail_probe: bool,
-    /// The least wait before it is. Default 500us.
+    /// Least wait before a probe. Default 500us.
     pub min_probe: Nanos,
-    /// How much longer it is when one segment alone is out. Default 10ms.
+    /// Additional wait before a probe if a single segment is outstanding. Default 10ms.
     pub lone_probe: Nanos,
-    /// Whether a window starts anew after it was idle. Default true.
+    /// If true, a window restarts after it was idle. Default true.
     pub restart_after_idle: bool,
-    /// The retransmission timeout before any round trip. Default 50ms.
+    /// Retransmission timeout before the first round-trip sample. Default 50ms.
     pub initial_timeout: Nanos,
-    /// By how much the retransmission timeout is above the round trip at least. Default 10ms.
+    /// Least margin of the retransmission timeout above the round trip. Default 10ms.
     pub min_timeout: Nanos,
-    /// The largest. Default 6s.
+    /// Largest retransmission timeout. Default 6s.
     pub max_timeout: Nanos,
-    /// Segments that are acknowledged together. Default 2.
+    /// Number of segments per acknowledgement. Default 2.
     pub ack_every: u32,
-    /// The longest wait with an acknowledgement. Default 2ms.
+    /// Longest delay of an acknowledgement. Default 2ms.
     pub ack_delay: Nanos,
 }
 
@@ -321,7 +326,7 @@ impl Default for TcpFile {
 }
 
 impl TcpFile {
-    /// The transport's settings. `alpha` and `beta` are reTCP's alone; see [`super::scenario`].
+    /// Returns the transport's settings. `alpha` and `beta` belong to reTCP only; see [`super::scenario`].
     pub(super) fn settings(&self) -> tcp::Settings {
         let control = match self.control {
             ControlFile::Reno => Control::Reno,
@@ -353,7 +358,7 @@ impl TcpFile {
     }
 }
 
-/// What controls windows.
+/// Congestion control algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ControlFile {
@@ -361,18 +366,18 @@ pub enum ControlFile {
     Reno,
     /// CUBIC.
     Cubic,
-    /// DCTCP; `network.mark_at` says from where on packets are marked.
+    /// DCTCP; `network.mark_at` sets the queue length from which on packets are marked.
     Dctcp,
-    /// Reno that is told of circuits (Etalon, section 4.4).
+    /// Reno with announcements of circuits (Etalon, section 4.4).
     Retcp,
 }
 
-/// When hosts are told of a circuit.
+/// Time of the announcement of a circuit to hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EceFile {
-    /// While it is up, as Etalon's text says.
+    /// While the circuit is up, as in Etalon's text.
     AtCircuit,
-    /// As early as `resize.tau` before, as its code does; 600us without `resize`.
+    /// Earlier by `resize.tau`, as in Etalon's code; by 600us without `resize`.
     TauEarly,
 }

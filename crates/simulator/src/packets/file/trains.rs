@@ -1,4 +1,4 @@
-//! Trains of packets and limits of hosts, as a file says them.
+//! Trains of packets and limits of hosts in a scenario file.
 
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use schemars::JsonSchema;
@@ -11,23 +11,23 @@ use super::super::workload::{Place, Train};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainFile {
-    /// Who sends, as `[rack, host]`, both from 0.
+    /// Source host as `[rack, host]`, both from 0.
     pub from: [u32; 2],
-    /// Who receives.
+    /// Destination host as `[rack, host]`.
     pub to: [u32; 2],
-    /// When the first burst begins. Default 0s.
+    /// Start of the first burst. Default 0s.
     #[serde(default)]
     pub start: Nanos,
-    /// How many bursts. Default 10.
+    /// Number of bursts. Default 10.
     #[serde(default = "ten")]
     pub bursts: u32,
-    /// Packets of a burst. Default 200.
+    /// Packets per burst. Default 200.
     #[serde(default = "two_hundred")]
     pub packets: u32,
     /// Bytes of a packet without headers. Default 1472.
     #[serde(default = "payload")]
     pub payload: u32,
-    /// The pause between bursts. Default 1ms.
+    /// Pause between bursts. Default 1ms.
     #[serde(default = "gap")]
     pub gap: Nanos,
 }
@@ -56,15 +56,15 @@ impl TrainFile {
     }
 }
 
-/// What a host sends, limited by a token bucket.
+/// Rate limit of a host by a token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitFile {
-    /// Which, as `[rack, host]`, both from 0.
+    /// Host as `[rack, host]`, both from 0.
     pub host: [u32; 2],
-    /// The rate in the long run.
+    /// Long-term rate.
     pub rate: Bandwidth,
-    /// What passes at the NIC's rate after a while without traffic. Default 0B.
+    /// Bytes that pass at the NIC's rate after an idle time. Default 0B.
     #[serde(default)]
     pub bucket: Bytes,
 }

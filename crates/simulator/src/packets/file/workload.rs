@@ -1,4 +1,4 @@
-//! What hosts have to send, as a file says it.
+//! Workload of hosts in a scenario file.
 
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use schemars::JsonSchema;
@@ -11,27 +11,27 @@ use super::super::workload::rings::Rings;
 use super::super::workload::{Flow, Place, Workload, WorkloadError};
 use crate::stage::scenario::PolicySpec;
 
-/// Pieces that a generator may make, so that a file cannot ask for more than memory holds.
+/// Most pieces of a generated workload, so that a file cannot exhaust memory.
 const MOST: u64 = 20_000_000;
 
-/// What hosts have to send: one of these.
+/// Workload of hosts: exactly one of these fields.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", try_from = "Listed")]
 #[schemars(!try_from)]
 pub enum WorkloadFile {
-    /// Flows from a rack to another that do not end (Etalon, section 4).
+    /// Endless flows from one rack to another (Etalon, section 4).
     Long(LongFile),
-    /// Flows one by one.
+    /// A list of flows.
     Flows(Vec<FlowFile>),
     /// Big flows along rings of racks and small ones between the others (Etalon, section 5.3).
     Rings(RingsFile),
     /// Files written as HDFS does, from mappers on all racks (Etalon, section 6).
     Dfsio(DfsioFile),
-    /// What training of models exchanges.
+    /// Collective communication of model training.
     Collective(CollectiveFile),
 }
 
-/// All of them, as a file may list them: so that what is wrong with two, or with none, can be told.
+/// All fields as a file may list them, so that an error can name two fields, or none.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
@@ -64,18 +64,18 @@ impl TryFrom<Listed> for WorkloadFile {
     }
 }
 
-/// Flows from a rack to another.
+/// Flows from one rack to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LongFile {
-    /// The rack they come from, from 0.
+    /// Source rack, from 0.
     pub from: u32,
-    /// The rack they go to.
+    /// Destination rack.
     pub to: u32,
-    /// How many, from host to host of the same number. Default 16.
+    /// Number of flows, between hosts of the same number. Default 16.
     #[serde(default = "sixteen")]
     pub flows: u32,
-    /// Bytes of each. Default 1TiB, which no run ends.
+    /// Bytes of each flow. Default 1TiB, which no run completes.
     #[serde(default = "endless")]
     pub bytes: Bytes,
 }
@@ -92,16 +92,16 @@ fn endless() -> Bytes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowFile {
-    /// Who sends, as `[rack, host]`, both from 0.
+    /// Source host as `[rack, host]`, both from 0.
     pub from: [u32; 2],
-    /// Who receives.
+    /// Destination host as `[rack, host]`.
     pub to: [u32; 2],
-    /// From when on. Default 0s.
+    /// Start time. Default 0s.
     #[serde(default)]
     pub start: Nanos,
-    /// How many bytes.
+    /// Size in bytes.
     pub bytes: Bytes,
-    /// A number that tells kinds of flows apart in results. Default 0.
+    /// Class number that separates kinds of flows in results. Default 0.
     #[serde(default)]
     pub class: u32,
 }
@@ -110,21 +110,22 @@ pub struct FlowFile {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RingsFile {
-    /// How many rings: racks i to i + 1, then i + 2 and so on. Default 1.
+    /// Number of rings: racks i to i + 1, then i + 2 and so on. Default 1.
     pub rings: u32,
-    /// What a rack offers of big flows in all. Default a third of 80Gbps.
+    /// Total rate of big flows that a rack offers. Default a third of 80Gbps.
     pub big_rate: Bandwidth,
-    /// What it offers of small flows. Default a third of 10Gbps.
+    /// Total rate of small flows that a rack offers. Default a third of 10Gbps.
     pub small_rate: Bandwidth,
-    /// Bytes of a big flow, least and most, drawn evenly. Default 9MB to 90MB.
+    /// Least and largest size of a big flow in bytes, uniform between. Default 9MB to 90MB.
     pub big_bytes: [Bytes; 2],
-    /// Bytes of a small flow. Default 90kB to 900kB.
+    /// Least and largest size of a small flow in bytes. Default 90kB to 900kB.
     pub small_bytes: [Bytes; 2],
-    /// Whether small flows go inside racks too, as from the authors' generator. Default true.
+    /// If true, small flows also go inside racks, as in the authors' generator. Default true.
     pub own_rack: bool,
-    /// Bytes with which each flow is answered, as a flow of class 2 (of small ones) or 3. Default 0B: none is.
+    /// Bytes of the answer to each flow, sent as a flow of class 2 (for small ones) or 3. Default 0B: no
+    /// answers.
     pub answer: Bytes,
-    /// No flow starts at this time or later. Default: the horizon.
+    /// Time from which on no flow starts. Default: the horizon.
     pub until: Option<Nanos>,
 }
 
@@ -149,21 +150,22 @@ impl Default for RingsFile {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DfsioFile {
-    /// How many mappers write a file each, rack by rack and then host by host in turn. Default 64.
+    /// Number of mappers that write a file each, on racks in turn and on each rack's hosts in turn. Default 64.
     pub mappers: u32,
     /// Bytes of each file. Default 400MiB.
     pub bytes: Bytes,
     /// Copies of each block, the first on the writer. Default 2.
     pub replication: u8,
-    /// The policy for replicas that says where the others go, asked as each block begins. Default uniform, which is HDFS's own.
+    /// Replica policy that places the other copies, asked as each block begins. Default uniform, which is
+    /// HDFS's own.
     pub copies: PolicySpec,
-    /// How often the policy hears what racks' links carried. Default 100ms.
+    /// Interval between reports of racks' link loads to the policy. Default 100ms.
     pub report: Nanos,
     /// Bytes of a block. Default 128MiB.
     pub block: Bytes,
     /// Bytes of a packet. Default 64KiB.
     pub packet: Bytes,
-    /// Packets without an answer at most. Default 80.
+    /// Most packets without an answer. Default 80.
     pub window: u32,
 }
 
@@ -183,24 +185,24 @@ impl Default for DfsioFile {
     }
 }
 
-/// What training of models exchanges.
+/// Collective communication of model training.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectiveFile {
-    /// What kind.
+    /// Kind of the collective.
     pub kind: CollectiveKind,
     /// Bytes that each rank reduces or exchanges.
     pub bytes: Bytes,
-    /// Ranks of each rack, on its first hosts. Default 1.
+    /// Ranks per rack, on its first hosts. Default 1.
     #[serde(default = "single")]
     pub ranks_per_rack: u32,
-    /// How often. Default 1.
+    /// Number of rounds. Default 1.
     #[serde(default = "single")]
     pub rounds: u32,
-    /// What a rank computes before each round. Default 0s.
+    /// Computing time of a rank before each round. Default 0s.
     #[serde(default)]
     pub compute: Nanos,
-    /// Of a tree: the parts that follow each other. Default 8.
+    /// For `tree`: number of parts sent one after another. Default 8.
     #[serde(default = "eight")]
     pub parts: usize,
 }
@@ -221,12 +223,12 @@ pub enum CollectiveKind {
     Ring,
     /// All-reduce up and down a binary tree.
     Tree,
-    /// Each rank to each.
+    /// All-to-all exchange.
     AllToAll,
 }
 
 impl WorkloadFile {
-    /// Its name in the file.
+    /// Name of the workload in the file.
     pub fn word(&self) -> &'static str {
         match self {
             WorkloadFile::Long(_) => "long",
@@ -237,10 +239,10 @@ impl WorkloadFile {
         }
     }
 
-    /// The workload, between `hosts` hosts in each of `racks` racks until `end`.
+    /// Generates the workload between `hosts` hosts in each of `racks` racks until `end`.
     ///
     /// # Errors
-    /// The first field that is out of its range.
+    /// Returns the first field that is out of its range.
     pub fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
         match self {
             WorkloadFile::Long(of) => {
@@ -260,12 +262,12 @@ impl WorkloadFile {
     }
 }
 
-/// Refuses 0.
+/// Rejects 0.
 fn above<T: PartialEq + From<u8> + ToString>(name: &'static str, of: T) -> Result<(), WorkloadError> {
     if of == T::from(0) { Err(WorkloadError::setting(name, of, "above 0")) } else { Ok(()) }
 }
 
-/// Refuses what memory may not hold.
+/// Rejects workloads that memory may not hold.
 fn limit(name: &'static str, pieces: u64) -> Result<(), WorkloadError> {
     if pieces <= MOST {
         return Ok(());
@@ -312,7 +314,8 @@ impl RingsFile {
 }
 
 impl DfsioFile {
-    /// Chains are laid out for the hosts that follow the writer, whatever they are; blocks are sent along others as they begin.
+    /// Chains are laid out over the hosts that follow the writer; when a block begins, the policy replaces
+    /// them.
     fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
         above("mappers", self.mappers)?;
         above("bytes", self.bytes.0)?;
@@ -362,7 +365,7 @@ impl CollectiveFile {
         let all = u64::from(racks) * u64::from(self.ranks_per_rack);
         let each = match self.kind {
             CollectiveKind::Tree => (2 * all).saturating_mul(self.parts as u64),
-            // What waits for what is as many again as there are ranks.
+            // Each message waits for one message of every rank, so pieces times ranks are counted.
             CollectiveKind::AllToAll => all * all * all,
             CollectiveKind::Ring => 2 * all * all,
         };

@@ -1,4 +1,4 @@
-//! Blocks of files: their copies are chosen as they begin.
+//! Blocks of files, whose copies are placed as they begin.
 
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
@@ -6,7 +6,8 @@ use leeward_fabric::Nanos;
 use super::{Later, Placer, Plant, PlantError};
 
 impl Plant<'_> {
-    /// Has the copies of each block go where `placer` says when it begins; without it they go where they were laid out for.
+    /// Places the copies of each block with `placer` when it begins; without a placer, copies go to the hosts
+    /// of their layout.
     pub fn placing(mut self, placer: Placer) -> Self {
         self.order(placer.every().0, Later::Report);
         self.placer = Some(placer);
@@ -14,7 +15,7 @@ impl Plant<'_> {
         self
     }
 
-    /// A flow begins; if it is the first of a block, the block does.
+    /// Starts a flow; the first flow of a block starts the block.
     pub(super) fn begin_block(&mut self, flow: u32) -> Result<(), PlantError> {
         let Some(number) = self.driver.workload().block_from(flow) else { return Ok(()) };
         let block = self.driver.workload().blocks()[number];
@@ -36,7 +37,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A flow is over; if it is the one that brings a block's writer the answers, the block is.
+    /// Ends a flow; the flow that brings answers to a block's writer ends the block.
     pub(super) fn end_block(&mut self, flow: u32) {
         let first = flow.checked_sub(1).and_then(|data| self.driver.workload().block_from(data));
         let Some(number) = first else { return };
@@ -47,7 +48,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Tells the placer of loads.
+    /// Reports loads to the placer.
     pub(super) fn report(&mut self) {
         let Some(placer) = &mut self.placer else { return };
         let switch = &self.switch;

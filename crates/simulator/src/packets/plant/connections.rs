@@ -1,4 +1,4 @@
-//! Both ends of a flow: what applications write, what senders and receivers make of it, and when their timers are due.
+//! Both ends of a flow: application writes, sender, receiver, and their timers.
 
 use leeward_circuits::switch::{self, Packet};
 use leeward_circuits::timers::NEVER;
@@ -21,10 +21,11 @@ pub(super) struct Connection {
     pub(super) source_rack: u32,
     pub(super) destination_rack: u32,
     pub(super) closed: bool,
-    /// Bytes of it that are in its host's NIC, and whether more wait for them to leave.
+    /// Bytes of the flow in its host's NIC; `held` is true if more wait for them to leave.
     pub(super) in_nic: u64,
     pub(super) held: bool,
-    /// When the heap next looks at the sender's, the receiver's timer; deadlines that are later are looked at again then.
+    /// Times at which the heap next checks the timers of the sender and the receiver. A later deadline is
+    /// checked again then.
     pub(super) sender_armed: u64,
     pub(super) receiver_armed: u64,
 }
@@ -56,7 +57,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A flow begins.
+    /// Starts a flow.
     pub(super) fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
         self.begin_block(flow as u32)?;
         let Between { source, destination, .. } = self.driver.workload().flows()[flow];
@@ -90,7 +91,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// The time that a flow may take is over.
+    /// Abandons a flow at the end of its time limit.
     pub(super) fn give_up(&mut self, flow: u32) {
         if matches!(self.flows[flow as usize], Flow::Live(_)) {
             self.driver.give_up(flow);
@@ -98,7 +99,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Forgets a flow of which all is known to have arrived.
+    /// Ends a flow of which the sender knows that all has arrived.
     pub(super) fn end_if_done(&mut self, flow: u32) {
         let Flow::Live(connection) = &self.flows[flow as usize] else { return };
         if connection.sender.is_finished() {
@@ -166,7 +167,7 @@ impl Plant<'_> {
         self.end_if_done(flow);
     }
 
-    /// Lets a sender send what it may.
+    /// Sends all segments that a sender may send.
     pub(super) fn pump(&mut self, flow: u32) {
         let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
         let host = connection.source as usize;
@@ -199,7 +200,7 @@ impl Plant<'_> {
         self.arm(flow);
     }
 
-    /// A receiver's answer sets off.
+    /// Sends an acknowledgement of a receiver.
     pub(super) fn answer(&mut self, flow: u32, ack: Ack) {
         let Flow::Live(connection) = &self.flows[flow as usize] else { return };
         let host = connection.destination as usize;
@@ -217,7 +218,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Sees to it that the heap looks at a flow's timers in time.
+    /// Schedules a check of a flow's timers in time for their deadlines.
     #[inline]
     pub(super) fn arm(&mut self, flow: u32) {
         let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
@@ -240,13 +241,13 @@ impl Plant<'_> {
 }
 
 impl Connection {
-    /// Whether it is between racks.
+    /// Returns true if the flow is between racks.
     fn crosses(&self) -> bool {
         self.source_rack != self.destination_rack
     }
 }
 
-/// When a host begins to send a packet that finds its NIC idle.
+/// Returns the time at which a host starts to send a packet: with jitter if its NIC is idle.
 #[inline]
 pub(super) fn begin(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u64 {
     match settings.jitter {

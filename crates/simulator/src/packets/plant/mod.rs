@@ -1,4 +1,4 @@
-//! The loop: what is due next, in the order of time.
+//! Main loop of the plant: events in order of time.
 
 mod blocks;
 mod connections;
@@ -25,50 +25,50 @@ use super::workload::{Driver, Workload, WorkloadError};
 use connections::Flow;
 use trains::Sending;
 
-/// Why a run cannot begin or go on.
+/// Error that prevents or ends a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum PlantError {
-    /// Its settings.
+    /// Invalid settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// What the switch cannot take: a schedule of other racks or without days.
+    /// The switch rejected a schedule: other racks, or no days.
     #[error(transparent)]
     Switch(#[from] SwitchError),
-    /// What the demand cannot count.
+    /// The demand estimate failed.
     #[error(transparent)]
     Estimate(#[from] EstimateError),
-    /// No schedule.
+    /// The scheduler returned no schedule.
     #[error("schedule asked for at {} ns: {problem}", at.0)]
     Planner {
-        /// When it was asked for.
+        /// Time of the request.
         at: Nanos,
-        /// What its maker says.
+        /// Message of the scheduler.
         problem: String,
     },
-    /// No place for a block.
+    /// The policy found no placement for a block.
     #[error("copies of block {block} at {} ns: {problem}", at.0)]
     Copies {
-        /// Its number.
+        /// Number of the block.
         block: usize,
-        /// When it began.
+        /// Time at which the block began.
         at: Nanos,
-        /// What the policy says.
+        /// Message of the policy.
         problem: String,
     },
-    /// Copies at places that are none.
+    /// The policy placed copies on invalid hosts.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A workload of other hosts.
+    /// The workload is for other hosts.
     #[error("workload of {} racks of {} hosts: must be of {} racks of {}", found.0, found.1, expected.0, expected.1)]
     Hosts {
-        /// Its racks, and hosts of each.
+        /// Racks of the workload, and hosts of each.
         found: (usize, usize),
-        /// Those of the plant.
+        /// Racks of the plant, and hosts of each.
         expected: (usize, usize),
     },
 }
 
-/// What happens seldom, next to packets.
+/// Events other than packets, which are rare in comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Later {
     Piece(u32),
@@ -81,7 +81,7 @@ enum Later {
     Report,
 }
 
-/// Alarms, in the order of what is due at the same time; then one for each host's NIC.
+/// Alarms, in the order of simultaneous events; the alarms of the hosts' NICs follow.
 const LATER: usize = 0;
 const SWITCH: usize = 1;
 const HOSTS: usize = 2;
@@ -100,17 +100,18 @@ pub struct Plant<'a> {
     nics: Vec<Nic>,
     flows: Vec<Flow>,
     trains: Vec<Sending>,
-    /// Trains that have packets to send or on their way.
+    /// Number of trains with packets to send or in flight.
     trains_left: usize,
     due: Vec<(Nanos, u32)>,
-    /// Flows that live, by pair of racks.
+    /// Live flows, by pair of racks.
     of_pair: Vec<Vec<u32>>,
     /// Bytes that have arrived in order, by pair of racks.
     arrived: Vec<u64>,
     adus: Option<Adus>,
-    /// Who decides where copies go, if they do not go where they were laid out for.
+    /// Placement policy of copies; without it, copies go to the hosts of their layout.
     placer: Option<Placer>,
-    /// The day that each rack's circuit has now: since when, and what the pair's circuits had carried by then.
+    /// Current day of the circuit to each rack: its start, and the bytes that the pair's circuits had carried
+    /// by then.
     days: Vec<(u64, u64)>,
     week_ends: u64,
     random: ChaCha8Rng,
@@ -118,10 +119,11 @@ pub struct Plant<'a> {
 }
 
 impl<'a> Plant<'a> {
-    /// A plant at time 0.
+    /// Creates a plant at time 0.
     ///
     /// # Errors
-    /// Settings out of bounds, a fixed schedule that does not fit the switch, a workload of other hosts.
+    /// Returns an error for settings out of bounds, a fixed schedule that does not fit the switch, or a
+    /// workload of other hosts.
     pub fn new(settings: Settings, plan: Plan<'a>, workload: Workload) -> Result<Plant<'a>, PlantError> {
         settings.check()?;
         let switch = Switch::new(settings.switch.clone()).map_err(SettingsError::from)?;
@@ -191,20 +193,20 @@ impl<'a> Plant<'a> {
         Ok(plant)
     }
 
-    /// Runs until `until`: all that is due by then has happened.
+    /// Runs until `until`, events at this time included.
     ///
     /// # Errors
-    /// What a workload or a scheduler asks for that cannot be.
+    /// Returns an error if a schedule or a placement fails, or if the switch rejects a schedule.
     pub fn run(&mut self, until: Nanos) -> Result<(), PlantError> {
         while self.go_on(until)? {}
         Ok(())
     }
 
-    /// Runs until the workload is over, and no further: what is on its way then stays there. Or until `until`, if it is not over
-    /// by then. Returns whether it is. Pairs that are sampled are looked at a last time when it is over.
+    /// Runs until the workload has ended and leaves packets in flight, or until `until`. Returns true if the
+    /// workload has ended. At its end, sampled pairs are sampled once more.
     ///
     /// # Errors
-    /// What a workload or a scheduler asks for that cannot be.
+    /// Returns the errors of [`Plant::run`].
     pub fn run_to_end(&mut self, until: Nanos) -> Result<bool, PlantError> {
         while !self.is_finished() {
             if !self.go_on(until)? {
@@ -217,7 +219,8 @@ impl<'a> Plant<'a> {
         Ok(true)
     }
 
-    /// Does what is due next, unless that is after `until`: then it is `until`, and false is returned.
+    /// Handles the next event and returns true. If it is after `until`, advances the time to `until` and
+    /// returns false.
     fn go_on(&mut self, until: Nanos) -> Result<bool, PlantError> {
         let at = self.timers.earliest();
         if at > until.0 || at == NEVER {
@@ -227,7 +230,7 @@ impl<'a> Plant<'a> {
         self.now = at;
         match self.timers.first() {
             SWITCH => {
-                // Whatever else is due, it is not before the switch has something for it.
+                // Other events that are due wait until the switch has output.
                 self.timers.set(SWITCH, NEVER);
                 let until = Nanos(self.timers.earliest().min(until.0));
                 self.now = self.switch.run(until, &mut self.out)?.0;
@@ -245,12 +248,12 @@ impl<'a> Plant<'a> {
         Ok(true)
     }
 
-    /// The time that it is.
+    /// Current time.
     pub fn now(&self) -> Nanos {
         Nanos(self.now)
     }
 
-    /// What has happened so far.
+    /// Returns the records of the run so far.
     pub fn records(&mut self) -> &Records {
         for flow in 0..self.flows.len() {
             self.record_flow(flow);
@@ -259,22 +262,23 @@ impl<'a> Plant<'a> {
         &self.records
     }
 
-    /// Whether the workload is over: all that it has to send has arrived, but for flows that were given up and what is lost of trains.
+    /// Returns true if all data of the workload has arrived, except for abandoned flows and lost packets of
+    /// trains.
     pub fn is_finished(&self) -> bool {
         self.driver.is_finished() && self.trains_left == 0
     }
 
-    /// Bytes that entered the switch, and where they are.
+    /// Returns the bytes that entered the switch, and their locations.
     pub fn balance(&self) -> switch::Balance {
         self.switch.balance()
     }
 
-    /// Bytes that hosts have sent to the switch and that are neither with their host nor lost.
+    /// Returns the bytes that hosts have sent to the switch and that are neither delivered nor lost.
     pub fn in_switch(&self) -> u64 {
         self.switch.held()
     }
 
-    /// The sender of a flow, while it lives.
+    /// Returns the sender of a live flow.
     pub fn sender(&self, flow: usize) -> Option<&Sender> {
         match self.flows.get(flow)? {
             Flow::Live(connection) => Some(&connection.sender),

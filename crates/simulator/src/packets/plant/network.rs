@@ -26,7 +26,7 @@ impl Plant<'_> {
         }
         self.switch.step(Nanos(self.now), Event::Arrive(packet), &mut self.out)?;
         if let (Some(adus), Carried::Data { flow, segment }) = (&mut self.adus, packet.payload) {
-            // A packet that found no room is the last to be told of.
+            // The output for a dropped packet is the last one.
             if !matches!(self.out.last(), Some(Output::Drop { by: Full::Voq, .. })) {
                 adus.seen(flow as usize, segment.end());
             }
@@ -39,7 +39,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A packet is no more in its host's NIC: its connection or its train may have some to follow.
+    /// A packet has left its host's NIC: its connection or its train may have more to send.
     #[inline]
     fn leave_nic(&mut self, packet: &Packet<Carried>) {
         let flow = match packet.payload {
@@ -54,7 +54,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Takes what the switch has done.
+    /// Handles the output of the switch.
     pub(super) fn take_out(&mut self) -> Result<(), PlantError> {
         let mut out = std::mem::take(&mut self.out);
         for output in out.drain(..) {
@@ -82,7 +82,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A packet comes to its host.
+    /// A packet arrives at its host.
     #[inline]
     pub(super) fn arrive(&mut self, packet: Packet<Carried>, circuit_mark: bool) -> Result<(), PlantError> {
         match packet.payload {
@@ -94,7 +94,7 @@ impl Plant<'_> {
                 self.take_data(flow, &segment)
             }
             Carried::Ack { flow, mut ack } => {
-                // Beside what the receiver echoes; with reTCP nothing else sets it.
+                // Adds to the receiver's echo; with reTCP nothing else sets the bit.
                 ack.ece |= circuit_mark;
                 self.take_ack(flow, &ack);
                 Ok(())

@@ -1,4 +1,4 @@
-//! Trains of packets: they go as fast as a host's NIC takes them, and nothing of them is sent again.
+//! Trains of packets: they go as fast as a host's NIC takes them, without retransmissions.
 
 use leeward_circuits::switch::{Ecn, Packet};
 use leeward_fabric::Nanos;
@@ -8,13 +8,13 @@ use super::super::records::Arrival;
 use super::connections::begin;
 use super::{HOSTS, Later, Plant};
 
-/// A train on its way.
+/// A train in progress.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sending {
-    /// The burst that is sent, and how many of its packets the NIC has taken.
+    /// Current burst, and the number of its packets that the NIC has taken.
     burst: u32,
     taken: u32,
-    /// Bytes of it that are in its host's NIC, and whether more wait for them to leave.
+    /// Bytes of the train in its host's NIC; `held` is true if more wait for them to leave.
     in_nic: u64,
     held: bool,
     /// Packets that have arrived or are lost.
@@ -22,7 +22,7 @@ pub(super) struct Sending {
 }
 
 impl Plant<'_> {
-    /// Gives a host's NIC the packets of a train that it has room for, up to the end of the burst.
+    /// Gives a host's NIC packets of a train, up to its free space and the end of the burst.
     pub(super) fn send_train(&mut self, number: u32) {
         let at = number as usize;
         let train = self.driver.workload().trains()[at];
@@ -61,7 +61,7 @@ impl Plant<'_> {
         }
     }
 
-    /// A packet of a train is no more in its host's NIC: others may have waited for that.
+    /// A packet of a train has left its host's NIC: others may have waited for the space.
     pub(super) fn leave_train(&mut self, number: u32, bytes: u32) {
         let sending = &mut self.trains[number as usize];
         sending.in_nic -= u64::from(bytes);
@@ -70,14 +70,14 @@ impl Plant<'_> {
         }
     }
 
-    /// A packet of a train comes to its host.
+    /// A packet of a train arrives at its host.
     pub(super) fn take_train(&mut self, number: u32, packet: u32) {
         let arrival = Arrival { packet, at: Nanos(self.now) };
         self.records.trains[number as usize].arrivals.push(arrival);
         self.lose_train(number);
     }
 
-    /// A packet of a train is on its way no more.
+    /// Counts a packet of a train that has arrived or is lost.
     pub(super) fn lose_train(&mut self, number: u32) {
         let sending = &mut self.trains[number as usize];
         sending.gone += 1;

@@ -1,4 +1,4 @@
-//! From what is known of demand to the next week, and what is looked at from time to time.
+//! Weekly planning from the demand estimate, and periodic samples.
 
 use leeward_circuits::estimate::{self, Adus};
 use leeward_circuits::switch::Event;
@@ -10,7 +10,7 @@ use super::connections::{Connection, Flow};
 use super::{Later, Plant, PlantError};
 
 impl Plant<'_> {
-    /// Asks for the next week.
+    /// Requests the next week.
     pub(super) fn plan_week(&mut self) -> Result<(), PlantError> {
         let racks = self.settings.switch.racks;
         let Plan::Weekly { demand, ahead, planner } = &mut self.plan else { return Ok(()) };
@@ -53,7 +53,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Looks at the pairs that are sampled.
+    /// Samples the configured pairs of racks.
     pub(super) fn look(&mut self) {
         let racks = self.settings.switch.racks;
         for &(source, destination) in &self.settings.sampled {

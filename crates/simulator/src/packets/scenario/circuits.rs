@@ -1,4 +1,4 @@
-//! What circuits there will be, from a file.
+//! Circuits of a scenario file.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use super::super::file::{PacketsFile, SchedulerFile};
 use super::super::settings::Demand;
 use crate::stage::scenario::PolicySpec;
 
-/// The routing where none is named.
+/// Default routing.
 const DIRECT: &str = "direct";
 
-/// What circuits there will be.
+/// Plan of circuits.
 pub(super) enum Circuits {
     None,
-    /// A week that repeats, and how packets go by it.
+    /// A week that repeats, with the routes of packets over it.
     Fixed(Schedule, Arc<Routes>),
-    /// A week made of demand each time.
+    /// A new week from the demand each time.
     Weekly {
         demand: Demand,
         ahead: Nanos,
@@ -33,7 +33,7 @@ fn wrong(field: &str, message: impl Into<String>) -> InputError {
     InputError::new("scenario", message.into()).in_field(field)
 }
 
-/// The circuits of a file, by `scheduler` if there is one, else by that which the file has.
+/// Returns the circuits of a file, by `scheduler` if given, else by the scheduler of the file.
 pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Circuits, InputError> {
     match (&file.scheduler, &file.routing) {
         (None, Some(of)) => {
@@ -61,7 +61,7 @@ fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
     schedulers::make(&spec.name, &spec.settings).map_err(|error| wrong("scheduler.name", error.to_string()))
 }
 
-/// Days of the file itself, which are as long as they are.
+/// Returns the schedule of the days listed in the file, with their lengths unchanged.
 fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
     let days = of.days.as_deref().unwrap_or_default();
     if of.demand.is_some() {
@@ -77,7 +77,7 @@ fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputErro
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))
 }
 
-/// The schedule of a scheduler: one that repeats, or one made of demand each week.
+/// Returns the schedule of a scheduler: one that repeats, or a new one from the demand each week.
 fn scheduled(
     of: &SchedulerFile,
     file: &PacketsFile,
@@ -104,7 +104,7 @@ fn scheduled(
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))
 }
 
-/// What a schedule is made for.
+/// Returns the network for which the scheduler computes schedules.
 fn network(
     of: &SchedulerFile,
     file: &PacketsFile,
@@ -116,7 +116,7 @@ fn network(
         .map_err(|error| wrong("scheduler", error.to_string()))
 }
 
-/// Refuses what goes by a schedule that repeats where schedules are made of demand.
+/// Rejects settings that need a schedule that repeats where schedules follow the demand.
 fn repeats(file: &PacketsFile) -> Result<(), InputError> {
     let expected = "expected a schedule that repeats, `scheduler` without `demand`";
     match &file.routing {
@@ -131,7 +131,7 @@ fn repeats(file: &PacketsFile) -> Result<(), InputError> {
     }
 }
 
-/// How packets go by a schedule that repeats.
+/// Returns the routes of packets over a schedule that repeats.
 fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<Routes, InputError> {
     let wrong_name = |message: String| wrong("routing.name", message);
     let name = file.routing.as_ref().map_or(DIRECT, |of| &of.name);

@@ -1,4 +1,4 @@
-//! A scenario of the packet plant: a file that was checked, and its run.
+//! A checked scenario of the packet plant, and its run.
 
 mod circuits;
 mod settings;
@@ -15,12 +15,12 @@ use super::records::Records;
 use super::settings::{Plan, Settings};
 use super::workload::{Workload, WorkloadError};
 
-/// A run is told of so many times.
+/// Number of progress reports of a run.
 const STEPS: u64 = 200;
-/// Hosts at most.
+/// Largest number of hosts.
 const MOST_HOSTS: usize = 1 << 17;
 
-/// A scenario that can be run.
+/// A checked scenario, ready to run.
 pub struct Scenario {
     settings: Settings,
     circuits: Circuits,
@@ -29,7 +29,7 @@ pub struct Scenario {
     horizon: Nanos,
 }
 
-/// Who says where copies of blocks go.
+/// Settings of the policy that places copies of blocks.
 struct Copies {
     dfsio: DfsioFile,
     network: NetworkFile,
@@ -44,52 +44,53 @@ impl Copies {
     }
 }
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// What was recorded.
+    /// Records of the run.
     pub records: Records,
-    /// When the run was over: when the last byte of the workload arrived or the last flow was given up, or at the horizon.
+    /// End of the run: arrival of the workload's last byte, abandonment of the last flow, or the horizon.
     pub ended: Nanos,
-    /// Bytes that were in the switch then.
+    /// Bytes in the switch at the end.
     pub held: u64,
 }
 
-/// Why there is no outcome.
+/// Error of a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// The plant could not go on.
+    /// The plant failed.
     #[error(transparent)]
     Plant(#[from] PlantError),
-    /// Nobody can say where copies go.
+    /// The placement policy of copies is invalid.
     #[error(transparent)]
     Copies(#[from] InputError),
-    /// It was told to stop.
+    /// The caller stopped the run.
     #[error("stopped")]
     Stopped,
 }
 
 impl Scenario {
-    /// Reads a file.
+    /// Reads a scenario file.
     ///
     /// # Errors
-    /// It cannot be read, or the first field that is not right.
+    /// Returns an error if the file cannot be read, or for its first invalid field.
     pub fn from_file(path: &str) -> Result<Scenario, InputError> {
         Scenario::from_text(path, &read_text(path)?)
     }
 
-    /// Reads a text; `name` is for errors.
+    /// Reads a scenario from text; errors refer to it as `name`.
     ///
     /// # Errors
-    /// The first field that is not right.
+    /// Returns an error for the first invalid field.
     pub fn from_text(name: &str, text: &str) -> Result<Scenario, InputError> {
         Scenario::new(&read_yaml(name, text)?).map_err(|error| InputError { file: name.to_owned(), ..error })
     }
 
-    /// As [`Scenario::from_text`], where `scheduler` makes the schedule of circuits, whatever name the text has for it.
+    /// Reads a scenario like [`Scenario::from_text`], but `scheduler` computes the schedule of circuits in
+    /// place of the text's scheduler.
     ///
     /// # Errors
-    /// The first field that is not right.
+    /// Returns an error for the first invalid field.
     pub fn from_text_by(
         name: &str,
         text: &str,
@@ -99,10 +100,10 @@ impl Scenario {
         made.map_err(|error| InputError { file: name.to_owned(), ..error })
     }
 
-    /// Checks what a file says.
+    /// Checks the contents of a file.
     ///
     /// # Errors
-    /// The first field that is not right.
+    /// Returns an error for the first invalid field.
     pub fn new(file: &PacketsFile) -> Result<Scenario, InputError> {
         Scenario::made(file, None)
     }
@@ -146,27 +147,28 @@ impl Scenario {
             }),
             _ => None,
         };
-        // What a run makes of it again is known to be right.
+        // The placer is valid when a run creates it again.
         if let Some(Err(error)) = copies.as_ref().map(Copies::placer) {
             return wrong("workload.dfsio.copies", error.to_string());
         }
         Ok(Scenario { settings, circuits, workload, copies, horizon: file.horizon })
     }
 
-    /// What it is made of.
+    /// Settings of the plant.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// How long a run is at most.
+    /// Longest duration of a run.
     pub fn horizon(&self) -> Nanos {
         self.horizon
     }
 
-    /// Runs it. `goes_on` is told the share of the horizon that is over and says whether to go on.
+    /// Runs the scenario. `goes_on` receives the elapsed share of the horizon and returns false to stop the
+    /// run.
     ///
     /// # Errors
-    /// A schedule that cannot be made, or that the run was stopped.
+    /// Returns an error if a schedule or a placement fails, or if `goes_on` stopped the run.
     pub fn run(&self, goes_on: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
         let plan = match &self.circuits {
             Circuits::None => Plan::Packets,
@@ -195,7 +197,7 @@ impl Scenario {
         Ok(Outcome { records: plant.records().clone(), ended, held })
     }
 
-    /// The week of a demand. Without any it is a day of no circuits, as long as the week.
+    /// Computes the week of a demand. Without demand, the week is one day without circuits.
     fn week(&self, bytes: &[u64], network: &Network, scheduler: &dyn Scheduler) -> Result<Schedule, String> {
         let racks = self.settings.switch.racks;
         let made = DemandMatrix::new(racks, bytes.to_vec()).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The plant's settings from a file, with the field of it that is not right.
+//! Settings of the plant from a file; errors name the invalid field of the file.
 
 use leeward_circuits::switch::Resize;
 use leeward_fabric::Nanos;
@@ -7,16 +7,16 @@ use leeward_fabric::input::InputError;
 use super::super::file::{ControlFile, EceFile, LimitFile, PacketsFile};
 use super::super::settings::{Settings, SettingsError};
 
-/// How early Etalon's code tells of circuits where queues are not resized.
+/// Lead time of circuit announcements in Etalon's code where queues are not resized.
 const EARLY: Nanos = Nanos(600_000);
-/// Samples of a run at most.
+/// Largest number of samples of a run.
 const MOST_SAMPLES: u64 = 20_000_000;
 
 fn wrong(field: &str, message: impl Into<String>) -> InputError {
     InputError::new("scenario", message.into()).in_field(field)
 }
 
-/// The plant's settings, checked.
+/// Returns the checked settings of the plant.
 pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
     let tcp = file.tcp.settings();
     tcp.check().map_err(|error| wrong("tcp", error.to_string()))?;
@@ -58,7 +58,7 @@ pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
     Ok(settings)
 }
 
-/// Refuses what would be without effect, for want of something else.
+/// Rejects settings that have no effect without another setting.
 fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
     let tcp = &file.tcp;
     let is_retcp = tcp.control == ControlFile::Retcp;
@@ -90,7 +90,7 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Settings that are none, by their field of the file.
+/// Maps an invalid setting to its field of the file.
 fn of_field(error: &SettingsError) -> InputError {
     match error {
         SettingsError::Switch(error) => wrong("network", error.to_string()),
@@ -104,7 +104,7 @@ fn of_field(error: &SettingsError) -> InputError {
     }
 }
 
-/// What an error says after the name of its field, which the file's field says already.
+/// Strips the name of the setting from an error, since the error names the file's field already.
 fn tail(text: &str) -> String {
     text.split_once(": ").map_or(text, |(_, tail)| tail).to_owned()
 }

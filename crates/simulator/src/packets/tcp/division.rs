@@ -1,4 +1,4 @@
-//! What a sender keeps for each kind of path between which its network changes: a window, round-trip times, a recovery (TDTCP,
+//! State of a sender for each kind of path of its network: a window, round-trip times, a recovery (TDTCP,
 //! section 3). A sender without divisions has one.
 
 use leeward_fabric::Nanos;
@@ -8,10 +8,10 @@ use super::rack::Rack;
 use super::rtt::RoundTrip;
 use super::settings::Settings;
 
-/// What is known of losses.
+/// Loss state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing is lost, as far as is known.
+    /// No known loss.
     Open,
     /// Losses are being repaired (RFC 6675, section 5).
     Recovery,
@@ -26,25 +26,25 @@ pub(super) struct Division {
     pub(super) trips: RoundTrip,
     pub(super) rack: Rack,
     pub(super) state: State,
-    /// Recovery is over when all before this byte has arrived.
+    /// Recovery ends when all bytes before this one have arrived.
     pub(super) recovered_at: u64,
-    /// Bytes that were sent in this division and are neither acknowledged nor lost (`pipe`, RFC 6675, section 4).
+    /// Bytes sent in this division that are neither acknowledged nor lost (`pipe`, RFC 6675, section 4).
     pub(super) flying: u64,
-    /// Bytes that were sent in it, are lost, and were not sent again.
+    /// Bytes sent in this division that are lost and not sent again.
     pub(super) lost: u64,
-    /// Bytes that were sent in it and are acknowledged selectively only.
+    /// Bytes sent in this division that are acknowledged selectively only.
     pub(super) held: u64,
-    /// Bytes of it that the acknowledgement at hand is the first to tell of.
+    /// Bytes of this division that the current acknowledgement is the first to report.
     pub(super) delivered: u64,
-    /// Bytes in flight and outstanding before the acknowledgement at hand.
+    /// Bytes in flight and outstanding before the current acknowledgement.
     before: (u64, u64),
-    /// Segments numbered below were looked at for losses.
+    /// Segments with lower numbers were checked for losses.
     pub(super) searched: u64,
     /// No mark reduces the window before this byte is acknowledged.
     marks_from: u64,
-    /// Whether it was marks that reduced the window last.
+    /// True while the last reduction was by a mark and `marks_from` is not acknowledged.
     quiet: bool,
-    /// Bytes that a recovery began with, brought, and sent (RFC 6937, section 3).
+    /// Bytes outstanding at the start of the recovery, delivered in it, and sent in it (RFC 6937, section 3).
     began_with: u64,
     brought: u64,
     pub(super) sent: u64,
@@ -74,7 +74,8 @@ impl Division {
         }
     }
 
-    /// Whether `length` bytes more may be sent. A recovery always sends its first segment, and an empty path takes one.
+    /// Returns true if `length` more bytes may be sent. A recovery always sends its first segment, and an
+    /// empty path takes one.
     pub(super) fn admits(&self, length: u32) -> bool {
         let first = self.state == State::Recovery && self.sent == 0;
         self.flying + u64::from(length) <= self.window.size || self.flying == 0 || first
@@ -85,18 +86,18 @@ impl Division {
         self.sent += u64::from(length);
     }
 
-    /// What was sent in it and is not acknowledged cumulatively: FlightSize of RFC 5681.
+    /// Bytes sent in the division and not acknowledged cumulatively: FlightSize of RFC 5681.
     fn outstanding(&self) -> u64 {
         self.flying + self.lost + self.held
     }
 
-    /// An acknowledgement has come: what it tells of is counted next.
+    /// Starts an acknowledgement; its bytes are counted next.
     pub(super) fn begin(&mut self) {
         self.delivered = 0;
         self.before = (self.flying, self.outstanding());
     }
 
-    /// Whether the window was in full use; `short` says that it has kept something back.
+    /// Returns true if the window was in full use; `short` is true if it has held data back.
     fn is_full(&self, short: bool) -> bool {
         short || (self.window.is_slow_start() && self.window.size < 2 * self.before.0)
     }
@@ -106,8 +107,8 @@ impl Division {
         self.before.1.min(self.window.size)
     }
 
-    /// What was delivered is counted and losses are not looked for yet. `short` is of [`Division::is_full`], `marks` says whether
-    /// an ECN echo reduces the window. Returns whether it did.
+    /// Updates the window after delivered bytes are counted and before losses are looked for. `short` is that
+    /// of [`Division::is_full`]; with `marks`, an ECN echo reduces the window. Returns true if it did.
     pub(super) fn acknowledge(&mut self, acked: &Acked, short: bool, marks: bool) -> bool {
         self.control.get().observe(acked);
         if self.state != State::Open && acked.cumulative >= self.recovered_at {
@@ -135,8 +136,8 @@ impl Division {
         false
     }
 
-    /// reTCP's factors. Its authors' module is asked where a window may grow: not while losses are repaired, so what has changed
-    /// by then counts when they are.
+    /// Applies reTCP's factors. The authors' module acts only where a window may grow, not while losses are
+    /// repaired; a change in that time takes effect after the repair.
     fn rescale(&mut self, acked: &Acked) {
         if self.state == State::Recovery || acked.bytes == 0 {
             return;
@@ -146,7 +147,7 @@ impl Division {
         }
     }
 
-    /// One reduction, of a window in which nothing is to be repaired.
+    /// Reduces the window once, without a repair.
     pub(super) fn cut(&mut self, cause: Cause) {
         let used = self.used();
         self.window.threshold = self.control.get().reduce(&self.window, used, cause);
@@ -159,7 +160,7 @@ impl Division {
         self.quiet = true;
     }
 
-    /// Losses of its own begin a recovery of what was sent before `next`.
+    /// Starts a recovery of bytes before `next`, after losses in this division.
     pub(super) fn recover(&mut self, next: u64) {
         let used = self.used();
         self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Loss);
@@ -171,7 +172,7 @@ impl Division {
         self.quiet = false;
     }
 
-    /// How much may be in flight after an acknowledgement in recovery (RFC 6937, section 3).
+    /// Sets the window after an acknowledgement in recovery (RFC 6937, section 3).
     pub(super) fn reduce_proportionally(&mut self) {
         self.brought += self.delivered;
         let threshold = self.window.threshold;
@@ -187,7 +188,7 @@ impl Division {
         self.window.size = self.flying + more;
     }
 
-    /// The retransmission timer has expired; `again` says that it did so before for the same byte.
+    /// Handles an expired retransmission timer; `again` is true if it had expired before for the same byte.
     pub(super) fn time_out(&mut self, next: u64, again: bool) {
         // A recovery has reduced the threshold for this window already.
         if !again && self.state != State::Recovery {
@@ -200,7 +201,7 @@ impl Division {
         self.quiet = false;
     }
 
-    /// After a time without use (RFC 5681, section 4.1).
+    /// Restarts the window after an idle time (RFC 5681, section 4.1).
     pub(super) fn restart(&mut self, now: Nanos, settings: &Settings) {
         let first = self.window.mss * u64::from(settings.initial_window);
         self.window.size = self.window.size.min(first);

@@ -1,40 +1,40 @@
-//! A segment that is sent when nothing was heard for a while, so that a loss at the end of a flow is found without the timer
-//! (tail loss probe, RFC 8985, section 7).
+//! Tail loss probe (RFC 8985, section 7): a segment sent after a silence, which finds a loss at the end of a
+//! flow without the retransmission timer.
 
 use leeward_fabric::Nanos;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// When it is sent, if nothing is heard until then.
+    /// Time of the probe, if no acknowledgement comes before.
     pub(super) at: Option<Nanos>,
-    /// It is to be sent now, whatever the window.
+    /// True if the probe must be sent now, whatever the window.
     pub(super) due: bool,
-    /// The one that was sent and is not answered.
+    /// Probe that was sent and is not acknowledged.
     underway: Option<Underway>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Underway {
-    /// The end of what was sent by then.
+    /// Sequence number after the last byte sent by then.
     end: u64,
     sent: Nanos,
-    /// Whether it was sent before.
+    /// True if its bytes were sent before.
     again: bool,
 }
 
 impl Probe {
-    /// Nothing is to be probed for: losses are known, or all has arrived.
+    /// Cancels the probe: losses are known, or all has arrived.
     pub(super) fn stop(&mut self) {
         (self.at, self.due) = (None, false);
     }
 
-    /// Something was sent or heard: the wait begins anew. There is one probe at a time.
+    /// Restarts the wait after a segment or an acknowledgement. At most one probe is in progress.
     pub(super) fn wait_until(&mut self, at: Nanos) {
         self.at = self.underway.is_none().then_some(at);
         self.due = false;
     }
 
-    /// Its time has come.
+    /// Makes the probe due.
     pub(super) fn expire(&mut self) {
         (self.at, self.due) = (None, true);
     }
@@ -44,8 +44,8 @@ impl Probe {
         self.underway = Some(Underway { end, sent: now, again });
     }
 
-    /// An acknowledgement of new data has come. Returns whether the probe has repaired a loss: the timestamp that is echoed is of
-    /// the probe, not of what it repeats.
+    /// Handles an acknowledgement of new data. Returns true if the probe repaired a loss: the echoed
+    /// timestamp is that of the probe, not of the segment that it repeats.
     pub(super) fn acknowledge(&mut self, cumulative: u64, echo: Nanos) -> bool {
         let Some(underway) = self.underway.take_if(|underway| cumulative >= underway.end) else {
             return false;

@@ -1,30 +1,32 @@
-//! Losses by time: what was sent before a segment that has arrived, and long enough before, is lost (RACK, RFC 8985, section 6).
+//! RACK, loss detection by time: a segment sent long enough before one that has arrived is lost (RFC 8985,
+//! section 6).
 
 use leeward_fabric::Nanos;
 
 use super::rtt::RoundTrip;
 
-/// What a division knows of the segments that have arrived.
+/// State of a division's arrived segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// The one sent last: when, and how long it took.
+    /// Of the arrived segment that was sent last: send time and round trip.
     sent: Nanos,
     trip: Nanos,
-    /// The end of the highest.
+    /// Sequence number after the highest arrived segment.
     highest: u64,
-    /// One has arrived after a later one.
+    /// True once a segment has arrived after a later one.
     reordered: bool,
-    /// Whether any has arrived.
+    /// True once any segment has arrived.
     known: bool,
 }
 
 impl Rack {
-    /// A segment has arrived that was last sent at `sent`; `again` says that this was not the first time.
+    /// Records the arrival of a segment that was last sent at `sent`; `again` is true if that was a
+    /// retransmission.
     pub(super) fn arrive(&mut self, now: Nanos, sent: Nanos, end: u64, again: bool, trips: &RoundTrip) {
         self.reordered |= !again && end < self.highest;
         self.highest = self.highest.max(end);
         let trip = now.since(sent);
-        // Too soon to be the answer to what was sent again (step 2).
+        // The acknowledgement comes too soon to answer the retransmission (step 2).
         if again && trips.least().is_none_or(|least| trip < least) {
             return;
         }
@@ -33,24 +35,27 @@ impl Rack {
         }
     }
 
-    /// How long a segment is waited for that others have overtaken (step 4); `sure` says that there is little doubt.
+    /// Returns the reordering window of overtaken segments (step 4); `sure` is true if a loss is near
+    /// certain.
     pub(super) fn window(&self, trips: &RoundTrip, sure: bool) -> Nanos {
         if !self.reordered && sure {
             return Nanos(0);
         }
-        // Before a round trip was measured there is the one segment's own.
+        // Before the first round-trip sample, the segment's own trip counts.
         let least = trips.least().unwrap_or(self.trip);
         Nanos(least.0 / 4).min(trips.smoothed().unwrap_or(self.trip))
     }
 
-    /// Until when a segment is waited for that was last sent at `sent`; never lost is what nothing later has overtaken (step 5).
+    /// Returns the deadline of a segment that was last sent at `sent`; `None` if no later segment has
+    /// overtaken it (step 5).
     pub(super) fn waits(&self, sent: Nanos, window: Nanos) -> Option<Nanos> {
         let overtaken = self.known && sent < self.sent;
         overtaken.then(|| sent.plus(self.trip).plus(window))
     }
 
-    /// Whether what was last sent at `sent` is lost by the rule of Linux 4.4: what has arrived was sent by more than `least` later, or
-    /// by more than a quarter of a round trip once segments have come out of order.
+    /// Returns true if a segment last sent at `sent` is lost by the rule of Linux 4.4: a segment sent more
+    /// than `least` later has arrived. Once segments have come out of order, it must have been sent more than
+    /// a quarter of a round trip later as well.
     pub(super) fn is_late(&self, sent: Nanos, least: Nanos, trips: &RoundTrip) -> bool {
         let window = match trips.least() {
             Some(trip) if self.reordered => least.max(Nanos(trip.0 / 4)),
@@ -59,7 +64,7 @@ impl Rack {
         self.known && sent.plus(window) < self.sent
     }
 
-    /// Whether what is sent at this time or later can be overtaken by what has arrived.
+    /// Returns true if no arrived segment can have overtaken a segment sent at this time or later.
     pub(super) fn is_after(&self, sent: Nanos) -> bool {
         !self.known || sent > self.sent
     }

@@ -1,41 +1,42 @@
-//! The side that bytes are sent to.
+//! Receiving side of a connection.
 
 use leeward_fabric::Nanos;
 
 use super::segment::{Ack, BLOCKS, Block, Ecn, Segment};
 use super::settings::{Settings, SettingsError};
 
-/// A receiver. It answers segments at once or by its [`Receiver::deadline`], at which [`Receiver::on_timer`] is to be called. A
-/// deadline may be at once.
+/// A receiver. It acknowledges segments at once or at its [`Receiver::deadline`], at which the caller must
+/// call [`Receiver::on_timer`]. A deadline may be now.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     every: u32,
     delay: Nanos,
-    /// Marks are echoed segment by segment, not until the sender has reacted.
+    /// If true, marks are echoed segment by segment, not until the sender has reacted.
     exact: bool,
     division: u8,
-    /// All before this byte has arrived.
+    /// Next expected byte: all bytes before it have arrived.
     next: u64,
-    /// What has arrived beyond it: in order, apart from each other.
+    /// Blocks that arrived beyond it, in order and disjoint.
     beyond: Vec<Block>,
-    /// Blocks as they were told last, the latest first.
+    /// Blocks of the last acknowledgement, the latest first.
     told: [Block; BLOCKS],
-    /// Segments that wait for an acknowledgement, and until when.
+    /// Unacknowledged segments, and the deadline of their acknowledgement.
     waiting: u32,
     timer: Option<Nanos>,
-    /// The timestamp to be echoed (RFC 7323, section 4.3) and the division it came in.
+    /// Timestamp to echo (RFC 7323, section 4.3) and the division of its segment.
     echo: Nanos,
     sent_in: u8,
     last_told: u64,
-    /// The last segment was marked; without `exact`: one was since the sender has said that it reacted.
+    /// True if the last segment was marked; without `exact`, if any was since the sender reported its
+    /// reduction.
     marked: bool,
 }
 
 impl Receiver {
-    /// A receiver that nothing has come to.
+    /// Creates a receiver at byte 0.
     ///
     /// # Errors
-    /// What [`Settings::check`] finds.
+    /// Returns the errors of [`Settings::check`].
     pub fn new(settings: &Settings) -> Result<Receiver, SettingsError> {
         settings.check()?;
         Ok(Receiver {
@@ -55,17 +56,17 @@ impl Receiver {
         })
     }
 
-    /// The network has changed to another division.
+    /// Sets the division of the network.
     pub fn set_division(&mut self, division: u8) {
         self.division = division;
     }
 
-    /// How many bytes have arrived in order: what the application has.
+    /// Bytes that have arrived in order, as the application sees them.
     pub fn delivered(&self) -> u64 {
         self.next
     }
 
-    /// Takes a segment; returns what is answered at once.
+    /// Takes a segment; returns an immediate acknowledgement, if any.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) -> Option<Ack> {
         if segment.start <= self.last_told {
             (self.echo, self.sent_in) = (segment.sent, segment.division);
@@ -82,7 +83,8 @@ impl Receiver {
             self.timer = self.timer.or(Some(now.plus(self.delay)));
             return before;
         }
-        // At once what is out of order, repeated, or fills a gap (RFC 5681, section 4.2).
+        // Segments that are out of order, repeated, or fill a gap are acknowledged at once (RFC 5681, section
+        // 4.2).
         self.take(Block { start: segment.start, end: segment.end() });
         if before.is_some() {
             self.timer = Some(now);
@@ -91,8 +93,8 @@ impl Receiver {
         Some(self.answer())
     }
 
-    /// Takes a segment's mark. Where marks are echoed exactly and this one differs from that of segments that wait, these are
-    /// answered first (RFC 8257, section 3.2).
+    /// Takes a segment's mark. With exact echoes, a mark that differs from that of the waiting segments
+    /// acknowledges these first (RFC 8257, section 3.2).
     fn note_mark(&mut self, segment: &Segment) -> Option<Ack> {
         let marked = segment.ecn == Ecn::Marked;
         if !self.exact {
@@ -104,12 +106,12 @@ impl Receiver {
         before
     }
 
-    /// The deadline has come; before it this does nothing.
+    /// Handles the deadline; before it, does nothing.
     pub fn on_timer(&mut self, now: Nanos) -> Option<Ack> {
         self.timer.is_some_and(|timer| timer <= now).then(|| self.answer())
     }
 
-    /// When [`Receiver::on_timer`] is to be called, if at all.
+    /// Deadline for [`Receiver::on_timer`], if any.
     pub fn deadline(&self) -> Option<Nanos> {
         self.timer
     }
@@ -128,7 +130,7 @@ impl Receiver {
         }
     }
 
-    /// Takes bytes that are not simply the next ones.
+    /// Takes bytes other than the next ones in order.
     fn take(&mut self, new: Block) {
         if new.end > self.next && !new.is_empty() {
             self.insert(new);
@@ -140,7 +142,7 @@ impl Receiver {
         self.tell(new);
     }
 
-    /// Joins a block with those that it touches.
+    /// Merges a block with those that it touches.
     fn insert(&mut self, new: Block) {
         let from = self.beyond.partition_point(|block| block.end < new.start);
         let to = self.beyond.partition_point(|block| block.start <= new.end);
@@ -153,7 +155,7 @@ impl Receiver {
         self.beyond.drain(from + 1..to);
     }
 
-    /// Which blocks are told: the one that has changed, then those told last (RFC 2018, section 4).
+    /// Chooses the blocks to report: the changed one, then those reported last (RFC 2018, section 4).
     fn tell(&mut self, new: Block) {
         let before = self.told;
         self.told = [Block::default(); BLOCKS];
@@ -167,7 +169,7 @@ impl Receiver {
         }
     }
 
-    /// The block that holds the first byte of another.
+    /// Returns the block that contains the first byte of another.
     fn holding(&self, block: Block) -> Option<&Block> {
         let at = self.beyond.partition_point(|have| have.end <= block.start);
         self.beyond.get(at).filter(|have| !block.is_empty() && have.start <= block.start)

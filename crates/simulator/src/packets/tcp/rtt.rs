@@ -1,11 +1,11 @@
-//! Round-trip times and the timeout made of them (RFC 6298), sampled by timestamps at each acknowledgement (RFC 7323).
+//! Round-trip times and their timeout (RFC 6298), sampled by timestamps at each acknowledgement (RFC 7323).
 
 use leeward_fabric::Nanos;
 
 /// The smoothed round-trip time of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// Nanoseconds; nothing was measured while `samples` is 0.
+    /// Nanoseconds; meaningless while `samples` is 0.
     smoothed: f64,
     variation: f64,
     least: u64,
@@ -13,8 +13,8 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Takes a sample, of which `expected` come in a round trip: the gains are divided by it, or many samples a window would
-    /// forget the past too fast (RFC 7323, appendix G).
+    /// Takes one of `expected` samples per round trip. The gains are divided by `expected`; otherwise many
+    /// samples per window would forget the past too fast (RFC 7323, appendix G).
     pub(super) fn sample(&mut self, trip: Nanos, expected: f64) {
         let trip_ns = trip.0 as f64;
         if self.samples == 0 {
@@ -28,12 +28,12 @@ impl RoundTrip {
         self.samples += 1;
     }
 
-    /// The smoothed round-trip time, once there is one.
+    /// Smoothed round-trip time, once there is a sample.
     pub(super) fn smoothed(&self) -> Option<Nanos> {
         (self.samples > 0).then_some(Nanos(self.smoothed as u64))
     }
 
-    /// The least ever seen.
+    /// Least round-trip time so far.
     pub(super) fn least(&self) -> Option<Nanos> {
         (self.samples > 0).then_some(Nanos(self.least))
     }

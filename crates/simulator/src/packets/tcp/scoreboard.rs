@@ -1,7 +1,8 @@
-//! What a sender has outstanding, segment by segment, and which of it is lost (RFC 6675, section 4).
+//! Scoreboard of a sender's outstanding segments, which decides on losses (RFC 6675, section 4).
 //!
-//! A ring in the order of sequence numbers. Segments are numbered from the first that was ever sent, so that a number stays
-//! true while the front of the ring moves. Sums are kept by division as segments change, so that nothing is added up anew.
+//! The scoreboard is a ring in the order of sequence numbers. Segments are numbered from the first ever sent,
+//! so that a number stays valid while the front of the ring moves. Sums by division are updated as segments
+//! change, so nothing is recomputed.
 
 use std::collections::VecDeque;
 
@@ -10,17 +11,17 @@ use leeward_fabric::Nanos;
 use super::division::{Division, State};
 use super::segment::{BLOCKS, Block};
 
-/// Later segments that have arrived when one is taken to be lost (`DupThresh`, RFC 6675, section 2). Whole segments stand for
-/// the bytes that the RFC counts.
+/// Number of later arrivals after which a segment counts as lost (`DupThresh`, RFC 6675, section 2). Whole
+/// segments stand for the bytes that the RFC counts.
 const LATER: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// On its way, as far as is known.
+    /// In flight, as far as the sender knows.
     Flying,
     /// Lost, and not sent again.
     Lost,
-    /// Lost once and on its way again.
+    /// Lost before and in flight again.
     Again,
     /// Acknowledged selectively.
     Held,
@@ -29,10 +30,10 @@ enum Fate {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     start: u64,
-    /// Its last transmission.
+    /// Time of its last transmission.
     at: Nanos,
     length: u32,
-    /// Of its last transmission.
+    /// Division of its last transmission.
     division: u8,
     fate: Fate,
 }
@@ -43,7 +44,7 @@ impl Sent {
     }
 }
 
-/// A segment that was sent, for who sends it again.
+/// A sent segment, for retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) number: u64,
@@ -54,17 +55,17 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     ring: VecDeque<Sent>,
-    /// The number of the first in the ring.
+    /// Number of the first segment in the ring.
     first: u64,
-    /// How many are lost, and a number below which none is.
+    /// Number of lost segments, and a lower bound on the number of the first.
     lost: u32,
     lost_from: u64,
-    /// How many are held, and the number after the last.
+    /// Number of held segments, and the number after the last of them.
     held: u32,
     held_to: u64,
-    /// How many are on their way again.
+    /// Number of retransmitted segments in flight.
     again: u32,
-    /// The blocks of the last acknowledgement, which say nothing new.
+    /// Blocks of the last acknowledgement, which carry no news.
     seen: [Block; BLOCKS],
 }
 
@@ -73,12 +74,12 @@ impl Scoreboard {
         self.ring.is_empty()
     }
 
-    /// Whether later segments have arrived than one that has not.
+    /// Returns true if segments have arrived beyond one that has not.
     pub(super) fn has_gap(&self) -> bool {
         self.held > 0
     }
 
-    /// Whether one segment alone is outstanding.
+    /// Returns true if exactly one segment is outstanding.
     pub(super) fn is_single(&self) -> bool {
         self.ring.len() == 1
     }
@@ -87,12 +88,12 @@ impl Scoreboard {
         self.lost > 0
     }
 
-    /// Takes a segment that is sent for the first time.
+    /// Adds a segment that is sent for the first time.
     pub(super) fn push(&mut self, start: u64, length: u32, at: Nanos, division: u8) {
         self.ring.push_back(Sent { start, at, length, division, fate: Fate::Flying });
     }
 
-    /// All before `cumulative` has arrived.
+    /// Removes all bytes before `cumulative`, which have arrived.
     pub(super) fn acknowledge(&mut self, now: Nanos, cumulative: u64, divisions: &mut [Division]) {
         while let Some(&sent) = self.ring.front() {
             if sent.start >= cumulative {
@@ -130,7 +131,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the blocks of an acknowledgement. Returns whether they say anything new.
+    /// Takes the blocks of an acknowledgement. Returns true if they carry news.
     pub(super) fn hold(&mut self, now: Nanos, blocks: &[Block; BLOCKS], divisions: &mut [Division]) -> bool {
         let seen = std::mem::replace(&mut self.seen, *blocks);
         let mut news = false;
@@ -138,7 +139,7 @@ impl Scoreboard {
             if block.is_empty() {
                 break;
             }
-            // What a block of before holds is known: only what is beside it is looked at.
+            // A block of the previous acknowledgement is known; only the bytes beside it are examined.
             let known = seen
                 .iter()
                 .find(|known| !known.is_empty() && known.start < block.end && block.start < known.end);
@@ -185,9 +186,9 @@ impl Scoreboard {
         news
     }
 
-    /// Finds what is lost because enough later segments have arrived. Only those of the same division count: paths of
-    /// different lengths overtake each other (TDTCP, section 3). With `holes`, segments before the last that has arrived count as
-    /// if they had (FACK); not between divisions.
+    /// Marks segments as lost after enough later arrivals. Only arrivals of the same division count, since
+    /// paths of different lengths overtake each other (TDTCP, section 3). With `holes`, all segments before
+    /// the last arrival count as arrived (FACK), but not between divisions.
     pub(super) fn find_lost(&mut self, holes: bool, divisions: &mut [Division]) {
         let holes = holes && divisions.len() == 1;
         if self.held < LATER && !(holes && self.held > 0) {
@@ -211,7 +212,7 @@ impl Scoreboard {
         }
     }
 
-    /// The number before which segments of a division are lost, if it is beyond `searched`.
+    /// Returns the number before which segments of a division are lost, if it is beyond `searched`.
     fn last_of(&self, division: usize, searched: u64) -> Option<u64> {
         let mut left = LATER;
         for number in (searched.max(self.first)..self.held_to).rev() {
@@ -226,8 +227,7 @@ impl Scoreboard {
         None
     }
 
-    /// Finds what is lost because of the time that has passed. Returns when to look again, if
-    /// nothing arrives until then.
+    /// Marks segments as lost by time. Returns the time of the next check, if nothing arrives before.
     pub(super) fn find_late(&mut self, now: Nanos, divisions: &mut [Division]) -> Option<Nanos> {
         if self.held == 0 && self.again == 0 {
             return None;
@@ -238,11 +238,11 @@ impl Scoreboard {
             let division = &mut divisions[usize::from(sent.division)];
             match sent.fate {
                 Fate::Lost | Fate::Held => continue,
-                // All after it were sent later still.
+                // All later segments in the ring were sent later still.
                 Fate::Flying if single && division.rack.is_after(sent.at) => break,
                 Fate::Flying | Fate::Again => {}
             }
-            // Those of other paths say nothing of this one (TDTCP, section 3).
+            // Arrivals on other paths prove nothing about this one (TDTCP, section 3).
             let enough = enough && (single || division.held >= u64::from(LATER) * division.window.mss);
             let sure = enough || division.state != State::Open;
             let window = division.rack.window(&division.trips, sure);
@@ -258,7 +258,8 @@ impl Scoreboard {
         next
     }
 
-    /// Finds what is lost of divisions that repair losses, by the rule of Linux 4.4 (see [`super::rack::Rack::is_late`]).
+    /// Marks segments of divisions in recovery as lost, by the rule of Linux 4.4 (see
+    /// [`super::rack::Rack::is_late`]).
     pub(super) fn find_late_repairs(&mut self, least: Nanos, divisions: &mut [Division]) {
         let single = divisions.len() == 1;
         if divisions.iter().all(|division| division.state == State::Open) {
@@ -268,7 +269,7 @@ impl Scoreboard {
             let division = &mut divisions[usize::from(sent.division)];
             match sent.fate {
                 Fate::Lost | Fate::Held => continue,
-                // All after it were sent later still.
+                // All later segments in the ring were sent later still.
                 Fate::Flying if single && division.rack.is_after(sent.at) => break,
                 Fate::Flying | Fate::Again => {}
             }
@@ -281,7 +282,7 @@ impl Scoreboard {
         }
     }
 
-    /// All that is not held is lost: the retransmission timer has expired.
+    /// Marks all segments that are not held as lost, after the retransmission timer has expired.
     pub(super) fn lose_all(&mut self, divisions: &mut [Division]) {
         for sent in &mut self.ring {
             if matches!(sent.fate, Fate::Flying | Fate::Again) {
@@ -292,7 +293,7 @@ impl Scoreboard {
         (self.again, self.lost_from) = (0, self.first);
     }
 
-    /// The first that is lost.
+    /// Returns the first lost segment.
     pub(super) fn next_lost(&mut self) -> Option<Known> {
         if self.lost == 0 {
             return None;
@@ -303,14 +304,14 @@ impl Scoreboard {
         Some(self.known(at))
     }
 
-    /// The first that is on its way and that another has overtaken (rule 3 of `NextSeg`).
+    /// Returns the first segment in flight that another has overtaken (rule 3 of `NextSeg`).
     pub(super) fn next_overtaken(&self) -> Option<Known> {
         let to = self.held_to.saturating_sub(self.first) as usize;
         let at = self.ring.range(..to).position(|sent| sent.fate == Fate::Flying)?;
         Some(self.known(at))
     }
 
-    /// The last, if it is on its way for the first time (rule 4 of `NextSeg`).
+    /// Returns the last segment, if it is in flight for the first time (rule 4 of `NextSeg`).
     pub(super) fn last(&self) -> Option<Known> {
         let sent = self.ring.back()?;
         (sent.fate == Fate::Flying).then(|| self.known(self.ring.len() - 1))
@@ -321,7 +322,7 @@ impl Scoreboard {
         Known { number: self.first + at as u64, start: sent.start, length: sent.length }
     }
 
-    /// Takes it that a segment is sent again.
+    /// Records the retransmission of a segment.
     pub(super) fn send_again(&mut self, number: u64, at: Nanos, division: u8, divisions: &mut [Division]) {
         let sent = &mut self.ring[(number - self.first) as usize];
         let before = &mut divisions[usize::from(sent.division)];
@@ -337,7 +338,7 @@ impl Scoreboard {
     }
 }
 
-/// Counts one more that is lost, of the given number.
+/// Counts the segment `number` as lost.
 fn note_lost(lost: &mut u32, lost_from: &mut u64, number: u64) {
     *lost_from = if *lost == 0 { number } else { number.min(*lost_from) };
     *lost += 1;

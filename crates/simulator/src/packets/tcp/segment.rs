@@ -1,4 +1,4 @@
-//! What travels: segments one way, acknowledgements the other. Small values, copied.
+//! Segments and acknowledgements: small values, copied.
 
 use leeward_fabric::Nanos;
 
@@ -11,15 +11,15 @@ pub const MSS: u32 = 9000 - HEADER;
 /// Blocks of a selective acknowledgement that fit beside timestamps (RFC 2018, section 3).
 pub const BLOCKS: usize = 3;
 
-/// What the network may do to say that it is congested (RFC 3168, section 5).
+/// ECN field of a packet (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// Not ECN-capable: a queue drops instead.
+    /// Not ECN-capable: a queue drops it instead.
     #[default]
     No,
     /// ECN-capable.
     Capable,
-    /// Congestion experienced: a queue has marked it.
+    /// Congestion experienced: a queue has marked the packet.
     Marked,
 }
 
@@ -28,71 +28,72 @@ pub enum Ecn {
 pub struct Segment {
     /// Sequence number of the first byte.
     pub start: u64,
-    /// When it left the sender: its timestamp.
+    /// Send time: the timestamp.
     pub sent: Nanos,
-    /// How many bytes.
+    /// Number of bytes.
     pub length: u32,
-    /// Whether these bytes were sent before.
+    /// True if these bytes were sent before.
     pub again: bool,
-    /// A queue that would mark sets [`Ecn::Marked`] where it is [`Ecn::Capable`].
+    /// ECN field; a queue that marks changes [`Ecn::Capable`] to [`Ecn::Marked`].
     pub ecn: Ecn,
-    /// The sender has reduced its window for the marks it was told of (CWR).
+    /// True if the sender has reduced its window for the echoed marks (CWR).
     pub reduced: bool,
-    /// The division in which it was sent; 0 without divisions.
+    /// Division in which the segment was sent; 0 without divisions.
     pub division: u8,
 }
 
 impl Segment {
-    /// The sequence number after the last byte.
+    /// Sequence number after the last byte.
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.length)
     }
 
-    /// Its size as an IP packet, in bytes.
+    /// Size as an IP packet, in bytes.
     pub fn wire_bytes(&self) -> u32 {
         self.length + HEADER
     }
 }
 
-/// Bytes from `start` up to `end`, which is not among them. Nothing if these are equal.
+/// Bytes from `start` up to `end`, exclusive. Empty if these are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Block {
     /// First sequence number.
     pub start: u64,
-    /// The one after the last.
+    /// Sequence number after the last byte.
     pub end: u64,
 }
 
 impl Block {
-    /// Whether it holds no byte.
+    /// Returns true if the block has no bytes.
     pub fn is_empty(&self) -> bool {
         self.start >= self.end
     }
 }
 
-/// What a receiver tells its sender.
+/// Acknowledgement of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ack {
     /// All bytes before this one have arrived.
     pub cumulative: u64,
-    /// Bytes beyond it that have arrived, the latest first; those after the first empty one say nothing (RFC 2018).
+    /// Blocks beyond it that have arrived, the latest first; blocks after the first empty one are meaningless
+    /// (RFC 2018).
     pub blocks: [Block; BLOCKS],
-    /// The timestamp that is echoed (RFC 7323, section 4.3).
+    /// Echoed timestamp (RFC 7323, section 4.3).
     pub echo: Nanos,
-    /// The ECN echo. A switch that tells of circuits sets it too (Etalon, section 4.4).
+    /// ECN echo. A switch that announces circuits sets it too (Etalon, section 4.4).
     pub ece: bool,
-    /// The division in which the segment with the echoed timestamp was sent.
+    /// Division in which the segment with the echoed timestamp was sent.
     pub sent_in: u8,
-    /// The division in which this was sent.
+    /// Division in which this acknowledgement was sent.
     pub division: u8,
 }
 
 impl Ack {
-    /// Its size as an IP packet, in bytes.
+    /// Size as an IP packet, in bytes.
     pub fn wire_bytes(&self) -> u32 {
         match self.blocks.iter().filter(|block| !block.is_empty()).count() as u32 {
             0 => HEADER,
-            // The option and two bytes that align it.
+            // The SACK option and two bytes of alignment.
             blocks => HEADER + 4 + 8 * blocks,
         }
     }

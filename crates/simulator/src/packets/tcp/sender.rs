@@ -1,4 +1,4 @@
-//! The side that has bytes to send.
+//! Sending side of a connection.
 
 use leeward_fabric::Nanos;
 
@@ -10,59 +10,61 @@ use super::scoreboard::{Known, Scoreboard};
 use super::segment::{Ack, Ecn, Segment};
 use super::settings::{RackUse, Settings, SettingsError};
 
-/// What a sender has done so far.
+/// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Segments sent, repeated ones among them.
+    /// Segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub again: u64,
-    /// Recoveries begun by selective acknowledgements.
+    /// Recoveries started by selective acknowledgements.
     pub recoveries: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Segments sent because nothing was heard.
+    /// Tail loss probes sent.
     pub probes: u64,
 }
 
-/// A sender. It asks for nothing: call [`Sender::on_ack`] when an acknowledgement comes and [`Sender::on_timer`] when the
-/// [`Sender::deadline`] does, and after each of these, and after [`Sender::write`], [`Sender::next_segment`] until there is none.
+/// A sender. The caller calls [`Sender::on_ack`] for an acknowledgement and [`Sender::on_timer`] at the
+/// [`Sender::deadline`]. After each of these, and after [`Sender::write`], it calls [`Sender::next_segment`]
+/// until that returns none.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
     divisions: Vec<Division>,
-    /// The division that the network is in.
+    /// Current division of the network.
     division: u8,
     board: Scoreboard,
     written: u64,
     closed: bool,
-    /// The next byte that was never sent.
+    /// Next byte that was never sent.
     next: u64,
-    /// All before it has arrived.
+    /// All bytes before it are acknowledged.
     acknowledged: u64,
     timer: Option<Nanos>,
-    /// When segments that others have overtaken are taken to be lost.
+    /// Time at which overtaken segments count as lost.
     reordering: Option<Nanos>,
     probe: Probe,
-    /// How often the timer has expired without anything new.
+    /// Number of timer expiries without news.
     backoff: u32,
     last_sent: Nanos,
-    /// When the last segment was sent as the scoreboard has it: no two at once, so that times say which was first.
+    /// Send time of the last segment on the scoreboard. Times there are distinct, so that they give the
+    /// order.
     last_noted: Nanos,
-    /// The window has kept something back since there was nothing to send.
+    /// True if the window has held data back since the application last ran out of it.
     short: bool,
-    /// The next new segment says that the window was reduced.
+    /// True if the next new segment must report the reduction of the window.
     tell_reduced: bool,
-    /// This recovery has sent its last segment again.
+    /// True if this recovery has retransmitted its last segment.
     rescued: bool,
     counts: Counts,
 }
 
 impl Sender {
-    /// A sender with nothing to send.
+    /// Creates a sender without data.
     ///
     /// # Errors
-    /// What [`Settings::check`] finds.
+    /// Returns the errors of [`Settings::check`].
     pub fn new(settings: Settings) -> Result<Sender, SettingsError> {
         settings.check()?;
         Ok(Sender {
@@ -87,32 +89,32 @@ impl Sender {
         })
     }
 
-    /// The application has `bytes` more to send. After [`Sender::close`] they are not taken.
+    /// Adds `bytes` to send. Ignored after [`Sender::close`].
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
             self.written = self.written.saturating_add(bytes);
         }
     }
 
-    /// The application writes no more.
+    /// Ends the writes of the application.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// The host takes no more for now: what stays behind does so for want of room there, if the window has some.
+    /// Notes that the host takes no more segments for now: if the window has room, it is not the limit.
     pub fn hold_back(&mut self) {
         let division = &self.divisions[usize::from(self.division)];
         self.short &= !division.admits(self.settings.mss);
     }
 
-    /// The network has changed to another division; one there is none of is the last.
+    /// Sets the division of the network; a number too large selects the last.
     pub fn set_division(&mut self, division: u8) {
         self.division = division.min(self.settings.divisions - 1);
     }
 
-    /// An acknowledgement has come.
+    /// Handles an acknowledgement.
     pub fn on_ack(&mut self, now: Nanos, ack: &Ack) {
-        // What was never sent cannot have arrived.
+        // Bytes that were never sent cannot have arrived.
         if ack.cumulative > self.next {
             return;
         }
@@ -141,7 +143,8 @@ impl Sender {
         }
     }
 
-    /// What an acknowledgement says of losses: `news` of bytes in order, `held` of others.
+    /// Looks for losses after an acknowledgement: `news` is true for new bytes in order, `held` for new
+    /// blocks.
     fn find_losses(&mut self, now: Nanos, news: bool, held: bool) {
         let settings = &self.settings;
         if settings.rack == RackUse::Always {
@@ -158,12 +161,13 @@ impl Sender {
         }
     }
 
-    /// Whether no division knows of a loss.
+    /// Returns true if no division has a known loss.
     fn is_open(&self) -> bool {
         self.divisions.iter().all(|division| division.state == State::Open)
     }
 
-    /// Two round trips without an answer are probed; one segment alone may be answered late (RFC 8985, section 7.2).
+    /// Schedules a probe after two round trips without an answer; a single segment may be answered late (RFC
+    /// 8985, section 7.2).
     fn wait_for_tail(&mut self, now: Nanos) {
         if !self.settings.tail_probe {
             return;
@@ -175,11 +179,12 @@ impl Sender {
         };
         let late = if self.board.is_single() { self.settings.lone_probe } else { Nanos(0) };
         let at = now.plus(Nanos(2 * trip.0).plus(late).max(self.settings.min_probe));
-        // The timer comes no later.
+        // The retransmission timer comes no later.
         self.probe.wait_until(self.timer.map_or(at, |timer| at.min(timer)));
     }
 
-    /// A round-trip time. One whose two ways were in different divisions is of neither (TDTCP, section 3).
+    /// Takes a round-trip sample. If its two ways were in different divisions, it belongs to neither (TDTCP,
+    /// section 3).
     fn sample(&mut self, now: Nanos, ack: &Ack) {
         let of = usize::from(ack.sent_in).min(self.divisions.len() - 1);
         if self.divisions.len() > 1 && ack.sent_in != ack.division {
@@ -187,12 +192,12 @@ impl Sender {
         }
         let division = &mut self.divisions[of];
         let window = division.window.size.min(self.next - self.acknowledged);
-        // Every second segment brings a sample.
+        // Assumes a sample for every second segment.
         let expected = window.div_ceil(2 * division.window.mss).max(1);
         division.trips.sample(now.since(ack.echo), expected as f64);
     }
 
-    /// Windows grow, are scaled and reduced by marks; recoveries end.
+    /// Grows, scales and reduces windows, and ends recoveries.
     fn advance(&mut self, now: Nanos, ece: bool) {
         let marks = self.settings.control.is_capable(self.settings.ecn);
         for division in &mut self.divisions {
@@ -221,7 +226,8 @@ impl Sender {
         }
     }
 
-    /// The retransmission timeout without its backoff. Of divisions it takes the longest way back (TDTCP, section 3).
+    /// Retransmission timeout without its backoff. With divisions, the longest return path counts (TDTCP,
+    /// section 3).
     fn timeout(&self) -> Nanos {
         let trips = self.divisions.iter().filter_map(|division| {
             let trips = &division.trips;
@@ -231,7 +237,7 @@ impl Sender {
         timeout.clamp(self.settings.min_timeout, self.settings.max_timeout)
     }
 
-    /// The deadline has come; before it this does nothing.
+    /// Handles the deadline; before it, does nothing.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.reordering.is_some_and(|deadline| deadline <= now) {
             for division in &mut self.divisions {
@@ -260,18 +266,18 @@ impl Sender {
         self.timer = Some(now.plus(self.backed_off()));
     }
 
-    /// The timeout, doubled for each expiry (RFC 6298, section 5.5).
+    /// Returns the timeout, doubled for each expiry (RFC 6298, section 5.5).
     fn backed_off(&self) -> Nanos {
         let doubled = self.timeout().0.saturating_mul(1 << self.backoff.min(32));
         Nanos(doubled).min(self.settings.max_timeout)
     }
 
-    /// When [`Sender::on_timer`] is to be called, if at all.
+    /// Deadline for [`Sender::on_timer`], if any.
     pub fn deadline(&self) -> Option<Nanos> {
         [self.timer, self.reordering, self.probe.at].into_iter().flatten().min()
     }
 
-    /// The next segment, if there is one and it may be sent now.
+    /// Returns the next segment, if there is one and it may be sent now.
     pub fn next_segment(&mut self, now: Nanos) -> Option<Segment> {
         self.restart_after_idle(now);
         let division = &self.divisions[usize::from(self.division)];
@@ -305,7 +311,7 @@ impl Sender {
             return Some(self.send_again(last, now));
         }
         if division.state == State::Recovery && self.divisions.len() == 1 {
-            // By time, what was overtaken is still waited for.
+            // With loss detection by time, an overtaken segment may still arrive.
             if let Some(overtaken) =
                 self.board.next_overtaken().filter(|_| self.settings.rack != RackUse::Always)
             {
@@ -316,7 +322,7 @@ impl Sender {
                 return self.rescued.then(|| self.send_again(last, now));
             }
         }
-        // Nothing is left to probe with.
+        // No segment is left for a probe.
         self.probe.due = false;
         self.short = false;
         None
@@ -364,14 +370,14 @@ impl Sender {
         if self.timer.is_none() {
             self.timer = Some(now.plus(self.backed_off()));
         }
-        // What is sent again is not (RFC 3168, section 6.1.5), but for DCTCP.
+        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5), except for DCTCP.
         let control = self.settings.control;
         let capable = control.is_capable(self.settings.ecn) && (!again || control.echoes_exactly());
         let ecn = if capable { Ecn::Capable } else { Ecn::No };
         Segment { start, sent: now, length, again, ecn, reduced, division: self.division }
     }
 
-    /// Whether the application is done and every byte has arrived.
+    /// Returns true if the application has closed and every byte is acknowledged.
     pub fn is_finished(&self) -> bool {
         self.closed && self.acknowledged == self.written
     }
@@ -386,42 +392,42 @@ impl Sender {
         self.next
     }
 
-    /// Bytes of which, and of all before them, it is known that they have arrived.
+    /// Bytes acknowledged in order.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Bytes in flight, as far as is known, over all divisions.
+    /// Bytes in flight, as far as the sender knows, over all divisions.
     pub fn in_flight(&self) -> u64 {
         self.divisions.iter().map(|division| division.flying).sum()
     }
 
-    /// The congestion window of the division that the network is in, in bytes.
+    /// Congestion window of the current division, in bytes.
     pub fn window(&self) -> u64 {
         self.divisions[usize::from(self.division)].window.size
     }
 
-    /// Its slow start threshold, in bytes; `u64::MAX` before the first loss.
+    /// Slow start threshold of the current division, in bytes; `u64::MAX` before the first loss.
     pub fn threshold(&self) -> u64 {
         self.divisions[usize::from(self.division)].window.threshold
     }
 
-    /// What it knows of losses.
+    /// Loss state of the current division.
     pub fn state(&self) -> State {
         self.divisions[usize::from(self.division)].state
     }
 
-    /// Its smoothed round-trip time, once one was measured.
+    /// Smoothed round-trip time of the current division, once there is a sample.
     pub fn round_trip(&self) -> Option<Nanos> {
         self.divisions[usize::from(self.division)].trips.smoothed()
     }
 
-    /// DCTCP's estimate of the share of bytes that queues mark (RFC 8257, section 3.3); none with other algorithms.
+    /// DCTCP's estimate of the share of marked bytes (RFC 8257, section 3.3); `None` with other algorithms.
     pub fn marked_share(&self) -> Option<f64> {
         self.divisions[usize::from(self.division)].control.marked_share()
     }
 
-    /// What it has done.
+    /// Counters so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -1,4 +1,4 @@
-//! What a connection is told before it starts.
+//! Settings of a connection.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -7,62 +7,65 @@ use serde::{Deserialize, Serialize};
 use super::control::Control;
 use super::segment::MSS;
 
-/// How both ends of a connection behave.
+/// Settings of both ends of a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// How a window grows and shrinks.
+    /// Congestion control of the window.
     pub control: Control,
-    /// Kinds of paths that have a window each (TDTCP); 1 is a TCP that knows of none.
+    /// Number of path kinds with their own window (TDTCP); 1 is a TCP without divisions.
     pub divisions: u8,
     /// Largest payload of a segment, in bytes.
     pub mss: u32,
     /// Segments of the first window (RFC 6928).
     pub initial_window: u32,
-    /// Bytes that may be unacknowledged at most, whatever the window: what the receiver has room for.
+    /// Most unacknowledged bytes, whatever the window: the receiver's buffer.
     pub receive_window: u64,
-    /// Segments are ECN-capable and an echo of a mark reduces the window (RFC 3168). DCTCP needs no leave; reTCP has none.
+    /// If true, segments are ECN-capable and an echoed mark reduces the window (RFC 3168). DCTCP's always
+    /// are, reTCP's never.
     pub ecn: bool,
-    /// Whether losses are found by the time at which segments were sent (RFC 8985, section 6), instead of by three later ones.
+    /// Loss detection by send times (RFC 8985, section 6), instead of by three later arrivals.
     pub rack: RackUse,
-    /// Of [`RackUse::Repairs`]: a segment is lost when one has arrived that was sent by more than this after it. Linux 4.4: 1 ms.
+    /// For [`RackUse::Repairs`]: a segment is lost if one sent more than this after it has arrived. Linux
+    /// 4.4: 1 ms.
     pub rack_window: Nanos,
-    /// When nothing was heard for two round trips, a segment is sent to find out whether the last ones are lost (RFC 8985, section 7).
+    /// If true, a probe after two silent round trips finds out if the last segments are lost (RFC 8985,
+    /// section 7).
     pub tail_probe: bool,
-    /// The least wait for such a probe. RFC 8985 has none, Linux 4.4 has 10 ms.
+    /// Least wait before such a probe. RFC 8985 has none, Linux 4.4 has 10 ms.
     pub min_probe: Nanos,
-    /// How much longer it waits when one segment alone is out, which may be answered late: the receivers' longest delay. Linux
-    /// takes 200 ms for it.
+    /// Additional wait if a single segment is outstanding, which may be acknowledged late: the receivers'
+    /// longest delay. Linux assumes 200 ms.
     pub lone_probe: Nanos,
-    /// A window that was not used for a retransmission timeout starts anew (RFC 5681, section 4.1).
+    /// If true, a window unused for a retransmission timeout restarts (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
-    /// The retransmission timeout before any round trip (RFC 6298, section 2.1).
+    /// Retransmission timeout before the first round-trip sample (RFC 6298, section 2.1).
     pub initial_timeout: Nanos,
-    /// By how much the retransmission timeout is above the round trip at least. RFC 6298 asks for 1 s in all; Linux has 200 ms above
-    /// the smoothed round trip. A network under time dilation has that over the factor.
+    /// Least margin of the retransmission timeout above the round trip. RFC 6298 requires 1 s in total; Linux
+    /// has 200 ms above the smoothed round trip. A network under time dilation divides this by its factor.
     pub min_timeout: Nanos,
-    /// The largest, whatever the backoff.
+    /// Largest retransmission timeout, whatever the backoff.
     pub max_timeout: Nanos,
-    /// A receiver acknowledges every so many segments (RFC 5681, section 4.2: 2 at most).
+    /// Segments per acknowledgement (RFC 5681, section 4.2: 2 at most).
     pub ack_every: u32,
-    /// It waits no longer than this with an acknowledgement.
+    /// Longest delay of an acknowledgement.
     pub ack_delay: Nanos,
 }
 
-/// Which losses are found by time.
+/// Use of loss detection by time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RackUse {
-    /// None: by three later segments that have arrived (RFC 6675).
+    /// Never: by three later arrivals (RFC 6675).
     Never,
-    /// While losses are repaired, those of retransmissions too; the first by later segments that have arrived, where a hole among
-    /// these counts as well (FACK). So did Linux from 4.4 on, before time was all that it went by (4.18).
+    /// During recovery, losses of retransmissions included. Later arrivals find the first loss, and a hole
+    /// among them counts as well (FACK). Linux did so from 4.4 on, until it went by time alone (4.18).
     Repairs,
-    /// All.
+    /// Always.
     Always,
 }
 
 impl Default for Settings {
-    /// As Linux does, with Reno.
+    /// Linux's settings, with Reno.
     fn default() -> Settings {
         Settings {
             control: Control::Reno,
@@ -86,40 +89,42 @@ impl Default for Settings {
     }
 }
 
-/// What no connection can be told.
+/// Invalid settings.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// A number that must be above 0.
+    /// A setting is 0 and must be above 0.
     #[error("{name}: 0: must be above 0")]
     Zero {
-        /// Which.
+        /// Name of the setting.
         name: &'static str,
     },
-    /// A factor of reTCP that is outside of its range.
+    /// A factor of reTCP is out of its range.
     #[error("{name}: {value}: must be {expected}")]
     Factor {
-        /// Which.
+        /// Name of the factor.
         name: &'static str,
-        /// As it was given.
+        /// The given value.
         value: f64,
-        /// What it may be.
+        /// Valid range.
         expected: &'static str,
     },
-    /// The largest timeout is below another.
+    /// The largest timeout is below another one.
     #[error("max_timeout: {max}: must not be below {name}, which is {other}")]
     Timeouts {
-        /// The largest.
+        /// Largest timeout.
         max: Nanos,
-        /// The name of the other.
+        /// Name of the other timeout.
         name: &'static str,
-        /// The other.
+        /// Value of the other timeout.
         other: Nanos,
     },
 }
 
 impl Settings {
+    /// Checks the settings.
+    ///
     /// # Errors
-    /// The first setting that is out of its range.
+    /// Returns the first setting that is out of its range.
     pub fn check(&self) -> Result<(), SettingsError> {
         let zeros = [
             ("divisions", self.divisions == 0),

@@ -1,26 +1,26 @@
-//! What the ranks of a training job send each other in a round: all-reduce along a ring or a tree, all-to-all.
+//! Collective communication of a training job: all-reduce along a ring or a tree, and all-to-all.
 //!
-//! A rank sends what it has just received, so that each piece waits for the one before it. Rounds follow each other: a
-//! rank begins the next one when it has all of this one and has computed for some time.
+//! A rank sends what it has just received, so each piece waits for the one before it. Rounds are consecutive:
+//! a rank starts the next one when it has received all of this one and has computed for some time.
 
 use leeward_fabric::Nanos;
 
 use super::{Flow, Piece, Place, Workload, WorkloadError};
 
-/// Who sends, how much and how often.
+/// Ranks, sizes and rounds of a collective.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collective {
-    /// How many racks.
+    /// Number of racks.
     pub racks: u32,
-    /// Hosts of each.
+    /// Hosts per rack.
     pub hosts: u32,
     /// The ranks, in the order of the ring, or breadth first in the tree.
     pub ranks: Vec<Place>,
-    /// Bytes of what is reduced or exchanged, of each rank.
+    /// Bytes that each rank reduces or exchanges.
     pub bytes: u64,
-    /// How often.
+    /// Number of rounds.
     pub rounds: u32,
-    /// What a rank computes before each round.
+    /// Computing time of a rank before each round.
     pub compute: Nanos,
 }
 
@@ -41,31 +41,32 @@ impl Collective {
         workload.add_flow(Flow { source, destination, class: 0 })
     }
 
-    /// Bytes of a part of `parts`: they differ by one at most, and are all together what is reduced.
+    /// Returns the bytes of a part; sizes of parts differ by one at most and add up to all bytes.
     fn part(&self, part: usize, parts: usize) -> u64 {
         let end = |part: usize| (u128::from(self.bytes) * part as u128 / parts as u128) as u64;
         end(part + 1) - end(part)
     }
 
-    /// All-reduce along a ring: each rank sends 2 (n - 1) / n of the bytes, a part in each of 2 (n - 1) steps (Patarasuk and
-    /// Yuan, 2009).
+    /// Generates an all-reduce along a ring: each rank sends 2 (n - 1) / n of the bytes, one part in each of
+    /// 2 (n - 1) steps (Patarasuk and Yuan, 2009).
     ///
     /// # Errors
-    /// Fewer than two ranks, a rank that is no host or that follows itself, or fewer bytes than ranks.
+    /// Returns an error for fewer than two ranks, an unknown host, a rank that follows itself, or fewer bytes
+    /// than ranks.
     pub fn ring_all_reduce(&self) -> Result<Workload, WorkloadError> {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();
         let flows: Vec<u32> = (0..ranks)
             .map(|rank| self.flow(&mut workload, rank, (rank + 1) % ranks))
             .collect::<Result<_, _>>()?;
-        // By rank: the piece that it was sent in the step before.
+        // By rank: the piece that it received in the step before.
         let mut received: Vec<Option<u32>> = vec![None; ranks];
         for _ in 0..self.rounds {
             for step in 0..2 * (ranks - 1) {
                 let mut now = vec![None; ranks];
                 for (rank, &flow) in flows.iter().enumerate() {
-                    // Parts travel on: what a rank sends now is what it was sent before. After n - 1 steps rank r has all of part
-                    // r + 1, which then goes around once more.
+                    // Parts travel on: a rank sends the part that it received before. After n - 1 steps rank
+                    // r has all of part r + 1, which then goes around once more.
                     let part = (rank + 2 * ranks - step) % ranks;
                     let wait = if step == 0 { self.compute } else { Nanos(0) };
                     let piece = Piece { flow, bytes: self.part(part, ranks), wait };
@@ -77,11 +78,11 @@ impl Collective {
         Ok(workload)
     }
 
-    /// All-reduce up and down a tree of two children each, in `parts` parts that follow each other: (n - 1) times the bytes
-    /// each way.
+    /// Generates an all-reduce up and down a binary tree, in `parts` consecutive parts: (n - 1) times the
+    /// bytes each way.
     ///
     /// # Errors
-    /// As [`Collective::ring_all_reduce`], or parts of less than a byte.
+    /// Returns the errors of [`Collective::ring_all_reduce`], or an error for parts of less than a byte.
     pub fn tree_all_reduce(&self, parts: usize) -> Result<Workload, WorkloadError> {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();
@@ -93,8 +94,8 @@ impl Collective {
             let parent = (rank - 1) / 2;
             flows.push((self.flow(&mut workload, rank, parent)?, self.flow(&mut workload, parent, rank)?));
         }
-        // By rank: the last part of the round before, which went down to it. A leaf is the last of its branch to have it, and to
-        // have computed; those above wait for what comes up.
+        // By rank: the last part of the round before, which came down to it. A leaf waits for it and
+        // computes; ranks above wait for parts from below.
         let mut begins: Vec<Option<u32>> = vec![None; ranks];
         for _ in 0..self.rounds {
             let mut ends = vec![None; ranks];
@@ -122,15 +123,17 @@ impl Collective {
         Ok(workload)
     }
 
-    /// All-to-all: each rank has a part for each, its own too, and sends the n - 1 others at once.
+    /// Generates an all-to-all exchange: each rank has a part for each rank, its own included, and sends the
+    /// n - 1 others at once.
     ///
     /// # Errors
-    /// As [`Collective::ring_all_reduce`].
+    /// Returns the errors of [`Collective::ring_all_reduce`].
     pub fn all_to_all(&self) -> Result<Workload, WorkloadError> {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();
         let mut flows = vec![0; ranks * ranks];
-        // The order in which a rank sends begins with the one after it, so that not all begin with the same.
+        // The send order of a rank begins with the next rank, so that not all ranks send to the same one
+        // first.
         let pairs =
             || (1..ranks).flat_map(move |ahead| (0..ranks).map(move |from| (from, (from + ahead) % ranks)));
         for (from, to) in pairs() {

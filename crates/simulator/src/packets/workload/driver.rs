@@ -1,4 +1,4 @@
-//! What is to be written when, as pieces arrive.
+//! Driver of a workload: pieces to write, as other pieces arrive.
 
 use std::collections::VecDeque;
 
@@ -6,44 +6,44 @@ use leeward_fabric::Nanos;
 
 use super::{Place, Workload, WorkloadError};
 
-/// A piece that is written now.
+/// A piece to write now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// To which flow.
+    /// Number of its flow.
     pub flow: u32,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Whether it is the first of its flow: the connection opens.
+    /// True for the first piece of its flow: the connection opens.
     pub opens: bool,
-    /// Whether it is the last of its flow: the connection closes after it.
+    /// True for the last piece of its flow: the connection closes after it.
     pub closes: bool,
 }
 
-/// Carries a workload out: it says which pieces are due, is told when they are written and what arrives.
+/// Carries out a workload: returns due pieces, and is informed of writes and arrivals.
 #[derive(Clone, Debug)]
 pub struct Driver {
     workload: Workload,
-    /// By piece: how many it still waits for.
+    /// By piece: number of pieces that it still waits for.
     missing: Vec<u32>,
-    /// Pieces that wait for a piece, one after another, and where those of each begin.
+    /// Pieces that wait for a piece, one piece after another, and the start of each piece's range.
     waiting: Vec<u32>,
     waiting_starts: Vec<usize>,
     flows: Vec<Progress>,
     left: usize,
 }
 
-/// A flow's pieces on their way.
+/// Progress of a flow's pieces.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// Those written and not arrived: where each ends in the flow's bytes.
+    /// Written pieces that have not arrived, each with its end in the flow's bytes.
     underway: VecDeque<(u64, u32)>,
     written: u64,
-    /// Pieces that are not written.
+    /// Number of pieces that are not written.
     left: u32,
 }
 
 impl Driver {
-    /// A workload of which nothing was written.
+    /// Creates a driver with nothing written.
     pub fn new(workload: Workload) -> Driver {
         let pieces = workload.pieces().len();
         let mut starts = vec![0; pieces + 1];
@@ -74,15 +74,15 @@ impl Driver {
         &self.workload
     }
 
-    /// Sends a block that has not begun along a chain of hosts.
+    /// Changes the chain of hosts of a block that has not begun.
     ///
     /// # Errors
-    /// As [`Workload::send_along`].
+    /// Returns the errors of [`Workload::send_along`].
     pub fn send_along(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
         self.workload.send_along(block, chain)
     }
 
-    /// Pieces that wait for nothing, with the times at which they are written: by time, then by number.
+    /// Returns the pieces that wait for nothing, with their times: by time, then by number.
     pub fn first(&self) -> Vec<(Nanos, u32)> {
         let pieces = self.workload.pieces().iter().enumerate();
         let mut first: Vec<(Nanos, u32)> = pieces
@@ -93,10 +93,10 @@ impl Driver {
         first
     }
 
-    /// The time of a piece has come: what is to be written.
+    /// Writes a piece at its time. The caller writes each piece once.
     ///
     /// # Panics
-    /// If there is no such piece. Each is to be written once.
+    /// Panics if there is no such piece.
     pub fn write(&mut self, piece: u32) -> Written {
         let of = self.workload.pieces()[piece as usize];
         let flow = &mut self.flows[of.flow as usize];
@@ -107,10 +107,11 @@ impl Driver {
         Written { flow: of.flow, bytes: of.bytes, opens, closes: flow.left == 0 }
     }
 
-    /// A flow's receiver has `delivered` bytes in order. Adds to `due` the pieces that waited for what has arrived, with their times.
+    /// Handles `delivered` bytes in order at a flow's receiver. Adds to `due` the pieces that waited for
+    /// them, with their times.
     ///
     /// # Panics
-    /// If there is no such flow.
+    /// Panics if there is no such flow.
     pub fn arrive(&mut self, now: Nanos, flow: u32, delivered: u64, due: &mut Vec<(Nanos, u32)>) {
         let underway = &mut self.flows[flow as usize].underway;
         while let Some(&(_, piece)) = underway.front().filter(|(end, _)| *end <= delivered) {
@@ -127,17 +128,17 @@ impl Driver {
         }
     }
 
-    /// A flow is given up: what it has left will not arrive, and what waits for that is never written.
+    /// Abandons a flow: its remaining pieces never arrive, and pieces that wait for them are never written.
     ///
     /// # Panics
-    /// If there is no such flow.
+    /// Panics if there is no such flow.
     pub fn give_up(&mut self, flow: u32) {
         let of = &mut self.flows[flow as usize];
         self.left -= of.underway.len() + of.left as usize;
         of.underway.clear();
     }
 
-    /// Whether every piece has arrived, but for those of flows that were given up.
+    /// Returns true if every piece has arrived, except for those of abandoned flows.
     pub fn is_finished(&self) -> bool {
         self.left == 0
     }

@@ -1,24 +1,24 @@
-//! Flows as they are given: each with its start and its size.
+//! Lists of flows, each with its start and its size.
 
 use leeward_fabric::Nanos;
 
 use super::{Flow, Piece, Place, Workload, WorkloadError};
 
-/// A flow that sends all of its bytes from a time on.
+/// A flow that sends all of its bytes from its start on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// Between whom.
+    /// Ends and class of the flow.
     pub flow: Flow,
-    /// From when on.
+    /// Start time.
     pub start: Nanos,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Transfers as they are listed.
+/// Returns a workload of the listed transfers.
 ///
 /// # Errors
-/// The first flow that is none.
+/// Returns an error for the first invalid flow.
 pub fn listed(racks: u32, hosts: u32, transfers: &[Transfer]) -> Result<Workload, WorkloadError> {
     let mut workload = Workload::new(racks, hosts);
     for transfer in transfers {
@@ -27,11 +27,11 @@ pub fn listed(racks: u32, hosts: u32, transfers: &[Transfer]) -> Result<Workload
     Ok(workload)
 }
 
-/// `flows` flows of `bytes` each from a rack to another, all from the beginning, from host to host of the same number in turn
-/// (Etalon, section 4: 16 flows from rack 1 to rack 2).
+/// Returns a workload of `flows` flows of `bytes` each from one rack to another, all from the beginning. They
+/// go between hosts of the same number in turn (Etalon, section 4: 16 flows from rack 1 to rack 2).
 ///
 /// # Errors
-/// A rack that is not there, or the same twice.
+/// Returns an error if there are no hosts, for an unknown rack, or if both racks are the same.
 pub fn long(
     racks: u32,
     hosts: u32,

@@ -1,14 +1,16 @@
-//! What hosts send each other: flows, and pieces of them that may wait for each other.
+//! Traffic between hosts: flows, and pieces of them that may wait for each other.
 //!
-//! A [`Flow`] is a connection from one host to another. Its bytes come in [`Piece`]s: the application writes a piece once the
-//! pieces that it waits for have arrived and some time has passed. A flow with one piece that waits for nothing is a transfer with a
-//! start time; dependencies make pipelines and collectives of flows. [`Driver`] says what is to be written when.
+//! A [`Flow`] is a connection from one host to another. Its bytes come in [`Piece`]s: the application writes
+//! a piece once the pieces that it waits for have arrived and some time has passed. A flow with one piece
+//! that waits for nothing is a transfer with a start time; dependencies make pipelines and collectives of
+//! flows. [`Driver`] decides which pieces are written at which time.
 //!
-//! [`Block`]s of files may be laid out for any chain of hosts and sent along another once they begin: what decides that is asked
-//! then ([`super::Placer`]).
+//! [`Block`]s of files have a preliminary chain of hosts; when a block begins, a [`super::Placer`] may choose
+//! another.
 //!
-//! [`trains`] are packets without a transport. [`lists`] are flows as they are given, [`rings`] the workload of Etalon's section 5, [`pipeline`] files written as HDFS does,
-//! [`collective`] what training of models does.
+//! [`trains`] are packets without a transport. [`lists`] are flows as given, [`rings`] the workload of
+//! Etalon's section 5, [`pipeline`] files written as HDFS does, [`collective`] the communication of model
+//! training.
 
 pub mod collective;
 mod driver;
@@ -27,9 +29,9 @@ pub use trains::Train;
 /// A host of a rack, both numbered from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
-    /// Which rack.
+    /// Number of the rack.
     pub rack: u32,
-    /// Which of its hosts.
+    /// Number of the host in its rack.
     pub host: u32,
 }
 
@@ -39,40 +41,41 @@ impl fmt::Display for Place {
     }
 }
 
-/// A connection that bytes go over one way.
+/// A one-way connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Who sends.
+    /// Sending host.
     pub source: Place,
-    /// Who receives.
+    /// Receiving host.
     pub destination: Place,
-    /// A number that tells kinds of flows apart in results.
+    /// Class number that separates kinds of flows in results.
     pub class: u32,
 }
 
 /// Bytes that an application writes to a flow at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Which flow, by its number.
+    /// Number of the flow.
     pub flow: u32,
-    /// How many; at least one.
+    /// Number of bytes; at least one.
     pub bytes: u64,
-    /// Time between the last arrival that it waits for and its writing; its start if it waits for nothing.
+    /// Time from the last arrival that it waits for to its writing; its start time if it waits for nothing.
     pub wait: Nanos,
 }
 
-/// A block of a file on its way along a chain of hosts. Its flows follow each other: for each hop one with data and one with answers.
+/// A block of a file on its way along a chain of hosts. Its flows have consecutive numbers: for each hop one
+/// with data and one with answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// The first of its flows: when it begins the block does, and the next one ends when the block does.
+    /// Number of its first flow, whose start is the block's start. The next flow ends the block.
     pub first: u32,
-    /// How many hops it takes: copies that cross the network.
+    /// Number of hops: copies that cross the network.
     pub hops: u32,
-    /// The file, by number.
+    /// Number of the file.
     pub file: u32,
-    /// Who writes it.
+    /// Host that writes it.
     pub writer: Place,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
     /// Blocks of the file that are not written when it begins, itself included.
     pub left: u64,
@@ -85,81 +88,81 @@ pub struct Workload {
     hosts: u32,
     flows: Vec<Flow>,
     pieces: Vec<Piece>,
-    /// What pieces wait for, one after another, and where those of each piece end.
+    /// Dependencies of all pieces, one piece after another, and the end of each piece's range.
     after: Vec<u32>,
     after_ends: Vec<usize>,
-    /// By their first flows.
+    /// Blocks, ordered by their first flows.
     blocks: Vec<Block>,
     trains: Vec<Train>,
-    /// Packets of all of these.
+    /// Packets of all trains.
     train_packets: u64,
 }
 
-/// What is no workload.
+/// Invalid workload.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// A host that is not there.
+    /// An end of a flow is not a host.
     #[error("flow {flow}: {end} {place}: must be of {racks} racks and {hosts} hosts, numbered from 0")]
     NoHost {
-        /// Which flow.
+        /// Number of the flow.
         flow: usize,
         /// `source` or `destination`.
         end: &'static str,
-        /// As it was given.
+        /// The given host.
         place: Place,
-        /// Racks there are.
+        /// Number of racks.
         racks: u32,
-        /// Hosts of a rack.
+        /// Hosts per rack.
         hosts: u32,
     },
     /// A flow from a host to itself.
     #[error("flow {flow}: from {place} to itself: must be between two hosts")]
     Itself {
-        /// Which flow.
+        /// Number of the flow.
         flow: usize,
         /// The host.
         place: Place,
     },
-    /// A piece of a flow that is not there.
+    /// A piece belongs to no flow.
     #[error("piece {piece}: flow {flow} of {flows}, numbered from 0")]
     NoFlow {
-        /// Which piece.
+        /// Number of the piece.
         piece: usize,
-        /// As it was given.
+        /// The given flow.
         flow: u32,
-        /// How many there are.
+        /// Number of flows.
         flows: usize,
     },
-    /// A piece of nothing.
+    /// A piece has no bytes.
     #[error("piece {piece}: 0 bytes: must be above 0")]
     Empty {
-        /// Which piece.
+        /// Number of the piece.
         piece: usize,
     },
-    /// A piece that waits for itself or for a later one.
+    /// A piece waits for itself or for a later one.
     #[error("piece {piece}: waits for piece {after}: must be an earlier one")]
     Later {
-        /// Which piece.
+        /// Number of the piece.
         piece: usize,
-        /// What it waits for.
+        /// The piece it waits for.
         after: u32,
     },
-    /// More than can be numbered.
+    /// The workload has too many flows or pieces to number.
     #[error("{what}: more than {most}: must be fewer")]
     Many {
-        /// Of what.
+        /// Kind of the numbered things.
         what: &'static str,
-        /// How many there may be.
+        /// Largest allowed count.
         most: u32,
     },
-    /// A setting of a generator that is out of its range.
+    /// A setting of a generator is out of its range.
     #[error("{name}: {value}: must be {expected}")]
     Setting {
-        /// Which.
+        /// Name of the setting.
         name: &'static str,
-        /// As it was given.
+        /// The given value.
         value: String,
-        /// What it may be.
+        /// Valid range.
         expected: &'static str,
     },
 }
@@ -171,7 +174,7 @@ impl WorkloadError {
 }
 
 impl Workload {
-    /// No flows between `hosts` hosts in each of `racks` racks.
+    /// Creates an empty workload for `hosts` hosts in each of `racks` racks.
     pub fn new(racks: u32, hosts: u32) -> Workload {
         Workload {
             racks,
@@ -189,7 +192,7 @@ impl Workload {
     /// Adds a flow; returns its number.
     ///
     /// # Errors
-    /// An end that is no host, or both the same.
+    /// Returns an error if an end is not a host, or if both are the same.
     pub fn add_flow(&mut self, flow: Flow) -> Result<u32, WorkloadError> {
         let number = self.flows.len();
         for (end, place) in [("source", flow.source), ("destination", flow.destination)] {
@@ -205,10 +208,11 @@ impl Workload {
         numbered(number, "flows")
     }
 
-    /// Adds a piece that is written when all of `after` have arrived; returns its number.
+    /// Adds a piece that is written when all pieces of `after` have arrived; returns its number.
     ///
     /// # Errors
-    /// A piece of no flow, of no bytes, or that waits for what is not before it.
+    /// Returns an error if the flow does not exist, the piece has no bytes, or it waits for a piece that is
+    /// not before it.
     pub fn add_piece(&mut self, piece: Piece, after: &[u32]) -> Result<u32, WorkloadError> {
         let number = self.pieces.len();
         if piece.flow as usize >= self.flows.len() {
@@ -230,7 +234,7 @@ impl Workload {
     /// Adds a train of packets.
     ///
     /// # Errors
-    /// An end that is no host, or both the same; a train of nothing, or of more than memory may hold.
+    /// Returns an error for an invalid end, equal ends, an empty train, or more packets than memory may hold.
     pub fn add_train(&mut self, train: Train) -> Result<(), WorkloadError> {
         train.check(self.racks, self.hosts, self.train_packets)?;
         self.train_packets += train.total();
@@ -238,7 +242,7 @@ impl Workload {
         Ok(())
     }
 
-    /// How many racks there are.
+    /// Number of racks.
     pub fn racks(&self) -> u32 {
         self.racks
     }
@@ -248,23 +252,23 @@ impl Workload {
         self.hosts
     }
 
-    /// Blocks of files among what it sends, by number.
+    /// Blocks of files, by number.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The block that a flow is the first of, by its number.
+    /// Returns the number of the block whose first flow is `flow`.
     pub fn block_from(&self, flow: u32) -> Option<usize> {
         self.blocks.binary_search_by_key(&flow, |block| block.first).ok()
     }
 
-    /// Sends a block along another chain than it was laid out for, the writer first.
+    /// Changes the chain of hosts of a block, the writer first.
     ///
     /// # Errors
-    /// A chain of another length, two copies on a host, a host that is not there.
+    /// Returns an error for a chain of another length or writer, two copies on a host, or an unknown host.
     ///
     /// # Panics
-    /// If there is no such block.
+    /// Panics if there is no such block.
     pub fn send_along(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
         let Block { first, hops, writer, .. } = self.blocks[block];
         let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
@@ -286,25 +290,25 @@ impl Workload {
         Ok(())
     }
 
-    /// Its flows, by number.
+    /// Flows, by number.
     pub fn flows(&self) -> &[Flow] {
         &self.flows
     }
 
-    /// Its pieces, by number.
+    /// Pieces, by number.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// Its trains, by number.
+    /// Trains, by number.
     pub fn trains(&self) -> &[Train] {
         &self.trains
     }
 
-    /// The pieces that a piece waits for.
+    /// Returns the pieces that a piece waits for.
     ///
     /// # Panics
-    /// If there is no such piece.
+    /// Panics if there is no such piece.
     pub fn after(&self, piece: u32) -> &[u32] {
         let piece = piece as usize;
         let start = piece.checked_sub(1).map_or(0, |before| self.after_ends[before]);
@@ -317,7 +321,7 @@ impl Workload {
     }
 }
 
-/// A number of something, below the largest there is.
+/// Converts an index to a number below the largest `u32`.
 fn numbered(number: usize, what: &'static str) -> Result<u32, WorkloadError> {
     match u32::try_from(number) {
         Ok(number) if number < u32::MAX => Ok(number),

@@ -1,42 +1,44 @@
-//! Files written as HDFS writes them: block after block, packets that go from copy to copy, and acknowledgements that come back.
+//! Files written as HDFS writes them: block after block, packets from copy to copy, and acknowledgements
+//! back.
 //!
-//! A block has a chain of hosts. The writer sends packets to the first, which passes each on when it has it all, and so on. The
-//! last answers each packet, and answers travel back host by host. The writer has at most a window of packets unanswered, and
-//! begins the next block when the last packet of this one is answered. A copy on the writer's own host crosses no network.
+//! A block has a chain of hosts. The writer sends packets to the first, which forwards each complete packet,
+//! and so on. The last host answers each packet, and answers travel back host by host. The writer has at most
+//! a window of unanswered packets. It starts the next block when the last packet of this one is answered. A
+//! copy on the writer's own host crosses no network.
 
 use leeward_fabric::Nanos;
 
 use super::{Block, Flow, Piece, Place, Workload, WorkloadError};
 
-/// The class of flows that carry packets.
+/// Class of flows that carry packets.
 pub const DATA: u32 = 0;
 
-/// The class of flows that carry answers.
+/// Class of flows that carry answers.
 pub const ANSWERS: u32 = 1;
 
-/// How files are written.
+/// Settings of file writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pipeline {
     /// Bytes of a block; the last of a file may be smaller.
     pub block: u64,
     /// Bytes of a packet (`dfs.client-write-packet-size`).
     pub packet: u64,
-    /// Packets without an answer at most (`dfs.client.write.max-packets-in-flight`).
+    /// Most packets without an answer (`dfs.client.write.max-packets-in-flight`).
     pub window: u32,
     /// Bytes of an answer.
     pub answer: u64,
-    /// How long the last host takes to store a packet before it answers; 0 for RAM disks.
+    /// Time in which the last host stores a packet before it answers; 0 for RAM disks.
     pub store: Nanos,
 }
 
 impl Default for Pipeline {
-    /// HDFS's, in memory.
+    /// HDFS's settings, in memory.
     fn default() -> Pipeline {
         Pipeline { block: 128 << 20, packet: 64 << 10, window: 80, answer: 32, store: Nanos(0) }
     }
 }
 
-/// What is known of a hop of a chain while its pieces are made.
+/// Flows of a hop of a chain.
 #[derive(Clone, Copy)]
 struct Hop {
     data: u32,
@@ -57,11 +59,12 @@ impl Pipeline {
         }
     }
 
-    /// Adds a file of `bytes` that `writer` writes from `start` on. `copies` says where those of a block go, in order, given the
-    /// block's number.
+    /// Adds a file of `bytes` that `writer` writes from `start` on. `copies` returns the hosts of a block's
+    /// copies, in order, given the block's number.
     ///
     /// # Errors
-    /// A setting that is 0, a block without a copy elsewhere or with two on a host, a host that is not there.
+    /// Returns an error for a setting of 0, a block without a copy elsewhere or with two on a host, or an
+    /// unknown host.
     pub fn write(
         &self,
         workload: &mut Workload,
@@ -109,7 +112,7 @@ impl Pipeline {
             Ok(Hop { data: workload.add_flow(flow)?, answers: workload.add_flow(back)? })
         });
         let hops: Vec<Hop> = hops.collect::<Result<_, WorkloadError>>()?;
-        // The last packets' answers at the writer, as many as the window: what a packet waits for.
+        // The last packets' answers at the writer, as many as the window; a packet waits for one of them.
         let mut answered: Vec<u32> = Vec::with_capacity(self.window as usize);
         let packets = bytes.div_ceil(self.packet);
         for packet in 0..packets {
@@ -139,27 +142,27 @@ impl Pipeline {
     }
 }
 
-/// The write half of TestDFSIO: `mappers` on the first hosts of each rack, each of which writes a file (Etalon, section 6: 8 mappers a
-/// rack, 400 MB each).
+/// The write half of TestDFSIO: `mappers` on the first hosts of each rack, each of which writes a file
+/// (Etalon, section 6: 8 mappers per rack, 400 MB each).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dfsio {
-    /// How many racks.
+    /// Number of racks.
     pub racks: u32,
-    /// Hosts of each.
+    /// Hosts per rack.
     pub hosts: u32,
     /// Mappers in each rack, on its hosts in turn.
     pub mappers: u32,
     /// Bytes of each file.
     pub file: u64,
-    /// How files are written.
+    /// Settings of file writes.
     pub pipeline: Pipeline,
 }
 
 impl Dfsio {
-    /// The workload; `copies` says where the copies of a writer's block go.
+    /// Generates the workload; `copies` returns the hosts of the copies of a writer's block.
     ///
     /// # Errors
-    /// As [`Pipeline::write`].
+    /// Returns the errors of [`Pipeline::write`], or an error if there are no racks or hosts.
     pub fn workload(
         &self,
         mut copies: impl FnMut(Place, u32) -> Vec<Place>,

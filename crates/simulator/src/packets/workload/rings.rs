@@ -1,8 +1,8 @@
 //! Big flows along rings of racks and small ones between all others (Etalon, section 5.3).
 //!
-//! Each pair of racks has flows of one kind, one after another as if each took its pair's share of the bandwidth: the next
-//! starts when the one before would be over. Sizes are even draws, hosts too. Big flows go from rack i to i + 1, and with two
-//! rings also to i + 2; the rings share what a rack may send of big flows.
+//! Each pair of racks has flows of one kind, one after another, as if each took its pair's share of the
+//! bandwidth: the next starts when the one before would end. Sizes and hosts are uniform draws. Big flows go
+//! from rack i to i + 1, and with two rings also to i + 2; the rings share a rack's rate of big flows.
 
 use std::ops::RangeInclusive;
 
@@ -15,47 +15,49 @@ use crate::stage::random::{Kind, stream};
 
 const PAIR: Kind = Kind::named("ring-pair");
 
-/// The class of small flows.
+/// Class of small flows.
 pub const SMALL: u32 = 0;
 
-/// The class of big flows.
+/// Class of big flows.
 pub const BIG: u32 = 1;
 
-/// What the class of an answer is above that of its flow.
+/// Difference between the class of an answer and that of its flow.
 pub const ANSWER: u32 = 2;
 
-/// The workload's settings.
+/// Settings of the workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rings {
-    /// How many racks.
+    /// Number of racks.
     pub racks: u32,
-    /// Hosts of each.
+    /// Hosts per rack.
     pub hosts: u32,
-    /// How many rings.
+    /// Number of rings.
     pub rings: u32,
-    /// What a rack offers of big flows in all.
+    /// Total rate of big flows that a rack offers.
     pub big_rate: Bandwidth,
-    /// What it offers of small flows.
+    /// Total rate of small flows that a rack offers.
     pub small_rate: Bandwidth,
-    /// Bytes of a big flow, from and to.
+    /// Range of the bytes of a big flow.
     pub big_bytes: RangeInclusive<u64>,
-    /// Bytes of a small flow.
+    /// Range of the bytes of a small flow.
     pub small_bytes: RangeInclusive<u64>,
-    /// As the authors' generator: small flows inside of a rack too, and each of all pairs, those of the rings as well, counts for
-    /// one share of the small rate. Otherwise what a rack offers is all of it, and goes to other racks.
+    /// If true, follows the authors' generator: small flows also go inside a rack, and each of all pairs,
+    /// those of the rings included, counts for one share of the small rate. If false, a rack offers its whole
+    /// small rate to other racks.
     pub own_rack: bool,
-    /// Bytes with which each flow is answered when all of it has arrived; 0 for no answer. An answer is the flow numbered after the
-    /// one that it answers, of that one's class and [`ANSWER`].
+    /// Bytes of the answer to each flow, sent when all of the flow has arrived; 0 for no answer. An answer
+    /// has the flow number after that of its flow, and its class plus [`ANSWER`].
     pub answer: u64,
-    /// No flow starts at this time or later.
+    /// Time from which on no flow starts.
     pub end: Nanos,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
 impl Rings {
-    /// The paper's: 8 racks of 16 hosts, big flows of 1,000 to 10,000 packets of 9000 bytes for a third of 80 Gbps, small ones of 10 to
-    /// 100 packets for a third of 10 Gbps, for 2 s; the rest as the authors' generator.
+    /// The paper's settings: 8 racks of 16 hosts, for 2 s. Big flows of 1,000 to 10,000 packets of 9000 bytes
+    /// offer a third of 80 Gbps, small ones of 10 to 100 packets a third of 10 Gbps. The rest is as in the
+    /// authors' generator.
     pub fn paper(rings: u32, seed: u64) -> Rings {
         Rings {
             racks: 8,
@@ -73,7 +75,7 @@ impl Rings {
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
-        // A flow of one host to itself is none.
+        // A host sends no flow to itself.
         let (least, expected) = if self.own_rack { (2, "2 at least") } else { (1, "1 at least") };
         if self.hosts < least {
             return Err(WorkloadError::setting("hosts", self.hosts, expected));
@@ -95,10 +97,10 @@ impl Rings {
         Ok(())
     }
 
-    /// The workload, by source rack, destination rack and start.
+    /// Generates the workload, ordered by source rack, destination rack and start.
     ///
     /// # Errors
-    /// The first setting that is out of its range.
+    /// Returns an error for the first setting out of its range.
     pub fn workload(&self) -> Result<Workload, WorkloadError> {
         self.check()?;
         let mut workload = Workload::new(self.racks, self.hosts);
@@ -110,7 +112,8 @@ impl Rings {
         Ok(workload)
     }
 
-    /// The flows of a pair of racks. They are drawn from a stream of its own, so that one more ring or a later end leaves them.
+    /// Generates the flows of a pair of racks. Each pair draws from its own stream, so that another ring or a
+    /// later end does not change them.
     fn pair(&self, from: u32, to: u32, workload: &mut Workload) -> Result<(), WorkloadError> {
         let ahead = (to + self.racks - from) % self.racks;
         if ahead == 0 && !self.own_rack {
@@ -128,7 +131,7 @@ impl Rings {
         while start < self.end.0 as f64 {
             let source = random.random_range(0..self.hosts);
             let destination = match ahead {
-                // Any but itself.
+                // Any host except the source.
                 0 => (source + random.random_range(1..self.hosts)) % self.hosts,
                 _ => random.random_range(0..self.hosts),
             };

@@ -1,4 +1,5 @@
-//! Packet trains: bursts of packets without a transport, which say what a path carries (Choreo, section 3.1).
+//! Packet trains: bursts of packets without a transport, which measure the capacity of a path (Choreo,
+//! section 3.1).
 
 use leeward_fabric::Nanos;
 
@@ -6,27 +7,27 @@ use super::{Place, WorkloadError};
 
 /// Bytes of headers before a packet's payload: IPv4 20, UDP 8.
 pub const HEADER: u32 = 28;
-/// The largest payload of a packet: what a UDP packet has room for.
+/// Largest payload of a UDP packet.
 const MOST_PAYLOAD: u32 = 65_507;
-/// Packets of all trains at most, so that what is kept of them fits in memory.
+/// Most packets of all trains, so that their records fit in memory.
 const MOST_PACKETS: u64 = 20_000_000;
 
-/// A train: bursts of packets, each of them sent as fast as the host's NIC takes them, with a pause between bursts.
+/// A train: bursts of packets, each sent as fast as the host's NIC takes them, with a pause between bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Train {
-    /// Who sends.
+    /// Sending host.
     pub source: Place,
-    /// Who receives.
+    /// Receiving host.
     pub destination: Place,
-    /// When the first burst begins.
+    /// Start of the first burst.
     pub start: Nanos,
-    /// How many bursts.
+    /// Number of bursts.
     pub bursts: u32,
-    /// Packets of each.
+    /// Packets per burst.
     pub packets: u32,
     /// Bytes of a packet without headers.
     pub payload: u32,
-    /// From the last packet of a burst that the NIC took to the first of the next.
+    /// Time from the last packet of a burst that the NIC took to the first of the next.
     pub gap: Nanos,
 }
 
@@ -36,12 +37,12 @@ impl Train {
         u64::from(self.bursts) * u64::from(self.packets)
     }
 
-    /// The size of each as an IP packet, in bytes.
+    /// Size of each packet as an IP packet, in bytes.
     pub fn wire_bytes(&self) -> u32 {
         self.payload + HEADER
     }
 
-    /// Whether hosts of so many racks can send it beside trains of so many packets.
+    /// Checks that hosts of a network can send the train in addition to trains of `beside` packets.
     pub(super) fn check(&self, racks: u32, hosts: u32, beside: u64) -> Result<(), WorkloadError> {
         for (end, place) in [("from", self.source), ("to", self.destination)] {
             if place.rack >= racks || place.host >= hosts {

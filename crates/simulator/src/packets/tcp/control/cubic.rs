@@ -1,44 +1,45 @@
-//! CUBIC: the window is a cubic function of the time since the last reduction, and no less than Reno's (RFC 9438).
+//! CUBIC: the window is a cubic function of the time since the last reduction, and at least Reno's (RFC
+//! 9438).
 
 use leeward_fabric::Nanos;
 
 use super::{Acked, Algorithm, Cause, Window};
 
-/// Segments a cubed second (RFC 9438, section 5).
+/// Segments per cubed second (RFC 9438, section 5).
 const C: f64 = 0.4;
 
-/// What is left of a window after a reduction (section 4.6).
+/// Factor of a window at a reduction (section 4.6).
 const BETA: f64 = 0.7;
 
-/// Segments a round trip that a Reno with this beta would gain to be as fast as one that halves (section 4.3).
+/// Segments per round trip that a Reno with this beta gains to match one that halves (section 4.3).
 const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// Windows are in segments here.
+/// CUBIC state. Windows are in segments here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cubic {
-    /// The window before the last reduction, less if that was below the one before it.
+    /// Window before the last reduction; lower if that was below the one before it.
     largest: f64,
-    /// The window that was reduced.
+    /// Window that was reduced.
     prior: f64,
-    /// A time of congestion avoidance, once it has begun.
+    /// Current epoch of congestion avoidance, once it has begun.
     epoch: Option<Epoch>,
-    /// What the window in whole bytes does not show of it.
+    /// Fraction of the window below a whole byte.
     fraction: f64,
-    /// When the window last grew or could not.
+    /// Time at which the window last grew or could not.
     last: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     began: Nanos,
-    /// Seconds until the cubic is at `largest` again.
+    /// Seconds until the cubic reaches `largest` again.
     k: f64,
-    /// What Reno's window would be.
+    /// Reno's window in this epoch.
     reno: f64,
 }
 
 impl Cubic {
-    /// The cubic at `seconds` since the epoch began (equation 1).
+    /// Returns the cubic at `seconds` since the epoch began (equation 1).
     fn at(&self, epoch: &Epoch, seconds: f64) -> f64 {
         C * (seconds - epoch.k).powi(3) + self.largest
     }
@@ -55,7 +56,7 @@ impl Cubic {
         Epoch { began: now, k, reno: size }
     }
 
-    /// The window after `acked` segments, in segments.
+    /// Returns the window after `acked` segments, in segments.
     fn next(&mut self, size: f64, acked: f64, now: Nanos, trip: Nanos) -> f64 {
         let mut epoch = self.epoch(now, size);
         let passed = now.since(epoch.began);
@@ -65,7 +66,7 @@ impl Cubic {
         if self.at(&epoch, passed.as_secs_f64()) < epoch.reno {
             return epoch.reno.max(size);
         }
-        // A round trip ahead, and no more than half as much again in that time (section 4.2).
+        // The target is one round trip ahead, and at most half as much again in that time (section 4.2).
         let target = self.at(&epoch, passed.plus(trip).as_secs_f64()).clamp(size, 1.5 * size);
         size + (target - size) / size * acked
     }
@@ -89,7 +90,7 @@ impl Algorithm for Cubic {
     }
 
     fn idle(&mut self, now: Nanos) {
-        // Time without use is none of the epoch's (section 5.8).
+        // Idle time does not count for the epoch (section 5.8).
         if let Some(epoch) = &mut self.epoch {
             epoch.began = epoch.began.plus(now.since(self.last.max(epoch.began)));
         }

@@ -1,25 +1,25 @@
-//! DCTCP: a window is reduced by the share of its bytes that were marked (RFC 8257, section 3.3).
+//! DCTCP: a reduction of the window follows the share of its marked bytes (RFC 8257, section 3.3).
 
 use super::reno::Reno;
 use super::{Acked, Algorithm, Cause, Window};
 
-/// The weight of a new window's share in the estimate (RFC 8257, section 4.2).
+/// Weight of a new window's share in the estimate (RFC 8257, section 4.2).
 const GAIN: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Dctcp {
     reno: Reno,
-    /// The estimate, `DCTCP.Alpha`.
+    /// Estimated share of marked bytes, `DCTCP.Alpha`.
     share: f64,
     acked: u64,
     marked: u64,
-    /// The window that is observed ends with this byte.
+    /// Byte at which the observed window ends.
     window_end: u64,
 }
 
 impl Default for Dctcp {
     fn default() -> Dctcp {
-        // One at first: a mark before the first estimate halves, as with any ECN.
+        // The initial value is 1: a mark before the first estimate halves, as with any ECN.
         Dctcp { reno: Reno::default(), share: 1.0, acked: 0, marked: 0, window_end: 0 }
     }
 }

@@ -1,4 +1,4 @@
-//! How a window grows and shrinks: one file for each algorithm.
+//! Congestion control: growth and reduction of a window, one file per algorithm.
 
 mod cubic;
 mod dctcp;
@@ -13,7 +13,7 @@ use self::reno::Reno;
 use self::retcp::Retcp;
 use super::settings::SettingsError;
 
-/// Which algorithm controls a window.
+/// Congestion control algorithm.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Control {
     /// NewReno's additive increase and halving (RFC 5681).
@@ -24,9 +24,9 @@ pub enum Control {
     Dctcp,
     /// Reno that multiplies its window when the ECN echo begins and when it ends (Etalon, section 4.4).
     Retcp {
-        /// By this at its beginning; 1 or more, 2 in the paper.
+        /// Factor when the echo begins; 1 or more, 2 in the paper.
         alpha: f64,
-        /// By this at its end; from 0 to 1, 0.5 in the paper.
+        /// Factor when the echo ends; from 0 to 1, 0.5 in the paper.
         beta: f64,
     },
 }
@@ -37,7 +37,7 @@ impl Control {
 
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         let &Control::Retcp { alpha, beta } = self else { return Ok(()) };
-        // More than a thousandfold is no window.
+        // A factor above a thousand makes no sense for a window.
         if !(1.0..=1000.0).contains(&alpha) {
             return Err(SettingsError::Factor { name: "alpha", value: alpha, expected: "from 1 to 1000" });
         }
@@ -47,7 +47,7 @@ impl Control {
         Ok(())
     }
 
-    /// Whether its segments say that queues may mark them, where `settings` asks for ECN or not.
+    /// Returns true if segments are ECN-capable, given the ECN setting.
     pub(super) fn is_capable(&self, asked: bool) -> bool {
         match self {
             Control::Reno | Control::Cubic => asked,
@@ -56,7 +56,7 @@ impl Control {
         }
     }
 
-    /// Whether its receivers echo which segments were marked, rather than that any was.
+    /// Returns true if receivers echo marks segment by segment.
     pub(super) fn echoes_exactly(&self) -> bool {
         matches!(self, Control::Dctcp)
     }
@@ -74,16 +74,16 @@ impl Control {
 /// A congestion window, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Window {
-    /// How much may be in flight.
+    /// Most bytes in flight.
     pub(super) size: u64,
-    /// Below it the window is in slow start.
+    /// Slow start threshold: below it the window is in slow start.
     pub(super) threshold: u64,
-    /// The segment it counts in.
+    /// Segment size of the window's units.
     pub(super) mss: u64,
 }
 
 impl Window {
-    /// No reduction goes below it (RFC 5681, equation 4).
+    /// Least window after a reduction (RFC 5681, equation 4).
     pub(super) fn floor(&self) -> u64 {
         2 * self.mss
     }
@@ -92,8 +92,9 @@ impl Window {
         self.size < self.threshold
     }
 
-    /// Slow start by the bytes that are acknowledged, up to the threshold. Returns those that are beyond it. A delayed
-    /// acknowledgement counts with all it covers (RFC 3465, with no limit, as Linux does).
+    /// Grows the window in slow start by the acknowledged bytes, up to the threshold. Returns the bytes
+    /// beyond it. A delayed acknowledgement counts all bytes that it covers (RFC 3465, without a limit, as
+    /// Linux does).
     pub(super) fn slow_start(&mut self, acked: u64) -> u64 {
         let used = acked.min(self.threshold.saturating_sub(self.size));
         self.size += used;
@@ -117,7 +118,7 @@ pub(super) struct Acked {
     pub(super) trip: Option<Nanos>,
 }
 
-/// Why a window is reduced.
+/// Cause of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
     Loss,
@@ -125,12 +126,12 @@ pub(super) enum Cause {
     Timeout,
 }
 
-/// What each algorithm answers. The sender asks; it alone knows of losses and recovery.
+/// Interface of an algorithm. The sender calls it and alone handles losses and recovery.
 pub(super) trait Algorithm {
-    /// Sees every acknowledgement, before anything is done about it.
+    /// Observes every acknowledgement, before any other step.
     fn observe(&mut self, _acked: &Acked) {}
 
-    /// The factor by which the window is to be multiplied at once.
+    /// Returns a factor for an immediate scaling of the window.
     fn rescale(&mut self, _acked: &Acked) -> Option<f64> {
         None
     }
@@ -138,14 +139,14 @@ pub(super) trait Algorithm {
     /// Grows the window: nothing is lost and it was in full use.
     fn grow(&mut self, window: &mut Window, acked: &Acked);
 
-    /// Time has passed in which the window was not in full use.
+    /// Notes a time in which the window was not in full use.
     fn idle(&mut self, _now: Nanos) {}
 
-    /// The threshold after a reduction of a window of which `used` bytes were in use.
+    /// Returns the threshold after a reduction of a window of which `used` bytes were in use.
     fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64;
 }
 
-/// An algorithm at work.
+/// State of a running algorithm.
 #[derive(Clone, Debug)]
 pub(super) enum Running {
     Reno(Reno),
@@ -164,7 +165,7 @@ impl Running {
         }
     }
 
-    /// DCTCP's estimate of the share of bytes that are marked.
+    /// DCTCP's estimate of the share of marked bytes.
     pub(super) fn marked_share(&self) -> Option<f64> {
         match self {
             Running::Dctcp(dctcp) => Some(dctcp.share()),

@@ -1,8 +1,8 @@
-//! Reno: a segment more in each round trip, half after a loss (RFC 5681, section 3).
+//! Reno: one segment more per round trip, half after a loss (RFC 5681, section 3).
 
 use super::{Acked, Algorithm, Cause, Window};
 
-/// The bytes of a window are counted until they are one (RFC 3465, section 2.1).
+/// Reno state. It counts acknowledged bytes until they fill a window (RFC 3465, section 2.1).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reno {
     counted: u64,

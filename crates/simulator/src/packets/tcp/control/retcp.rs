@@ -1,4 +1,5 @@
-//! reTCP: a window multiplied when a circuit comes and when it goes, as the ECN echo tells; Reno between (Etalon, section 4.4).
+//! reTCP: Reno with a window that is multiplied when a circuit comes and when it goes, signaled by the ECN
+//! echo (Etalon, section 4.4).
 
 use super::reno::Reno;
 use super::{Acked, Algorithm, Cause, Window};
@@ -8,7 +9,7 @@ pub(crate) struct Retcp {
     reno: Reno,
     alpha: f64,
     beta: f64,
-    /// The last echo.
+    /// Last ECN echo.
     circuit: bool,
 }
 
