@@ -1,8 +1,8 @@
-//! Which paths share a bottleneck (Choreo, sections 3.3.2 and 4.3).
+//! Bottleneck detection: decides which paths share a bottleneck (Choreo, sections 3.3.2 and 4.3).
 //!
-//! A path A to B shares one with C to D if A to B gets much less while both carry a transfer. Where that happens says what
-//! kind of network it is: if transfers from one source always take from each other and others never do, each source is
-//! limited by itself, which is a hose.
+//! Path A to B shares a bottleneck with C to D if its rate falls significantly while both carry a transfer. The pattern of such
+//! falls gives the kind of network. If transfers from one source always slow each other down and all others never do, each
+//! source has its own limit: a hose.
 
 use std::collections::BTreeSet;
 
@@ -14,38 +14,39 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProbeError;
 use crate::numbers::{deviation, mean};
 
-/// "Decreases significantly": by more than this share ...
+/// Share by which a rate "decreases significantly" ...
 pub const FALL: f64 = 0.2;
-/// ... and by more than this many standard deviations of what the path gets alone. Both ours; the paper names no number.
+/// ... and number of standard deviations of the rate alone that the fall must also exceed. Both values are ours; the paper
+/// gives no number.
 pub const SIGMAS: f64 = 3.0;
-/// Windows of a transfer alone that it takes to know its noise.
+/// Minimum number of windows of the transfer alone for an estimate of its noise.
 const LEAST_WINDOWS: usize = 3;
-/// The share of experiments that may go against what "never" and "always" say. Ours.
+/// Share of experiments that may contradict "never" and "always". The value is ours.
 const SELDOM: f64 = 0.1;
 
-/// A path, by hosts: from, to.
+/// A path by hosts: from, to.
 pub type Path = (usize, usize);
 
-/// What a path got alone and beside another.
+/// Rate of a path alone and beside another transfer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Mean alone, in bits per second.
+    /// Mean rate alone, in bits per second.
     pub alone_bps: f64,
-    /// Mean beside the other.
+    /// Mean rate beside the other transfer, in bits per second.
     pub beside_bps: f64,
-    /// How far windows of the transfer alone lie apart: one standard deviation, in bits per second.
+    /// Standard deviation of the windows of the transfer alone, in bits per second.
     pub noise_bps: f64,
-    /// The share by which it fell; negative if it rose.
+    /// Relative fall of the rate; negative if it rose.
     pub fall: f64,
-    /// Whether that is significant, so that the two share a bottleneck.
+    /// True if the fall is significant, so that the two paths share a bottleneck.
     pub shares: bool,
 }
 
-/// Compares the throughput of a path in windows of time, alone and while another carries a transfer.
+/// Compares the throughput of a path in time windows, alone and while another path carries a transfer.
 ///
 /// # Errors
 ///
-/// [`ProbeError::Nothing`] if there are too few windows to know the noise, or nothing arrived.
+/// Returns [`ProbeError::Nothing`] for fewer than three windows, or if nothing arrived.
 pub fn compare(alone_bps: &[f64], beside_bps: &[f64]) -> Result<Comparison, ProbeError> {
     let enough = alone_bps.len() >= LEAST_WINDOWS;
     let means = mean(alone_bps).zip(mean(beside_bps)).zip(deviation(alone_bps)).filter(|_| enough);
@@ -62,13 +63,14 @@ pub fn compare(alone_bps: &[f64], beside_bps: &[f64]) -> Result<Comparison, Prob
     Ok(Comparison { alone_bps, beside_bps, noise_bps, fall, shares })
 }
 
-/// Rule 1: whether two paths meet at a bottleneck on the link out of a host or its rack. `rack[host]` is its rack.
+/// Rule 1: returns true if two paths may meet at a bottleneck on the link out of a host or its rack. `rack[host]` is the host's
+/// rack.
 pub fn meet_at_rack(a: Path, b: Path, rack: &[usize]) -> bool {
     a.0 == b.0 || meet_above(a, b, rack)
 }
 
-/// Rule 2: whether two paths may meet at a bottleneck on the link out of a subtree: both begin in it and neither ends in
-/// it. They may be routed through different switches still. `subtree[host]` is its subtree.
+/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree: both begin in it and neither ends
+/// in it. They may still take different switches. `subtree[host]` is the host's subtree.
 pub fn may_meet_at_subtree(a: Path, b: Path, subtree: &[usize]) -> bool {
     meet_above(a, b, subtree)
 }
@@ -78,25 +80,25 @@ fn meet_above(a: Path, b: Path, group: &[usize]) -> bool {
     group[b.0] == from && group[a.1] != from && group[b.1] != from
 }
 
-/// Two paths to be tried at once.
+/// Two paths to test at the same time.
 pub type Question = (Path, Path);
 
-/// Pairs of paths between four distinct hosts, as many as said or as there are, drawn by a seed.
+/// Draws up to `count` pairs of paths between four distinct hosts, by a seed; fewer if there are not as many.
 pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<Question> {
     let fits = |((a, b), (c, d)): &Question| {
-        // Each pair of paths once, whichever is named first.
+        // Each pair of paths once, in one order.
         a < c && a != b && c != d && b != c && a != d && b != d
     };
     draw(hosts, count, seed, fits)
 }
 
-/// Pairs of paths from one source to two destinations, as many as said or as there are, drawn by a seed.
+/// Draws up to `count` pairs of paths from one source to two destinations, by a seed; fewer if there are not as many.
 pub fn from_one(hosts: usize, count: usize, seed: u64) -> Vec<Question> {
     let fits = |((a, b), (c, d)): &Question| a == c && a != b && a != d && b < d;
     draw(hosts, count, seed, fits)
 }
 
-/// Hosts up to which all questions are listed before some are drawn.
+/// Number of hosts up to which all pairs are listed before some are drawn.
 const LISTED: usize = 16;
 
 fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&Question) -> bool) -> Vec<Question> {
@@ -104,7 +106,7 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&Question) -> bool)
     if hosts > LISTED {
         let mut drawn = BTreeSet::new();
         let mut questions = Vec::new();
-        // Beyond that many hosts there are tens of thousands, and one in three of what is drawn or more fits one order.
+        // With more hosts there are tens of thousands of pairs, and at least one in three draws fits.
         for _ in 0..count.saturating_mul(1000) {
             if questions.len() == count {
                 break;
@@ -128,8 +130,8 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&Question) -> bool)
     all
 }
 
-/// One question for each rack that can tell whether its link upwards is a bottleneck: two of its hosts send out of it, to
-/// two hosts elsewhere. What is found for these stands for all paths out of the rack.
+/// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other racks. The
+/// result stands for all paths out of the rack.
 pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, Question)> {
     let ask = |(rack, hosts): (usize, &Vec<usize>)| {
         let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);
@@ -142,46 +144,46 @@ pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, Question)> {
     racks.iter().enumerate().filter_map(ask).collect()
 }
 
-/// What an experiment with two paths at once came to.
+/// Result of an experiment with two paths at the same time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tried {
     /// The two paths.
     pub question: Question,
-    /// Whether the first fell significantly.
+    /// True if the rate of the first path fell significantly.
     pub shares: bool,
-    /// What both got together, as a share of what the first got alone.
+    /// Sum of both rates relative to the first path's rate alone.
     pub sum: f64,
 }
 
-/// What kind of network it is.
+/// Kind of network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "NetworkKind")]
 pub enum Kind {
-    /// Each source has a rate of its own that its paths share: the sum out of it stays what it was.
+    /// Each source has a rate that all its paths share: the sum of two paths equals the rate of one alone.
     Hose,
-    /// Each path has a rate of its own.
+    /// Each path has its own rate.
     Pipe,
-    /// Paths without a common end take from each other: links inside are the bottleneck.
+    /// Paths without a common end slow each other down: links inside the network are the bottleneck.
     Inside,
-    /// The experiments do not agree.
+    /// The experiments contradict each other.
     Mixed,
 }
 
-/// The protocol of section 4.3, summed up.
+/// Summary of the protocol of section 4.3.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Protocol {
-    /// Experiments between four distinct hosts, and how many of them took from each other.
+    /// Number of experiments between four distinct hosts, and number of those with a significant fall.
     pub between_four: (usize, usize),
-    /// Experiments from one source, and how many of them took from each other.
+    /// Number of experiments from one source, and number of those with a significant fall.
     pub from_one: (usize, usize),
-    /// Mean of what two transfers from one source got together, as a share of one alone.
+    /// Mean sum of the rates of two transfers from one source, relative to the rate of one alone.
     pub sum: Option<f64>,
-    /// What that makes of the network; none where either kind of experiment is missing.
+    /// Resulting kind of network; `None` if either type of experiment is missing.
     pub kind: Option<Kind>,
 }
 
-/// Sums up experiments between four hosts, and from one.
+/// Summarizes experiments between four hosts and from one source.
 pub fn recognise(between_four: &[Tried], from_one: &[Tried]) -> Protocol {
     let count = |tried: &[Tried]| (tried.len(), tried.iter().filter(|one| one.shares).count());
     let share = |(all, some): (usize, usize)| (all > 0).then(|| some as f64 / all as f64);

@@ -1,48 +1,48 @@
-//! Which train to measure a network with (Choreo, section 4.1, figure 6).
+//! Calibration: choice of the train to measure a network with (Choreo, section 4.1, figure 6).
 //!
-//! Every train of a grid is tried on some paths, and its rate compared with that of a bulk transfer. More packets are more
-//! exact up to a point. The cheapest train that is nearly as exact as any is taken.
+//! The survey sends every train of a grid on some paths and compares its rate with a bulk transfer. Longer trains are more
+//! accurate up to a point. The choice is the cheapest train whose error is close to the smallest.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{deviation, mean};
 use crate::train::Train;
 
-/// How much worse than the best train's the mean error of a train may be, as a share of the rate. Ours: the paper says that
-/// beyond a point there are "diminishing returns" and names no number.
+/// Mean error, as a share of the rate, by which a train may exceed the best one. The value is ours: the paper observes
+/// "diminishing returns" and gives no number.
 pub const SLACK: f64 = 0.02;
 
-/// A train and how wrong it was on each path, as a share of what a bulk transfer got there.
+/// A train and its error on each path, as a share of the bulk transfer's rate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tried {
-    /// The train.
+    /// Train.
     pub train: Train,
-    /// `|train - bulk| / bulk`, one a path.
+    /// `|train - bulk| / bulk` for each path.
     pub errors: Vec<f64>,
 }
 
-/// What became of a train of the grid.
+/// Score of a train of the grid.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Score {
-    /// The train.
+    /// Train.
     pub train: Train,
-    /// Paths that it was tried on.
+    /// Number of paths measured.
     pub paths: usize,
-    /// Its mean error.
+    /// Mean error.
     pub mean: f64,
-    /// How far its errors lie apart; none of one path.
+    /// Standard deviation of the errors; `None` for one path.
     pub deviation: Option<f64>,
 }
 
-/// The grid of the paper's figure 6: K of 10, 20 and 50 bursts, B from 50 to 4,000 packets.
+/// Grid of the paper's figure 6: K of 10, 20 and 50 bursts, B from 50 to 4,000 packets.
 pub fn grid(base: &Train) -> Vec<Train> {
     let packets = [50, 100, 200, 500, 1000, 2000, 4000];
     let one = |bursts| packets.map(|packets| Train { bursts, packets, ..*base });
     [10, 20, 50].into_iter().flat_map(one).collect()
 }
 
-/// Scores trains, and says which of them is the cheapest (by bytes, then by time of sending nothing) whose mean error is
-/// within [`SLACK`] of the least. Trains without an error are left out; `None` of no other.
+/// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) whose mean error is within [`SLACK`]
+/// of the smallest. Ignores trains without errors; returns `None` if no train is left.
 pub fn choose(tried: &[Tried]) -> Option<(Vec<Score>, usize)> {
     let score = |one: &Tried| {
         let (train, paths) = (one.train, one.errors.len());

@@ -1,4 +1,4 @@
-//! What a receiver keeps of a train: for each burst how many packets came, which and when.
+//! Collects the packets of a train at the receiver: number, range and times of each burst's packets.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,53 +6,53 @@ use crate::error::ProbeError;
 use crate::train::Train;
 use crate::wire::Head;
 
-/// The packets of one burst that arrived.
+/// Received packets of one burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// How many, each counted once. The other fields mean nothing where none came.
+    /// Number of distinct packets received. The other fields have no meaning if this is 0.
     pub received: u32,
-    /// The lowest number that came.
+    /// Lowest packet number received.
     pub lowest: u32,
-    /// The highest number that came.
+    /// Highest packet number received.
     pub highest: u32,
-    /// When the first of them came, in nanoseconds of the receiver's clock.
+    /// Arrival time of the first packet, in nanoseconds of the receiver's clock.
     pub first_ns: u64,
-    /// When the last of them came.
+    /// Arrival time of the last packet.
     pub last_ns: u64,
-    /// How many came right after the one before it in number, and the time all that took.
+    /// Number of packets received right after their predecessor by number.
     pub steps: u32,
-    /// See `steps`.
+    /// Total time of those steps.
     pub steps_ns: u64,
-    /// The time between the others that came and those before them, which is that of the gaps where packets are missing.
+    /// Total time between the other packets and their predecessors: the gaps where packets are missing.
     pub jumps_ns: u64,
 }
 
-/// What arrived of a train.
+/// Received packets of a train.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Received {
-    /// One for each burst that was announced.
+    /// One entry for each announced burst.
     pub bursts: Vec<Burst>,
-    /// Packets that came more than once.
+    /// Number of packets received more than once.
     pub duplicates: u64,
-    /// Packets that belong to no burst of the train.
+    /// Number of packets that belong to no burst of the train.
     pub strangers: u64,
-    /// Packets that arrived, but that the receiver was too slow to take in: not lost on the network.
+    /// Number of packets that reached the receiver but overflowed its socket buffer; they were not lost on the network.
     pub overrun: u64,
 }
 
 impl Received {
-    /// Packets that came, each counted once.
+    /// Number of distinct packets received.
     pub fn packets(&self) -> u64 {
         self.bursts.iter().map(|burst| u64::from(burst.received)).sum()
     }
 
-    /// Refuses what no receiver of this train can have seen; a peer may say anything.
+    /// Rejects a report that no receiver of this train can have produced, since a peer may send anything.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Nothing`] with what is wrong.
+    /// Returns [`ProbeError::Nothing`] with the violation.
     pub fn check(&self, train: &Train) -> Result<(), ProbeError> {
         if self.bursts.len() != train.bursts as usize {
             let message = format!("{} bursts reported of a train of {}", self.bursts.len(), train.bursts);
@@ -70,14 +70,14 @@ impl Received {
     }
 }
 
-/// The time of a packet that has not come.
+/// Time of a packet that has not arrived.
 const NEVER: u64 = u64::MAX;
 
-/// Takes in the packets of a train in any order. The train has passed its check.
+/// Collects the packets of a train in any order. The train must have passed [`Train::check`].
 pub struct Collector {
     session: u64,
     train: Train,
-    /// When each packet came first.
+    /// First arrival time of each packet.
     at_ns: Vec<u64>,
     packets: u64,
     duplicates: u64,
@@ -85,13 +85,13 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// One for a train that was announced.
+    /// Creates a collector for an announced train.
     pub fn new(session: u64, train: Train) -> Collector {
         let at_ns = vec![NEVER; train.total_packets() as usize];
         Collector { session, train, at_ns, packets: 0, duplicates: 0, strangers: 0 }
     }
 
-    /// Takes in what a socket received at a time, `bytes` long.
+    /// Records data that a socket received at `at_ns`; the datagram had `bytes` bytes.
     pub fn packet(&mut self, head: Option<Head>, bytes: usize, at_ns: u64) {
         let Some(head) = head.filter(|head| self.expects(head, bytes)) else {
             self.strangers += 1;
@@ -113,24 +113,24 @@ impl Collector {
             && bytes == self.train.bytes as usize
     }
 
-    /// Whether every packet of the train has come.
+    /// Returns true if every packet of the train has arrived.
     pub fn complete(&self) -> bool {
         self.packets == self.train.total_packets()
     }
 
-    /// What arrived, and how many packets the receiver could not take in.
+    /// Returns the result; `overrun` is the number of packets that the receiver's socket dropped.
     pub fn finish(self, overrun: u64) -> Received {
         let bursts = self.at_ns.chunks(self.train.packets as usize).map(burst).collect();
         Received { bursts, duplicates: self.duplicates, strangers: self.strangers, overrun }
     }
 }
 
-/// A burst from when each of its packets came.
+/// Summarizes a burst from the arrival times of its packets.
 fn burst(at_ns: &[u64]) -> Burst {
     let mut burst = Burst { first_ns: NEVER, ..Burst::default() };
     let mut before: Option<(u32, u64)> = None;
     for (number, &at) in (0..).zip(at_ns).filter(|&(_, &at)| at != NEVER) {
-        // What overtook the one before it took no time.
+        // A packet that overtook its predecessor took no time.
         let waited = before.map_or(0, |(_, then)| at.saturating_sub(then));
         match before {
             None => burst.lowest = number,
@@ -191,7 +191,7 @@ mod tests {
                 }
                 collector.finish(0)
             };
-            // Of duplicates the first counts, so there are none here.
+            // The first of duplicates counts, so the expected input has none.
             let mut once = packets;
             once.sort_by_key(|&(burst, number, _)| (burst, number));
             once.dedup_by_key(|&mut (burst, number, _)| (burst, number));

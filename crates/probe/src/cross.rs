@@ -1,32 +1,32 @@
-//! How much else is on a path, in connections (Choreo, section 3.2).
+//! Cross traffic on a path, in equivalent connections (Choreo, section 3.2).
 //!
-//! A connection that gets `c2` of a path's `c1` shares it with the equivalent of `c = c1/c2 - 1` others that always have
-//! something to send. That is a measure of load and no count of connections. It takes TCP to divide a link evenly.
+//! A connection that gets `c2` of a path's `c1` shares it with the equivalent of `c = c1/c2 - 1` other backlogged connections.
+//! The value measures load and does not count connections. It assumes that TCP divides a link evenly.
 
 use serde::{Deserialize, Serialize};
 
-/// What a second connection must take from the first, at least, for anything to be told from it; with less the equivalent
-/// is beyond fifty connections or the path is limited elsewhere. Ours.
+/// Minimum share that a second connection must take from the first for a valid estimate. Below it, either more than fifty
+/// equivalent connections compete or the limit of the path is elsewhere. The value is ours.
 const TELLING: f64 = 0.02;
 
 /// Competing traffic on a path.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cross {
-    /// c, the equivalent number of backlogged connections; none below 0.
+    /// c, the equivalent number of backlogged connections; never below 0.
     pub connections: f64,
-    /// c1, what the path carries, in bits per second.
+    /// c1, the rate of the path in bits per second.
     pub path_bps: f64,
 }
 
 impl Cross {
-    /// From what the path carries and what one connection got of it; both positive.
+    /// Computes the equivalent from the path's rate and the rate of one connection; both must be positive.
     pub fn known(path_bps: f64, seen_bps: f64) -> Cross {
         Cross { connections: (path_bps / seen_bps - 1.0).max(0.0), path_bps }
     }
 
-    /// Where it is not known what the path carries: one connection alone got `one_bps`, and each of two `each_bps`. Then
-    /// `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. `None` where the second took nothing that could be told from noise, so
-    /// that the two were not limited by a link that they share.
+    /// Computes the equivalent for an unknown path rate: one connection alone gets `one_bps`, each of two gets `each_bps`. With
+    /// these as x and y, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. Returns `None` if the second connection took no more than
+    /// noise, so that no shared link limits the two.
     pub fn unknown(one_bps: f64, each_bps: f64) -> Option<Cross> {
         let (x, y) = (one_bps, each_bps);
         let told = x > 0.0 && y > 0.0 && x - y > TELLING * x;
@@ -36,13 +36,13 @@ impl Cross {
         })
     }
 
-    /// What each of `own` connections gets beside what is there.
+    /// Rate of each of `own` connections beside the competing traffic.
     pub fn each_bps(&self, own: u32) -> f64 {
         self.path_bps / (self.connections + f64::from(own.max(1)))
     }
 
-    /// The equivalents that fit what was seen if that may be wrong by a share, least and most. A connection that gets 450
-    /// of 1,000 Mb/s has one beside it; at 90 there may be ten or eleven.
+    /// Smallest and largest equivalent consistent with the measured rate if that may be wrong by a share. A connection that
+    /// gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or eleven.
     pub fn plausible(&self, wrong: f64) -> (f64, f64) {
         let seen = self.each_bps(1);
         let at = |seen: f64| Cross::known(self.path_bps, seen).connections;
@@ -50,8 +50,7 @@ impl Cross {
     }
 }
 
-/// The equivalent over time, from the throughput of one connection in windows of time. A window in which nothing came says
-/// nothing of connections that share evenly: `None`.
+/// Equivalent over time, from the throughput of one connection in time windows. A window without data gives `None`.
 pub fn over_time(path_bps: f64, windows_bps: &[f64]) -> Vec<Option<f64>> {
     let one = |&seen: &f64| (seen > 0.0).then(|| Cross::known(path_bps, seen).connections);
     windows_bps.iter().map(one).collect()
@@ -70,7 +69,7 @@ mod tests {
         assert_eq!(Cross::known(1e9, 450e6).plausible(0.1).1.round(), 1.0);
         let (least, most) = Cross::known(1e9, 90e6).plausible(0.1);
         assert!(least < 10.0 && most > 11.0);
-        // A hundred Mb/s of others on a path of a thousand: no connection is seen, and two get 450 each.
+        // 100 Mb/s of other traffic on a path of 1000 Mb/s: no connection is found, and two connections get 450 each.
         let light = Cross::known(900e6, 900e6);
         assert_eq!((light.connections, light.each_bps(2)), (0.0, 450e6));
     }

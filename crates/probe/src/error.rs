@@ -1,68 +1,68 @@
-//! What goes wrong with a measurement.
+//! Errors of measurements.
 
 use std::io;
 
-/// Why there is no measurement.
+/// Reason that a measurement failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// A setting is out of its bounds.
+    /// A setting out of range.
     #[error("{field}: {message}")]
     Setting {
-        /// The field.
+        /// Field.
         field: String,
-        /// Its value and what was expected.
+        /// Its value and the expected range.
         message: String,
     },
-    /// Something cannot be done here or there: no such host, nobody listens, no answer.
+    /// A system error here or at a peer: unknown host, connection refused, timeout.
     #[error("{what}: {message}")]
     System {
-        /// What it was about: mostly an address.
+        /// Subject of the error, usually an address.
         what: String,
-        /// What the system says.
+        /// Message of the system.
         message: String,
     },
-    /// A peer says no.
+    /// A peer refuses the request.
     #[error("{peer}: {message}")]
     Refused {
-        /// Its address.
+        /// Address of the peer.
         peer: String,
-        /// Why.
+        /// Reason.
         message: String,
     },
-    /// A peer measures something already; asked again later it may not.
+    /// A peer is busy with another measurement; a later retry may succeed.
     #[error("{peer}: a measurement is under way there")]
     Busy {
-        /// Its address.
+        /// Address of the peer.
         peer: String,
     },
-    /// A peer does not speak the protocol.
+    /// A peer violates the protocol.
     #[error("{peer}: {message}; does `leeward probe listen` of this version run there?")]
     Protocol {
-        /// Its address.
+        /// Address of the peer.
         peer: String,
-        /// What it said and what was expected.
+        /// Message received and message expected.
         message: String,
     },
-    /// Whoever wanted it told us to stop.
+    /// The caller stopped the survey.
     #[error("stopped")]
     Stopped,
-    /// What was measured says nothing.
+    /// A measurement without a usable result.
     #[error("{0}")]
     Nothing(String),
 }
 
 impl ProbeError {
-    /// A setting that is out of its bounds.
+    /// Error for a setting out of range.
     pub fn setting(field: impl Into<String>, message: impl Into<String>) -> ProbeError {
         ProbeError::Setting { field: field.into(), message: message.into() }
     }
 
-    /// What a peer says no with: the beginning of it on one line, since a peer may say anything.
+    /// Error for a peer's refusal, with the start of its message on one line, since a peer may send anything.
     pub fn refused(peer: impl Into<String>, message: &str) -> ProbeError {
         ProbeError::Refused { peer: peer.into(), message: beginning(message) }
     }
 
-    /// What the system says about something.
+    /// Error for a system error about `what`.
     pub fn system(what: impl ToString, error: &io::Error) -> ProbeError {
         let hint = match error.kind() {
             io::ErrorKind::ConnectionRefused => {
@@ -77,10 +77,10 @@ impl ProbeError {
     }
 }
 
-/// Letters of what somebody else says that are repeated.
+/// Maximum number of characters quoted from a peer's message.
 const LONGEST: usize = 200;
 
-/// The beginning of a text from elsewhere, on one line.
+/// Start of a foreign text on one line.
 pub(crate) fn beginning(text: &str) -> String {
     let text = text.trim();
     let shown: String =

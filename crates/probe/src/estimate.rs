@@ -1,4 +1,4 @@
-//! The rate of a path from what arrived of a train (Choreo, section 3.1).
+//! Rate of a path, estimated from the received packets of a train (Choreo, section 3.1).
 //!
 //! ```text
 //! burst i        t_i from the first to the last packet received, n_i packets received
@@ -7,15 +7,16 @@
 //! packets lost   at most MSS C / (RTT sqrt(loss)), C = sqrt(3/2)
 //! ```
 //!
-//! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between
-//! packets. They differ by one part in B. This is the second, which is right for small bursts too: B packets without loss
+//! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between packets.
+//! They differ by one part in B. This module uses the second form, which is right for small bursts too: B packets without loss
 //! span B - 1 gaps.
 //!
-//! **Ours.** A train that is sent much faster than the path can carry it overruns a queue there, and most of it is lost. The
-//! packets that were lost took no time of the link then, so making up for lost ends would tell far too little, and the bound
-//! says nothing: TCP would not have lost them. Whether it was so is seen where packets are missing between others: at a full
-//! queue the gap takes as long as if none were missing; behind the bottleneck it takes their time too. If it was so, the
-//! rate is `P sum (n_i - 1) / sum t_i`, what came between the first and the last packet received.
+//! **Deviation.** A train sent much faster than the path's rate overruns a queue there, and most of it is lost. The lost
+//! packets took no time on the link, so the correction for lost ends would give far too low a rate. The bound under loss does
+//! not apply either, since TCP would not have lost these packets. The time at missing packets between received ones tells the
+//! cases apart: at a full queue the gap takes as long as if none were missing; losses behind the bottleneck leave gaps as long
+//! as the missing packets. In the overrun case the rate is `P sum (n_i - 1) / sum t_i`, the data between the first and the last
+//! packet received.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,61 +24,61 @@ use crate::collect::{Burst, Received};
 use crate::error::ProbeError;
 use crate::train::Train;
 
-/// C, the constant of the bound on TCP's rate under loss ("roughly sqrt(3/2)", section 3.1, after Mathis et al.).
+/// C, the constant of TCP's rate bound under loss ("roughly sqrt(3/2)", section 3.1, after Mathis et al.).
 pub const MATHIS_C: f64 = 1.224_744_871_391_589;
-/// A train that arrives at this share of the rate at which it was sent has not met a link slower than its sender. Ours.
+/// Ratio of arrival rate to sending rate from which a train has met no link slower than its sender. The value is ours.
 pub const NEAR: f64 = 0.8;
-/// What a TCP segment carries less than a UDP packet of the same size on the wire: 20 bytes of header against 8.
+/// Payload difference between a UDP packet and a TCP segment of the same size on the wire: 20 header bytes against 8.
 const TCP_OVER_UDP: u32 = 12;
 
-/// How a train was sent.
+/// Sending statistics of a train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sent {
-    /// Packets that the system took.
+    /// Number of packets that the system accepted.
     pub packets: u64,
-    /// Time within bursts in nanoseconds, less the waits.
+    /// Time within bursts in nanoseconds, without waits.
     pub busy_ns: u64,
-    /// Time that the sender waited, within bursts, until its own interface had room.
+    /// Time within bursts in nanoseconds that the sender waited for room in its own interface.
     pub waited_ns: u64,
 }
 
-/// What a train says of a path.
+/// Estimate of a path from one train.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
     /// Throughput of one TCP connection, in bits per second.
     pub rate_bps: f64,
-    /// The rate of the train alone, without the bound under loss.
+    /// Rate of the train alone, without the bound under loss.
     pub train_bps: f64,
-    /// The bound under loss; none without loss, or where the round trip is not known.
+    /// Bound under loss; `None` without loss or with an unknown round-trip time.
     pub bound_bps: Option<f64>,
-    /// At what rate the sender put packets out while its interface took them; none if that took no time.
+    /// Rate at which the sender sent packets while its interface accepted them; `None` if that took no time.
     pub sent_bps: Option<f64>,
-    /// Whether the sender was the limit and not the path: the path's rate is then this or more.
+    /// True if the sender was the limit and not the path; the path's rate is then at least this.
     pub sender_limited: bool,
     /// Share of packets that the network lost.
     pub loss: f64,
-    /// Whether the train overran a queue: its losses are its own doing, and there is no bound.
+    /// True if the train overran a queue: it caused its own losses, and there is no bound.
     pub overran: bool,
-    /// Round trip in nanoseconds, where known.
+    /// Round-trip time in nanoseconds, if known.
     pub rtt_ns: Option<u64>,
-    /// Packets sent.
+    /// Number of packets sent.
     pub sent: u64,
-    /// Packets received, each counted once.
+    /// Number of distinct packets received.
     pub received: u64,
-    /// Packets that arrived and that the receiver was too slow to take in.
+    /// Number of packets that arrived and overflowed the receiver's socket buffer.
     pub overrun: u64,
-    /// How far rates of single bursts lie apart: their standard deviation over their mean; none of fewer than two bursts.
+    /// Standard deviation of the rates of single bursts relative to their mean; `None` for fewer than two bursts.
     pub spread: Option<f64>,
 }
 
 impl Estimate {
-    /// Refuses what no train of this kind can say; a peer may say anything.
+    /// Rejects an estimate that no train of this kind can give, since a peer may send anything.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Nothing`] with what is wrong.
+    /// Returns [`ProbeError::Nothing`] with the violation.
     pub fn check(&self, train: &Train) -> Result<(), ProbeError> {
         let rates = [
             ("rate_bps", Some(self.rate_bps)),
@@ -104,7 +105,7 @@ impl Estimate {
     }
 }
 
-/// The bits of a burst and their time in nanoseconds; `None` if fewer than two of its packets came.
+/// Bits of a burst and their time in nanoseconds; `None` if fewer than two of its packets arrived.
 fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
     let gaps = (burst.received >= 2).then(|| burst.highest - burst.lowest)?;
     let (bits, seen) = (f64::from(train.bytes) * 8.0, (burst.last_ns - burst.first_ns) as f64);
@@ -112,13 +113,13 @@ fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
         return Some((bits * f64::from(burst.received - 1), seen));
     }
     let missing = burst.lowest + (train.packets - 1 - burst.highest);
-    // B packets span B - 1 gaps, of which each packet received stands for its part.
+    // B packets span B - 1 gaps; each received packet accounts for an equal part.
     let part = f64::from(train.packets - 1) / f64::from(train.packets);
     let time = seen + seen / f64::from(gaps) * f64::from(missing);
     Some((bits * part * f64::from(burst.received), time))
 }
 
-/// Whether packets that are missing between others took no time, so that they were lost at a full queue before the link.
+/// Returns true if packets missing between received ones took no time, so that a full queue before the link dropped them.
 fn overran(received: &Received) -> bool {
     let some = received.bursts.iter().filter(|burst| burst.received >= 2);
     let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];
@@ -129,7 +130,7 @@ fn overran(received: &Received) -> bool {
         jumps_ns += burst.jumps_ns as f64;
         missing += f64::from(burst.highest - burst.lowest + 1 - burst.received);
     }
-    // Midway between a packet's time for each jump, and one for each missing packet as well.
+    // Midpoint between one packet time for each jump, and one more for each missing packet.
     steps > 0.0 && jumps > 0.0 && jumps_ns < steps_ns / steps * (jumps + missing / 2.0)
 }
 
@@ -137,8 +138,8 @@ fn overran(received: &Received) -> bool {
 ///
 /// # Errors
 ///
-/// [`ProbeError::Nothing`] if too little arrived to tell: no burst with two packets at two different times; or a report that
-/// no receiver of this train can have made.
+/// Returns [`ProbeError::Nothing`] if too little arrived (no burst with two packets at two different times), or for a report
+/// that no receiver of this train can have produced.
 pub fn estimate(
     train: &Train,
     sent: &Sent,
@@ -169,7 +170,7 @@ pub fn estimate(
         return Err(ProbeError::Nothing(message));
     }
     let train_bps = bits / (time / 1e9);
-    // What the receiver overran had come through the network. A peer may say what it likes, so the rest is bounded.
+    // Packets that overflowed the receiver's buffer had passed the network. A peer may report anything, so the sum is bounded.
     let came = arrived.saturating_add(received.overrun).min(sent.packets);
     let loss = if sent.packets == 0 { 0.0 } else { 1.0 - came as f64 / sent.packets as f64 };
     let bound_bps = rtt_ns.filter(|&rtt| rtt > 0 && loss > 0.0 && !overran).map(|rtt| {
@@ -194,7 +195,7 @@ pub fn estimate(
     })
 }
 
-/// Standard deviation over mean.
+/// Standard deviation divided by mean.
 fn spread(rates: &[f64]) -> Option<f64> {
     let count = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! Active measurement: what a network gives those who are told nothing about it (Choreo, section 3).
+//! Active measurement of a network from its hosts alone, without help from the network (Choreo, section 3).
 //!
 //! ```text
 //!                 survey: meshes, bottlenecks, calibration; one path for longer
@@ -11,14 +11,14 @@
 //!
 //! Received --estimate--> rate        Transferred --cross, bottleneck--> competing connections, shared links
 //! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> how far to trust them
-//! all of it --told--> what commands and the service show
+//! all of it --report--> output of commands and of the service
 //! ```
 //!
-//! The lower half is arithmetic: no input or output, no clock, any report gives a number or an error. [`link`] is a token
-//! bucket to try it on. What a peer says is checked before it is used, and what it asks for is held against [`Limits`].
+//! The lower half is arithmetic: no input or output, no clock, and any report gives a number or an error. [`link`] is a
+//! simulated token bucket to test it. A peer's reports are checked before use, and its requests are checked against [`Limits`].
 //!
-//! Ours, where the paper is silent or a real network differs: trains that overrun a queue, and senders that are too slow
-//! ([`estimate`](estimate())); what "significant" means ([`bottleneck`]); which error is good enough ([`calibrate`]).
+//! Our own choices, where the paper is silent or a real network differs: trains that overrun a queue and senders that are too
+//! slow ([`estimate`](estimate())); the meaning of "significant" ([`bottleneck`]); the accepted error ([`calibrate`]).
 
 pub mod bottleneck;
 pub mod calibrate;

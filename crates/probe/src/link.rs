@@ -1,6 +1,6 @@
-//! A link to try trains on, without a network: a token bucket with a queue before it, as `tc tbf` is one.
+//! Simulated link to test trains without a network: a token bucket with a queue before it, like `tc tbf`.
 //!
-//! Packets leave in order, each when the bucket holds its bytes; what finds the queue full is lost.
+//! Packets leave in order, each when the bucket holds enough bytes for it. A packet that finds the queue full is lost.
 
 use std::collections::VecDeque;
 
@@ -9,40 +9,40 @@ use crate::estimate::Sent;
 use crate::train::Train;
 use crate::wire::Head;
 
-/// Bytes of Ethernet, IP and UDP around the payload of a packet.
+/// Bytes of Ethernet, IP and UDP headers around a packet's payload.
 pub const AROUND: u64 = 42;
 
-/// What a link is.
+/// Parameters of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
     /// Rate in bits per second; positive.
     pub rate_bps: f64,
-    /// What the bucket holds, in bytes; at least a packet.
+    /// Size of the bucket in bytes; at least one packet.
     pub bucket_bytes: f64,
-    /// What the queue holds, in bytes.
+    /// Size of the queue in bytes.
     pub queue_bytes: u64,
 }
 
-/// A link at work.
+/// State of a link.
 pub struct Shaper {
     link: Link,
     /// Bytes in the bucket when the last packet left.
     tokens: f64,
-    /// When the last packet left, in nanoseconds.
+    /// Time at which the last packet left, in nanoseconds.
     left_ns: f64,
-    /// When each packet that waits will have left, and its bytes.
+    /// Departure time and bytes of each waiting packet.
     waiting: VecDeque<(f64, u64)>,
     waiting_bytes: u64,
 }
 
 impl Shaper {
-    /// A link whose bucket is full and whose queue is empty.
+    /// Creates a link with a full bucket and an empty queue.
     pub fn new(link: Link) -> Shaper {
         let (waiting, waiting_bytes) = (VecDeque::new(), 0);
         Shaper { link, tokens: link.bucket_bytes, left_ns: 0.0, waiting, waiting_bytes }
     }
 
-    /// When a packet leaves that arrives at a time; `None` if it is lost. Arrivals are in order of time.
+    /// Returns the departure time of a packet that arrives at `at_ns`; `None` if it is lost. Call it in order of arrival.
     pub fn packet(&mut self, at_ns: u64, bytes: u64) -> Option<u64> {
         let now = at_ns as f64;
         while let Some(&(leaves, waited)) = self.waiting.front().filter(|(leaves, _)| *leaves <= now) {
@@ -65,8 +65,8 @@ impl Shaper {
     }
 }
 
-/// Sends a train at a rate over a link, and says what arrives; `arrives` tells of each packet behind the link, by its burst and
-/// its number, whether it does.
+/// Sends a train at a rate over a link and returns the report of the receiver. `arrives` decides for each packet behind the
+/// link, by burst and number, if it arrives.
 pub fn send(
     train: &Train,
     line_bps: f64,

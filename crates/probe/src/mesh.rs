@@ -1,15 +1,14 @@
-//! Every path between hosts: in which order they are measured, and what that makes as a cluster.
+//! Mesh of all paths between hosts: the order of measurement and the resulting cluster file.
 
 use std::fmt::Write as _;
 
 use crate::error::ProbeError;
 use crate::numbers::quantile;
 
-/// All ordered pairs of hosts in rounds, of which each has a host in one pair at most: a tournament in which everyone meets
-/// everyone twice. Trains of one round collide at no host. They may still collide inside the network, where hosts share
-/// links.
+/// All ordered pairs of hosts in rounds; a host is in at most one pair per round, as in a double round-robin tournament. Trains
+/// of one round collide at no host. They may still collide inside the network, where hosts share links.
 pub fn rounds(hosts: usize) -> Vec<Vec<(usize, usize)>> {
-    // The method of the circle: one stays, the others move on by a place each round. An odd one out has a rest.
+    // Circle method: one host stays and the others move one place per round. With an odd number one host pauses each round.
     let places = hosts + hosts % 2;
     let mut rounds = Vec::new();
     for round in 0..places.saturating_sub(1) {
@@ -26,32 +25,32 @@ pub fn rounds(hosts: usize) -> Vec<Vec<(usize, usize)>> {
     rounds
 }
 
-/// How a measured mesh is written down.
+/// Form of a measured mesh in the cluster file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// A rate for each ordered pair.
+    /// One rate for each ordered pair.
     Pipe,
-    /// A rate for each source.
+    /// One rate for each source.
     Hose,
 }
 
 /// Rates between hosts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mesh {
-    /// Their names.
+    /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// `rates_bps[i][j]` from host i to host j, in bits per second; the diagonal is not looked at.
+    /// `rates_bps[i][j]` from host i to host j, in bits per second; the diagonal is ignored.
     pub rates_bps: Vec<Vec<f64>>,
 }
 
 impl Mesh {
-    /// The mesh as a cluster file. A pipe has the rate of each pair. A hose has for each host the median of its rates as what
-    /// it may send; what it may receive was not measured and is set so that it limits nothing: all others at once.
-    /// `racks` groups hosts, where it is known which are in one.
+    /// Converts the mesh to a cluster file. A pipe has the rate of each pair. A hose has for each host the median of its rates
+    /// as the sending limit. Receiving limits were not measured and are set high enough to limit nothing: the sum of all
+    /// others. `racks` groups hosts, if known.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Nothing`] if a rate is missing: not a number, or below 1 bit/s.
+    /// Returns [`ProbeError::Nothing`] if a rate is missing: not a number, or below 1 bit/s.
     pub fn cluster(
         &self,
         name: &str,
@@ -79,7 +78,7 @@ impl Mesh {
                 _ => format!("{{ name: {name} }}"),
             }
         };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         if let Some(racks) = racks {
             text.push_str("racks:\n");
             for hosts in racks {

@@ -1,18 +1,18 @@
-//! Means, deviations and quantiles of samples.
+//! Mean, standard deviation and quantiles of samples.
 
-/// The mean; `None` of nothing.
+/// Mean; `None` without samples.
 pub fn mean(samples: &[f64]) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
 }
 
-/// The standard deviation of a sample; `None` of fewer than two.
+/// Sample standard deviation; `None` for fewer than two samples.
 pub fn deviation(samples: &[f64]) -> Option<f64> {
     let mean = mean(samples).filter(|_| samples.len() >= 2)?;
     let squares = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>();
     Some((squares / (samples.len() - 1) as f64).sqrt())
 }
 
-/// The least sample that a share of all does not exceed (nearest rank); `None` of nothing.
+/// Smallest sample that a given share of all samples does not exceed (nearest rank); `None` without samples.
 pub fn quantile(samples: &[f64], share: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

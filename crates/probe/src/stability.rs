@@ -1,35 +1,35 @@
-//! How well an earlier measurement of a path stands for a later one (Choreo, section 4.1, figure 7).
+//! Stability of a path: errors of earlier measurements as predictions of later ones (Choreo, section 4.1, figure 7).
 
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{mean, quantile};
 
-/// A measurement of a path.
+/// One measurement of a path.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// When, in nanoseconds from any origin.
+    /// Time in nanoseconds from any origin.
     pub at_ns: u64,
-    /// What it got, in bits per second.
+    /// Rate in bits per second.
     pub rate_bps: f64,
 }
 
-/// Errors of a path's earlier rates, as shares.
+/// Errors of a path's earlier rates relative to later ones.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stability {
-    /// How much earlier, in nanoseconds.
+    /// Time between the measurements, in nanoseconds.
     pub lag_ns: u64,
-    /// Pairs of measurements that are that far apart.
+    /// Number of pairs of measurements that far apart.
     pub pairs: usize,
-    /// Half of the errors are no greater.
+    /// Median error.
     pub median: f64,
-    /// Their mean.
+    /// Mean error.
     pub mean: f64,
-    /// 95 % of them are no greater.
+    /// 95th percentile of the errors.
     pub p95: f64,
 }
 
-/// `|x(t) - x(t - s)| / x(t)` for each measurement that has one a lag `s` before it, give or take `within_ns`; of those the
-/// nearest. Measurements are in order of time. What got nothing has no relative error and is left out.
+/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement with an earlier one at a lag `s` within `within_ns`; the nearest
+/// one counts. Measurements are in order of time. A rate of 0 has no relative error and is left out.
 pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     let before = |now: &Sample| {
         let then = now.at_ns.checked_sub(lag_ns)?;
@@ -40,7 +40,7 @@ pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     samples.iter().filter_map(before).collect()
 }
 
-/// The errors of a lag in short; `None` if no two measurements are that far apart.
+/// Summarizes the errors of a lag; `None` if no two measurements are that far apart.
 pub fn stability(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Option<Stability> {
     let errors = errors(samples, lag_ns, within_ns);
     Some(Stability {

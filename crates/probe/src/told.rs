@@ -1,5 +1,5 @@
-//! What surveys found, as programs and people are told: by names of hosts, with times in seconds. Commands and the service say
-//! the same.
+//! Reports of surveys as programs and people read them: hosts by name and times in seconds. Commands and the service use the
+//! same reports.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,148 +12,148 @@ use crate::mesh::Shape;
 use crate::survey::{self, Experiment, Host, Placed, Progress};
 use crate::train::{Train, Transfer};
 
-/// What a train said of a path; all but its ends is null if it could not be measured.
+/// Measurement of a path by a train. If it failed, all fields except `from`, `to` and `error` are null.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "MeasuredPath")]
 pub struct Path {
-    /// Where it begins.
+    /// Source host.
     pub from: String,
-    /// Where it ends.
+    /// Destination host.
     pub to: String,
-    /// Throughput of one TCP connection.
+    /// Throughput of one TCP connection, in bits per second.
     pub rate_bps: Option<f64>,
-    /// The rate of the train alone, without the bound under loss.
+    /// Rate of the train alone, without the bound under loss.
     pub train_bps: Option<f64>,
-    /// The bound under loss; null without loss.
+    /// Bound under loss; null without loss.
     pub bound_bps: Option<f64>,
-    /// At what rate the sender put packets out.
+    /// Rate at which the sender sent packets.
     pub sent_bps: Option<f64>,
-    /// Whether the sender was the limit: the path's rate is then this or more.
+    /// True if the sender was the limit; the path's rate is then at least this.
     pub sender_limited: Option<bool>,
-    /// Whether the train overran a queue.
+    /// True if the train overran a queue.
     pub overran: Option<bool>,
     /// Share of packets that the network lost.
     pub loss: Option<f64>,
-    /// The round trip.
+    /// Round-trip time in seconds.
     pub rtt_s: Option<f64>,
-    /// How far rates of single bursts lie apart: their deviation over their mean.
+    /// Standard deviation of the rates of single bursts relative to their mean.
     pub spread: Option<f64>,
-    /// Packets sent.
+    /// Number of packets sent.
     pub sent: Option<u64>,
-    /// Packets received.
+    /// Number of distinct packets received.
     pub received: Option<u64>,
-    /// Packets that the receiver was too slow to take in.
+    /// Number of packets that overflowed the receiver's socket buffer.
     pub overrun: Option<u64>,
-    /// Why it could not be measured; null if it was.
+    /// Reason of a failed measurement; null on success.
     pub error: Option<String>,
 }
 
-/// Every path between hosts.
+/// Measurements of all paths between hosts.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MeasuredMesh")]
 pub struct Mesh {
-    /// The hosts.
+    /// Hosts.
     pub hosts: Vec<Host>,
     /// Every ordered pair, by its first host and then its second.
     pub paths: Vec<Path>,
-    /// Where hops place the hosts; null if they were not counted.
+    /// Position of the hosts by hop counts; null if hops were not counted.
     pub topology: Option<Topology>,
-    /// The text of a cluster file; null if a path could not be measured.
+    /// Text of a cluster file; null if a path could not be measured.
     pub cluster: Option<String>,
 }
 
-/// Where hops place hosts.
+/// Position of hosts by hop counts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MeasuredTopology")]
 pub struct Topology {
-    /// The hosts.
+    /// Hosts.
     pub hosts: Vec<String>,
-    /// From each host to each; null where nothing answered, and from a host to itself.
+    /// Hops from each host to each other; null without a reply, and from a host to itself.
     pub hops: Vec<Vec<Option<u8>>>,
     /// Hosts of each rack.
     pub racks: Vec<Vec<String>>,
     /// Hosts under each aggregation switch.
     pub subtrees: Vec<Vec<String>>,
-    /// What fits no tree.
+    /// Pairs of hosts that do not fit a tree.
     pub misfits: Vec<Misfit>,
 }
 
-/// A pair of hosts that fits no tree.
+/// A pair of hosts that does not fit a tree.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Misfit {
-    /// The first.
+    /// First host.
     pub from: String,
-    /// The second.
+    /// Second host.
     pub to: String,
-    /// Hops that were counted; null if nothing answered.
+    /// Number of hops; null without a reply.
     pub hops: Option<u8>,
-    /// What is odd about it.
+    /// Description of the contradiction.
     pub why: String,
 }
 
 /// Two ends of a path.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Ends {
-    /// Where it begins.
+    /// Source host.
     pub from: String,
-    /// Where it ends.
+    /// Destination host.
     pub to: String,
 }
 
-/// A transfer alone, and beside another.
+/// Rate of a transfer alone and beside another.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Tried {
-    /// Its path.
+    /// Path of the transfer.
     pub path: Ends,
-    /// That of the other.
+    /// Path of the other transfer.
     pub beside: Ends,
-    /// What it got alone.
+    /// Rate alone, in bits per second.
     pub alone_bps: f64,
-    /// What it got beside the other.
+    /// Rate beside the other transfer, in bits per second.
     pub beside_bps: f64,
-    /// How far windows of the transfer alone lie apart: one deviation.
+    /// Standard deviation of the windows of the transfer alone, in bits per second.
     pub noise_bps: f64,
-    /// The share by which it fell; negative if it rose.
+    /// Relative fall of the rate; negative if it rose.
     pub fall: f64,
-    /// What both got together, as a share of what it got alone.
+    /// Sum of both rates relative to the rate alone.
     pub sum: f64,
-    /// Whether it fell significantly, so that the two share a bottleneck.
+    /// True if the fall is significant, so that the two paths share a bottleneck.
     pub shares: bool,
 }
 
-/// What is known of the link out of a rack.
+/// Result for the uplink of a rack.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Uplink {
-    /// The rack, by number.
+    /// Rack, by number.
     pub rack: usize,
-    /// Whether paths out of the rack share it as a bottleneck.
+    /// True if paths out of the rack share the uplink as a bottleneck.
     pub bottleneck: bool,
-    /// The experiment that stands for all paths out of the rack.
+    /// Experiment that stands for all paths out of the rack.
     pub experiment: Tried,
 }
 
-/// Which paths take from each other.
+/// Paths that slow each other down.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Bottlenecks {
-    /// The hosts.
+    /// Hosts.
     pub hosts: Vec<Host>,
-    /// Pairs of paths between four distinct hosts.
+    /// Experiments with pairs of paths between four distinct hosts.
     pub between_four: Vec<Tried>,
-    /// Pairs of paths from one source.
+    /// Experiments with pairs of paths from one source.
     pub from_one: Vec<Tried>,
-    /// How many between four take from each other.
+    /// Number of experiments between four hosts with a significant fall.
     pub between_four_share: usize,
-    /// How many from one source do.
+    /// Number of experiments from one source with a significant fall.
     pub from_one_share: usize,
-    /// What two from one source got together in the mean, as a share of one alone.
+    /// Mean sum of the rates of two transfers from one source, relative to the rate of one alone.
     pub sum: Option<f64>,
-    /// What kind of network it is; null where either kind of experiment is missing.
+    /// Kind of network; null if either type of experiment is missing.
     pub kind: Option<Kind>,
-    /// The links out of racks, where hops were counted.
+    /// Uplinks of racks, if hops were counted.
     pub uplinks: Vec<Uplink>,
-    /// What kept transfers from being carried, if anything did; their experiments are left out.
+    /// Errors that prevented transfers; their experiments are left out.
     pub errors: Vec<String>,
-    /// Where hops place the hosts; null if they were not counted.
+    /// Position of the hosts by hop counts; null if hops were not counted.
     pub topology: Option<Topology>,
 }
 
@@ -178,14 +178,14 @@ impl Path {
         }
     }
 
-    /// A path that was measured.
+    /// Reports a measured path.
     pub fn measured(from: &str, to: &str, estimate: &Estimate) -> Path {
         Path::new(from, to, Some(estimate), None)
     }
 }
 
 impl Topology {
-    /// Hosts as hops place them.
+    /// Reports the position of hosts by hop counts.
     pub fn new(hosts: &[Host], placed: &Placed) -> Topology {
         let name = |host: &usize| hosts[*host].name.clone();
         let groups =
@@ -206,11 +206,11 @@ impl Topology {
     }
 }
 
-/// Measures a path by trains, one after the other.
+/// Measures a path with trains, one after the other.
 ///
 /// # Errors
 ///
-/// Whatever keeps one of them from being measured; [`ProbeError::Stopped`].
+/// Returns the error of a failed train, and [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn path(
     from: (&str, &Place),
     to: (&str, &str),
@@ -227,18 +227,18 @@ pub fn path(
     Ok(made)
 }
 
-/// What a mesh is measured with, and written down as.
+/// Parameters of a mesh survey and of its cluster file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Meshing {
-    /// The trains.
+    /// Train for each path.
     pub train: Train,
-    /// How many are on their way at a time.
+    /// Maximum number of simultaneous trains.
     pub at_once: usize,
-    /// Whether hops are counted too, so that the cluster has racks.
+    /// Set to true to count hops too, so that the cluster file has racks.
     pub hops: bool,
-    /// Of the cluster.
+    /// Shape of the cluster file.
     pub shape: Shape,
-    /// Of the cluster.
+    /// Name of the cluster.
     pub name: String,
 }
 
@@ -246,7 +246,7 @@ pub struct Meshing {
 ///
 /// # Errors
 ///
-/// Of [`survey::mesh`] and [`survey::topology`]; a path that cannot be measured is none.
+/// Fails as [`survey::mesh`] and [`survey::topology`] do; a single path that fails is no error.
 pub fn mesh(
     hosts: &[Host],
     meshing: &Meshing,
@@ -268,24 +268,24 @@ pub fn mesh(
     })
 }
 
-/// What bottlenecks are looked for with.
+/// Parameters of a bottleneck survey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Looking {
-    /// Each transfer.
+    /// Transfer of each experiment.
     pub each: Transfer,
-    /// Pairs of paths between four hosts, and as many from one source.
+    /// Number of pairs of paths between four hosts, and of pairs from one source.
     pub pairs: usize,
-    /// Draws them.
+    /// Seed for drawing the pairs.
     pub seed: u64,
-    /// Whether hops are counted too, so that the links out of racks are tried.
+    /// Set to true to count hops too, so that the survey tests the uplinks of racks.
     pub hops: bool,
 }
 
-/// Looks for paths that take from each other.
+/// Searches for paths that slow each other down.
 ///
 /// # Errors
 ///
-/// Of [`survey::bottlenecks`] and [`survey::topology`].
+/// Fails as [`survey::bottlenecks`] and [`survey::topology`] do.
 pub fn bottlenecks(
     hosts: &[Host],
     looking: &Looking,
@@ -327,8 +327,7 @@ pub fn bottlenecks(
     })
 }
 
-/// Counts hops before a survey, where they are wanted: whoever wants to stop it is heard, and the steps told are those of the
-/// survey.
+/// Counts hops before a survey, if requested. The callback can stop it; the steps reported to it are those of the survey.
 fn counted(
     wanted: bool,
     hosts: &[Host],

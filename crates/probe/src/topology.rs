@@ -1,25 +1,25 @@
-//! Where hosts are, from how many hops lie between them (Choreo, section 3.3.1).
+//! Topology of hosts, inferred from hop counts (Choreo, section 3.3.1).
 //!
-//! In a multi-rooted tree paths have one hop (one machine), two (one rack), four (one aggregation switch), six or eight
-//! (across the core). Anything else means that the network hides hops, or is no such tree.
+//! In a multi-rooted tree paths have one hop (same machine), two (same rack), four (same aggregation switch), six or eight
+//! (across the core). Any other count means that the network hides hops or is no such tree.
 
 use serde::{Deserialize, Serialize};
 
-/// Hops within a rack, at most.
+/// Maximum number of hops within a rack.
 const RACK: u8 = 2;
-/// Hops under an aggregation switch, at most.
+/// Maximum number of hops under an aggregation switch.
 const SUBTREE: u8 = 4;
-/// Every number of hops that a multi-rooted tree has.
+/// Valid hop counts of a multi-rooted tree.
 pub const LENGTHS: [u8; 5] = [1, 2, 4, 6, 8];
 
 /// A pair of hosts that does not fit a tree.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Misfit {
-    /// Hosts, from and to.
+    /// Hosts: from, to.
     pub pair: (usize, usize),
-    /// Hops that were counted; none if nothing answered.
+    /// Number of hops; `None` without a reply.
     pub hops: Option<u8>,
-    /// What is odd about it.
+    /// Description of the contradiction.
     pub why: String,
 }
 
@@ -30,17 +30,17 @@ pub struct Topology {
     pub racks: Vec<Vec<usize>>,
     /// Hosts under each aggregation switch, in order.
     pub subtrees: Vec<Vec<usize>>,
-    /// What does not fit.
+    /// Pairs that do not fit.
     pub misfits: Vec<Misfit>,
 }
 
 impl Topology {
-    /// The rack of each host.
+    /// Rack of each host.
     pub fn rack_of(&self) -> Vec<usize> {
         group_of(&self.racks)
     }
 
-    /// The subtree of each host.
+    /// Subtree of each host.
     pub fn subtree_of(&self) -> Vec<usize> {
         group_of(&self.subtrees)
     }
@@ -56,8 +56,8 @@ fn group_of(groups: &[Vec<usize>]) -> Vec<usize> {
     of
 }
 
-/// Fits hosts to a tree. `hops[i][j]` are those from host i to host j, `None` where nothing answered; the diagonal is not
-/// looked at. Hosts that are joined by pairs within a rack are one rack, and so for subtrees.
+/// Fits hosts to a tree. `hops[i][j]` is the hop count from host i to host j, `None` without a reply; the diagonal is ignored.
+/// Hosts connected by a chain of pairs within a rack form one rack, and likewise for subtrees.
 pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
     let count = hops.len();
     let at = |i: usize, j: usize| hops[i].get(j).copied().flatten();
@@ -80,7 +80,7 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
             }
         }
     }
-    // The longer way counts: a hop may be hidden, but none is made up.
+    // The longer direction counts: a network may hide hops but adds none.
     let apart = |i: usize, j: usize| at(i, j).max(at(j, i));
     let racks = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= RACK));
     let subtrees = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= SUBTREE));
@@ -99,7 +99,7 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
     Topology { racks, subtrees, misfits }
 }
 
-/// Groups of what is joined, each in order, by their first.
+/// Connected groups, each in order, sorted by their first member.
 fn clusters(count: usize, joined: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let mut group: Vec<Option<usize>> = vec![None; count];
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Hops between hosts whose (subtree, rack, machine) are known.
+    /// Hops between hosts at known (subtree, rack, machine).
     fn tree(places: &[(u8, u8, u8)], core: u8) -> Vec<Vec<Option<u8>>> {
         let hops = |a: &(u8, u8, u8), b: &(u8, u8, u8)| match () {
             () if a == b => 1,
@@ -175,7 +175,7 @@ mod tests {
         (hops[0][3], hops[1][3], hops[2][3]) = (Some(5), None, Some(8));
         let said: Vec<_> = fit(&hops).misfits.into_iter().map(|one| (one.pair, one.hops)).collect();
         assert_eq!(said, [((0, 3), Some(5)), ((1, 3), None), ((2, 3), Some(8))]);
-        // 0 and 1 are in a rack, and 1 and 2; but 0 and 2 are far from each other.
+        // Hosts 0 and 1 share a rack, and 1 and 2; but 0 and 2 are far apart.
         let chain = [[1, 2, 6], [2, 1, 2], [6, 2, 1]].map(|row| row.map(Some).to_vec());
         let found = fit(&chain);
         assert_eq!(found.racks, [[0, 1, 2]]);

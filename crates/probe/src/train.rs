@@ -1,49 +1,49 @@
-//! What a packet train is, and what no train may be.
+//! Packet trains and bulk transfers, and their limits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ProbeError;
 use crate::wire::HEADER;
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A packet train (Choreo, section 3.1): bursts of packets sent back to back, with a pause between bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Train {
-    /// K, the bursts; 1 to 1,000.
+    /// K, the number of bursts; 1 to 1,000.
     pub bursts: u32,
-    /// B, the packets of a burst; 2 to 10,000.
+    /// B, the number of packets per burst; 2 to 10,000.
     pub packets: u32,
     /// P, the UDP payload of a packet in bytes; 64 to 8,972.
     pub bytes: u32,
-    /// δ, the pause between bursts in nanoseconds; at most a second.
+    /// δ, the pause between bursts in nanoseconds; at most one second.
     pub gap_ns: u64,
 }
 
 impl Default for Train {
-    /// What did well on EC2 (section 4.1): ten bursts of 200 packets of 1,472 bytes, 1 ms apart.
+    /// Train that did well on EC2 (section 4.1): ten bursts of 200 packets of 1,472 bytes, 1 ms apart.
     fn default() -> Train {
         Train { bursts: 10, packets: 200, bytes: 1472, gap_ns: 1_000_000 }
     }
 }
 
-/// What a host puts up with. A train or a transfer that asks for more is refused before anything is sent.
+/// Limits of a host. It rejects a larger train or transfer before anything is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Payload of one train in bytes.
+    /// Maximum payload of one train in bytes.
     pub train_bytes: u64,
-    /// How long a transfer may last, in nanoseconds.
+    /// Maximum duration of a transfer in nanoseconds.
     pub transfer_ns: u64,
-    /// Connections of one transfer.
+    /// Maximum number of connections of one transfer.
     pub connections: u32,
-    /// Control connections at a time.
+    /// Maximum number of simultaneous control connections.
     pub peers: usize,
 }
 
 impl Default for Limits {
-    /// 512 MiB a train (nearly twice the largest of a calibration), a minute a transfer over at most 16 connections, 64 peers.
+    /// 512 MiB per train (nearly twice the largest of a calibration), one minute and 16 connections per transfer, 64 peers.
     fn default() -> Limits {
         Limits { train_bytes: 512 << 20, transfer_ns: 60 * SECOND_NS, connections: 16, peers: 64 }
     }
@@ -52,30 +52,30 @@ impl Default for Limits {
 const _: () = assert!(HEADER as u64 <= Train::LEAST_BYTES, "a packet has room for its header");
 
 impl Train {
-    /// Bursts at most.
+    /// Maximum number of bursts.
     pub const MOST_BURSTS: u64 = 1_000;
-    /// Packets of a burst at most; there are two at least.
+    /// Maximum number of packets per burst; the minimum is two.
     pub const MOST_PACKETS: u64 = 10_000;
-    /// Bytes of payload of a packet at least: there is room for its header.
+    /// Minimum payload of a packet in bytes, with room for its header.
     pub const LEAST_BYTES: u64 = 64;
-    /// Bytes of payload of a packet at most: those of a jumbo frame of 9,000.
+    /// Maximum payload of a packet in bytes: that of a jumbo frame of 9,000.
     pub const MOST_BYTES: u64 = 8_972;
 
-    /// Packets of the whole train.
+    /// Number of packets of the whole train.
     pub fn total_packets(&self) -> u64 {
         u64::from(self.bursts) * u64::from(self.packets)
     }
 
-    /// Payload of the whole train, in bytes.
+    /// Payload of the whole train in bytes.
     pub fn total_bytes(&self) -> u64 {
         self.total_packets() * u64::from(self.bytes)
     }
 
-    /// Refuses what is no train, or more than a host puts up with.
+    /// Checks the train's fields and the host's limits.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Setting`], which names the field and its bounds.
+    /// Returns [`ProbeError::Setting`] with the field and its range.
     pub fn check(&self, limits: &Limits) -> Result<(), ProbeError> {
         let bounds = [
             ("bursts", u64::from(self.bursts), 1, Train::MOST_BURSTS),
@@ -107,25 +107,25 @@ impl Train {
     }
 }
 
-/// A bulk transfer over TCP: what trains are calibrated against, and what competing connections are counted with.
+/// A bulk transfer over TCP, used to calibrate trains and to count competing connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// How long it sends, in nanoseconds.
+    /// Duration of sending in nanoseconds.
     pub duration_ns: u64,
-    /// Over how many connections at once.
+    /// Number of simultaneous connections.
     pub connections: u32,
 }
 
 impl Transfer {
-    /// The shortest transfer: shorter ones are over before TCP has found its rate.
+    /// Shortest transfer; TCP does not find its rate in less time.
     pub const LEAST_NS: u64 = 100_000_000;
 
-    /// Refuses what is no transfer, or more than a host puts up with.
+    /// Checks the transfer's fields and the host's limits.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Setting`], which names the field and its bounds.
+    /// Returns [`ProbeError::Setting`] with the field and its range.
     pub fn check(&self, limits: &Limits) -> Result<(), ProbeError> {
         if !(Transfer::LEAST_NS..=limits.transfer_ns).contains(&self.duration_ns) {
             let [given, least, most] =

@@ -1,28 +1,28 @@
-//! What arrived of a bulk transfer, by its 10 ms (Choreo, section 3.2).
+//! Report of a bulk transfer: bytes received in every 10 ms (Choreo, section 3.2).
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ProbeError;
 use crate::train::Transfer;
 
-/// How long a slot is: the paper looks at throughput "every 10 milliseconds".
+/// Length of a slot: the paper measures throughput "every 10 milliseconds".
 pub const SLOT_NS: u64 = 10_000_000;
-/// The part at its beginning in which TCP looks for its rate, and buckets are full. Ours.
+/// Share of the beginning to ignore, in which TCP searches for its rate and buckets are full. The value is ours.
 const BEGINNING: f64 = 0.1;
 
-/// Bytes that arrived over each connection of a transfer.
+/// Bytes received over each connection of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transferred {
-    /// How long it was sent, in nanoseconds.
+    /// Duration of sending in nanoseconds.
     pub duration_ns: u64,
-    /// For each connection the bytes of each slot of [`SLOT_NS`] since the transfer began. What comes after it is over has
+    /// For each connection the bytes of each slot of [`SLOT_NS`] from the beginning of the transfer. Bytes after its end have
     /// slots too.
     pub slots: Vec<Vec<u64>>,
 }
 
 impl Transferred {
-    /// Slots of the time of sending, without the beginning.
+    /// Slots of the sending time without the beginning.
     fn steady(&self) -> std::ops::Range<usize> {
         let whole = (self.duration_ns / SLOT_NS) as usize;
         (whole as f64 * BEGINNING) as usize..whole
@@ -33,42 +33,42 @@ impl Transferred {
         self.slots.iter().map(|slots| rate(slots, self.steady())).collect()
     }
 
-    /// Throughput of all connections together in bits per second, without the first tenth of the time.
+    /// Total throughput of all connections in bits per second, without the first tenth of the time.
     pub fn rate_bps(&self) -> f64 {
         self.rates_bps().iter().sum()
     }
 
-    /// Throughput of all connections together in bits per second, in the time that counts of another transfer, which began so
-    /// many nanoseconds after this one.
+    /// Total throughput of all connections in bits per second, over the counted slots of another transfer that began `after_ns`
+    /// nanoseconds later.
     pub fn rate_beside(&self, other: &Transferred, after_ns: u64) -> f64 {
         let (steady, after) = (other.steady(), (after_ns / SLOT_NS) as usize);
         self.slots.iter().map(|slots| rate(slots, steady.start + after..steady.end + after)).sum()
     }
 
-    /// Throughput of all connections together, in windows of as many slots, without the first tenth of the time. The last
-    /// window is left out if it is not whole.
+    /// Total throughput of all connections in windows of `slots` slots, without the first tenth of the time. An incomplete last
+    /// window is left out.
     pub fn windows_bps(&self, slots: usize) -> Vec<f64> {
         let (steady, slots) = (self.steady(), slots.max(1));
         let starts = steady.clone().step_by(slots).filter(|start| start + slots <= steady.end);
         starts.map(|start| self.slots.iter().map(|each| rate(each, start..start + slots)).sum()).collect()
     }
 
-    /// Refuses what is no report of this transfer; a peer may say anything.
+    /// Rejects an invalid report of this transfer, since a peer may send anything.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Nothing`] with what is wrong.
+    /// Returns [`ProbeError::Nothing`] with the violation.
     pub fn check(&self, transfer: &Transfer) -> Result<(), ProbeError> {
         if self.slots.len() != transfer.connections as usize {
             let message = format!("{} connections reported of {}", self.slots.len(), transfer.connections);
             return Err(ProbeError::Nothing(message));
         }
-        // Slots are counted up to this time, so another one would keep whoever counts them busy for years.
+        // The number of slots depends on this time, so a false value would keep the evaluation busy for years.
         if self.duration_ns != transfer.duration_ns {
             let [reported, asked] = [self.duration_ns, transfer.duration_ns].map(|ns| ns as f64 / 1e9);
             return Err(ProbeError::Nothing(format!("{reported} s reported of a transfer of {asked} s")));
         }
-        // No link is as fast as this, and sums stay within numbers.
+        // No link is as fast, and sums stay within range.
         if self.slots.iter().flatten().any(|&bytes| bytes > 1 << 40) {
             return Err(ProbeError::Nothing("more bytes reported than any link carries".to_owned()));
         }
@@ -79,7 +79,7 @@ impl Transferred {
     }
 }
 
-/// Bits per second of a range of slots; those that are not there are empty.
+/// Bits per second of a range of slots; missing slots count as empty.
 fn rate(slots: &[u64], range: std::ops::Range<usize>) -> f64 {
     if range.is_empty() {
         return 0.0;

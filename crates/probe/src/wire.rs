@@ -1,21 +1,21 @@
-//! The head of a train's packet: who sent it and which one it is.
+//! Header of a train's packet: session, burst and number.
 //!
-//! Numbers are in network byte order. What stands behind the head is padding.
+//! Numbers are in network byte order. Padding follows the header.
 //!
 //! ```text
 //!  0         4    5          8           16        20        24
 //!  "LWpt"    1    0 0 0      session     burst     number    padding ...
 //! ```
 
-/// Bytes of the head.
+/// Length of the header in bytes.
 pub const HEADER: usize = 24;
 const MAGIC: [u8; 4] = *b"LWpt";
 const VERSION: u8 = 1;
 
-/// Which packet of which train this is.
+/// Header of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Of the train; drawn by its receiver.
+    /// Session of the train, drawn by its receiver.
     pub session: u64,
     /// Burst, from 0.
     pub burst: u32,
@@ -24,7 +24,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Writes the head at the beginning of a packet.
+    /// Writes the header to the beginning of a packet.
     pub fn write(&self, packet: &mut [u8; HEADER]) {
         packet[..4].copy_from_slice(&MAGIC);
         packet[4..8].copy_from_slice(&[VERSION, 0, 0, 0]);
@@ -33,7 +33,7 @@ impl Head {
         packet[20..24].copy_from_slice(&self.number.to_be_bytes());
     }
 
-    /// Reads the head of a packet; `None` for what is no packet of a train.
+    /// Reads the header of a packet; `None` for a packet of no train.
     pub fn read(packet: &[u8]) -> Option<Head> {
         let (magic, rest) = packet.split_first_chunk::<4>()?;
         let (version, rest) = rest.split_first_chunk::<4>()?;

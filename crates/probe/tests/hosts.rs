@@ -1,4 +1,4 @@
-//! Hosts on the loopback measure each other.
+//! Hosts on the loopback interface measure each other.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, Transferred};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// A host that listens until it is dropped.
+/// A listening host that stops when dropped.
 struct Host {
     at: String,
     stop: Stop,
@@ -139,7 +139,7 @@ fn what_a_host_says_that_cannot_be_is_refused_at_once_in_a_short_line() {
         overrun: 0,
         spread: None,
     };
-    // Its slots would be counted for years.
+    // A receiver would count slots of this duration for years.
     let long = Transferred { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
     let lies = [
         (TRAIN, Answer::Measured { outcome: Outcome::Train { estimate } }),
@@ -174,7 +174,7 @@ fn connections_have_seats_that_are_free_again_when_they_end() {
     let seated = [greet().unwrap(), greet().unwrap()];
     assert!(greet().is_err());
     drop(seated);
-    // The host sees soon that they are gone.
+    // The host soon notices that they have disconnected.
     let again = (0..100).any(|_| {
         thread::sleep(std::time::Duration::from_millis(20));
         greet().is_ok()
@@ -193,7 +193,7 @@ fn who_sends_a_byte_now_and_then_keeps_no_seat() {
     let mut stream = TcpStream::connect(&at).unwrap();
     stream.set_nonblocking(true).unwrap();
     stream.write_all(&1_000_u32.to_be_bytes()).unwrap();
-    // Half a minute of bytes, each of them in time.
+    // Half a minute of single bytes, each within the idle timeout.
     let kept = (0..150).take_while(|_| {
         thread::sleep(std::time::Duration::from_millis(200));
         let _ = stream.write_all(b" ");
@@ -322,7 +322,7 @@ fn a_host_that_goes_away_leaves_the_experiments_that_were_made() {
         .into();
     let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
     let secret = Secret::default();
-    // Two paths alone, and two of them beside another: it goes after the first of these.
+    // Two paths alone, and two of them beside another: the host leaves after the first of these.
     let made = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
         assert_eq!(steps, 4);
         if done == 3 {
@@ -353,7 +353,7 @@ fn what_cannot_be_surveyed_is_told_before_anything_is_sent() {
     assert_eq!(made.unwrap_err().to_string(), "duration_ns: 1 s: expected at least 1.5 s");
 }
 
-/// A frame with anything in it, or with something of the protocol, or no frame at all.
+/// A frame of arbitrary content, a frame of the protocol, or arbitrary bytes.
 fn sent() -> impl Strategy<Value = Vec<u8>> {
     let framed = |text: Vec<u8>| [&(text.len() as u32).to_be_bytes()[..], &text].concat();
     let small = || 0_u32..20;
@@ -384,7 +384,7 @@ proptest! {
         static HOST: LazyLock<Host> = LazyLock::new(|| Host::start(Some("a secret of ours")));
         let mut stream = TcpStream::connect(&HOST.at).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
-        // It may hang up before all is said.
+        // The host may close the connection before everything is sent.
         let _ = messages.iter().try_for_each(|message| stream.write_all(message));
         let _ = stream.shutdown(Shutdown::Write);
         let mut heard = Vec::new();

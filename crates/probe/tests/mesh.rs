@@ -1,4 +1,4 @@
-//! A measured mesh is a cluster file.
+//! A measured mesh as a cluster file.
 
 use leeward_fabric::{Cluster, Shape as Fabric};
 use leeward_probe::ProbeError;

@@ -1,4 +1,4 @@
-//! Measurements on real kernels, between namespaces whose links `tc` limits. They need root, and say so where there is none.
+//! Measurements on real kernels, between namespaces whose links `tc` limits. They need root and print a note without it.
 
 mod namespaces;
 
@@ -11,7 +11,7 @@ use leeward_probe::survey::{Host, bottlenecks};
 use leeward_probe::{Train, Transfer, topology};
 use namespaces::{Network, cannot, has, median};
 
-/// Makes a network, or ends the test with the reason why there is none.
+/// Creates a network, or ends the test with a printed reason.
 macro_rules! network {
     ($racks:expr) => {
         match cannot() {
@@ -51,10 +51,10 @@ fn a_limit_inside_the_network_is_found_as_well_and_the_sender_is_not_blamed() {
     let estimates: Vec<_> = (0..5).map(|_| network.train((0, 0), (1, 0), Train::default())).collect();
     let rate = median(5, |at| estimates[at].rate_bps);
     println!("{rate:.0} {:?}", estimates[0]);
-    // TCP's share of a 50 Mb/s link is 1448 of 1514 bytes; a train's 1472.
+    // TCP's share of a 50 Mb/s link is 1448 of 1514 bytes; a train's is 1472.
     assert!((rate / (50e6 * 1448.0 / 1514.0) - 1.0).abs() < 0.15, "{rate}");
     assert!(estimates.iter().filter(|one| one.sender_limited).count() <= 2, "{estimates:?}");
-    // The other way there is no limit but this machine.
+    // In the other direction only this machine limits the rate.
     let back = network.train((1, 0), (0, 0), Train::default());
     assert!(back.rate_bps > 2.0 * rate, "{back:?}");
 }
@@ -62,7 +62,7 @@ fn a_limit_inside_the_network_is_found_as_well_and_the_sender_is_not_blamed() {
 #[test]
 fn competing_connections_are_counted() {
     let network = network!(&[2, 2]);
-    // With few packets in its queue a link is shared evenly soon: what Reno halves is back within half a second.
+    // With a short queue a link is shared evenly soon: Reno recovers from halving within half a second.
     network.limit_rack(0, 40);
     let path = network.transfer((0, 0), (1, 0), 2.0, 1).rate_bps();
     let mut seen = Vec::new();
@@ -80,7 +80,7 @@ fn competing_connections_are_counted() {
             Cross::known(path, one).connections
         });
         println!("{others} others: c = {count:.2}, of the path all carry {carried:.2?}");
-        // What the one does not get, the others do: without that the count is of nothing.
+        // The other connections get the rest of the capacity; otherwise the count has no meaning.
         let full = median(3, |at| carried[at]);
         assert!((full - 1.0).abs() < 0.15, "{carried:?}");
         let others = f64::from(others);
@@ -113,7 +113,7 @@ fn two_senders_behind_one_link_share_it_and_two_with_links_of_their_own_do_not()
     assert!(!apart.shares, "{apart:?}");
     let together = both((a, b), (a, d));
     assert!(together.shares, "{together:?}");
-    // And then the link out of the rack, which is less than both.
+    // Then also the uplink of the rack, with less than both.
     network.limit_rack(0, 80);
     let shared = both((a, b), (c, d));
     println!("apart {:.2}, one source {:.2}, one rack {:.2}", apart.fall, together.fall, shared.fall);

@@ -1,10 +1,10 @@
-//! Trains over a link that is known give its rate back.
+//! Trains over a simulated link with a known rate return that rate.
 
 use leeward_probe::link::{AROUND, Link, send};
 use leeward_probe::{Collector, Estimate, Head, MATHIS_C, ProbeError, Received, Sent, Train, estimate};
 use proptest::prelude::*;
 
-/// The rate of payload on a link.
+/// Payload rate of a link.
 fn payload(link: Link, train: &Train) -> f64 {
     link.rate_bps * f64::from(train.bytes) / (f64::from(train.bytes) + AROUND as f64)
 }
@@ -24,7 +24,7 @@ proptest! {
         let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
         let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
-        // The first packet leaves at once on what the bucket holds, as do all that follow a pause.
+        // The first packet leaves at once on the bucket's content, like every first packet after a pause.
         prop_assert!(near(made.rate_bps, payload(link, &train), 0.01), "{made:?}");
         prop_assert_eq!((made.loss, made.bound_bps, made.sender_limited), (0.0, None, false));
     }
@@ -38,7 +38,7 @@ proptest! {
         let made = estimate(&train, &sent, &received, None).unwrap();
         let rate = payload(link, &train);
         prop_assert!(made.rate_bps >= 0.99 * rate && made.rate_bps <= 1e10, "{made:?}");
-        // Within the time of the bursts at most the bucket passes for nothing, and what pauses fill in again.
+        // During the bursts at most the bucket and its refill in pauses pass without delay.
         let bytes = train.total_bytes() as f64;
         let free = bucket + f64::from(train.bursts) * train.gap_ns as f64 * rate_bps / 8e9;
         let paid = bytes - free - f64::from(train.bursts * train.bytes);
@@ -58,7 +58,7 @@ proptest! {
         let counted = received.bursts.iter().filter(|burst| burst.received >= 2);
         let (bursts, packets) = counted.fold((0, 0), |(b, p), burst| (b + 1, p + burst.received));
         prop_assume!(bursts > 0);
-        // Without a round trip there is no bound.
+        // Without a round-trip time there is no bound.
         let made = estimate(&train, &sent, &received, None).unwrap();
         let share = f64::from(packets) / f64::from(bursts * train.packets);
         prop_assert!(near(made.rate_bps, share * payload(link, &train), 0.02), "{share} {made:?}");
@@ -78,7 +78,7 @@ proptest! {
             prop_assert!(near(made.rate_bps, payload(link, &train), 0.02), "{made:?}");
             prop_assert_eq!(made.bound_bps, None);
         } else {
-            // Then nothing is missing between others: the paper's way of making up for the ends.
+            // In this case no packet is missing between others: the paper's correction for lost ends applies.
             prop_assert!(made.train_bps <= 1.05 * payload(link, &train), "{made:?}");
         }
         let inside = received.bursts.iter().any(|burst| {
@@ -119,7 +119,7 @@ proptest! {
 fn lost_ends_are_made_up_for() {
     let train = Train { bursts: 1, packets: 11, bytes: 1000, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
-    // Numbers 2 to 8 of 0 to 10, 10 us apart: the burst would have taken 100 us.
+    // Numbers 2 to 8 of 0 to 10, 10 us apart: the complete burst would have taken 100 us.
     for number in 2..=8 {
         let at = 1_000_000 + u64::from(number) * 10_000;
         collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, at);

@@ -1,4 +1,4 @@
-//! The side that asks.
+//! Control client: sends requests to listening hosts.
 
 use std::fmt;
 use std::io;
@@ -13,19 +13,19 @@ use crate::error::ProbeError;
 use crate::sockets::clock::Clock;
 use crate::train::Limits;
 
-/// Where hosts listen unless told otherwise.
+/// Default control port.
 pub const DEFAULT_PORT: u16 = 7601;
-/// How long a host may take to be reached, and to answer what takes no time.
+/// Timeout for a connection, and for a reply that needs no measurement.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a measurement may take beyond what it sends.
+/// Time that a measurement may take beyond its own sending time.
 const SLACK: Duration = Duration::from_secs(45);
-/// How often, and how long after, a host that is busy is asked again.
+/// Number of retries while a host is busy, and the pause between them.
 const RETRIES: u32 = 40;
 const RETRY: Duration = Duration::from_millis(250);
-/// Pings, of which the shortest counts.
+/// Number of pings; the shortest counts.
 const PINGS: usize = 5;
 
-/// What the hosts of a network share, so that only they may order measurements.
+/// Shared secret of a network's hosts, so that only they may request measurements.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(pub Option<String>);
 
@@ -35,27 +35,27 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a measurement begins.
+/// Source of a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In this process.
+    /// This process.
     Here,
-    /// At a host that listens.
+    /// A listening host.
     Host(String),
 }
 
 impl FromStr for Place {
     type Err = ProbeError;
 
-    /// `here`, or the address of a host.
+    /// Parses `here` or the address of a host.
     fn from_str(text: &str) -> Result<Place, ProbeError> {
         Ok(if text == "here" { Place::Here } else { Place::Host(text.to_owned()) })
     }
 }
 
-/// Addresses of `HOST` or `HOST:PORT`, with [`DEFAULT_PORT`] if none is named.
+/// Resolves `HOST` or `HOST:PORT`, with [`DEFAULT_PORT`] by default.
 fn resolve(host: &str) -> Result<Vec<SocketAddr>, ProbeError> {
-    // An address of IPv6 has colons of its own, and stands in brackets before a port.
+    // An IPv6 address has colons of its own and needs brackets before a port.
     let bare = host.parse::<std::net::Ipv6Addr>().is_ok();
     let found = if !bare && host.contains(':') {
         host.to_socket_addrs()
@@ -85,19 +85,19 @@ pub(super) fn connect(host: &str) -> Result<TcpStream, ProbeError> {
     Err(failed.unwrap_or_else(|| ProbeError::Nothing(format!("{host}: no address"))))
 }
 
-/// A host that listens, and that has been greeted.
+/// Connection to a listening host after the greeting.
 pub struct Peer {
     name: String,
     stream: TcpStream,
 }
 
 impl Peer {
-    /// Reaches a host and greets it.
+    /// Connects to a host and greets it.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::System`] if it cannot be reached, [`ProbeError::Refused`] if the secret is another, and
-    /// [`ProbeError::Protocol`] if it is not one of ours.
+    /// Returns [`ProbeError::System`] if the host is unreachable, [`ProbeError::Refused`] if the secret differs, and
+    /// [`ProbeError::Protocol`] if the host does not speak this protocol.
     pub fn greet(host: &str, secret: &Secret) -> Result<Peer, ProbeError> {
         let mut peer = Peer { name: host.to_owned(), stream: connect(host)? };
         let hello = Ask::Hello { version: VERSION, secret: secret.0.clone() };
@@ -111,20 +111,20 @@ impl Peer {
         }
     }
 
-    /// Its address and the port that we reached.
+    /// Address of the host and the port in use.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the system's error.
     pub fn address(&self) -> Result<SocketAddr, ProbeError> {
         self.stream.peer_addr().map_err(|error| ProbeError::system(&self.name, &error))
     }
 
-    /// Asks, and waits for the answer, which may take as long as said and [some time](PATIENCE).
+    /// Sends a request and waits for the reply, for at most `takes` plus [a fixed timeout](PATIENCE).
     ///
     /// # Errors
     ///
-    /// What the system says, or the host's refusal.
+    /// Returns the system's error or the host's refusal.
     pub fn ask(&mut self, ask: &Ask, takes: Duration) -> Result<Answer, ProbeError> {
         let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData => {
@@ -141,11 +141,11 @@ impl Peer {
         }
     }
 
-    /// The shortest of a few round trips, in nanoseconds: of the path, and of what the host needs to answer.
+    /// Shortest of a few round-trip times in nanoseconds, including the host's time to reply.
     ///
     /// # Errors
     ///
-    /// See [`ask`](Self::ask).
+    /// Fails as [`ask`](Self::ask) does.
     pub fn rtt_ns(&mut self) -> Result<u64, ProbeError> {
         let mut shortest = u64::MAX;
         for _ in 0..PINGS {
@@ -158,7 +158,7 @@ impl Peer {
         Ok(shortest)
     }
 
-    /// An answer to something else.
+    /// Error for a reply that does not match the request.
     pub(super) fn unexpected(&self, answer: &Answer) -> ProbeError {
         let text = serde_json::to_string(answer).unwrap_or_default();
         let text: String = text.chars().take(60).collect();
@@ -167,11 +167,11 @@ impl Peer {
     }
 }
 
-/// Has a path measured from one place to a host. Hosts that are busy are asked again for ten seconds.
+/// Requests the measurement of a path from a place to a host. Retries a busy host for ten seconds.
 ///
 /// # Errors
 ///
-/// Whatever keeps it from being measured, at either end.
+/// Returns the error that prevents the measurement at either end.
 pub fn order(from: &Place, to: &str, order: &Order, secret: &Secret) -> Result<Outcome, ProbeError> {
     let mut tried = 0;
     loop {

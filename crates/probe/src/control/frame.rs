@@ -1,4 +1,4 @@
-//! Messages on a connection: four bytes with the length, in network byte order, then JSON.
+//! Message framing on a connection: four length bytes in network byte order, then JSON.
 
 use std::io::{self, Read, Write};
 
@@ -7,18 +7,18 @@ use serde::de::DeserializeOwned;
 
 use crate::error::beginning;
 
-/// The longest message. A minute's transfer over 16 connections is told in less.
+/// Maximum length of a message. The report of a one-minute transfer over 16 connections is shorter.
 pub const MOST_BYTES: u32 = 4 << 20;
-/// The longest that is read of somebody who is not known yet: many of them together take little memory.
+/// Maximum length of a message from an unauthenticated peer, so that many of them together take little memory.
 pub const FIRST_BYTES: u32 = 16 << 10;
-/// What is read at once, so that a length alone makes nobody set memory aside.
+/// Number of bytes read at a time, so that a length alone reserves no memory.
 const PIECE: u64 = 64 << 10;
 
 /// Writes a message.
 ///
 /// # Errors
 ///
-/// What the system says; [`io::ErrorKind::InvalidData`] if the message is too long.
+/// Returns the system's error, or [`io::ErrorKind::InvalidData`] if the message is too long.
 pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
@@ -29,20 +29,20 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     to.flush()
 }
 
-/// Reads a message.
+/// Reads a message of at most [`MOST_BYTES`].
 ///
 /// # Errors
 ///
-/// What the system says; [`io::ErrorKind::InvalidData`] if it is too long or no such message.
+/// Returns the system's error, or [`io::ErrorKind::InvalidData`] for a message that is too long or malformed.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
     read_at_most(from, MOST_BYTES)
 }
 
-/// Reads a message of so many bytes at most, likewise.
+/// Reads a message of at most `most` bytes.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// Fails as [`read`] does.
 pub fn read_at_most<T: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -72,7 +72,7 @@ mod tests {
     use crate::control::{Answer, Ask, Order};
     use crate::train::{Train, Transfer};
 
-    /// Anything that may be asked.
+    /// Any request.
     fn asks() -> impl Strategy<Value = Ask> {
         let train = any::<[u32; 3]>().prop_flat_map(|[bursts, packets, bytes]| {
             any::<u64>().prop_map(move |gap_ns| Train { bursts, packets, bytes, gap_ns })

@@ -1,4 +1,4 @@
-//! The side that is asked: takes trains and transfers in, and measures on order.
+//! Listener: receives trains and transfers, and measures on request.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
@@ -20,13 +20,13 @@ use crate::sockets::{bulk, train as packets};
 use crate::train::{Limits, Train, Transfer};
 use crate::transferred::Transferred;
 
-/// How long a connection may be silent.
+/// Maximum silence on a connection.
 const IDLE: Duration = Duration::from_secs(15);
-/// How long its first message may take in all, however it comes: who asks waits no longer for the answer.
+/// Time limit for a connection's complete first message; a client waits no longer for the reply.
 const GREETING: Duration = Duration::from_secs(5);
-/// How often it is looked whether to stop.
+/// Interval between checks of the stop flag.
 const TICK: Duration = Duration::from_millis(50);
-/// How long a train may take to arrive.
+/// Maximum time for a train to arrive, in nanoseconds.
 const TRAIN_NS: u64 = 40_000_000_000;
 
 /// A host that takes part in measurements.
@@ -35,36 +35,36 @@ pub struct Listener {
     shared: Arc<Shared>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     limits: Limits,
     secret: Secret,
     stopped: AtomicBool,
     peers: AtomicUsize,
-    /// One train is sent, and one received, at a time: two would measure each other.
+    /// At most one train is sent and one received at a time, since two would measure each other.
     sending: Mutex<()>,
     receiving: Mutex<()>,
-    /// Where connections go that carry a transfer.
+    /// Receivers of the data connections of each transfer.
     transfers: Mutex<BTreeMap<u64, Sender<TcpStream>>>,
 }
 
-/// Stops a listener.
+/// Handle that stops a listener.
 #[derive(Clone)]
 pub struct Stop(Arc<Shared>);
 
 impl Stop {
-    /// Takes no more connections from now on; those there are end by themselves.
+    /// Stops accepting connections. Existing ones end by themselves.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Release);
     }
 }
 
 impl Listener {
-    /// Listens on an address; port 0 finds a free one.
+    /// Listens on an address; port 0 selects a free port.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::System`] with what the system says.
+    /// Returns [`ProbeError::System`] with the system's error.
     pub fn bind(address: SocketAddr, limits: Limits, secret: Secret) -> Result<Listener, ProbeError> {
         let wrong = |error| ProbeError::system(address, &error);
         let socket = TcpListener::bind(address).map_err(wrong)?;
@@ -81,25 +81,25 @@ impl Listener {
         Ok(Listener { socket, shared })
     }
 
-    /// Where it listens.
+    /// Address of the listening socket.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::System`] with what the system says.
+    /// Returns [`ProbeError::System`] with the system's error.
     pub fn address(&self) -> Result<SocketAddr, ProbeError> {
         self.socket.local_addr().map_err(|error| ProbeError::system("listen", &error))
     }
 
-    /// What stops it.
+    /// Returns a handle that stops the listener.
     pub fn stop(&self) -> Stop {
         Stop(self.shared.clone())
     }
 
-    /// Serves until it is stopped; each connection has a thread.
+    /// Serves connections, one thread each, until the listener is stopped.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::System`] if the system takes no more connections at all.
+    /// Returns [`ProbeError::System`] if the system accepts no more connections at all.
     pub fn run(&self) -> Result<(), ProbeError> {
         while !self.shared.stopped.load(Ordering::Acquire) {
             let stream = match self.socket.accept() {
@@ -108,16 +108,16 @@ impl Listener {
                     thread::sleep(TICK);
                     continue;
                 }
-                // A peer that has gone again, or too many open files: the next may do.
+                // The peer has disconnected, or too many files are open: the next connection may succeed.
                 Err(_) => {
                     thread::sleep(TICK);
                     continue;
                 }
             };
-            // Connections of a transfer come one by one while its own connection waits, so there is room for both.
+            // Connections of a transfer arrive one by one while its control connection waits, so there is room for both.
             let Some(seat) = Seat::take(&self.shared) else { continue };
             let named = thread::Builder::new().name("leeward-probe".to_owned());
-            // What goes wrong with a connection ends it, and its peer sees that; so does a thread that cannot be started.
+            // An error ends only this connection, and its peer notices. The same holds if the thread cannot start.
             let _ = named.spawn(move || {
                 let seat = seat;
                 serve(&seat.0, stream)
@@ -127,14 +127,14 @@ impl Listener {
     }
 }
 
-/// A connection's place among those that may be there at a time; free again when it is dropped.
+/// One of the limited number of connections; released on drop.
 struct Seat(Arc<Shared>);
 
 impl Seat {
     fn take(shared: &Arc<Shared>) -> Option<Seat> {
         let seat = Seat(shared.clone());
         let there = shared.peers.fetch_add(1, Ordering::AcqRel);
-        // Dropped, it gives back what it took.
+        // On refusal the value is dropped and releases its count.
         (there < shared.limits.peers).then_some(seat)
     }
 }
@@ -145,7 +145,7 @@ impl Drop for Seat {
     }
 }
 
-/// A connection of which all that is read is to come in a time. Else who sends a byte now and then keeps a seat for hours.
+/// Reader with a deadline for all its data. Without it, a peer that sends single bytes could hold a connection for hours.
 struct Hurried<'a> {
     stream: &'a TcpStream,
     clock: Clock,
@@ -173,7 +173,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number that no stranger guesses.
+/// Draws a number that strangers cannot guess.
 fn draw() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
@@ -187,7 +187,7 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     match first {
         Ask::Data { session } => {
             let waits = lock(&shared.transfers).get(&session).cloned();
-            // Who carries bytes of no transfer is not listened to.
+            // Data connections without a transfer are closed.
             if let Some(waits) = waits {
                 let _ = waits.send(stream);
             }
@@ -222,7 +222,7 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Compares in a time that does not tell where texts differ.
+/// Compares two texts in time independent of the position of the first difference.
 fn same(ours: Option<&str>, theirs: Option<&str>) -> bool {
     let Some(ours) = ours else { return true };
     let theirs = theirs.unwrap_or_default();
@@ -267,7 +267,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         return Err(ProbeError::Busy { peer: String::new() });
     };
     let wrong = |error| ProbeError::system("receiving", &error);
-    // The same number as that of the connection, so that a firewall has one to let through.
+    // Same port number as the connection's, so that a firewall needs one rule.
     let address = stream.local_addr().map_err(wrong)?;
     let receiver = packets::Receiver::bind(address, &train).map_err(wrong)?;
     let (session, port) = (draw(), receiver.address().map_err(wrong)?.port());
@@ -278,7 +278,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         let heard = stream.set_read_timeout(Some(Duration::from_nanos(TRAIN_NS)));
         let heard = heard.and_then(|()| frame::read(stream));
         let _ = stream.set_read_timeout(Some(IDLE));
-        // Whatever was said, the sender is done.
+        // Whatever the message was, the sender has finished.
         ended.store(true, Ordering::Release);
         let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match heard.map_err(wrong)? {

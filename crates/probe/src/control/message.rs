@@ -1,4 +1,4 @@
-//! What hosts say to each other.
+//! Messages between hosts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,135 +8,135 @@ use crate::estimate::Estimate;
 use crate::train::{Train, Transfer};
 use crate::transferred::Transferred;
 
-/// Of the protocol; hosts of different versions do not measure together.
+/// Protocol version. Hosts of different versions do not measure each other.
 pub const VERSION: u32 = 1;
 
-/// What is asked of a host that listens. The first on a connection is `hello`, or `data` on one that carries a transfer.
+/// Request to a listening host. The first request on a connection is `hello`, or `data` on a data connection of a transfer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
-    /// Who speaks, and that they may.
+    /// Greeting with the peer's credentials.
     Hello {
-        /// Of the protocol.
+        /// Protocol version.
         version: u32,
-        /// What all hosts of a network share, if they share one.
+        /// Shared secret of the network's hosts, if any.
         secret: Option<String>,
     },
-    /// Nothing: how long it takes to be answered.
+    /// Requests an immediate reply, to measure the round-trip time.
     Ping {},
-    /// To take a train in.
+    /// Requests to receive a train.
     ReceiveTrain {
-        /// The train.
+        /// Train.
         train: Train,
     },
-    /// That the last packet of the train is sent.
+    /// Reports that the last packet of the train was sent.
     Ended {},
-    /// To take a transfer in.
+    /// Requests to receive a transfer.
     ReceiveTransfer {
-        /// The transfer.
+        /// Transfer.
         transfer: Transfer,
     },
-    /// That from now on this connection carries bytes of a transfer.
+    /// Turns this connection into a data connection of a transfer.
     Data {
-        /// Of the transfer.
+        /// Session of the transfer.
         session: u64,
     },
-    /// To measure, as the source.
+    /// Requests a measurement with this host as the source.
     Measure {
-        /// The destination as the source knows it: `HOST` or `HOST:PORT`.
+        /// Destination as the source knows it: `HOST` or `HOST:PORT`.
         to: String,
-        /// What to measure.
+        /// Measurement to make.
         order: Order,
     },
 }
 
-/// What a source measures.
+/// Measurement that a source makes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
-    /// The rate of the path by a packet train.
+    /// Rate of the path, by a packet train.
     Train {
-        /// The train.
+        /// Train.
         train: Train,
     },
     /// Throughput of a bulk transfer.
     Transfer {
-        /// The transfer.
+        /// Transfer.
         transfer: Transfer,
     },
-    /// How many hops away the destination is.
+    /// Number of hops to the destination.
     Hops {},
 }
 
-/// What a host that listens says.
+/// Reply of a listening host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Answer {
-    /// Who answers.
+    /// Reply to a greeting.
     Hello {
-        /// Of the protocol.
+        /// Protocol version.
         version: u32,
     },
-    /// To a ping.
+    /// Reply to a ping.
     Pong {},
-    /// What was asked may be sent.
+    /// Permission to send the requested data.
     Ready {
-        /// To this port of this host.
+        /// Port of this host for the packets.
         port: u16,
-        /// With this in it.
+        /// Session number to put into each packet.
         session: u64,
     },
-    /// What arrived of a train.
+    /// Report of a received train.
     Received {
-        /// Burst by burst.
+        /// Report by burst.
         received: Received,
     },
-    /// What arrived of a transfer.
+    /// Report of a received transfer.
     Transferred {
-        /// Slot by slot.
+        /// Report by slot.
         transferred: Transferred,
     },
-    /// What an order came to.
+    /// Result of a measurement.
     Measured {
-        /// What was measured.
+        /// Result.
         outcome: Outcome,
     },
-    /// It measures something already.
+    /// The host is busy with another measurement.
     Busy {},
-    /// It will not, or cannot.
+    /// The host refuses the request or cannot serve it.
     Refused {
-        /// Why.
+        /// Reason.
         message: String,
     },
 }
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Outcome {
-    /// The rate of the path.
+    /// Rate of the path.
     Train {
-        /// By a packet train.
+        /// Estimate from a packet train.
         estimate: Estimate,
     },
     /// Throughput.
     Transfer {
-        /// Of a bulk transfer.
+        /// Report of a bulk transfer.
         transferred: Transferred,
     },
-    /// How far the destination is.
+    /// Distance to the destination.
     Hops {
-        /// Hops; none if nothing said that the datagrams arrived.
+        /// Number of hops; `None` if nothing confirmed that the datagrams arrived.
         hops: Option<u8>,
     },
 }
 
 impl Outcome {
-    /// Refuses what cannot come of this order; a peer may say anything.
+    /// Rejects a result that cannot come from this order, since a peer may send anything.
     ///
     /// # Errors
     ///
-    /// [`ProbeError::Nothing`] with what is wrong.
+    /// Returns [`ProbeError::Nothing`] with the violation.
     pub fn check(&self, order: &Order) -> Result<(), ProbeError> {
         match (order, self) {
             (Order::Train { train }, Outcome::Train { estimate }) => estimate.check(train),

@@ -1,7 +1,7 @@
-//! How hosts agree on a measurement: a connection over TCP, a message each way at a time.
+//! Control protocol: hosts agree on a measurement over a TCP connection, with one message each way at a time.
 //!
 //! ```text
-//! who asks                     A, the source                     B, the destination
+//! client                       A, the source                     B, the destination
 //!   hello ---------------------> hello
 //!   measure train to B --------> hello --------------------------> hello
 //!                                receive a train ----------------> binds a port
@@ -12,8 +12,8 @@
 //!   <--------------- estimate    estimates
 //! ```
 //!
-//! Only hosts that listen take part, and a receiver must agree before a packet is sent to it, so nobody can be made to
-//! flood a stranger. Trains and transfers beyond a host's [`Limits`](crate::Limits) are refused.
+//! Only listening hosts take part, and a receiver must agree before any packet is sent to it, so no host can be made to flood a
+//! stranger. A host refuses trains and transfers beyond its [`Limits`](crate::Limits).
 
 mod client;
 mod frame;

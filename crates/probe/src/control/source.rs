@@ -1,4 +1,4 @@
-//! The side that sends.
+//! Source side of a measurement: sends trains and transfers.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -12,14 +12,14 @@ use crate::estimate::estimate;
 use crate::sockets::{bulk, hops, train as packets};
 use crate::train::{Limits, Train, Transfer};
 
-/// How long what is queued on a slow path may still arrive after it was sent.
+/// Time after sending in which packets queued on a slow path may still arrive.
 const COUNTING: Duration = Duration::from_secs(35);
 
-/// Measures from this process to a host that listens.
+/// Measures from this process to a listening host.
 ///
 /// # Errors
 ///
-/// Whatever keeps it from being measured.
+/// Returns the error that prevents the measurement.
 pub fn measure(to: &str, order: &Order, limits: &Limits, secret: &Secret) -> Result<Outcome, ProbeError> {
     match order {
         Order::Train { train } => train_to(to, train, limits, secret),
@@ -63,7 +63,7 @@ fn transfer_to(
 ) -> Result<Outcome, ProbeError> {
     transfer.check(limits)?;
     let mut peer = Peer::greet(to, secret)?;
-    // The receiver answers at once where to, and with the report when it has all connections and they have ended.
+    // The receiver replies with the session at once, and with the report after all data connections have ended.
     let session = match peer.ask(&Ask::ReceiveTransfer { transfer: *transfer }, Duration::ZERO)? {
         Answer::Ready { session, .. } => session,
         other => return Err(peer.unexpected(&other)),

@@ -1,4 +1,4 @@
-//! Bulk transfers: as much as TCP gives for a while, and what arrived of it in every 10 ms.
+//! Bulk transfers over TCP: as many bytes as possible for some time, and the bytes received in every 10 ms.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,14 +9,14 @@ use crate::train::Transfer;
 use crate::transferred::SLOT_NS;
 
 const CHUNK: usize = 128 << 10;
-/// How long after its time a transfer may still arrive.
+/// Time after its end in which a transfer may still arrive.
 const LATE_NS: u64 = 2_000_000_000;
 
-/// Sends zeros until the time is over; gives the bytes that the system took.
+/// Sends zeros for the transfer's duration and returns the number of bytes that the system accepted.
 ///
 /// # Errors
 ///
-/// What the system says; [`io::ErrorKind::TimedOut`] or `WouldBlock` if the peer takes nothing.
+/// Returns the system's error; [`io::ErrorKind::TimedOut`] or `WouldBlock` if the peer accepts nothing.
 pub fn send(mut stream: TcpStream, transfer: &Transfer) -> io::Result<u64> {
     stream.set_write_timeout(Some(Duration::from_nanos(transfer.duration_ns + LATE_NS)))?;
     let zeros = vec![0; CHUNK];
@@ -28,12 +28,12 @@ pub fn send(mut stream: TcpStream, transfer: &Transfer) -> io::Result<u64> {
     Ok(sent)
 }
 
-/// Takes a transfer in until its sender closes it or its time is over by two seconds; gives the bytes of each 10 ms, by
-/// when they were read.
+/// Receives a transfer until its sender closes it or two seconds after its end. Returns the bytes of each 10 ms by the time of
+/// reading.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the system's error.
 pub fn receive(mut stream: TcpStream, transfer: &Transfer, clock: &Clock) -> io::Result<Vec<u64>> {
     let most_ns = transfer.duration_ns + LATE_NS;
     stream.set_read_timeout(Some(Duration::from_nanos(LATE_NS)))?;
@@ -44,7 +44,7 @@ pub fn receive(mut stream: TcpStream, transfer: &Transfer, clock: &Clock) -> io:
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Nothing for as long as this is as good as an end.
+            // Silence of this length counts as the end.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) => return Err(error),

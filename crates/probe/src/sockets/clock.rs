@@ -1,19 +1,19 @@
-//! The one place that reads a clock.
+//! Clock adapter: the only reader of a clock in this crate.
 
 use std::time::Instant;
 
-/// Nanoseconds since the clock was made; monotonic.
+/// Monotonic clock in nanoseconds since its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 impl Clock {
-    /// A clock that begins at zero.
+    /// Starts a clock at zero.
     #[expect(clippy::disallowed_methods, reason = "sending and receiving take real time")]
     pub fn start() -> Clock {
         Clock(Instant::now())
     }
 
-    /// What it shows.
+    /// Nanoseconds since the start.
     pub fn ns(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
     }

@@ -1,7 +1,6 @@
-//! How many hops away a host is: datagrams that live for 1, 2, ... hops, and who says that they died.
+//! Hop count of a path: sends datagrams with a time to live of 1, 2, ... hops, like traceroute over UDP.
 //!
-//! As traceroute by UDP does it. The answers are read from the error queue of the socket that sent (`IP_RECVERR`), which any
-//! user may.
+//! The ICMP replies come from the error queue of the sending socket (`IP_RECVERR`), which needs no privileges.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -13,37 +12,37 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, 
 
 use super::clock::Clock;
 
-/// More than any path of a datacenter: a multi-rooted tree has 8 (section 3.3.1).
+/// Maximum number of hops. The longest paths in a multi-rooted tree of a datacenter have 8 (section 3.3.1).
 pub const MOST: u8 = 30;
-/// Datagrams of one life, of which one must be answered.
+/// Number of datagrams per time to live; one reply suffices.
 const TRIES: u8 = 3;
-/// How long an answer may take.
+/// Timeout for a reply.
 const PATIENCE_NS: u64 = 500_000_000;
-/// Lives in a row without an answer, after which there is none.
+/// Number of consecutive times to live without a reply after which the search ends.
 const SILENT: u8 = 5;
-/// A port on which nothing listens, where traceroute begins.
+/// First port of traceroute, on which nothing listens.
 const PORT: u16 = 33_434;
 
-/// What is said about a datagram.
+/// Reply to a datagram.
 enum Answer {
-    /// A router let it die.
+    /// A router dropped it because its time to live ran out.
     Died,
-    /// It was there.
+    /// It arrived.
     Arrived,
 }
 
-/// Hops to a host, where it says that the datagram arrived; `None` if nothing does.
+/// Number of hops to a host that confirms arrival; `None` without confirmation.
 ///
 /// # Errors
 ///
-/// What the system says: there is no way to the host, for one.
+/// Returns the system's error, for example if there is no route to the host.
 pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
     let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
     let mut silent = 0;
     for hops in 1..=MOST {
         let mut heard = false;
         for attempt in 0..TRIES {
-            // Of its own socket, so that no late answer to an earlier one is taken for its own.
+            // A socket per datagram, so that a late reply to an earlier datagram is not mistaken for its own.
             let socket = UdpSocket::bind(any)?;
             if address.is_ipv4() {
                 setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?;
@@ -71,7 +70,7 @@ pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
     Ok(None)
 }
 
-/// What is said about the one datagram that the socket sent; `None` if nothing is in time.
+/// Waits for the reply to the socket's only datagram; `None` on timeout.
 fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
     const TIME_EXCEEDED_4: (u8, u8) = (2, 11);
     const TIME_EXCEEDED_6: (u8, u8) = (3, 3);
@@ -79,7 +78,7 @@ fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
     const PORT_UNREACHABLE_6: (u8, u8, u8) = (3, 1, 4);
     let clock = Clock::start();
     while clock.ns() < PATIENCE_NS {
-        // Errors are told whether they are asked for or not.
+        // Errors are always reported, so no event needs to be requested.
         let mut asked = [PollFd::new(socket.as_fd(), PollFlags::empty())];
         match poll(&mut asked, PollTimeout::from(50_u8)) {
             Ok(0) | Err(Errno::EINTR) => continue,
@@ -88,7 +87,7 @@ fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
         }
         let mut bytes = [0; 64];
         let mut slices = [IoSliceMut::new(&mut bytes)];
-        // Room for either family's error and the address of who said it.
+        // Room for either family's error and its sender's address.
         let mut room = vec![0; 256];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         let message =

@@ -1,4 +1,4 @@
-//! What touches the network and reads a clock.
+//! Adapters to the network and the clock.
 
 pub mod bulk;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! Sends and receives the packets of trains: many with one call of the system, and the kernel's time of each arrival.
+//! Train sockets: send and receive packets in batches, with the kernel's arrival timestamps.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -19,25 +19,25 @@ use crate::estimate::Sent;
 use crate::train::Train;
 use crate::wire::{HEADER, Head};
 
-/// Packets of one call.
+/// Number of packets per system call.
 const BATCH: usize = 128;
-/// What a sender's own queue holds: enough that it does not run dry while other processes have their turn, less than the
-/// thousand packets after which interfaces drop.
+/// Size of a sender's socket buffer: large enough not to run empty while other processes run, below the thousand packets at
+/// which interfaces drop.
 const SEND_BUFFER: usize = 1 << 20;
-/// What the kernel needs of memory for a packet beside its bytes, at most.
+/// Maximum kernel memory per packet in addition to its bytes.
 const OVERHEAD: usize = 2_304;
-/// How long a sender waits for its own interface.
+/// Maximum wait of a sender for its own interface.
 const STUCK_NS: u64 = 10_000_000_000;
-/// After this time without a packet nothing more comes of a train that was sent.
+/// Silence after which a completely sent train is considered received.
 const QUIET_NS: u64 = 500_000_000;
 
 /// Sends a train from a socket that is connected to its receiver.
 ///
 /// # Errors
 ///
-/// What the system says; [`io::ErrorKind::TimedOut`] if its interface takes nothing for ten seconds.
+/// Returns the system's error; [`io::ErrorKind::TimedOut`] if the interface accepts nothing for ten seconds.
 pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<Sent> {
-    // Best effort: with the usual buffer more waits are seen, and accounted for.
+    // Best effort: with the default buffer there are more waits, and the result accounts for them.
     let forced = setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER);
     forced.or_else(|_| setsockopt(socket, sockopt::SndBuf, &SEND_BUFFER))?;
     let padding = vec![0; train.bytes as usize - HEADER];
@@ -72,7 +72,7 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<Sent>
     Ok(sent)
 }
 
-/// Waits until the socket takes more; gives the time that took.
+/// Waits until the socket accepts more data; returns the waiting time.
 fn room(socket: &UdpSocket, clock: &Clock) -> io::Result<u64> {
     let begun = clock.ns();
     let mut asked = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
@@ -85,43 +85,43 @@ fn room(socket: &UdpSocket, clock: &Clock) -> io::Result<u64> {
     Ok(clock.ns() - begun)
 }
 
-/// A socket that is ready for a train.
+/// A socket that is ready to receive a train.
 pub struct Receiver {
     socket: UdpSocket,
 }
 
 impl Receiver {
-    /// Listens on an address; on any port of it if that one is taken.
+    /// Binds to an address, or to any port of it if that port is taken.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the system's error.
     pub fn bind(address: SocketAddr, train: &Train) -> io::Result<Receiver> {
         let any = SocketAddr::new(address.ip(), 0);
         let socket = UdpSocket::bind(address).or_else(|_| UdpSocket::bind(any))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1)?;
-        // Two bursts may wait while other processes have their turn. Best effort: what did not fit is counted.
+        // Two bursts may wait while other processes run. Best effort: overflow is counted.
         let room = 2 * train.packets as usize * (train.bytes as usize + OVERHEAD);
         let forced = setsockopt(&socket, sockopt::RcvBufForce, &room);
         forced.or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &room))?;
         Ok(Receiver { socket })
     }
 
-    /// Where it listens.
+    /// Address of the socket.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the system's error.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Takes a train in, until all of it is there, or nothing more comes after its sender has `ended`, or the time is over.
+    /// Receives a train until it is complete, until silence after its sender has `ended`, or until the time is over.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the system's error.
     pub fn receive(
         &self,
         session: u64,
@@ -137,7 +137,7 @@ impl Receiver {
             match poll(&mut asked, PollTimeout::from(20_u8)) {
                 Ok(0) if ended.load(Ordering::Acquire) && clock.ns() - last > QUIET_NS => break,
                 Ok(0) => {
-                    // Silence counts from the end of sending on.
+                    // Silence counts from the end of sending.
                     if !ended.load(Ordering::Acquire) {
                         last = clock.ns();
                     }
@@ -150,28 +150,29 @@ impl Receiver {
             self.take(&mut collector, &mut overrun)?;
             last = clock.ns();
         }
-        // The kernel says with each packet how many it dropped before. An empty one of our own brings the rest.
+        // Each packet carries the kernel's count of packets dropped before it. An empty packet from this socket fetches the
+        // final count.
         if self.socket.send_to(&[], self.socket.local_addr()?).is_ok() {
             self.take(&mut collector, &mut overrun)?;
         }
         Ok(collector.finish(u64::from(overrun)))
     }
 
-    /// Takes in all that has arrived.
+    /// Reads all packets that have arrived.
     fn take(&self, collector: &mut Collector, overrun: &mut u32) -> io::Result<()> {
         loop {
             let mut heads = [[0; HEADER]; BATCH];
             let mut slices = heads.each_mut().map(|head| [IoSliceMut::new(head)]);
-            // Made anew each time: the kernel shortens the room for times to what it last filled.
+            // Allocated for each call, since the kernel shortens the space for timestamps to the part it last filled.
             let room = nix::cmsg_space!(TimeSpec, u32);
             let mut batch = MultiHeaders::<()>::preallocate(BATCH, Some(room));
-            // With this flag the kernel tells how long a packet was, though only its head is taken.
+            // With this flag the kernel reports a packet's full length, although only its head is read.
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
             let taken = match recvmmsg(self.socket.as_raw_fd(), &mut batch, slices.iter_mut(), flags, None) {
                 Ok(taken) => taken,
                 Err(Errno::EAGAIN) => return Ok(()),
                 Err(Errno::EINTR) => continue,
-                // What a stranger's ICMP message says of this socket is no news.
+                // ICMP errors that strangers cause on this socket are ignored.
                 Err(Errno::ECONNREFUSED) => continue,
                 Err(error) => return Err(error.into()),
             };

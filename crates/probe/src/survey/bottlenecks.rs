@@ -1,4 +1,4 @@
-//! Which paths take from each other, by carrying transfers on two at once.
+//! Bottleneck survey: runs transfers on two paths at the same time to find paths that slow each other down.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -16,59 +16,59 @@ use crate::error::ProbeError;
 use crate::train::{Limits, Transfer};
 use crate::transferred::Transferred;
 
-/// Slots of a window in which throughput is compared: a quarter of a second, in which TCP's own ups and downs even out.
+/// Slots per window for comparing throughput: a quarter of a second, over which TCP's variations average out.
 const WINDOW: usize = 25;
-/// By how much longer the second transfer is than the first, which it surrounds.
+/// Time by which the second transfer is longer than the first, which it surrounds.
 const LONGER_NS: u64 = 2 * EARLIER_NS;
-/// How long the second is alone before the first begins, and after it is over.
+/// Time for which the second transfer runs alone before the first begins and after it ends.
 pub const EARLIER_NS: u64 = 250_000_000;
-/// The shortest transfer that has windows enough to know its noise.
+/// Shortest transfer with enough windows for an estimate of its noise.
 const LEAST_NS: u64 = 1_500_000_000;
 
-/// Two transfers at once.
+/// Experiment with two simultaneous transfers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Experiment {
     /// The two paths, by hosts.
     pub question: Question,
-    /// What the first got alone and beside the second.
+    /// Rate of the first transfer alone and beside the second.
     pub comparison: Comparison,
-    /// What both got together, as a share of what the first got alone.
+    /// Sum of both rates relative to the first transfer's rate alone.
     pub sum: f64,
 }
 
-/// What is known of the link out of a rack.
+/// Result for the uplink of a rack.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RackUplink {
-    /// The rack, by number.
+    /// Rack, by number.
     pub rack: usize,
-    /// The experiment that stands for all paths out of the rack.
+    /// Experiment that stands for all paths out of the rack.
     pub experiment: Experiment,
-    /// Whether the link is a bottleneck that such paths share.
+    /// True if the uplink is a bottleneck that such paths share.
     pub bottleneck: bool,
 }
 
-/// Where the bottlenecks of a network are.
+/// Bottlenecks of a network.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Bottlenecks {
-    /// The hosts.
+    /// Hosts.
     pub hosts: Vec<Host>,
-    /// Pairs of paths between four distinct hosts.
+    /// Experiments with pairs of paths between four distinct hosts.
     pub between_four: Vec<Experiment>,
-    /// Pairs of paths from one source.
+    /// Experiments with pairs of paths from one source.
     pub from_one: Vec<Experiment>,
-    /// What they come to.
+    /// Summary of the experiments.
     pub protocol: Protocol,
-    /// The links out of racks, where racks are known.
+    /// Uplinks of racks, if racks are known.
     pub uplinks: Vec<RackUplink>,
-    /// What kept transfers from being carried, if anything did; their experiments are left out.
+    /// Errors that prevented transfers; their experiments are left out.
     pub errors: Vec<String>,
 }
 
-/// Whether transfers last long enough for experiments, and the longer one of each not too long.
+/// Checks that transfers are long enough for experiments, and that the surrounding ones are not too long.
 ///
 /// # Errors
 ///
-/// [`ProbeError::Setting`] where they do not.
+/// Returns [`ProbeError::Setting`] for a duration out of range.
 pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
     longer(each).check(&Limits::default())?;
     if each.duration_ns < LEAST_NS {
@@ -78,19 +78,19 @@ pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// The transfer that surrounds another one.
+/// Transfer that surrounds another one.
 fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }
 
-/// Looks for bottlenecks: up to `count` experiments between four distinct hosts and as many from one source (section 4.3),
-/// drawn by the seed; and where racks are known, one for each rack (section 3.3.2). One at a time. Once a transfer has been
-/// carried, others that cannot be do not end it.
+/// Searches for bottlenecks, one experiment at a time. Runs up to `count` experiments between four distinct hosts and as many
+/// from one source (section 4.3), drawn by the seed. If racks are known, runs one more for each rack (section 3.3.2). After the
+/// first successful transfer, later failures do not end the survey.
 ///
 /// # Errors
 ///
-/// Whatever keeps the first transfer from being carried; [`ProbeError::Nothing`] if no experiment could be made;
-/// [`ProbeError::Stopped`].
+/// Returns the error of the first transfer; [`ProbeError::Nothing`] if no experiment succeeded; [`ProbeError::Stopped`] if the
+/// caller stops the survey.
 pub fn bottlenecks(
     hosts: &[Host],
     racks: Option<&[Vec<usize>]>,
@@ -165,12 +165,12 @@ pub fn bottlenecks(
 }
 
 impl Experiment {
-    /// What transfers say that were carried, whatever carried them: of the first path alone, of the first beside the second, and
-    /// of the second, which began [`EARLIER_NS`] before.
+    /// Evaluates three transfers, independent of how they were carried out: the first path alone, the first path beside the
+    /// second, and the second path, which began [`EARLIER_NS`] earlier.
     ///
     /// # Errors
     ///
-    /// Of [`compare`].
+    /// Fails as [`compare`] does.
     pub fn of(
         question: Question,
         alone: &Transferred,
@@ -183,7 +183,7 @@ impl Experiment {
     }
 }
 
-/// Sums up experiments between four hosts, and from one.
+/// Summarizes experiments between four hosts and from one source.
 pub fn protocol(between_four: &[Experiment], from_one: &[Experiment]) -> Protocol {
     let tried = |experiments: &[Experiment]| -> Vec<Tried> {
         let one =

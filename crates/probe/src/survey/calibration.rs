@@ -1,4 +1,4 @@
-//! Which train to measure a network with, by trying them all against bulk transfers.
+//! Calibration survey: tests all trains of a grid against bulk transfers.
 
 use serde::Serialize;
 
@@ -8,25 +8,25 @@ use crate::control::Secret;
 use crate::error::ProbeError;
 use crate::train::{Limits, Train, Transfer};
 
-/// What became of a grid of trains.
+/// Result of a calibration.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Calibration {
-    /// For each path what the bulk transfer got, in bits per second.
+    /// Rate of the bulk transfer on each path, in bits per second.
     pub bulk_bps: Vec<f64>,
-    /// The trains, in order of the grid, and how wrong they were.
+    /// Scores of the trains, in order of the grid.
     pub scores: Vec<Score>,
-    /// The cheapest of the good ones.
+    /// Cheapest train with an acceptable error.
     pub best: Train,
-    /// What kept trains from being tried, if anything did.
+    /// Errors that prevented trains.
     pub errors: Vec<String>,
 }
 
-/// Tries every train of a grid on every path, against a bulk transfer on it (section 4.1).
+/// Sends every train of a grid on every path and compares it with a bulk transfer there (section 4.1).
 ///
 /// # Errors
 ///
-/// Whatever keeps a bulk transfer from being carried; [`ProbeError::Nothing`] if no train could be tried;
-/// [`ProbeError::Stopped`].
+/// Returns the error of a failed bulk transfer; [`ProbeError::Nothing`] if no train succeeded; [`ProbeError::Stopped`] if the
+/// caller stops the survey.
 pub fn calibrate(
     paths: &[(Host, Host)],
     grid: &[Train],

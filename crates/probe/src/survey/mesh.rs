@@ -1,4 +1,4 @@
-//! Every path between hosts, and how many hops each has.
+//! Mesh survey: measures every path between hosts and counts its hops.
 
 use std::thread;
 
@@ -12,28 +12,28 @@ use crate::mesh::{Mesh, rounds};
 use crate::topology::{Topology, fit};
 use crate::train::Train;
 
-/// A path that was measured.
+/// Measurement of one path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
-    /// Hosts by number, from and to.
+    /// Hosts by number: from, to.
     pub pair: (usize, usize),
-    /// What the train says; none if there is no measurement.
+    /// Estimate from the train; `None` if the measurement failed.
     pub estimate: Option<Estimate>,
-    /// Why there is none.
+    /// Reason of the failure.
     pub error: Option<String>,
 }
 
-/// All paths between hosts.
+/// Measurements of all paths between hosts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Meshed {
-    /// The hosts.
+    /// Hosts.
     pub hosts: Vec<Host>,
     /// Every ordered pair, by its first host and then its second.
     pub paths: Vec<Measured>,
 }
 
 impl Meshed {
-    /// Its rates; those that are missing are no numbers, so that no cluster is made of them.
+    /// Rates of the mesh. A missing rate is not a number, so that no cluster file is made from it.
     pub fn mesh(&self) -> Mesh {
         let count = self.hosts.len();
         let mut rates_bps = vec![vec![f64::NAN; count]; count];
@@ -45,13 +45,13 @@ impl Meshed {
     }
 }
 
-/// Measures every ordered pair by a train, in rounds of pairs that have no host in common and at most `at_once` of them at a
-/// time. With one at a time trains cannot meet inside the network either. A pair that cannot be measured does not keep the
-/// others from it.
+/// Measures every ordered pair with a train, in rounds of pairs without a common host, with at most `at_once` trains at a time.
+/// With one at a time trains do not meet inside the network either. A failed pair does not end the survey.
 ///
 /// # Errors
 ///
-/// [`ProbeError::Setting`] for fewer than two hosts or a train that none will take; [`ProbeError::Stopped`].
+/// Returns [`ProbeError::Setting`] for fewer than two hosts or a train out of range, and [`ProbeError::Stopped`] if the caller
+/// stops the survey.
 pub fn mesh(
     hosts: &[Host],
     what: &Train,
@@ -82,12 +82,12 @@ pub fn mesh(
     Ok(Meshed { hosts: hosts.to_vec(), paths })
 }
 
-/// Hops between hosts, and the tree they fit.
+/// Hop counts between hosts and the tree that fits them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Placed {
-    /// From each host to each; none where nothing answered, and from a host to itself.
+    /// Hops from each host to each other; `None` without a reply, and from a host to itself.
     pub hops: Vec<Vec<Option<u8>>>,
-    /// Where that places the hosts.
+    /// Position of the hosts in the tree.
     pub topology: Topology,
 }
 
@@ -95,7 +95,7 @@ pub struct Placed {
 ///
 /// # Errors
 ///
-/// What keeps hops from being counted at all; [`ProbeError::Stopped`].
+/// Returns the error that prevents counting, and [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn topology(hosts: &[Host], secret: &Secret, progress: &mut Progress<'_>) -> Result<Placed, ProbeError> {
     several(hosts, 2)?;
     let total = hosts.len() * (hosts.len() - 1);
@@ -118,7 +118,7 @@ pub fn topology(hosts: &[Host], secret: &Secret, progress: &mut Progress<'_>) ->
     Ok(Placed { hops: counted, topology })
 }
 
-/// Refuses too few hosts, and two of one name or address.
+/// Rejects too few hosts, and two hosts with the same name or address.
 pub(super) fn several(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
     if hosts.len() < least {
         let message = format!("{} given: expected at least {least}", hosts.len());

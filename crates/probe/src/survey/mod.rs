@@ -1,7 +1,7 @@
-//! Measurements of more than one path, ordered from one place: whole meshes, shared bottlenecks, calibration.
+//! Surveys: measurements of several paths, requested from one place. Meshes, shared bottlenecks, calibration.
 //!
-//! Each says how far it is to a function that may stop it. What is done is in the neighbouring modules, which know no
-//! network; here it is only asked for, in order.
+//! Each survey reports its progress to a function that may stop it. These modules only request measurements in order; the
+//! computations are in the neighbouring modules, which do no input or output.
 
 mod bottlenecks;
 mod calibration;
@@ -24,16 +24,16 @@ pub use calibration::{Calibration, calibrate};
 pub use mesh::{Measured, Meshed, Placed, mesh, topology};
 pub use path::{CrossTraffic, Schedule, Steadiness, cross, steadiness};
 
-/// Told with each step that is done and how many there are; an error stops the survey.
+/// Progress callback with the number of completed steps and of all steps; an error stops the survey.
 pub type Progress<'a> = dyn FnMut(usize, usize) -> Result<(), ProbeError> + 'a;
 
-/// A host that takes part.
+/// A host that takes part in a survey.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MeasuredHost")]
 pub struct Host {
-    /// What it is called in what comes out.
+    /// Name of the host in the results.
     pub name: String,
-    /// Where it listens: `HOST` or `HOST:PORT`, as every other host knows it.
+    /// Address on which the host listens, as every other host knows it: `HOST` or `HOST:PORT`.
     pub address: String,
 }
 
@@ -43,11 +43,11 @@ impl Host {
     }
 }
 
-/// Has a train measured.
+/// Requests the measurement of a path with a train.
 ///
 /// # Errors
 ///
-/// Whatever keeps it from being measured.
+/// Returns the error that prevents the measurement.
 pub fn train(from: &Place, to: &str, train: &Train, secret: &Secret) -> Result<Estimate, ProbeError> {
     train.check(&Limits::default())?;
     match order(from, to, &Order::Train { train: *train }, secret)? {
@@ -56,11 +56,11 @@ pub fn train(from: &Place, to: &str, train: &Train, secret: &Secret) -> Result<E
     }
 }
 
-/// Has a transfer carried.
+/// Requests a bulk transfer.
 ///
 /// # Errors
 ///
-/// Whatever keeps it from being carried.
+/// Returns the error that prevents the transfer.
 pub fn transfer(
     from: &Place,
     to: &str,
@@ -74,11 +74,11 @@ pub fn transfer(
     }
 }
 
-/// Has hops counted; `None` where nothing says that it was reached.
+/// Requests a hop count; `None` if nothing confirms arrival.
 ///
 /// # Errors
 ///
-/// Whatever keeps them from being counted.
+/// Returns the error that prevents counting.
 pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, ProbeError> {
     match order(from, to, &Order::Hops {}, secret)? {
         Outcome::Hops { hops } => Ok(hops),
@@ -86,7 +86,7 @@ pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, Probe
     }
 }
 
-/// The result of a thread, whose panic goes on here.
+/// Result of a thread; a panic in it continues here.
 fn joined<T>(made: std::thread::Result<T>) -> T {
     made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,4 +1,4 @@
-//! One path for longer: who else is on it, and how steady it is.
+//! Longer surveys of one path: cross traffic and stability.
 
 use std::thread;
 use std::time::Duration;
@@ -15,33 +15,33 @@ use crate::stability::{Sample, Stability, stability};
 use crate::train::{Train, Transfer};
 use crate::transferred::SLOT_NS;
 
-/// Slots of a window in which connections are counted over time: 100 ms. The paper has 10 ms; TCP's own bursts show there.
+/// Slots per window for the count of connections over time: 100 ms. The paper uses 10 ms, at which TCP's own bursts show.
 const WINDOW: usize = 10;
 
 /// Competing traffic on a path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CrossTraffic {
-    /// What one connection got, in bits per second.
+    /// Rate of one connection, in bits per second.
     pub one_bps: f64,
-    /// What each of two got; none where the path's rate was given.
+    /// Rate of each of two connections; `None` if the path's rate was given.
     pub each_bps: Option<f64>,
-    /// The equivalent number of competing connections and the path's rate; none where a second connection took nothing
-    /// from the first.
+    /// Equivalent number of competing connections and the path's rate; `None` if a second connection took nothing from the
+    /// first.
     pub cross: Option<Cross>,
-    /// The equivalents that fit what was seen, least and most: by the tenth and the ninetieth percentile over time.
+    /// Smallest and largest equivalent consistent with the measurement: the tenth and the ninetieth percentile over time.
     pub plausible: Option<(f64, f64)>,
-    /// How long a window is, in nanoseconds.
+    /// Length of a window in nanoseconds.
     pub window_ns: u64,
-    /// The equivalent in every window; none where nothing came.
+    /// Equivalent in every window; `None` for a window without data.
     pub over_time: Vec<Option<f64>>,
 }
 
-/// Counts competing connections on a path (section 3.2): one connection for a while and, where the path's rate is not given,
-/// two for as long.
+/// Counts competing connections on a path (section 3.2): measures one connection and, if the path's rate is not given, two
+/// connections for the same time.
 ///
 /// # Errors
 ///
-/// Whatever keeps it from being measured; [`ProbeError::Stopped`].
+/// Returns the error that prevents a measurement, and [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn cross(
     from: &Place,
     to: &str,
@@ -77,34 +77,34 @@ pub fn cross(
     Ok(CrossTraffic { one_bps, each_bps, cross, plausible, window_ns, over_time })
 }
 
-/// How steady a path is.
+/// Stability of a path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Steadiness {
-    /// What was measured.
+    /// Measurements.
     pub samples: Vec<Sample>,
-    /// What kept later trains from being measured, if anything did.
+    /// Errors that prevented later trains.
     pub errors: Vec<String>,
-    /// The errors of each lag, where there is one.
+    /// Errors of each lag with at least one pair of measurements.
     pub lags: Vec<Stability>,
 }
 
-/// When a path is measured again and again.
+/// Timing of repeated measurements of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
-    /// The time from one measurement to the next, in nanoseconds.
+    /// Time from one measurement to the next, in nanoseconds.
     pub every_ns: u64,
-    /// How many there are.
+    /// Number of measurements.
     pub times: usize,
-    /// How much earlier measurements are compared with later ones, in nanoseconds.
+    /// Lags between compared measurements, in nanoseconds.
     pub lags_ns: Vec<u64>,
 }
 
-/// Measures a path by trains every so often, and says how well an earlier measurement stands for a later one (section 4.1).
-/// Once a train has been measured, others that cannot be do not end it.
+/// Measures a path with trains at intervals and computes how well earlier measurements predict later ones (section 4.1). After
+/// the first successful train, later failures do not end the survey.
 ///
 /// # Errors
 ///
-/// Whatever keeps the first train from being measured; [`ProbeError::Stopped`].
+/// Returns the error of the first train, and [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn steadiness(
     from: &Place,
     to: &str,
@@ -118,7 +118,7 @@ pub fn steadiness(
     let (mut samples, mut errors) = (Vec::with_capacity(times), Vec::new());
     for number in 0..times {
         let due = (number as u64).saturating_mul(every_ns);
-        // In short pieces, so that whoever wants to stop it is heard.
+        // Short pieces, so that a request to stop is noticed.
         while clock.ns() < due {
             thread::sleep(Duration::from_nanos((due - clock.ns()).min(200_000_000)));
             progress(number, times)?;

@@ -1,4 +1,4 @@
-//! Networks of namespaces on this machine, with links whose rates `tc` limits.
+//! Networks of namespaces on this machine, with link rates limited by `tc`.
 //!
 //! ```text
 //! hosts of rack 0 -- tor0 --\           each a namespace with its own interfaces;
@@ -17,15 +17,15 @@ use std::thread;
 use leeward_probe::control::{Listener, Order, Outcome, Place, Secret, Stop, order};
 use leeward_probe::{Estimate, Limits, Train, Transfer, Transferred};
 
-/// Networks of one process have different names.
+/// Distinct names for the networks of one process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
-/// Trains of two tests at once would measure this machine.
+/// Only one network at a time: simultaneous trains of two tests would measure this machine.
 static ALONE: Mutex<()> = Mutex::new(());
 const PORT: u16 = 7601;
 
 /// Hosts in racks under a core.
 pub struct Network {
-    /// What all its namespaces are called, before what each is.
+    /// Common prefix of the names of all its namespaces.
     prefix: String,
     namespaces: Vec<String>,
     racks: Vec<usize>,
@@ -33,7 +33,7 @@ pub struct Network {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Why networks cannot be made here; `None` if they can. It is tried once, for all tests of a process.
+/// Reason why networks cannot be created here; `None` if they can. Determined once for all tests of a process.
 pub fn cannot() -> Option<String> {
     static TRIED: OnceLock<Option<String>> = OnceLock::new();
     TRIED.get_or_init(tried).clone()
@@ -60,7 +60,7 @@ fn tried() -> Option<String> {
     made.err()
 }
 
-/// Whether a program is there.
+/// Returns true if a program is installed.
 pub fn has(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
@@ -73,7 +73,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
 }
 
 impl Network {
-    /// Hosts in racks, as many as said in each, without limits.
+    /// Creates a network without limits, with the given number of hosts in each rack.
     pub fn racks(racks: &[usize]) -> Network {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = format!("lwprobe-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -134,7 +134,7 @@ impl Network {
             std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
             // Cubic takes longer than a test to share a link evenly.
             let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
-            // Routers that say nothing when asked often would hide hops.
+            // Routers that limit ICMP replies would hide hops.
             let _ = std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0");
         });
     }
@@ -148,13 +148,13 @@ impl Network {
         run("ip", &ends.concat()).unwrap();
         for (namespace, end, address) in [(a, a_end, a_address), (b, b_end, b_address)] {
             self.ip(namespace, &["addr", "add", &format!("{address}/30"), "dev", end]);
-            // A packet is a packet: of large ones that the interface would cut, a queue drops all or none, and connections
-            // do not share a link evenly.
+            // No segmentation offload: a queue drops all or none of a large packet that the interface splits, so connections
+            // would not share a link evenly.
             self.ip(namespace, &["link", "set", end, "gso_max_segs", "1", "up"]);
         }
     }
 
-    /// Limits what leaves by an interface.
+    /// Limits the rate of an interface in the sending direction.
     fn limit(&self, namespace: &str, end: &str, mbit: u32) {
         let (full, rate) = (self.full(namespace), format!("{mbit}mbit"));
         let queue = ["rate", &rate, "burst", "16kb", "latency", "20ms"];
@@ -162,17 +162,17 @@ impl Network {
             .unwrap();
     }
 
-    /// Limits what a host sends.
+    /// Limits a host's sending rate.
     pub fn limit_host(&self, host: (usize, usize), mbit: u32) {
         self.limit(&format!("h{}-{}", host.0, host.1), "eth0", mbit);
     }
 
-    /// Limits what leaves a rack.
+    /// Limits the rate out of a rack.
     pub fn limit_rack(&self, rack: usize, mbit: u32) {
         self.limit(&format!("tor{rack}"), "up0", mbit);
     }
 
-    /// Runs in a namespace; what is opened there stays there.
+    /// Runs a function in a namespace; sockets opened there stay there.
     pub fn inside<T: Send>(&self, name: &str, work: impl FnOnce() -> T + Send) -> T {
         let path = format!("/run/netns/{}", self.full(name));
         thread::scope(|scope| {
@@ -185,12 +185,12 @@ impl Network {
         })
     }
 
-    /// Runs at a host.
+    /// Runs a function at a host.
     pub fn at<T: Send>(&self, host: (usize, usize), work: impl FnOnce() -> T + Send) -> T {
         self.inside(&format!("h{}-{}", host.0, host.1), work)
     }
 
-    /// A host's address.
+    /// Address of a host.
     pub fn address(&self, host: (usize, usize)) -> String {
         format!("10.{}.{}.2", host.0, host.1)
     }
@@ -204,26 +204,26 @@ impl Network {
             .collect()
     }
 
-    /// Lets every host listen.
+    /// Starts a listener on every host.
     pub fn listen(&mut self) {
         for host in self.hosts() {
             let started = self.at(host, || {
                 let any: SocketAddr = ([0, 0, 0, 0], PORT).into();
                 let listener = Listener::bind(any, Limits::default(), Secret::default()).unwrap();
-                // A thread is in the namespace of the one that starts it.
+                // A thread inherits the namespace of the thread that starts it.
                 (listener.stop(), thread::spawn(move || listener.run().unwrap()))
             });
             self.listeners.push(started);
         }
     }
 
-    /// Has a host measure the path to another.
+    /// Requests a host's measurement of the path to another.
     pub fn order(&self, from: (usize, usize), to: (usize, usize), what: &Order) -> Outcome {
         let to = self.address(to);
         self.at(from, || order(&Place::Here, &to, what, &Secret::default()).unwrap())
     }
 
-    /// Has a train measured.
+    /// Requests the measurement of a path with a train.
     pub fn train(&self, from: (usize, usize), to: (usize, usize), train: Train) -> Estimate {
         match self.order(from, to, &Order::Train { train }) {
             Outcome::Train { estimate } => estimate,
@@ -231,7 +231,7 @@ impl Network {
         }
     }
 
-    /// Has a transfer carried.
+    /// Requests a bulk transfer.
     pub fn transfer(
         &self,
         from: (usize, usize),
@@ -246,14 +246,14 @@ impl Network {
         }
     }
 
-    /// What iperf3 says of a path over TCP, in bits per second.
+    /// TCP throughput of a path in bits per second, measured by iperf3.
     pub fn iperf3(&self, from: (usize, usize), to: (usize, usize), seconds: u32) -> f64 {
         let address = self.address(to);
         let serving =
             self.at(to, || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
         let said = self.at(from, || {
             let ask = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
-            // The server may take a moment until it listens.
+            // The server may need a moment until it listens.
             for _ in 0..40 {
                 thread::sleep(std::time::Duration::from_millis(50));
                 let said = Command::new("iperf3").args(&ask).output().unwrap();
@@ -284,7 +284,7 @@ impl Drop for Network {
     }
 }
 
-/// The middle one of what is measured a few times.
+/// Median of several measurements.
 pub fn median(times: usize, measure: impl FnMut(usize) -> f64) -> f64 {
     let mut all: Vec<f64> = (0..times).map(measure).collect();
     all.sort_by(f64::total_cmp);
