@@ -1,9 +1,10 @@
-//! `ccp`: chunk capacity-aware placement (Hotspots sections 4.3 and 5.2). New chunks prefer racks whose uplink is large
-//! for what they store: High before Medium before Low. Static facts only, no live load.
+//! Policy `ccp`: chunk capacity-aware placement (Hotspots sections 4.3 and 5.2). New chunks prefer racks
+//! whose uplink is large relative to their storage: High before Medium before Low. The policy uses static
+//! facts only, no live load.
 //!
-//! The paper has the class as one score of low rank in a scheduler that looks at a sample of candidates. Here the
-//! order is: fault domains, which are never given up; then racks that are not fuller than the mean by more than
-//! `balance`; then the class; then at random, or by free space. Every chunk of a stripe is placed by the same order.
+//! The paper uses the class as one low-ranked score in a scheduler that samples candidates. The order here
+//! is: fault domains, which are mandatory; then racks whose fill exceeds the average by at most `balance`;
+//! then the class; then a random draw, or free space. Every chunk of a stripe follows the same order.
 
 use std::cmp::Reverse;
 
@@ -22,29 +23,30 @@ use crate::{Context, Decision, Policy, Refusal, Registration};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CcpSettings {
-    /// The provisioning guideline: uplink capacity for each TB of storage. Default: what the cluster's racks have in
-    /// the mean. A rack within 10 % of it is Medium.
+    /// Provisioning guideline: uplink capacity per TB of storage. Default: the average of the cluster's
+    /// racks. A rack within 10 % of it is Medium.
     pub uplink_per_tb: Option<Bandwidth>,
-    /// How many hosts are drawn as candidates for each copy; the best rack among theirs is taken. Default 16.
+    /// Number of hosts drawn as candidates for each copy; the best of their racks is taken. Default 16.
     pub sample: u16,
-    /// By how much of its room a rack may be fuller than the mean before it ranks behind all others. Default 0.1.
+    /// Tolerance of a rack's fill above the average, as a share of its storage, before the rack ranks behind
+    /// all others. Default 0.1.
     pub balance: f64,
-    /// Which of several racks of the best class is taken.
+    /// Choice among several racks of the best class.
     pub within: Within,
-    /// Over how many racks the copies besides the first are spread. Default 1.
+    /// Number of racks for the copies besides the first. Default 1.
     #[serde(deserialize_with = "super::remote_racks")]
     #[schemars(range(min = 1))]
     pub remote_racks: u8,
 }
 
-/// Which rack of a class is taken.
+/// Choice among racks of one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Within {
-    /// Any, each as likely.
+    /// Any rack, with equal probability.
     #[default]
     Uniform,
-    /// The one with the most free space.
+    /// The rack with the most free space.
     Free,
 }
 
@@ -60,7 +62,7 @@ impl Default for CcpSettings {
     }
 }
 
-/// The policy.
+/// Capacity-aware placement by static facts.
 #[derive(Clone, Debug, Default)]
 pub struct Ccp {
     settings: CcpSettings,
@@ -103,7 +105,7 @@ impl Ccp {
         Ok(filter.used)
     }
 
-    /// The best rack of a sample that takes `copies`; if none of the sample does, the best of all racks.
+    /// The best rack of a sample that takes `copies`, else the best of all racks.
     fn rack(
         &self,
         copies: usize,
@@ -118,14 +120,14 @@ impl Ccp {
             .filter_map(|_| at_random(anywhere.clone(), filter, draws).map(|host| fabric.rack_of(host)))
             .collect::<Vec<_>>();
         let takes = |rack: &DomainId| filter.refuses_domain(*rack, copies).is_none();
-        // The first of equals is taken, and the sample is in random order.
+        // Of equal racks, `min_by_key` takes the first; the sample is in random order.
         let best = |racks: &mut dyn Iterator<Item = DomainId>| {
             racks.filter(takes).min_by_key(|&rack| self.key(rack, guideline, context))
         };
         best(&mut sample.into_iter()).or_else(|| best(&mut fabric.all_racks()))
     }
 
-    /// What ranks a rack, the least first: fuller than others, class, and room if that is asked for.
+    /// Sort key of a rack, least first: overfull, class, and free space if the settings ask for it.
     fn key(
         &self,
         rack: DomainId,

@@ -1,4 +1,4 @@
-//! One block's way to its places under `leeward`: racks by their links, the hosts of the best few, and the best of these.
+//! Placement of one block under `leeward`: ranks racks by their links, then the hosts of the best few racks.
 
 use std::cmp::Reverse;
 
@@ -18,16 +18,16 @@ use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
 
 /// Steps of rate up to the rate of a disk.
 const STEPS: f64 = 8.0;
-/// Fills that differ by less than this share of the mean are equal.
+/// Fills that differ by less than this share of the average are equal.
 const EVEN: f64 = 0.05;
-/// Fills count as equal beyond so many steps from the mean.
+/// Steps from the average beyond which fills count as equal.
 const MOST_STEPS: i64 = 1000;
-/// In how many racks hosts are looked at for each group of copies.
+/// Number of racks whose hosts are examined for each group of copies.
 const LOOKED_INTO: usize = 5;
-/// More than any rate comes to in steps: by so much a rack is ranked above its rate to come before all others.
+/// Bonus in steps, more than any rate has, that ranks a rack before all others.
 const ABOVE_ALL: i64 = 1 << 20;
 
-/// One block to be placed.
+/// Search for the places of one block.
 pub(super) struct Search<'s, 'c, 'a, 'l> {
     pub request: &'s ReplicaRequest,
     pub context: &'c Context<'a, 'l>,
@@ -35,14 +35,15 @@ pub(super) struct Search<'s, 'c, 'a, 'l> {
     pub ties: Ties,
     pub guideline: Option<Guideline>,
     pub survey: Survey<'c, 'l>,
-    /// On a network of circuits, when racks' partners change; and which rack is the partner for the group being placed.
+    /// On a network of circuits: the schedule of partner racks, and the partner rack of the current group.
     pub turns: Option<Turns>,
     pub partner: Option<DomainId>,
-    /// How full the hosts are in the mean.
+    /// Average fill of the hosts.
     pub mean_fill: f64,
-    /// How many racks are looked at, or hosts of a mesh.
+    /// Number of racks to examine, or of hosts on a mesh.
     pub sample: usize,
-    /// The rate of the fastest disk, in bit/s, and how many times that of a disk is worth having.
+    /// Rate of the fastest disk in bit/s, and the factor of a disk's rate above which more link rate has no
+    /// value.
     pub disk: f64,
     pub headroom: f64,
     pub why: Vec<Considered>,
@@ -52,16 +53,16 @@ pub(super) struct Search<'s, 'c, 'a, 'l> {
 /// Hosts for a group of copies.
 struct Group {
     hosts: Vec<HostId>,
-    /// What ranks the one with the least, in bit/s.
+    /// Rank value of the worst host, in bit/s.
     worth: f64,
-    /// What the block would get there.
+    /// Rate of the block at the worst host.
     rate: Rate,
     listed: Vec<Listed>,
 }
 
-/// A candidate, for the explanation.
+/// A candidate in the explanation.
 struct Listed {
-    /// `None` if it cannot be seen.
+    /// Rank; `None` if the load is unknown.
     ranked: Option<Ranked>,
     candidate: Candidate,
     rate: Option<Rate>,
@@ -76,6 +77,9 @@ impl Listed {
 
 impl Search<'_, '_, '_, '_> {
     /// Places the copies besides the first.
+    ///
+    /// # Errors
+    /// [`Refusal`] if telemetry is missing, or no host is eligible.
     pub fn place(&mut self, remote_racks: u8) -> Result<(), Refusal> {
         let shape = self.context.view.fabric().shape();
         let first = chosen(&self.filter.used, self.context);
@@ -105,8 +109,8 @@ impl Search<'_, '_, '_, '_> {
         })
     }
 
-    /// Places copies in the best rack that takes them all: of a sample, or if none of these does, of the rest. On a
-    /// mesh, on the best host.
+    /// Places copies in the best rack that takes them all, of a sample or else of the remaining racks. On a
+    /// mesh, places them on the best host.
     fn place_group(&mut self, copies: usize) -> Result<(), Failure> {
         let view = &*self.context.view;
         let fabric = view.fabric();
@@ -121,7 +125,7 @@ impl Search<'_, '_, '_, '_> {
         let sample = self.sample.min(count);
         let (mut level, mut listed, mut failed) = (Level::default(), Vec::new(), None);
         for part in [0..sample, sample..count].into_iter().filter(|part| !part.is_empty()) {
-            // The partner is looked at first, whether the sample has it or not.
+            // The partner comes first, inside the sample or not.
             let partner = self.partner;
             let ahead = partner.filter(|_| part.start == 0);
             let part = part.map(|step| nth(step) as u32);
@@ -131,7 +135,8 @@ impl Search<'_, '_, '_, '_> {
                 self.best_rack(&mut level, copies, &mut listed)
             } else {
                 let hosts = part.map(HostId);
-                // Where no host is counted there is nothing to go by, unlike in a rack that was chosen by its link.
+                // On a mesh, hosts without counters give no information. In a tree, the link of the chosen
+                // rack does.
                 let blind = Blind { links: false, ..self.survey.blind(hosts.clone()) };
                 self.rank_hosts(hosts, blind, &mut level);
                 self.best_hosts(&mut level, blind, copies, &mut listed)
@@ -150,7 +155,7 @@ impl Search<'_, '_, '_, '_> {
         Err(failed.unwrap_or_else(|| Failure::of(&level)))
     }
 
-    /// The rack that circuits favour for a block from where the survey looks from.
+    /// Rack that circuits favour for a block from the survey's source.
     fn partner_now(&self) -> Option<DomainId> {
         let view = &*self.context.view;
         let fabric = view.fabric();
@@ -158,8 +163,9 @@ impl Search<'_, '_, '_, '_> {
         self.survey.reaches(rack).then_some(rack)
     }
 
-    /// The best rack with hosts for all copies. What a rack's links leave is more than a block gets there if its disks are
-    /// busy, so hosts are looked at in the best few, and for as long as one by its links may still be better.
+    /// The best rack with hosts for all copies. A rack's links can have more capacity left than its busy
+    /// disks. So the search examines hosts in the best few racks, as long as the links of another rack may
+    /// still win.
     fn best_rack(
         &mut self,
         level: &mut Level,
@@ -211,7 +217,7 @@ impl Search<'_, '_, '_, '_> {
         Ok(group)
     }
 
-    /// The best hosts of a rack for so many copies.
+    /// The best hosts of a rack for `copies` copies.
     fn look_into(&mut self, rack: DomainId, copies: usize) -> Result<Group, Failure> {
         let hosts = self.context.view.fabric().hosts(rack).map(HostId);
         let (mut level, mut listed) = (Level::default(), Vec::new());
@@ -254,7 +260,7 @@ impl Search<'_, '_, '_, '_> {
         Ok(Group { hosts, worth, rate, listed: Vec::new() })
     }
 
-    /// Ranks a rack by its links. One whose own cannot be seen has no place.
+    /// Ranks a rack by its links. A rack without a visible link load is not ranked.
     fn rank_rack(&mut self, rack: DomainId, level: &mut Level) {
         let (view, candidate) = (&*self.context.view, Candidate::Domain(rack));
         if let Some(link) = self.survey.link(candidate) {
@@ -266,7 +272,7 @@ impl Search<'_, '_, '_, '_> {
         level.add(self.ranked(candidate, self.survey.rack(rack).0));
     }
 
-    /// Ranks hosts by the link into each and the disk that the block would be written to.
+    /// Ranks hosts by the link into each and by the disk that the block would go to.
     fn rank_hosts(&mut self, hosts: impl Iterator<Item = HostId>, blind: Blind, level: &mut Level) {
         for host in hosts {
             let candidate = Candidate::Host(host);
@@ -275,7 +281,7 @@ impl Search<'_, '_, '_, '_> {
                 Err(until) => level.add_unseen(candidate, until),
                 Ok(room) => {
                     let ranked = self.ranked(candidate, room.link.0.min(self.headroom * room.disk.0));
-                    // That a host is known to carry nothing is no sight of it.
+                    // A host known to be down is not an observation.
                     if room.seen && self.context.pool.is_up(host) {
                         self.rests_on(link);
                         level.add(ranked);
@@ -287,13 +293,13 @@ impl Search<'_, '_, '_, '_> {
         }
     }
 
-    /// Notes that the load of a link played a part.
+    /// Records that the decision rests on the load of a link.
     fn rests_on(&mut self, link: ResourceId) {
         let seen = self.context.view.measured_until(link);
         self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
     }
 
-    /// The rank of a candidate with so much left, in bit/s.
+    /// Rank of a candidate with `left` bit/s left.
     fn ranked(&self, candidate: Candidate, left: f64) -> Ranked {
         let mut steps = (left.min(self.headroom * self.disk) / self.disk * STEPS) as i64;
         if self.partner.is_some_and(|partner| candidate == Candidate::Domain(partner)) {
@@ -312,7 +318,7 @@ impl Search<'_, '_, '_, '_> {
         (score, self.ties.rank(thing), Reverse(candidate))
     }
 
-    /// How much fuller than the mean, in steps.
+    /// Fill above the average, in steps.
     fn fuller(&self, candidate: Candidate) -> i64 {
         let pool = self.context.pool;
         let mean = self.mean_fill;
@@ -326,7 +332,8 @@ impl Search<'_, '_, '_, '_> {
         steps.clamp(-MOST_STEPS as f64, MOST_STEPS as f64) as i64
     }
 
-    /// Lists those of a level that were outranked, `next` first, and those that cannot be seen, as far as asked for.
+    /// Lists the outranked candidates of a level, `next` first, then the unknown ones, up to the
+    /// explanation's limit.
     fn list_rest(&self, mut next: Option<Ranked>, level: &mut Level, listed: &mut Vec<Listed>) {
         let limit = self.context.explain.limit();
         while listed.len() < limit {
@@ -344,7 +351,7 @@ impl Search<'_, '_, '_, '_> {
         listed.extend(unseen.map(|&candidate| Listed { ranked: None, candidate, rate: None, verdict }));
     }
 
-    /// What a candidate that was not looked at further leaves a block.
+    /// Rate for a block at a candidate that was not examined further.
     fn rate(&self, candidate: Candidate) -> Option<Rate> {
         match candidate {
             Candidate::Domain(rack) => Some(self.survey.rack(rack)),
@@ -355,7 +362,7 @@ impl Search<'_, '_, '_, '_> {
         }
     }
 
-    /// Whether the load of a host, or of its rack, cannot be seen.
+    /// True if the load of a host or of its rack is unknown.
     fn is_unseen(&self, host: HostId) -> bool {
         let view = &*self.context.view;
         let into = self.survey.link(Candidate::Domain(view.fabric().rack_of(host)));
@@ -363,14 +370,14 @@ impl Search<'_, '_, '_, '_> {
             || self.survey.host(host, self.blind_beside(host)).is_err()
     }
 
-    /// Where no counters reach in the rack of a host; on a mesh they all have to.
+    /// Missing counters in the rack of a host; on a mesh, links always need counters.
     fn blind_beside(&self, host: HostId) -> Blind {
         let fabric = self.context.view.fabric();
         let blind = self.survey.blind(fabric.hosts(fabric.rack_of(host)).map(HostId));
         Blind { links: blind.links && fabric.shape() == Shape::Tree, ..blind }
     }
 
-    /// Keeps the best candidates of a level, and those chosen.
+    /// Keeps the best candidates of a level, and the chosen ones.
     fn explain(&mut self, listed: Vec<Listed>) {
         let limit = self.context.explain.limit();
         for (at, Listed { candidate, rate, verdict, .. }) in listed.into_iter().enumerate() {

@@ -1,19 +1,21 @@
-//! Which rack the copies of a rack go to, so that circuits can serve them, and when that changes.
+//! Partner racks for networks of circuits: each rack writes its copies to one other rack, which changes over
+//! time.
 //!
-//! Circuits join each rack with one other at a time, and to change them costs all racks a night. So at any time all
-//! writes of a rack go to one other rack, and no two racks share one: a permutation, which one setting of the circuits
-//! serves. Which permutation changes by time alone, so that over a round every other rack has had its turn and a rack's data
-//! does not hang on one other rack (Etalon section 6.1 names the concern and this way out).
+//! A circuit joins each rack with one other at a time, and a change costs all racks a night. So at any time
+//! all writes of a rack go to one other rack, and no two racks share a partner. This is a permutation, and
+//! one configuration of the circuits serves it. The permutation depends on time alone. Over a round, every
+//! other rack is the partner once, so a rack's data does not depend on one other rack. Etalon section 6.1
+//! names this concern and this solution.
 
 use leeward_fabric::{DomainId, Fabric, Nanos, Shape};
 
-/// For how long a permutation holds.
+/// Duration of each permutation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turns(pub Nanos);
 
 impl Turns {
-    /// The rack that a rack's copies go to at a time: rack i + k of N in a ring, where k is one more in each turn, from 1 to
-    /// N - 1 and round again. None where racks have no links of their own, or there is one.
+    /// Partner of a rack at a time: rack i + k of N in a ring, where k grows by one each turn, from 1 to N -
+    /// 1 and again from 1. `None` without links between racks, or with a single rack.
     pub fn partner(self, fabric: &Fabric, rack: DomainId, now: Nanos) -> Option<DomainId> {
         let racks = fabric.rack_count() as u64;
         if fabric.shape() != Shape::Tree || racks < 2 {

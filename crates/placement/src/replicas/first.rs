@@ -1,4 +1,4 @@
-//! The first copy, and copies at random: what every policy shares with HDFS's default.
+//! The first copy, and random copies: the steps that every policy shares with HDFS's default.
 
 use leeward_fabric::HostId;
 use leeward_ledger::Fade;
@@ -10,16 +10,19 @@ use crate::decision::count_refusals;
 use crate::ties::Draws;
 use crate::{Basis, Considered, Context, Decision, Pool, Refusal};
 
-/// Draws before every candidate is looked at in turn.
+/// Number of draws before a scan of all candidates.
 const DRAWS: u32 = 16;
 
-/// A filter for one request, before any copy is placed.
+/// Filter for one request, before any copy is placed.
 pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<'a> {
     let (used, closed) = (Vec::with_capacity(4), Vec::with_capacity(4));
     Filter { pool, constraints: &request.constraints, size: request.size, used, closed }
 }
 
-/// Places the first copy: on the writer if it may, else on a host of its rack, else anywhere.
+/// Places the first copy: on the writer if eligible, else on a host of its rack, else on any host.
+///
+/// # Errors
+/// [`Refusal`] for an unknown writer, or if no host is eligible.
 pub(super) fn first(
     request: &ReplicaRequest,
     filter: &mut Filter<'_>,
@@ -41,7 +44,7 @@ pub(super) fn first(
     Ok(host)
 }
 
-/// A host of a range that may take a copy: each as likely, unless hardly any may.
+/// A random eligible host of a range, with equal probabilities unless few are eligible.
 pub(super) fn at_random(
     range: std::ops::Range<u32>,
     filter: &Filter<'_>,
@@ -59,13 +62,16 @@ pub(super) fn at_random(
             return Some(host);
         }
     }
-    // Hardly any may: look at all, from the last draw on.
+    // Few hosts are eligible: scan all, starting at the last draw.
     let turn = |i: u32| HostId(range.start + ((u64::from(at) + u64::from(i)) % u64::from(count)) as u32);
     (0..count).map(turn).find(|&host| filter.refuses(host).is_none())
 }
 
-/// Places the copies besides the first, group by group as [`spreads`] says; `place` puts so many on hosts of one rack,
-/// if there is one.
+/// Places the copies besides the first, group by group as in [`spreads`]. `place` puts the given number of
+/// copies on hosts of one rack, or returns `None`.
+///
+/// # Errors
+/// [`Refusal`] if no spread fits.
 pub(super) fn place_groups(
     request: &ReplicaRequest,
     remote_racks: u8,
@@ -85,12 +91,12 @@ pub(super) fn place_groups(
     Err(no_candidate(filter))
 }
 
-/// An explanation of copies that were chosen by no number.
+/// Explanation for copies chosen without a number.
 pub(super) fn chosen(copies: &[HostId], context: &Context<'_, '_>) -> Vec<Considered> {
     copies.iter().take(context.explain.limit()).map(|&host| Considered::chosen(host)).collect()
 }
 
-/// The decision of a policy that looks at no load.
+/// Decision of a policy without load information.
 pub(super) fn by_rule(
     policy: &'static str,
     request: &ReplicaRequest,
@@ -113,13 +119,13 @@ pub(super) fn by_rule(
     }
 }
 
-/// Nobody may: counts why, over all hosts.
+/// Refusal with the reasons counted over all hosts.
 pub(super) fn no_candidate(filter: &Filter<'_>) -> Refusal {
     let hosts = filter.pool.fabric().all_hosts();
     Refusal::NoCandidate { by_constraint: count_refusals(hosts.filter_map(|host| filter.refuses(host))) }
 }
 
-/// Nobody of those whose load is seen may: counts why, over all hosts.
+/// Refusal with the reasons counted over all hosts, if hosts without visible load count as unknown.
 pub(super) fn nobody(filter: &Filter<'_>, unseen: impl Fn(HostId) -> bool) -> Refusal {
     let why = |host| {
         let blind = || if unseen(host) { Constraint::Unknown } else { Constraint::TooFew };

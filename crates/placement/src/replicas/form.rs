@@ -1,4 +1,4 @@
-//! A request as people and programs outside write it: a size, and hosts, racks and tags by name.
+//! A request as users and clients write it: a size, and hosts, racks and tags by name.
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId};
@@ -6,24 +6,24 @@ use leeward_fabric::{Bytes, Fabric, HostId};
 use super::{Layout, ReplicaRequest};
 use crate::Constraints;
 
-/// What a [`ReplicaRequest`] is made from.
+/// Input of a [`ReplicaRequest`].
 #[derive(Clone, Copy, Debug)]
 pub struct Form<'a> {
-    /// Size of the block; not zero.
+    /// Size of the block; above 0.
     pub size: Bytes,
-    /// Name of the host that writes it; `None` if it is outside the cluster.
+    /// Name of the host that writes the block; `None` for a writer outside the cluster.
     pub writer: Option<&'a str>,
-    /// r: copies, the writer's own included; not zero.
+    /// r: number of copies, the writer's own included; above 0.
     pub replicas: u8,
-    /// f: fault domains besides the first copy's that must hold a copy. By default 1, and none for a single copy.
+    /// f: fault domains besides the first copy's that must hold a copy. Default 1, and 0 for a single copy.
     pub fault_domains: Option<u8>,
-    /// Names of hosts, racks and pods that must not take it.
+    /// Names of hosts, racks and pods to avoid.
     pub exclude: &'a [String],
     /// Tags that the hosts must have.
     pub tags: &'a [String],
-    /// Names of the hosts of related files: if there are any, no other host may take it.
+    /// Names of the hosts of related files; if not empty, only these hosts are eligible.
     pub collocate: &'a [String],
-    /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean.
+    /// Largest excess of a host's fill over the cluster's average, as a share of its storage.
     pub max_imbalance: Option<f64>,
 }
 
@@ -42,7 +42,10 @@ impl Form<'_> {
         }
     }
 
-    /// The request with this number, for a block that is a file by itself. An error names the field.
+    /// The request with this number, for a block that is a file by itself.
+    ///
+    /// # Errors
+    /// [`InputError`] with the invalid field.
     pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
         if self.size == Bytes(0) {
             return Err(wrong("size", "0B: expected more than nothing"));
@@ -81,7 +84,7 @@ impl Form<'_> {
             }
             constraints.max_imbalance = Some(most);
         }
-        // However often a name is said, no list is longer than the cluster has names for.
+        // Removes duplicates, so no list is longer than the cluster's number of names.
         constraints.sort();
         Ok(constraints)
     }

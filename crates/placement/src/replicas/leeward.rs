@@ -1,21 +1,22 @@
-//! `leeward`: the whole chain of a block at once, by all that the ledger knows.
+//! Policy `leeward`: the whole chain of a block at once, by everything the ledger knows.
 //!
-//! A rack is ranked by the least of what is left on the links out of the host that the block comes from and on those
-//! into the rack. In the best few racks by that, hosts are looked at, and what the block would get at the best of them
-//! counts for the rack too; hosts are ranked by the link into each and the disk that the block would be written to. What
-//! is left comes from the ledger, so it counts telemetry and every transfer that was placed and is not seen yet, on
-//! links and disks alike, for as long as it lasts. More of a link than `headroom` times what is left of the disk behind
-//! it is worth nothing, and rates are compared in coarse steps, so that most racks are equal most of the time; among
-//! equals the emptier wins, then the class of uplink (as in `ccp`), then a seeded hash.
+//! The policy ranks a rack by the least capacity left on two sets of links: out of the block's source host,
+//! and into the rack. In the best few racks it examines hosts, and the block's rate at the best host counts
+//! for the rack too. It ranks hosts by the link into each and by the disk that the block would go to.
+//! Capacities left come from the ledger. So they include telemetry and every transfer that is placed but not
+//! yet visible, on links and disks alike, until the transfer ends. Link rate above `headroom` times the rate
+//! left at the disk has no value. Rates are compared in coarse steps, so most racks are equal most of the
+//! time. Among equal ones the emptier wins, then the class of uplink (as in `ccp`), then a seeded hash.
 //!
-//! Groups of copies are placed one after the other. Each comes from the copy placed last (a chunk of a stripe from the
-//! writer), so the links out of that copy's host and rack count. Those between copies of one group do not.
+//! Groups of copies are placed one after another. Each group comes from the copy placed last (a chunk of a
+//! stripe from the writer), so the links out of that copy's host and rack count. Links between the copies of
+//! one group do not.
 //!
-//! On a network of circuits (`circuit_turn`) the rack that the circuit of a group's source is for comes before all others; see
-//! [`Turns`].
+//! On a network of circuits (`circuit_turn`), the partner rack of a group's source comes before all others;
+//! see [`Turns`].
 //!
-//! What differs from the papers: Sinbad ranks links into racks only, forgets what it placed at the next report, and
-//! looks at full blocks only; CCP looks at no load.
+//! Deviations from the papers: Sinbad ranks only links into racks, forgets its placements at the next report,
+//! and handles full blocks only; CCP uses no load.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::Fade;
@@ -36,20 +37,20 @@ use crate::{Basis, Context, Decision, Note, Policy, Refusal, Registration};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LeewardSettings {
-    /// How many times what is left of a disk is worth having on the way to it, because the rest of the network may
-    /// become busier while the block is written. Default 2.
+    /// Factor of a disk's free rate up to which link rate counts, because the rest of the network may become
+    /// busier during the write. Default 2.
     pub headroom: f64,
-    /// How many racks are looked at for each group of copies, or hosts of a mesh, where the cluster has more. Default
+    /// Number of racks examined for each group of copies, or of hosts on a mesh, in larger clusters. Default
     /// 500.
     pub sample: u32,
-    /// Over how many racks the copies besides the first are spread. Default 1.
+    /// Number of racks for the copies besides the first. Default 1.
     #[serde(deserialize_with = "super::remote_racks")]
     #[schemars(range(min = 1))]
     pub remote_racks: u8,
-    /// What to do when no candidate's load can be seen.
+    /// Behaviour if no candidate's load is known.
     pub without_telemetry: WithoutTelemetry,
-    /// On a network of circuits, for how long each rack's copies go to the same other rack before they go to the next.
-    /// Default: circuits play no part.
+    /// On a network of circuits: duration for which each rack's copies go to the same other rack. Default:
+    /// the policy ignores circuits.
     pub circuit_turn: Option<Nanos>,
 }
 
@@ -65,7 +66,7 @@ impl Default for LeewardSettings {
     }
 }
 
-/// The policy.
+/// Placement of whole chains by the ledger's capacities.
 #[derive(Clone, Debug)]
 pub struct Leeward {
     settings: LeewardSettings,
@@ -93,7 +94,7 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
 };
 
 impl Leeward {
-    /// The policy with these settings.
+    /// Creates the policy from settings.
     pub fn new(settings: LeewardSettings) -> Leeward {
         let default = Uniform::new(UniformSettings { remote_racks: settings.remote_racks });
         Leeward { settings, default }

@@ -1,4 +1,4 @@
-//! The links of one level of the tree, best first.
+//! Candidates of one level of the tree, best first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,59 +7,60 @@ use leeward_fabric::Nanos;
 
 use crate::Candidate;
 
-/// A link of a level, as ranked: by expected capacity, ties by hash.
+/// Rank of a link: expected capacity, tie-breaking hash, candidate.
 pub type Ranked = (i64, u64, Reverse<Candidate>);
 
-/// How many of the best are looked for one by one before the rest is put in order.
+/// Number of linear scans for the best before the rest is put into a heap.
 const SCANS: u32 = 4;
 
-/// The links of one level of the tree.
+/// Links of one level of the tree.
 #[derive(Default)]
 pub struct Level {
-    /// Those left; a heap after `SCANS` were taken.
+    /// Remaining links; moved into the heap after `SCANS` were taken.
     ranked: Vec<Ranked>,
     taken: u32,
     heap: BinaryHeap<Ranked>,
     seen: u32,
-    /// Those that cannot be seen, and the end of their newest window.
+    /// Links with unknown load, and the end of their newest window.
     unseen: Vec<Candidate>,
     newest: Nanos,
 }
 
 impl Level {
-    /// A link whose load is seen.
+    /// Adds a link with known load.
     pub fn add(&mut self, ranked: Ranked) {
         self.ranked.push(ranked);
         self.seen += 1;
     }
 
-    /// A link that cannot be seen since `until`, zero for never.
+    /// Adds a link whose load is unknown since `until`, 0 for never known.
     pub fn add_unseen(&mut self, candidate: Candidate, until: Nanos) {
         self.unseen.push(candidate);
         self.newest = self.newest.max(until);
     }
 
-    /// A link that takes part although it cannot be seen.
+    /// Adds a link that takes part despite unknown load.
     pub fn add_blind(&mut self, ranked: Ranked) {
         self.ranked.push(ranked);
     }
 
-    /// The links that cannot be seen, and so take no part.
+    /// Links with unknown load, which take no part.
     pub fn unseen(&self) -> &[Candidate] {
         &self.unseen
     }
 
-    /// Whether there are links, and none of them was ever reported.
+    /// True if there are links and none was ever reported.
     pub fn never_seen(&self) -> bool {
         self.seen == 0 && !self.unseen.is_empty() && self.newest == Nanos(0)
     }
 
-    /// Makes it ready for more links after all were taken; how the others were seen still counts.
+    /// Prepares for more links after all were taken. Counts of known and unknown links stay.
     pub fn go_on(&mut self) {
         self.taken = 0;
     }
 
-    /// Takes the best of those left. The first is nearly always the one chosen, so no order is made before it.
+    /// Removes and returns the best remaining link. The first one nearly always wins, so sorting in advance
+    /// does not pay.
     pub fn best(&mut self) -> Option<Ranked> {
         if self.taken == SCANS {
             self.heap = BinaryHeap::from(std::mem::take(&mut self.ranked));
@@ -70,7 +71,7 @@ impl Level {
         }
         let mut best = 0;
         for (at, ranked) in self.ranked.iter().enumerate() {
-            // Most are outranked by their value alone.
+            // The value alone outranks most links.
             if ranked.0 >= self.ranked[best].0 && *ranked > self.ranked[best] {
                 best = at;
             }
@@ -79,17 +80,17 @@ impl Level {
     }
 }
 
-/// Why nothing at a level was chosen.
+/// Reason for which no candidate of a level was chosen.
 #[derive(Clone, Copy)]
 pub enum Failure {
-    /// No load was seen; the end of the newest window.
+    /// No load is known; holds the end of the newest window.
     Unseen(Nanos),
-    /// None of those seen may.
+    /// No candidate with known load is eligible.
     Nobody,
 }
 
 impl Failure {
-    /// What a level that is used up says.
+    /// Failure of an exhausted level.
     pub fn of(level: &Level) -> Failure {
         match level.seen == 0 && !level.unseen.is_empty() {
             true => Failure::Unseen(level.newest),

@@ -1,7 +1,7 @@
-//! Where the copies of a block go.
+//! Placement of the copies of a block.
 //!
-//! The writer keeps one copy if it can; the policy picks the others. Copies flow as a chain, writer to first to
-//! second, and the write ends when the last copy is on disk.
+//! The writer keeps one copy if it can; the policy picks the others. Copies flow as a chain, from the writer
+//! to the first host to the second, and the write ends when the last copy is on disk.
 
 mod ccp;
 mod chain;
@@ -35,43 +35,44 @@ use crate::policy::{setting_error, settings};
 use crate::ties::Ties;
 use crate::{Constraints, Policy, PolicyError, Registration, Request};
 
-/// A block to be written, or a stripe of coded chunks.
+/// A block to write, or a stripe of coded chunks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReplicaRequest {
-    /// Tells requests apart, and seeds their ties.
+    /// Number of the request; it seeds the tie-breaking hash.
     pub id: u64,
-    /// The file that the block is of.
+    /// File of the block.
     pub file: u64,
-    /// The machine that writes it; `None` if it is outside the cluster.
+    /// Host that writes the block; `None` for a writer outside the cluster.
     pub writer: Option<HostId>,
     /// Size of the block, or of one chunk.
     pub size: Bytes,
-    /// r: copies, the writer's own included; or chunks, parity included.
+    /// r: number of copies, the writer's own included; or of chunks, parity included.
     pub replicas: u8,
-    /// Whether they are copies or chunks.
+    /// Copies or chunks.
     pub layout: Layout,
-    /// f: fault domains besides the first copy's that must hold a copy (Sinbad section 2.1); or that may be lost.
+    /// f: fault domains besides the first copy's that must hold a copy (Sinbad section 2.1); for stripes,
+    /// fault domains that may be lost.
     pub fault_domains: u8,
-    /// Blocks of the file that are yet to be written, this one included.
+    /// Blocks of the file still to write, this one included.
     pub blocks_left: u64,
-    /// What else the hosts must satisfy.
+    /// Further constraints on the hosts.
     pub constraints: Constraints,
 }
 
-/// What is written at the hosts of a block.
+/// Form of a block's data at its hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Layout {
-    /// Whole copies, each host passing the block on to the next.
+    /// Whole copies; each host forwards the block to the next.
     #[default]
     Chain,
     /// Chunks of an erasure code, each sent by the writer; any `parity` of them may be lost.
     Stripe {
-        /// Chunks that are not data.
+        /// Number of parity chunks.
         parity: u8,
     },
 }
 
-/// The hosts of the copies, in the order of the chain; the writer first if it keeps one.
+/// Hosts of the copies, in the order of the chain; the writer comes first if it keeps a copy.
 pub type Chain = Vec<HostId>;
 
 impl Request for ReplicaRequest {
@@ -79,7 +80,7 @@ impl Request for ReplicaRequest {
     const KIND: &'static str = "replicas";
 }
 
-/// Every policy for replicas there is.
+/// All replica policies.
 pub const REGISTRY: &[Registration<ReplicaRequest>] = &[
     uniform::REGISTRATION,
     sinbad::REGISTRATION,
@@ -89,26 +90,31 @@ pub const REGISTRY: &[Registration<ReplicaRequest>] = &[
     leeward::REGISTRATION,
 ];
 
-/// Makes a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+///
+/// # Errors
+/// [`PolicyError`] for an unknown name or invalid settings.
 pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<ReplicaRequest>>, PolicyError> {
     crate::policy::make(REGISTRY, name, settings)
 }
 
-/// Reads how many racks the copies besides the first are spread over.
+/// Reads the number of racks for the copies besides the first.
 fn remote_racks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     let racks = u8::deserialize(deserializer)?;
     let none = || serde::de::Error::custom("expected a number of racks from 1");
     (racks > 0).then_some(racks).ok_or_else(none)
 }
 
-/// Which device of a host a block is written to: blocks are dealt out over a host's devices.
+/// Index of the host's device that a block is written to; a hash distributes blocks over a host's devices.
+/// `None` without a device.
 pub fn device_of(fabric: &Fabric, host: HostId, block: u64) -> Option<u16> {
     let devices = fabric.devices(host).len() as u64;
     (devices > 0).then(|| (Ties::new(0, block).rank(u64::from(host.0)) % devices) as u16)
 }
 
-/// The transfers that write a block, each as the places it goes through: one chain from the writer into a device at
-/// each copy, or one transfer from the writer for each chunk. A chunk from outside begins at its host.
+/// Calls `each` with the route of each transfer that writes a block. A chain is one route from the writer
+/// into a device at each copy. A stripe has one route from the writer for each chunk. Without a writer, a
+/// chunk's route starts at its host.
 pub fn routes(
     fabric: &Fabric,
     layout: Layout,
@@ -141,7 +147,7 @@ pub fn routes(
     }
 }
 
-/// What the ledger learns of a transfer of this request over `hops`: elastic, and under way at once.
+/// Ledger entry of a transfer over `hops`: elastic, and started at `now`.
 fn transfer(
     request: &ReplicaRequest,
     hops: Vec<Hop>,
@@ -154,7 +160,7 @@ fn transfer(
     Entry { owner, hops, demand, sign: Sign::Adds, fade, starts: Some(now) }
 }
 
-/// What the ledger learns of all transfers of a request, whole.
+/// Ledger entries of all transfers of a request, with all their links.
 fn transfers(
     fabric: &Fabric,
     request: &ReplicaRequest,

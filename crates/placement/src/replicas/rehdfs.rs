@@ -1,6 +1,7 @@
-//! `rehdfs`: every writer's copies go to the same next rack, so that few pairs of racks talk and a circuit can serve
-//! them (Etalon section 6). The first copy stays with the writer; the others go from rack i to rack (i + k) mod N,
-//! where k may change on a schedule, so that not all blocks of a rack hang on one other.
+//! Policy `rehdfs`: all copies of a writer go to the same next rack, so that few pairs of racks communicate
+//! and a circuit can serve them (Etalon section 6). The first copy stays with the writer. The others go from
+//! rack i to rack (i + k) mod N. k may follow a schedule, so that not all blocks of a rack depend on one
+//! other.
 
 use leeward_fabric::{DomainId, HostId, Nanos};
 use schemars::JsonSchema;
@@ -16,9 +17,9 @@ use crate::{Context, Decision, Policy, Refusal, Registration};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReHdfsSettings {
-    /// k: how many racks on the copies besides the first go. One after the other, if there are several. Default 1.
+    /// k: offset in racks for the copies besides the first; several values take turns. Default 1.
     pub offsets: Vec<u32>,
-    /// How long each offset holds. Default 10s.
+    /// Duration of each offset. Default 10s.
     pub period: Nanos,
 }
 
@@ -28,7 +29,7 @@ impl Default for ReHdfsSettings {
     }
 }
 
-/// The policy.
+/// Placement at a rack offset.
 #[derive(Clone, Debug, Default)]
 pub struct ReHdfs {
     settings: ReHdfsSettings,
@@ -67,7 +68,7 @@ impl ReHdfs {
         let from = fabric.rack_of(request.writer.unwrap_or(first));
         let offset = u64::from(from.0) + self.offset(context.view.now());
         place_groups(request, 1, &mut filter, |filter, copies| {
-            // Each group after the first begins behind the rack of the one before.
+            // Each group after the first starts at the rack after the previous group's.
             let behind = |&last: &HostId| u64::from(fabric.rack_of(last).0) + 1;
             let next = filter.used[1..].last().map_or(offset, behind);
             let rack = rack_from(next, copies, filter)?;
@@ -81,7 +82,7 @@ impl ReHdfs {
     }
 }
 
-/// The first rack from number `at` on, round the ring, that takes `copies`.
+/// The first rack in the ring, from number `at`, that takes `copies`.
 fn rack_from(at: u64, copies: usize, filter: &Filter<'_>) -> Option<DomainId> {
     let racks = filter.pool.fabric().rack_count() as u64;
     let mut ring = (0..racks).map(|step| DomainId(((at + step) % racks) as u32));

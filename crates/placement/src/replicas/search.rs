@@ -1,4 +1,5 @@
-//! Pseudocode 2 of Sinbad: from the core down the tree, at each level the links with the most expected capacity.
+//! Pseudocode 2 of Sinbad: from the core down the tree, takes the links of the most expected capacity at each
+//! level.
 
 use std::cmp::Reverse;
 
@@ -15,22 +16,22 @@ use crate::decision::sight;
 use crate::ties::{Draws, Ties};
 use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
 
-/// One block on its way down the tree.
+/// Search for the places of one block.
 pub(super) struct Search<'s, 'c, 'a, 'l> {
     settings: &'s SinbadSettings,
     request: &'s ReplicaRequest,
     ties: Ties,
-    /// What the fastest device of the cluster writes, at most, in bit/s.
+    /// Largest write rate of the cluster's fastest device, in bit/s.
     domain_write_cap: i64,
     filter: Filter<'s>,
     context: &'c mut Context<'a, 'l>,
-    /// The links chosen so far.
+    /// Links chosen so far.
     selected: Vec<Hop>,
     oldest: Option<Nanos>,
     why: Vec<Considered>,
 }
 
-/// DiskWriteCap in bit/s, of what writes at `own` rate.
+/// DiskWriteCap in bit/s, for a device of rate `own`.
 fn write_cap(settings: &SinbadSettings, own: Option<Bandwidth>) -> i64 {
     let caps = [settings.disk_write_cap, own].into_iter().flatten();
     caps.map(|cap| cap.as_load().0).min().unwrap_or(i64::MAX)
@@ -41,7 +42,10 @@ fn link_hop(resource: ResourceId) -> Hop {
 }
 
 impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
-    /// A search for the copies of `request`, of which the first is placed.
+    /// Starts a search for the copies of `request` and places the first.
+    ///
+    /// # Errors
+    /// [`Refusal`] for an unknown writer, or if no host is eligible.
     pub fn new(
         settings: &'s SinbadSettings,
         request: &'s ReplicaRequest,
@@ -58,12 +62,15 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         Ok(Search { settings, request, ties, domain_write_cap, filter, context, selected, oldest: None, why })
     }
 
-    /// The copies, the links selected for them, the end of the oldest window that was looked at, and the candidates.
+    /// The copies, the links selected for them, the end of the oldest window used, and the candidates.
     pub fn found(self) -> (Chain, Vec<Hop>, Option<Nanos>, Vec<Considered>) {
         (self.filter.used, self.selected, self.oldest, self.why)
     }
 
     /// Places the copies besides the first, group by group.
+    ///
+    /// # Errors
+    /// [`Refusal`] if telemetry is missing, or no host is eligible.
     pub fn select_all(&mut self) -> Result<(), Refusal> {
         let shape = self.context.view.fabric().shape();
         let first = chosen(&self.filter.used, self.context);
@@ -100,13 +107,14 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         })
     }
 
-    /// Pseudocode 2: below `domain`, the best link that can take all `copies`, and on below it; at the hosts of a rack,
-    /// the best of them, one copy each. Where it does not go on below a link, the next best is tried.
+    /// Pseudocode 2: takes the best link below `domain` that can hold all `copies`, and continues below it.
+    /// At the hosts of a rack, takes the best hosts, one copy each. If a link leads to no place, tries the
+    /// next best.
     fn select(&mut self, domain: Option<DomainId>, copies: usize) -> Result<(), Failure> {
         let mut level = Level::default();
         self.rank(domain, &mut level);
         if let Some(domain) = domain.filter(|_| level.never_seen()) {
-            // There are no counters this far down: what is above decided, and the hash does the rest.
+            // Counters end above this level: the level above decides, then the hash.
             self.rank_unseen(domain, &mut level);
         }
         let (explained, limit) = (self.why.len(), self.context.explain.limit());
@@ -157,7 +165,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         Ok(())
     }
 
-    /// Lists the links of the next level with what each is expected to have left. A mesh has none but those of hosts.
+    /// Ranks the links of the next level by expected remaining capacity. A mesh has only host links.
     fn rank(&mut self, domain: Option<DomainId>, level: &mut Level) {
         let fabric = self.context.view.fabric();
         let children = fabric.children(domain);
@@ -181,7 +189,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                 let value = left.min(self.write_cap(candidate));
                 let ranked = (value, self.ties.rank(u64::from(link.0)), Reverse(candidate));
                 match candidate {
-                    // That a host is known to carry nothing is no sight of it.
+                    // A host known to be down is not an observation.
                     Candidate::Host(host) if !self.context.pool.is_up(host) => level.add_blind(ranked),
                     _ => level.add(ranked),
                 }
@@ -190,7 +198,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         }
     }
 
-    /// Lists what is in a domain that has no counters below its own, all alike but for their capacities.
+    /// Ranks the links of a domain without counters below its own, by their capacities alone.
     fn rank_unseen(&mut self, domain: DomainId, level: &mut Level) {
         let fabric = self.context.view.fabric();
         let children = fabric.children(Some(domain));
@@ -206,7 +214,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         }
     }
 
-    /// The link into a candidate. On a pipe mesh, the pair from the writer.
+    /// Link into a candidate. On a pipe mesh, the pair from the writer.
     fn link(&self, candidate: Candidate) -> Option<ResourceId> {
         let fabric = self.context.view.fabric();
         match candidate {
@@ -218,7 +226,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         }
     }
 
-    /// Whether the load of a host, or of its rack, cannot be seen.
+    /// True if the load of a host or of its rack is unknown.
     fn is_unseen(&self, host: HostId) -> bool {
         let view = &*self.context.view;
         let around = [Candidate::Host(host), Candidate::Domain(view.fabric().rack_of(host))];
@@ -236,7 +244,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     /// Charges the links selected since `from` with the block, until the next report.
     fn charge(&mut self, from: usize) {
         let now = self.context.view.now();
-        // Where nothing counts hosts, only their racks' windows played a part.
+        // If hosts have no counters, only the windows of their racks count.
         let view = &*self.context.view;
         for hop in self.selected[from..].iter().filter(|hop| view.measured(hop.resource).is_some()) {
             let seen = view.measured_until(hop.resource);
@@ -263,15 +271,15 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         });
     }
 
-    /// Notes the best of those not chosen and then those that cannot be seen, up to `limit` candidates of the level in
-    /// all.
+    /// Records the best outranked links, then those with unknown load, up to `limit` candidates of the level
+    /// in total.
     fn outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
         while self.why.len() - explained < limit {
             let Some((value, _, Reverse(candidate))) = level.best() else { break };
             self.consider(candidate, Some(value), Verdict::Outranked);
         }
         if level.never_seen() {
-            return; // They took part all the same.
+            return; // They took part despite unknown load.
         }
         let left = limit.saturating_sub(self.why.len() - explained);
         for &candidate in level.unseen().iter().take(left) {

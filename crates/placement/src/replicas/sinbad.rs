@@ -1,13 +1,15 @@
-//! `sinbad`: each copy below the link with the most expected capacity (Chowdhury, Kandula, Stoica: "Leveraging endpoint
-//! flexibility in data-intensive clusters", SIGCOMM 2013; pseudocodes 1 and 2).
+//! Policy `sinbad`: each copy below the link of the most expected capacity (Chowdhury, Kandula, Stoica:
+//! "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013; pseudocodes 1 and 2).
 //!
-//! Small blocks go to the default policy. For the others, links are ranked level by level down the tree by min(Cap -
-//! Rx, DiskWriteCap); what is chosen is charged with the block until the next report, so that blocks between two
-//! reports do not all go to one place. With a decision interval q, blocks wait and are decided together.
+//! Small blocks go to the default policy. For the others, the policy ranks links level by level down the tree
+//! by min(Cap - Rx, DiskWriteCap). It charges the chosen links with the block until the next report, so that
+//! blocks between two reports do not all go to one place. With a decision interval q, blocks wait and are
+//! decided together.
 //!
-//! Where the paper is silent or contradicts itself: equal links are ranked by a seeded hash (many are equal, all that
-//! the disk limits). Pseudocode 2 puts every remote copy in a rack of its own, the text keeps two of three in one rack;
-//! `remote_racks` says which, 1 as in the text by default, 2 to the letter of the pseudocode.
+//! The paper leaves two points open or contradicts itself. A seeded hash ranks equal links; many are equal,
+//! namely all that the disk limits. Pseudocode 2 puts every remote copy into a rack of its own, while the
+//! text keeps two of three in one rack. `remote_racks` chooses: 1 as in the text (default), 2 as in the
+//! pseudocode.
 
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use leeward_ledger::{Fade, Transaction};
@@ -23,25 +25,26 @@ use crate::{Basis, Context, Decision, Note, Policy, Refusal, Registration};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SinbadSettings {
-    /// Blocks smaller than this go to the default policy (pseudocode 1, line 2). Default 256MiB: full blocks only.
+    /// Blocks smaller than this go to the default policy (pseudocode 1, line 2). Default 256MiB: full blocks
+    /// only.
     pub threshold: Bytes,
-    /// q: how long blocks wait to be decided together. Default 0s, at once; 1s under `sinbad-file`.
+    /// q: interval for which blocks wait to be decided together. Default 0s, at once; 1s under `sinbad-file`.
     pub interval: Option<Nanos>,
-    /// Over how many racks the copies besides the first are spread. Default 1 as in the paper's text; 2 is the
-    /// letter of pseudocode 2 for three copies.
+    /// Number of racks for the copies besides the first. Default 1 as in the paper's text; 2 follows
+    /// pseudocode 2 for three copies.
     #[serde(deserialize_with = "super::remote_racks")]
     #[schemars(range(min = 1))]
     pub remote_racks: u8,
-    /// Which links a chosen block is charged to until the next report.
+    /// Links that a chosen block is charged to until the next report.
     pub hysteresis: Hysteresis,
-    /// DiskWriteCap: a copy cannot be written faster than this. Default: the fastest device of the cluster, and each
-    /// host's own once hosts are ranked.
+    /// DiskWriteCap: largest write rate of a copy. Default: the rate of the cluster's fastest device, and
+    /// each host's own once hosts are ranked.
     pub disk_write_cap: Option<Bandwidth>,
-    /// What to do when no candidate's load can be seen.
+    /// Behaviour if no candidate's load is known.
     pub without_telemetry: WithoutTelemetry,
 }
 
-/// Which links a chosen block is charged to.
+/// Links that a chosen block is charged to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Hysteresis {
@@ -52,11 +55,11 @@ pub enum Hysteresis {
     All,
 }
 
-/// What to do when no candidate's load can be seen.
+/// Behaviour if no candidate's load is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WithoutTelemetry {
-    /// Refuse, and say so.
+    /// Refuse the request with this reason.
     #[default]
     Refuse,
     /// Place as the default policy does.
@@ -76,7 +79,7 @@ impl Default for SinbadSettings {
     }
 }
 
-/// The policy.
+/// Placement by expected link capacity.
 #[derive(Clone, Debug)]
 pub struct Sinbad {
     name: &'static str,
@@ -93,7 +96,7 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
 };
 
 impl Sinbad {
-    /// The policy with these settings.
+    /// Creates the policy from settings.
     pub fn new(settings: SinbadSettings) -> Sinbad {
         Sinbad::named("sinbad", settings)
     }
@@ -144,7 +147,8 @@ impl Sinbad {
         })
     }
 
-    /// Blocks that are the default policy's. Under `hysteresis: selected` no link was selected, so none is charged.
+    /// Places a block by the default policy. Under `hysteresis: selected` no link was selected, so none is
+    /// charged.
     fn place_by_default(
         &self,
         request: &ReplicaRequest,
@@ -189,7 +193,7 @@ impl Policy<ReplicaRequest> for Sinbad {
         let mut answers = Vec::with_capacity(batch.len());
         for (i, request) in batch.iter().enumerate() {
             let answer = self.place_one(request, context);
-            // Within a request the links chosen are charged as they are chosen; here for the rest of the batch.
+            // The search charges links within a request; this charges them for the rest of the batch.
             if self.settings.hysteresis == Hysteresis::All && i + 1 < batch.len() {
                 for entry in answer.iter().flat_map(|decision| &decision.change.add) {
                     context.view.add(entry);

@@ -1,6 +1,6 @@
-//! `sinbad-file`: OPT' of Sinbad section 6.3. Blocks wait for a decision interval and are served in the order of what
-//! is left of their files, least first, so that a file that needs few blocks more ends early. Each is then placed as
-//! `sinbad` does; with an interval of zero nothing waits, and the two are the same.
+//! Policy `sinbad-file`: OPT' of Sinbad section 6.3. Blocks wait for a decision interval. The policy then
+//! serves blocks of the file with the fewest remaining blocks first, so that nearly complete files end early.
+//! `sinbad` places each block; with an interval of zero nothing waits, and both policies are the same.
 
 use leeward_fabric::Nanos;
 
@@ -8,10 +8,10 @@ use super::sinbad::{Sinbad, SinbadSettings};
 use super::{Chain, ReplicaRequest, settings};
 use crate::{Context, Decision, Policy, Refusal, Registration};
 
-/// How long blocks wait if no interval is set: the time between reports.
+/// Default wait of blocks: the time between reports.
 const INTERVAL: Nanos = Nanos::SECOND;
 
-/// The policy.
+/// `sinbad` in the order of remaining blocks.
 #[derive(Clone, Debug)]
 pub struct SinbadFile {
     sinbad: Sinbad,
@@ -26,7 +26,7 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
 };
 
 impl SinbadFile {
-    /// The policy with these settings.
+    /// Creates the policy from settings.
     pub fn new(settings: SinbadSettings) -> SinbadFile {
         let interval = settings.interval.or(Some(INTERVAL));
         SinbadFile { sinbad: Sinbad::named("sinbad-file", SinbadSettings { interval, ..settings }) }

@@ -1,8 +1,9 @@
-//! How the copies of a block lie over racks and fault domains: what is wanted, and what is tried when that cannot be
-//! had. A demand for fault domains is never given up.
+//! Spread of a block's copies over racks and fault domains: the preferred one, and fallbacks. The required
+//! fault domains are never given up.
 //!
-//! Whole copies (Sinbad section 2.1): at least f fault domains besides the first copy's hold one. Chunks of a stripe:
-//! the loss of any f fault domains leaves enough chunks to rebuild the rest, so none holds more than parity / f.
+//! Whole copies (Sinbad section 2.1): at least f fault domains besides the first copy's hold one. Chunks of a
+//! stripe: after the loss of any f fault domains, enough chunks remain to rebuild the rest. So no fault
+//! domain holds more than parity / f chunks.
 
 use leeward_fabric::{FaultDomainId, Shape};
 
@@ -10,21 +11,22 @@ use super::{Layout, ReplicaRequest};
 use crate::Refusal;
 use crate::constraints::Filter;
 
-/// One way to lay out the copies besides the first: group by group, each group on hosts of one rack.
+/// A layout of the copies besides the first: group by group, each group on hosts of one rack.
 pub(super) struct Spread {
-    /// Sizes of the groups, in the order they are placed.
+    /// Sizes of the groups, in placement order.
     pub groups: Vec<usize>,
     rule: Rule,
 }
 
-/// Which fault domains take a further group.
+/// Rule for the fault domains of a further group.
 #[derive(Clone, Copy)]
 enum Rule {
-    /// Those that hold none yet.
+    /// Fault domains without a copy.
     New,
-    /// Those with fewer chunks than `most`, and no more than `slack` above an even share.
+    /// Fault domains with fewer chunks than `most`, and at most `slack` above an even share.
     Even { most: usize, slack: usize },
-    /// New ones until this many besides the first copy's hold a copy; then all, or all but the first copy's.
+    /// New fault domains until `others` of them besides the first copy's hold a copy; then all, or all except
+    /// the first copy's.
     Then { others: usize, with_first: bool },
 }
 
@@ -56,9 +58,14 @@ impl Spread {
     }
 }
 
-/// What may be tried, most wanted first. Chains: `remote_racks` groups, in a fault domain each; each copy by itself,
-/// where no rack takes a group; near each other; and, rather than nowhere, near the first copy. Stripes: as evenly as
-/// can be had.
+/// Layouts to try, the preferred one first.
+///
+/// Chains: `remote_racks` groups, each in a fault domain of its own; single copies, if no rack takes a group;
+/// several copies in one fault domain; and, as the last resort, in the first copy's. Stripes: as even as
+/// possible.
+///
+/// # Errors
+/// [`Refusal::TooFewCopies`] if the copies cannot cover the fault domains.
 pub(super) fn spreads(
     request: &ReplicaRequest,
     remote_racks: u8,
@@ -92,8 +99,8 @@ pub(super) fn spreads(
     }
 }
 
-/// How copies are grouped, one group a rack, the larger first: two in one rack are `[2]`, in two racks `[1, 1]`. On a
-/// mesh nothing is near, and every copy is by itself.
+/// Sizes of the groups of copies, one group per rack, larger ones first: two copies in one rack are `[2]`, in
+/// two racks `[1, 1]`. On a mesh no hosts are close, so every copy is a group.
 fn groups(copies: usize, racks: u8, shape: Shape) -> Vec<usize> {
     let racks = if shape == Shape::Tree { usize::from(racks.max(1)).min(copies) } else { copies };
     (0..racks).map(|i| copies / racks + usize::from(i < copies % racks)).collect()

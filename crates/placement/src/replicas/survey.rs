@@ -1,8 +1,8 @@
-//! What is left for a block along its way: on the links out of the host it comes from, on those into a rack, and at a
-//! host on the link into it and on the disk it would be written to.
+//! Capacity left for a block along its path: on the links out of its source host, on those into a rack, and
+//! at a host on the link into it and on the disk it would go to.
 //!
-//! Where a load cannot be seen, nothing is taken to be left. The exception is where no counters reach: if neither a
-//! resource nor those beside it were ever reported, what was placed there is all that is known, and counts.
+//! If a load is unknown, the survey assumes no capacity left, with one exception. If neither a resource nor
+//! its siblings were ever reported, they have no counters, and the ledger's own placements count alone.
 
 use leeward_fabric::{BITS_PER_BYTE, DomainId, HostId, Nanos, ResourceId, Shape};
 use leeward_ledger::View;
@@ -10,10 +10,10 @@ use leeward_ledger::View;
 use super::device_of;
 use crate::Candidate;
 
-/// Beside how many others a link on the way is looked for counters.
+/// Number of siblings to check for counters, for a link on the path.
 const BESIDE: usize = 64;
 
-/// A rate in bit/s, and what limits it.
+/// A rate in bit/s, and the resource that limits it.
 pub type Rate = (f64, Option<ResourceId>);
 
 /// The lower of two rates.
@@ -21,41 +21,42 @@ pub fn lower(a: Rate, b: Rate) -> Rate {
     if b.0 < a.0 { b } else { a }
 }
 
-/// The network as one block sees it from one host.
+/// The network as seen by one block at one host.
 pub struct Survey<'c, 'l> {
     view: &'c View<'l>,
     from: HostId,
     block: u64,
-    /// The rack of the host and what it is in, from below.
+    /// The host's rack and its enclosing domains, innermost first.
     above: Vec<DomainId>,
-    /// What is left on the way out of the host: to its rack's switch, through the rack's uplink, and on.
+    /// Capacity left on the path out of the host: to its rack's switch, through the rack's uplink, and
+    /// further up.
     out: Vec<Rate>,
-    /// Whether pods count what goes into them.
+    /// True if the links into pods have counters.
     pods: bool,
 }
 
-/// Where no counters reach among hosts that are ranked together.
+/// Missing counters among hosts that are ranked together.
 #[derive(Clone, Copy)]
 pub struct Blind {
     /// None of the links into them was ever reported.
     pub links: bool,
-    /// None of their disks was.
+    /// None of their disks was ever reported.
     pub disks: bool,
 }
 
-/// What is left at a host.
+/// Capacity left at a host.
 #[derive(Clone, Copy)]
 pub struct Room {
-    /// Whether the load of the link into it is seen.
+    /// True if the load of the link into the host is known.
     pub seen: bool,
-    /// Of the link into it.
+    /// Capacity left on the link into the host.
     pub link: Rate,
-    /// Of the disk that the block would be written to; infinite where there is none.
+    /// Capacity left on the disk that the block would go to; infinite without a disk.
     pub disk: Rate,
 }
 
 impl<'c, 'l> Survey<'c, 'l> {
-    /// What `block` sees from a host.
+    /// Survey for `block` from a host.
     pub fn new(view: &'c View<'l>, from: HostId, block: u64) -> Self {
         let (above, out) = (Vec::with_capacity(2), Vec::with_capacity(3));
         let fabric = view.fabric();
@@ -66,26 +67,26 @@ impl<'c, 'l> Survey<'c, 'l> {
         survey
     }
 
-    /// Looks from another host from here on.
+    /// Moves the survey to another source host.
     pub fn set_from(&mut self, from: HostId) {
         if from != self.from {
             *self = Survey::new(self.view, from, self.block);
         }
     }
 
-    /// The host it looks from.
+    /// Source host.
     pub fn from(&self) -> HostId {
         self.from
     }
 
-    /// Whether what stays leaves a transfer anything on the links from the rack of the host into another.
+    /// True if persistent load leaves a transfer any capacity between the source's rack and another.
     pub fn reaches(&self, rack: DomainId) -> bool {
         let fabric = self.view.fabric();
         let links = [fabric.out_of_domain(fabric.rack_of(self.from)), fabric.into_domain(rack)];
         links.into_iter().flatten().all(|link| self.view.share(link, 1).0 > 0)
     }
 
-    /// What the links of the host itself carry at most, in bit/s.
+    /// Largest capacity of the source host's own links, in bit/s.
     pub fn widest(&self) -> Option<f64> {
         let fabric = self.view.fabric();
         let capacity = |link| self.view.capacity(link).0 as f64;
@@ -98,7 +99,7 @@ impl<'c, 'l> Survey<'c, 'l> {
         }
     }
 
-    /// Looks at the links out of the host.
+    /// Computes the capacity left on the links out of the host.
     fn look_out(&mut self) {
         let fabric = self.view.fabric();
         let rack = fabric.rack_of(self.from);
@@ -124,7 +125,7 @@ impl<'c, 'l> Survey<'c, 'l> {
         }
     }
 
-    /// What is left on the links to the switch of a rack, from those out of the host on.
+    /// Capacity left from the source host to the switch of a rack.
     pub fn rack(&self, rack: DomainId) -> Rate {
         let fabric = self.view.fabric();
         let mut least = (f64::INFINITY, None);
@@ -140,7 +141,7 @@ impl<'c, 'l> Survey<'c, 'l> {
         lower(least, self.out[up.min(self.out.len() - 1)])
     }
 
-    /// Where no counters reach among these hosts.
+    /// Missing counters among these hosts.
     pub fn blind(&self, hosts: impl Iterator<Item = HostId> + Clone) -> Blind {
         let fabric = self.view.fabric();
         let links = hosts.clone().filter_map(|host| self.link(Candidate::Host(host)));
@@ -151,8 +152,10 @@ impl<'c, 'l> Survey<'c, 'l> {
         Blind { links: !{ links }.any(counted), disks: !{ disks }.any(counted) }
     }
 
-    /// What is left at a host; if it cannot be seen, since when, zero for never. A host that the block comes from on a pipe mesh has no
-    /// link into it, and so no limit.
+    /// Capacity left at a host. On a pipe mesh, the source host has no link into itself, and so no limit.
+    ///
+    /// # Errors
+    /// The time since which the load is unknown, 0 for never known.
     pub fn host(&self, host: HostId, blind: Blind) -> Result<Room, Nanos> {
         let fabric = self.view.fabric();
         let (seen, link) = match self.link(Candidate::Host(host)) {
@@ -173,8 +176,11 @@ impl<'c, 'l> Survey<'c, 'l> {
         Ok(Room { seen, link, disk })
     }
 
-    /// Whether a resource of a candidate is seen, and what is left of it in its native unit; `blind` where no counters
-    /// reach.
+    /// Capacity left of a candidate's resource in its native unit, and true if its load is known; `blind`
+    /// stands for missing counters.
+    ///
+    /// # Errors
+    /// The time since which the load is unknown, 0 for never known.
     fn left_here(&self, resource: ResourceId, blind: bool) -> Result<(bool, f64), Nanos> {
         match self.view.measured(resource) {
             Some(_) => Ok((true, self.view.residual(resource).0 as f64)),
@@ -183,7 +189,7 @@ impl<'c, 'l> Survey<'c, 'l> {
         }
     }
 
-    /// What is left of a link on the way, in bit/s; `beside` says whether those beside it are counted.
+    /// Capacity left on a link of the path, in bit/s; `beside` tells if its siblings have counters.
     fn left(&self, link: ResourceId, beside: impl Fn() -> bool) -> f64 {
         match self.view.measured(link) {
             Some(_) => self.view.residual(link).0 as f64,
@@ -192,7 +198,7 @@ impl<'c, 'l> Survey<'c, 'l> {
         }
     }
 
-    /// Whether a resource was ever reported.
+    /// True if a resource was ever reported.
     fn is_counted(&self, resource: ResourceId) -> bool {
         self.view.measured_until(resource) > Nanos(0)
     }
@@ -201,7 +207,7 @@ impl<'c, 'l> Survey<'c, 'l> {
         { links }.by_ref().take(BESIDE).any(|link| self.is_counted(link))
     }
 
-    /// The link into a candidate; on a pipe mesh, the pair from the host that the block comes from.
+    /// Link into a candidate; on a pipe mesh, the pair from the source host.
     pub fn link(&self, candidate: Candidate) -> Option<ResourceId> {
         let fabric = self.view.fabric();
         match candidate {

@@ -1,7 +1,7 @@
-//! `uniform`: HDFS's default. The writer's host, a remote rack drawn by host, a second host of that rack; or two remote
-//! racks. Looks at no load, which is why it is what the others are compared with.
+//! Policy `uniform`: HDFS's default. The writer's host, a remote rack drawn by host, and a second host of
+//! that rack; or two remote racks. It ignores load, so it is the baseline of the other policies.
 //!
-//! HDFS's own refinements that look at something else than the network (data nodes with many transfers, stale nodes)
+//! HDFS also avoids data nodes with many transfers and stale nodes. Both have no relation to the network and
 //! are left out, as in the simulations of Sinbad section 7.1.
 
 use leeward_fabric::{DomainId, HostId};
@@ -18,7 +18,7 @@ use crate::{Context, Decision, Policy, Refusal, Registration};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UniformSettings {
-    /// Over how many racks the copies besides the first are spread: 1 is HDFS's default, 2 its variant.
+    /// Number of racks for the copies besides the first: 1 is HDFS's default, 2 its variant.
     #[serde(deserialize_with = "super::remote_racks")]
     #[schemars(range(min = 1))]
     pub remote_racks: u8,
@@ -30,7 +30,7 @@ impl Default for UniformSettings {
     }
 }
 
-/// The policy.
+/// Random placement as in HDFS.
 #[derive(Clone, Debug, Default)]
 pub struct Uniform {
     settings: UniformSettings,
@@ -45,7 +45,7 @@ pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
 };
 
 impl Uniform {
-    /// The policy with these settings.
+    /// Creates the policy from settings.
     pub fn new(settings: UniformSettings) -> Uniform {
         Uniform { settings }
     }
@@ -71,7 +71,7 @@ fn place_group(filter: &mut Filter<'_>, draws: &mut Draws, copies: usize) -> Opt
     let fabric = filter.pool.fabric();
     let anywhere = 0..fabric.host_count() as u32;
     let mut first: Option<HostId> = None;
-    // A rack that is drawn and has too few takers is drawn again; with few racks left, each is tried in turn.
+    // A drawn rack with too few eligible hosts is drawn again; after 8 draws, all racks are tried in turn.
     for _ in 0..8 {
         let host = at_random(anywhere.clone(), filter, draws)?;
         if filter.refuses_domain(fabric.rack_of(host), copies).is_none() {

@@ -1,38 +1,38 @@
-//! How a rack's uplink compares with what it stores: the classes of CCP (Hotspots sections 4.3 and 5.2).
+//! Classes of racks by uplink per storage, as in CCP (Hotspots sections 4.3 and 5.2).
 
 use leeward_fabric::{Bandwidth, DomainId};
 use leeward_ledger::View;
 
 use crate::Pool;
 
-/// How far from the guideline, as a share of it, still matches it: 10 % either way. The paper gives no number.
+/// Tolerance around the guideline, as a share of it: 10 % either way. The paper gives no number.
 const TOLERANCE: f64 = 0.1;
 const BYTES_PER_TB: f64 = 1e12;
 
-/// Uplink capacity over storage capacity, against the provisioning guideline. The higher, the better served.
+/// Ratio of uplink capacity to storage capacity, relative to the provisioning guideline. Higher is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum UplinkClass {
-    /// Less uplink than the guideline asks for.
+    /// Less uplink than the guideline.
     Low,
-    /// As much.
+    /// About the guideline.
     Medium,
-    /// More.
+    /// More uplink than the guideline.
     High,
 }
 
-/// How much uplink storage should have, in bit/s for each byte.
+/// Provisioning guideline: uplink per storage, in bit/s per byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guideline(f64);
 
 impl Guideline {
-    /// So much for each TB; if not said, what the racks of the cluster have in the mean. `None` where no rack states
-    /// what it stores. Looks at all racks.
+    /// Guideline from a rate per TB, by default the average of all racks. `None` if no rack has a known
+    /// storage size.
     pub fn of(per_tb: Option<Bandwidth>, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
         let mean = Guideline::mean(pool.fabric().all_racks(), pool, view)?;
         Some(per_tb.map_or(mean, |rate| Guideline(rate.as_load().0 as f64 / BYTES_PER_TB)))
     }
 
-    /// What so many racks of the cluster have in the mean, always the same ones.
+    /// Average over a fixed sample of `racks` racks of the cluster.
     pub fn sampled(racks: usize, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
         let count = pool.fabric().rack_count();
         if count <= racks {
@@ -51,7 +51,7 @@ impl Guideline {
         (stored > 0.0).then(|| Guideline(uplinks / stored))
     }
 
-    /// The class of a rack, as its uplink is believed to be. One without storage or uplink is of the middle class.
+    /// Class of a rack by its believed uplink capacity. A rack without storage or uplink is Medium.
     pub fn class(self, rack: DomainId, pool: &Pool, view: &View<'_>) -> UplinkClass {
         let Some((uplink, storage)) = of_rack(rack, pool, view) else { return UplinkClass::Medium };
         let ratio = uplink / (storage * self.0);
@@ -72,7 +72,7 @@ fn of_rack(rack: DomainId, pool: &Pool, view: &View<'_>) -> Option<(f64, f64)> {
     (storage > 0.0).then_some((uplink, storage))
 }
 
-/// A round trip of so many things that meets each once, and neighbours seldom one after the other.
+/// A permutation of `count` items that visits each once, and seldom two neighbours in sequence.
 pub(super) fn tour(first: usize, count: usize) -> impl Fn(usize) -> usize {
     let golden = (count as f64 * 0.618) as usize;
     let stride = (golden.max(1)..).find(|&stride| gcd(stride, count) == 1).unwrap_or(1);
