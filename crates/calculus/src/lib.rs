@@ -1,10 +1,10 @@
-//! The mathematics of bursts: token buckets and the arrival curves they make, arrivals modulated by a Markov chain
-//! ([`mmpp`]), and the bounds on latency that follow from them. Knows no fabric; rates and bursts are in whatever unit of
-//! work the caller counts in.
+//! The mathematics of bursts: token buckets and arrival curves, Markov-modulated arrivals ([`mmpp`]), and the latency
+//! bounds that follow from them. The crate knows no fabric; rates and bursts are in any unit of work that the caller
+//! chooses.
 //!
 //! ```text
 //! trace --> RbCurve --> ArrivalCurve --\
-//!   |          \---> TokenBucket ---> Network --> a bound on each flow's delay, or which queue has none
+//!   |          \---> TokenBucket ---> Network --> a bound on each flow's delay, or the overloaded queue
 //!   \-----> mmpp -----------------------> snc --> a bound on a percentile of each flow's delay
 //! ```
 //!

@@ -2,7 +2,7 @@
 
 use crate::shown::shown;
 
-/// A limit on arrivals: work per second, and work at once.
+/// A limit on arrivals: a rate in work per second, and a burst in work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TokenBucket {
     rate: f64,
@@ -13,14 +13,18 @@ pub struct TokenBucket {
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("token bucket of rate {} and burst {}: both must be finite and not negative", shown(*.rate), shown(*.burst))]
 pub struct BucketError {
-    /// The rate given.
+    /// The rejected rate.
     pub rate: f64,
-    /// The burst given.
+    /// The rejected burst.
     pub burst: f64,
 }
 
 impl TokenBucket {
-    /// A bucket that leaks `rate` of work a second and holds `burst`. Both finite and not negative.
+    /// A bucket that leaks `rate` work per second and holds `burst`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate or the burst is not finite or negative.
     pub fn new(rate: f64, burst: f64) -> Result<TokenBucket, BucketError> {
         if rate.is_finite() && burst.is_finite() && rate >= 0.0 && burst >= 0.0 {
             Ok(TokenBucket { rate, burst })
@@ -29,30 +33,30 @@ impl TokenBucket {
         }
     }
 
-    /// A bucket of numbers that are known to be finite and not negative.
+    /// A bucket from numbers that are known to be finite and non-negative.
     pub(crate) fn raw(rate: f64, burst: f64) -> TokenBucket {
         debug_assert!(rate.is_finite() && burst.is_finite() && rate >= 0.0 && burst >= 0.0);
         TokenBucket { rate, burst }
     }
 
-    /// Work per second.
+    /// Rate, in work per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Work at once.
+    /// Burst, in work.
     pub fn burst(&self) -> f64 {
         self.burst
     }
 
-    /// The most work that arrives in any interval of `seconds`.
+    /// Most work that can arrive in any interval of `seconds`.
     pub fn arrivals(&self, seconds: f64) -> f64 {
         self.burst + self.rate * seconds
     }
 }
 
-/// The most work that arrives in any interval of `seconds` under all of `buckets` at once: the arrival curve
-/// min over i of (r_i t + b_i) of Zhu's thesis, section 2.3.1. Infinite without buckets.
+/// Most work that can arrive in any interval of `seconds` under all of `buckets` together: the arrival curve min over
+/// i of (r_i t + b_i) of Zhu's thesis, section 2.3.1. Infinite without buckets.
 pub fn arrivals(buckets: &[TokenBucket], seconds: f64) -> f64 {
     buckets.iter().map(|bucket| bucket.arrivals(seconds)).fold(f64::INFINITY, f64::min)
 }

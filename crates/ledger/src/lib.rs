@@ -10,11 +10,11 @@
 //! piece of placed or promised work covers the time until telemetry shows it ([`Fade`]). From the same sums a view
 //! derives the number that each kind of reader needs:
 //!
-//!  | number | used by | definition |
+//! | number | used by | definition |
 //! | --- | --- | --- |
 //! | [`View::expected_capacity`] | Sinbad | C - min(C, M + sum of bytes/time to the next report) |
-//!  | [`View::residual`] | best effort | max(0, limit C - L), zero where L is unknown |
-//!  | [`View::share`] | Choreo | rate that n new elastic flows would get |
+//! | [`View::residual`] | best effort | max(0, limit C - L), zero where L is unknown |
+//! | [`View::share`] | Choreo | rate that n new elastic flows would get |
 //! | [`View::utilization_with`] | UTP, migration | (L + x) / C |
 //! | [`View::unreserved`] | packing, admission | limit C - R; telemetry plays no part |
 //! | [`View::envelopes`] | network calculus | every envelope promised at a queue |

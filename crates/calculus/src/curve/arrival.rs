@@ -1,11 +1,10 @@
-//! Arrival curves: the least of several token buckets.
+//! Arrival curves: the minimum of several token buckets.
 
 use crate::token_bucket::TokenBucket;
 
 /// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t seconds,
 /// ends included, at most alpha(t) of work arrives.
-///
-/// Its buckets are in order of falling rate and rising burst, and each is the least of all for some t.
+/// Buckets are in order of decreasing rate and increasing burst, and each one is the minimum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ArrivalCurve {
     buckets: Vec<TokenBucket>,
@@ -23,8 +22,8 @@ impl ArrivalCurve {
         TokenBucket::raw(0.0, 0.0).into()
     }
 
-    /// The least of `buckets`; none if there are none, because without a bucket nothing is limited. Buckets that are
-    /// nowhere the least are left out.
+    /// The minimum of `buckets`; `None` if there are none, because then nothing limits arrivals. Buckets that are
+    /// nowhere the minimum are dropped.
     pub fn new(buckets: &[TokenBucket]) -> Option<ArrivalCurve> {
         let mut sorted = buckets.to_vec();
         sorted.sort_by(|a, b| b.rate().total_cmp(&a.rate()).then(b.burst().total_cmp(&a.burst())));
@@ -43,27 +42,27 @@ impl ArrivalCurve {
         (!least.is_empty()).then_some(ArrivalCurve { buckets: least })
     }
 
-    /// The buckets, in order of falling rate and rising burst.
+    /// The buckets, in order of decreasing rate and increasing burst.
     pub fn buckets(&self) -> &[TokenBucket] {
         &self.buckets
     }
 
-    /// The most work within `seconds`: alpha(t).
+    /// Most work within `seconds`: alpha(t).
     pub fn arrivals(&self, seconds: f64) -> f64 {
         crate::arrivals(&self.buckets, seconds)
     }
 
-    /// The rate in the long run: that of the last bucket.
+    /// The long-run rate, which is that of the last bucket.
     pub fn rate(&self) -> f64 {
         self.last().rate()
     }
 
-    /// The most work at once: alpha(0).
+    /// Most work at one moment: alpha(0).
     pub fn burst(&self) -> f64 {
         self.buckets[0].burst()
     }
 
-    /// Where one bucket takes over from another, with the first at 0: (seconds, work).
+    /// Points at which one bucket takes over from another, and the point at 0: (seconds, work).
     pub fn vertices(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         std::iter::once((0.0, self.burst())).chain(self.buckets.windows(2).map(|pair| {
             let seconds = meet(pair[0], pair[1]);
@@ -71,27 +70,28 @@ impl ArrivalCurve {
         }))
     }
 
-    /// The least burst of a bucket of `rate` that lets all these arrivals pass at once: the r-b curve of the
-    /// arrival curve, sup over t of alpha(t) - r t. None for a rate below the long-run rate, and for one that is no number.
+    /// The smallest burst of a bucket of `rate` that passes all these arrivals without delay: the r-b curve of the
+    /// arrival curve, sup over t of alpha(t) - r t. `None` if the rate is below the long-run rate or not finite.
     pub fn burst_at(&self, rate: f64) -> Option<f64> {
         let enough = rate >= self.rate() && rate.is_finite();
         enough.then(|| self.vertices().map(|(t, work)| work - rate * t).fold(self.burst(), f64::max))
     }
 
-    /// The seconds until `work` may have arrived: the least t with alpha(t) >= work. None if it never may.
+    /// The time until `work` may have arrived: the smallest t with alpha(t) >= work, in seconds. `None` if there is
+    /// no such t.
     pub(crate) fn seconds_until(&self, work: f64) -> Option<f64> {
         let seconds = self.buckets.iter().map(|bucket| (work - bucket.burst()) / bucket.rate());
         let until = seconds.fold(0.0, f64::max);
-        // A bucket without a rate gives infinity, or no number where its burst is just the work: that one is reached.
+        // A bucket with rate zero gives infinity, or NaN if its burst equals the work: then the work has arrived.
         until.is_finite().then_some(until)
     }
 
-    /// What both together may send.
+    /// Arrivals of both sources together.
     pub fn plus(&self, other: &ArrivalCurve) -> ArrivalCurve {
         let (mut a, mut b) = (self.buckets.as_slice(), other.buckets.as_slice());
         let mut buckets = Vec::with_capacity(a.len() + b.len());
         loop {
-            // Each piece of the sum is the sum of two buckets, so rates and bursts add up without a difference.
+            // Each piece of the sum is the sum of two buckets, so rates and bursts add up without a subtraction.
             buckets.push(TokenBucket::raw(a[0].rate() + b[0].rate(), a[0].burst() + b[0].burst()));
             let end = |of: &[TokenBucket]| if of.len() > 1 { meet(of[0], of[1]) } else { f64::INFINITY };
             let (first, second) = (end(a), end(b));
@@ -105,14 +105,14 @@ impl ArrivalCurve {
         }
     }
 
-    /// What may pass on of these arrivals where none is later than `seconds`: alpha(t + seconds). None if a burst is then
-    /// more than a number holds.
+    /// Output bound of these arrivals if each is delayed by at most `seconds`: alpha(t + seconds). `None` if a burst
+    /// overflows.
     pub fn later(&self, seconds: f64) -> Option<ArrivalCurve> {
         let later = |of: &TokenBucket| TokenBucket::new(of.rate(), of.arrivals(seconds)).ok();
         ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
     }
 
-    /// What keeps within both.
+    /// Arrivals that satisfy both curves.
     pub fn within(&self, other: &ArrivalCurve) -> ArrivalCurve {
         ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
     }
@@ -122,7 +122,7 @@ impl ArrivalCurve {
     }
 }
 
-/// When a bucket of a lower rate and larger burst takes over from one before it.
+/// Time at which a bucket of lower rate and larger burst takes over from the one before it.
 pub(super) fn meet(before: TokenBucket, after: TokenBucket) -> f64 {
     (after.burst() - before.burst()) / (before.rate() - after.rate())
 }

@@ -1,13 +1,14 @@
-//! Ways to choose one bucket of a curve, each workload by itself: what WorkloadCompactor is compared with (SLO section 5.3.1).
+//! Ways to choose one bucket of a curve for each workload alone: the baselines of WorkloadCompactor (SLO section
+//! 5.3.1).
 
 use super::error::CurveError;
 use super::rb::RbCurve;
 use crate::token_bucket::TokenBucket;
 
 impl RbCurve {
-    /// Effective bandwidth: the least rate at which a shaper that lets no burst pass delays no request by more than `deadline`
-    /// seconds, sup over t of alpha(t) / (t + deadline). The bucket that goes with it has burst 0. For one stage, the deadline
-    /// is the SLO.
+    /// Effective bandwidth: the lowest rate at which a shaper without burst delays no request by more than `deadline`
+    /// seconds, sup over t of alpha(t) / (t + deadline). The matching bucket has burst 0. For a single stage, the
+    /// deadline is the SLO.
     ///
     /// # Errors
     /// A deadline that is not above 0 or not finite.
@@ -21,13 +22,13 @@ impl RbCurve {
         if rate.is_finite() { Ok(rate) } else { Err(CurveError::Deadline(deadline)) }
     }
 
-    /// Knee of the curve: the bucket of the least r + b on the normalised curve. Dividing both by a capacity does not move it,
-    /// so it is the same on any scale of work: the vertex at which the intervals that matter become longer than a second.
-    /// Never below the mean rate.
+    /// Knee of the curve: the bucket with the smallest r + b on the normalised curve. Dividing both by a capacity
+    /// does not move the knee, so it is the same on any scale of work: the vertex at which the relevant intervals
+    /// become longer than a second. The rate is never below the mean rate.
     pub fn knee(&self) -> TokenBucket {
         let candidates = self.vertices().map(|bucket| bucket.rate().max(self.floor()));
         let buckets = candidates.map(|rate| TokenBucket::raw(rate, self.burst_from(rate)));
-        // Rates fall, so the last of the least is that of the lowest rate.
+        // Rates fall, so the last minimum is that of the lowest rate.
         let least = buckets.min_by(|a, b| {
             (a.rate() + a.burst()).total_cmp(&(b.rate() + b.burst())).then(a.rate().total_cmp(&b.rate()))
         });

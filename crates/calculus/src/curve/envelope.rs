@@ -1,21 +1,21 @@
-//! The most work in an interval of each length, as far as it matters for some rate: from arrivals, one after another.
+//! Most work in an interval of each length, as far as it matters for some rate, computed from a stream of arrivals.
 //!
-//! Before arrival i the work is C(i-1), after arrival j it is C(j); what comes from i to j within t_j - t_i is a difference
-//! of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i <= j, so
-//! only the upper hull of these differences counts. Between an earlier and a later half, every i meets every j, and the hull
-//! of those differences comes from the hulls of the two halves in linear time. Then each half is solved in the same way,
-//! unless what is found already covers it. O(n log n) steps in all.
+//! Before arrival i the work is C(i-1), after arrival j it is C(j). The work from i to j within t_j - t_i is a
+//! difference of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over
+//! i <= j, so only the upper hull of these differences counts. Between an earlier and a later half, every i meets
+//! every j, and the hull of those differences comes from the hulls of the two halves in linear time. Then each half
+//! is solved in the same way, unless the current envelope already covers it. The total is O(n log n) steps.
 //!
-//! Arrivals are taken in by blocks, so a long trace needs little memory: one block, the lower hull of the points
-//! before it, and what is found so far. The hulls of a trace of a million requests have tens to hundreds of points.
+//! Arrivals are processed in blocks, so a long trace needs little memory: one block, the lower hull of the points
+//! before it, and the current envelope. The hulls of a trace of a million requests have tens to hundreds of points.
 
 use super::hull::{Growing, Hull, Point, differences, lower_hull, rising_hull};
 
-/// Arrivals solved at once, at least: as many as the hull before them has points, if that is more. What is found does not
-/// depend on it; 1024 keeps a block in the cache.
+/// Minimum number of arrivals per block; the number is larger if the hull before them has more points. The result
+/// does not depend on it; 1024 keeps a block in the cache.
 const BLOCK: usize = 1024;
 
-/// All work of one moment, and the work of all moments before, and with it.
+/// All work of one moment, with the total work before it and after it.
 struct Moment {
     at: f64,
     work: f64,
@@ -23,7 +23,7 @@ struct Moment {
     after: f64,
 }
 
-/// Takes in moments in order of time and keeps their envelope.
+/// Accepts moments in order of time and maintains their envelope.
 #[derive(Default)]
 pub(crate) struct Envelope {
     block: Vec<Moment>,
@@ -32,7 +32,7 @@ pub(crate) struct Envelope {
     total: Sum,
 }
 
-/// A sum whose rounding does not grow with the number of terms (Neumaier).
+/// A sum whose rounding error does not grow with the number of terms (Neumaier).
 #[derive(Clone, Copy, Default)]
 struct Sum {
     high: f64,
@@ -62,7 +62,7 @@ impl Sum {
 }
 
 impl Envelope {
-    /// Adds `work` at `at`, which is not before the last.
+    /// Adds `work` at `at`, which must not be before the last moment.
     pub fn push(&mut self, at: f64, work: f64) {
         if work == 0.0 {
             return;
@@ -84,13 +84,13 @@ impl Envelope {
         }
     }
 
-    /// All work so far.
+    /// Total work so far.
     pub fn total(&self) -> f64 {
         self.total.value()
     }
 
-    /// The hull of (seconds, most work within them): from 0 seconds on, rising, with slopes that strictly decrease. One
-    /// point of no work if there was none.
+    /// The hull of (seconds, most work within them): it starts at 0 seconds and rises, with strictly decreasing
+    /// slopes. One point of zero work if there was none.
     pub fn finish(mut self) -> Hull {
         self.fold();
         self.envelope.finish()
@@ -111,7 +111,7 @@ impl Envelope {
     }
 }
 
-/// Room for the hulls of two halves and their differences.
+/// Reusable buffers for the hulls of two halves and their differences.
 #[derive(Default)]
 struct Scratch {
     before: Vec<Point>,
@@ -120,7 +120,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Covers the differences of what is in `after` and `before`.
+    /// Covers the differences between the points of `after` and `before`.
     fn cross(&mut self, before: &[Point], envelope: &mut Growing) {
         self.found.clear();
         differences(before, &self.after, &mut self.found);
@@ -128,7 +128,7 @@ impl Scratch {
     }
 }
 
-/// Covers all pairs of two of these moments.
+/// Covers all pairs of these moments.
 fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
     if moments.len() < 2 || covered(moments, envelope) {
         return;
@@ -143,15 +143,16 @@ fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
     within(late, scratch, envelope);
 }
 
-/// Whether no pair of these moments, two at least, is above the envelope: most stretches end here. Where the envelope is straight
-/// over the lengths that occur, the answer is exact; else a pair may lie between it and the straight line below.
+/// True if no pair of these moments (at least two) is above the envelope: most stretches end here. Where the envelope
+/// is straight over the lengths that occur, the answer is exact. Otherwise a pair may lie between the envelope and
+/// the straight line below it, and the answer is false.
 fn covered(moments: &[Moment], envelope: &Growing) -> bool {
     let (first, last) = (&moments[0], &moments[moments.len() - 1]);
     let shortest = moments.windows(2).map(|pair| pair[1].at - pair[0].at).fold(f64::INFINITY, f64::min);
     let longest = last.at - first.at;
     let (from, to) = (envelope.at(shortest), envelope.at(longest));
     let rate = if longest > shortest { (to - from) / (longest - shortest) } else { 0.0 };
-    // The largest work less rate x length of a pair, against that of the line.
+    // The maximum over pairs of work minus rate x length, compared with that of the line.
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for moment in moments {
         let drained = rate * (moment.at - first.at);

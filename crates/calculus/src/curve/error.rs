@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, and with a question about its curve.
+//! Errors for invalid traces, and for questions that a curve cannot answer.
 
 use crate::shown::shown;
 
@@ -11,47 +11,47 @@ pub enum TraceError {
     /// An invalid time.
     #[error("arrival {index} at {} seconds: times must be finite and not negative", shown(*.at))]
     Time {
-        /// Which arrival, from 0.
+        /// Index of the arrival, from 0.
         index: usize,
         /// Its time in seconds.
         at: f64,
     },
-    /// An arrival before the one that precedes it.
+    /// An arrival with an earlier time than the previous one.
     #[error("arrival {index} at {} seconds comes after one at {}: sort the trace by time", shown(*.at), shown(*.previous))]
     Order {
-        /// Which arrival, from 0.
+        /// Index of the arrival, from 0.
         index: usize,
         /// Its time in seconds.
         at: f64,
-        /// The time of the one before, in seconds.
+        /// Time of the previous arrival, in seconds.
         previous: f64,
     },
     /// An invalid amount of work.
     #[error("arrival {index} of work {}: must be finite and not negative", shown(*.work))]
     Work {
-        /// Which arrival, from 0.
+        /// Index of the arrival, from 0.
         index: usize,
         /// Its work.
         work: f64,
     },
-    /// More work in all than a number holds.
+    /// A total of work that overflows.
     #[error("the work up to arrival {index} is more than a number holds: count in a larger unit")]
     Total {
-        /// Which arrival, from 0.
+        /// Index of the arrival, from 0.
         index: usize,
     },
 }
 
-/// A question that a curve has no answer to.
+/// A question that a curve cannot answer.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum CurveError {
     /// An invalid rate.
     #[error("rate {}: must be finite and not negative", shown(*.0))]
     Rate(f64),
-    /// A burst that no rate goes with.
+    /// A burst that no rate matches.
     #[error("burst {}: the largest work at one moment is {}, and no rate makes do with less", shown(*.burst), shown(*.largest))]
     Burst {
-        /// The burst asked for.
+        /// The requested burst.
         burst: f64,
         /// The largest work at one moment.
         largest: f64,
@@ -62,13 +62,13 @@ pub enum CurveError {
     /// An invalid deadline.
     #[error("deadline of {} seconds: must be finite and above 0", shown(*.0))]
     Deadline(f64),
-    /// A multiple of the mean rate that is below it, or beyond numbers.
+    /// A multiple of the mean rate that is below 1 or not finite.
     #[error("{} times the mean rate: must be finite and at least 1, or the queue grows without end", shown(*.0))]
     Multiple(f64),
-    /// A mean rate asked of a trace whose arrivals all come at one moment.
+    /// The mean rate of a trace whose arrivals all come at one moment.
     #[error("all arrivals come at one moment, so there is no mean rate")]
     NoMean,
-    /// A pruned curve of no buckets.
+    /// A pruned curve without buckets.
     #[error("0 buckets: a pruned curve has at least 1")]
     NoBuckets,
     /// An invalid tolerance.

@@ -1,6 +1,6 @@
 //! Convex hulls of points over time, and the hull of all differences between two sets of them.
 //!
-//! Slopes are compared, not cross products: with times and work that are finite they cannot become NaN.
+//! Slopes are compared, not cross products: with finite times and finite work they cannot become NaN.
 
 /// A point: seconds, and work.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -14,7 +14,7 @@ pub(crate) fn slope(a: Point, b: Point) -> f64 {
     (b.y - a.y) / (b.x - a.x)
 }
 
-/// The upper hull of points sorted by x, as far as it rises: slopes strictly decrease, and all are above 0.
+/// The rising part of the upper hull of points sorted by x: slopes strictly decrease, and all are above 0.
 pub(crate) fn rising_hull(points: impl IntoIterator<Item = Point>, hull: &mut Vec<Point>) {
     hull.clear();
     for point in points {
@@ -33,7 +33,7 @@ pub(crate) fn rising_hull(points: impl IntoIterator<Item = Point>, hull: &mut Ve
     }
 }
 
-/// The lower hull of points whose x strictly increases: slopes strictly increase.
+/// The lower hull of points with strictly increasing x: slopes strictly increase.
 pub(crate) fn lower_hull(points: impl IntoIterator<Item = Point>, hull: &mut Vec<Point>) {
     hull.clear();
     for point in points {
@@ -46,14 +46,14 @@ pub(crate) fn lower_hull(points: impl IntoIterator<Item = Point>, hull: &mut Vec
     }
 }
 
-/// A rising upper hull from 0 on, flat after its last point.
+/// A rising upper hull from x = 0 on, flat after its last point.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Hull {
     points: Vec<Point>,
 }
 
-/// A hull that is being found. Points wait until there are as many as the hull has, and are taken in at once, so the cost
-/// of a point does not grow with the hull.
+/// A hull under construction. Points wait until there are as many as the hull has, and are then merged together, so
+/// the cost of a point does not grow with the hull.
 #[derive(Default)]
 pub(crate) struct Growing {
     hull: Hull,
@@ -74,12 +74,12 @@ impl Hull {
         hull
     }
 
-    /// The points, from 0 on.
+    /// The points, from x = 0 on.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// The height at `x`, which is not negative.
+    /// The height at `x`, which must not be negative.
     pub fn at(&self, x: f64) -> f64 {
         let after = self.points.partition_point(|point| point.x <= x);
         let from = self.points[after - 1];
@@ -89,14 +89,14 @@ impl Hull {
         }
     }
 
-    /// Whether a point lies on the hull or below.
+    /// True if a point lies on the hull or below it.
     pub fn covers(&self, point: Point) -> bool {
         point.y <= self.at(point.x)
     }
 }
 
 impl Growing {
-    /// The height at `x` so far, without the points that wait.
+    /// The height at `x` so far, without the waiting points.
     pub fn at(&self, x: f64) -> f64 {
         self.hull.at(x)
     }
@@ -123,7 +123,8 @@ impl Growing {
 }
 
 /// The upper hull of all `to - from`, for the lower hull `from` of points that are all earlier than those of the
-/// rising hull `to`. It is the Minkowski sum of one with the other turned about: its edges are theirs, by slope.
+/// rising hull `to`. It is the Minkowski sum of one with the other reflected: its edges are the edges of both, sorted
+/// by slope.
 pub(crate) fn differences(from: &[Point], to: &[Point], out: &mut Vec<Point>) {
     let (Some(&latest), Some(&first)) = (from.last(), to.first()) else { return };
     let (mut start, mut end, mut from, mut to) = (latest, first, from, to);

@@ -1,4 +1,4 @@
-//! r-b curves: for every rate, the least bucket that does not delay a workload (SLO sections 2.3.1, 5.2).
+//! r-b curves: for every rate, the smallest bucket that does not delay a workload (SLO sections 2.3.1, 5.2).
 
 mod arrival;
 mod choose;

@@ -1,21 +1,21 @@
-//! Arrival curves of fewer buckets, never below the whole one.
+//! Arrival curves with fewer buckets, never below the full curve.
 
 use super::arrival::{ArrivalCurve, meet};
 use super::error::CurveError;
 use crate::token_bucket::TokenBucket;
 
-/// An arrival curve of fewer buckets.
+/// An arrival curve with fewer buckets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pruned {
-    /// The curve: some of the buckets, so nowhere below the whole curve.
+    /// The curve: some of the buckets, so it is nowhere below the full curve.
     pub curve: ArrivalCurve,
-    /// How far above at most, as a share of the whole curve: the largest of pruned(t) / alpha(t) - 1.
+    /// Largest relative excess over the full curve: the maximum of pruned(t) / alpha(t) - 1.
     pub error: f64,
 }
 
 impl ArrivalCurve {
-    /// The fewest buckets that are nowhere more than `tolerance` times the curve above it. The first and the last bucket
-    /// stay: the burst at once, and the rate in the long run.
+    /// The fewest buckets that are nowhere more than `tolerance` times the curve above it. The first and the last
+    /// bucket stay: the burst at one moment, and the long-run rate.
     ///
     /// # Errors
     /// A tolerance that is negative or not finite.
@@ -26,7 +26,8 @@ impl ArrivalCurve {
         Ok(self.keep(&self.fewest(tolerance)))
     }
 
-    /// At most `count` buckets, with the least error that takes (to a millionth). One bucket is that of the long-run rate.
+    /// At most `count` buckets, with the smallest possible error (to a millionth). A single bucket is that of the
+    /// long-run rate.
     ///
     /// # Errors
     /// A count of 0.
@@ -37,7 +38,8 @@ impl ArrivalCurve {
             _ if count >= self.buckets().len() => return Ok(Pruned { curve: self.clone(), error: 0.0 }),
             _ => {}
         }
-        // The ends alone suffice at the error they have; the fewest buckets for a tolerance never grow with it.
+        // The two end buckets alone suffice at their own error. The number of buckets for a tolerance never grows
+        // with the tolerance.
         let ends = self.keep(&[0, self.buckets().len() - 1]);
         let (mut low, mut high) = (0.0, ends.error);
         let mut best = ends;
@@ -55,8 +57,8 @@ impl ArrivalCurve {
         Ok(best)
     }
 
-    /// From each bucket kept to the furthest that may follow it. What is added by leaving out those between grows with
-    /// the distance, so this is the fewest.
+    /// Steps from each kept bucket to the furthest one that may follow it. The excess from dropping the buckets
+    /// between grows with the distance, so this is the minimum.
     fn fewest(&self, tolerance: f64) -> Vec<usize> {
         let last = self.buckets().len() - 1;
         let mut kept = vec![0];
@@ -73,12 +75,12 @@ impl ArrivalCurve {
         kept
     }
 
-    /// The largest of min(line i, line j) / alpha - 1: it is where the two lines meet.
+    /// The maximum of min(line i, line j) / alpha - 1, which is where the two lines meet.
     fn excess(&self, i: usize, j: usize) -> f64 {
         let (a, b) = (self.buckets()[i], self.buckets()[j]);
         let seconds = meet(a, b);
         let between = b.arrivals(seconds);
-        // The bucket that is the least there lies between the two: it is the last to take over before.
+        // The bucket that is the minimum there lies between the two: it is the last to take over before.
         let (mut low, mut high) = (i, j);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -92,7 +94,7 @@ impl ArrivalCurve {
     fn keep(&self, kept: &[usize]) -> Pruned {
         let buckets: Vec<TokenBucket> = kept.iter().map(|&index| self.buckets()[index]).collect();
         let between = kept.windows(2).map(|pair| self.excess(pair[0], pair[1]));
-        // Without the first bucket the worst is at once, at t = 0.
+        // Without the first bucket the largest error is at t = 0.
         let at_once = if self.burst() > 0.0 { buckets[0].burst() / self.burst() - 1.0 } else { 0.0 };
         let at_once = if self.burst() == 0.0 && buckets[0].burst() > 0.0 { f64::INFINITY } else { at_once };
         let error = between.fold(at_once, f64::max);

@@ -6,21 +6,22 @@ use super::error::{CurveError, TraceError};
 use super::hull::{Hull, Point, slope};
 use crate::token_bucket::TokenBucket;
 
-/// The most work that came within some length of time.
+/// Most work that arrived within some length of time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
     /// Length in seconds, from the first arrival counted to the last.
     pub seconds: f64,
-    /// Work that came within it, both ends included.
+    /// Work that arrived within it, both ends included.
     pub work: f64,
 }
 
-/// For each rate r the least bucket b(r) that does not delay a workload: the largest content of a bucket that leaks at r
-/// and takes in each request as it arrives, the request itself included (SLO algorithm 2.1).
+/// For each rate r the smallest bucket b(r) that does not delay a workload: the largest content of a bucket that
+/// leaks at r and receives each request on its arrival, the request itself included (SLO algorithm 2.1).
 ///
-/// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate; so it is
-/// convex, piecewise linear and falls from all work at r = 0 to the largest work at one moment. It is known
-/// exactly, not at a list of rates. Rounding: within a few units in the last place of all work of the trace.
+/// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate. It is
+/// therefore convex and piecewise linear, and falls from the total work at r = 0 to the largest work at one moment.
+/// The curve is exact, not sampled at a list of rates. Rounding errors are a few units in the last place of the total
+/// work of the trace.
 ///
 /// Rates are in work per second, bursts in work.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,11 +32,11 @@ pub struct RbCurve {
 }
 
 impl RbCurve {
-    /// The curve of arrivals of (seconds, work), in order of time; several may come at one moment. Seconds are counted
-    /// from anywhere: only gaps matter.
+    /// The curve of arrivals of (seconds, work), in order of time; several may come at one moment. The origin of time
+    /// is arbitrary: only gaps matter.
     ///
     /// # Errors
-    /// Names the first arrival whose time or work is not finite or negative, or that comes before the one that precedes it.
+    /// Names the first arrival whose time or work is not finite or negative, or that comes before the previous one.
     pub fn from_arrivals(arrivals: impl IntoIterator<Item = (f64, f64)>) -> Result<RbCurve, TraceError> {
         let mut envelope = Envelope::default();
         let (mut first, mut last) = (None, f64::NEG_INFINITY);
@@ -61,8 +62,8 @@ impl RbCurve {
         Ok(RbCurve { hull: envelope.finish(), mean: (last > first && mean.is_finite()).then_some(mean) })
     }
 
-    /// The curve of arrivals of (nanoseconds, work). Times are taken from the first on, so those that count from 1970
-    /// lose nothing.
+    /// The curve of arrivals of (nanoseconds, work). Times are relative to the first arrival, so times since 1970
+    /// lose no precision.
     ///
     /// # Errors
     /// As [`RbCurve::from_arrivals`]; times in the message count from the first arrival.
@@ -74,7 +75,7 @@ impl RbCurve {
         }))
     }
 
-    /// b(r): the least burst of a bucket of `rate` that does not delay the workload.
+    /// b(r): the smallest burst of a bucket of `rate` that does not delay the workload.
     ///
     /// # Errors
     /// A rate that is negative or not finite.
@@ -96,10 +97,10 @@ impl RbCurve {
         Ok((y - rate * x).max(self.largest()))
     }
 
-    /// r(b): the least rate whose bucket of `burst` does not delay the workload; 0 for one that holds all of it.
+    /// r(b): the lowest rate whose bucket of `burst` does not delay the workload; 0 if the burst holds all work.
     ///
     /// # Errors
-    /// A burst below the largest work at one moment, or one that is no number.
+    /// A burst below the largest work at one moment, or NaN.
     pub fn rate(&self, burst: f64) -> Result<f64, CurveError> {
         let largest = self.largest();
         if burst.is_nan() || burst < largest {
@@ -108,26 +109,28 @@ impl RbCurve {
         Ok(self.points()[1..].iter().map(|point| (point.y - burst) / point.x).fold(0.0, f64::max))
     }
 
-    /// The intervals that matter for some rate, from 0 seconds on, both lengths and work rising. A pair (r, b) is feasible
-    /// if and only if b >= w - r t for each of them: these are the rows of a linear program (SLO section 5.2.2).
+    /// The intervals that matter for some rate, from 0 seconds on, with increasing lengths and work. A pair (r, b) is
+    /// feasible if and only if b >= w - r t for each of them: these are the rows of a linear program (SLO section
+    /// 5.2.2).
     pub fn intervals(&self) -> impl ExactSizeIterator<Item = Interval> + '_ {
         self.points().iter().map(|point| Interval { seconds: point.x, work: point.y })
     }
 
-    /// The vertices of the curve as buckets (r, b(r)), in order of falling rate; between two of them the curve is a
-    /// straight line. The last has rate 0 and holds all work; left of the first, b is the largest work at one moment.
+    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two of them the curve is
+    /// a straight line. The last has rate 0 and holds all work; above the first rate, b is the largest work at one
+    /// moment.
     pub fn vertices(&self) -> impl Iterator<Item = TokenBucket> + '_ {
         let rising = self.points().windows(2).filter_map(|pair| {
             let rate = slope(pair[0], pair[1]);
-            // Where the same burst follows within so short a time that no number holds the rate, the next bucket covers it.
+            // If the same burst follows after so short a time that the rate overflows, the next bucket covers it.
             rate.is_finite()
                 .then(|| TokenBucket::raw(rate, (pair[0].y - rate * pair[0].x).max(self.largest())))
         });
         rising.chain(std::iter::once(TokenBucket::raw(0.0, self.total())))
     }
 
-    /// Work over the time from the first arrival to the last: the least rate that makes sense in the long run. None
-    /// if all arrivals come at one moment.
+    /// Work over the time from the first arrival to the last: the lowest sensible long-run rate. `None` if all
+    /// arrivals come at one moment.
     pub fn mean_rate(&self) -> Option<f64> {
         self.mean
     }
@@ -137,14 +140,14 @@ impl RbCurve {
         self.points()[0].y
     }
 
-    /// All work of the trace: b(0).
+    /// Total work of the trace: b(0).
     pub fn total(&self) -> f64 {
         self.points()[self.points().len() - 1].y
     }
 
-    /// The arrival curve alpha(t) = min over r of (r t + b(r)), over all rates from the mean up; the curve's vertices are its
-    /// buckets. Rates below the mean are left out, because a trace ends and the workload does not. For a trace without a
-    /// mean it is the one bucket of rate 0 that holds all.
+    /// The arrival curve alpha(t) = min over r of (r t + b(r)), over all rates from the mean up; the curve's vertices
+    /// are its buckets. Rates below the mean are left out, because a trace ends but the workload continues. For a
+    /// trace without a mean rate the curve is the single bucket of rate 0 that holds all work.
     pub fn arrival_curve(&self) -> ArrivalCurve {
         let mean = self.floor();
         let mut buckets: Vec<TokenBucket> = self.vertices().filter(|bucket| bucket.rate() > mean).collect();
@@ -152,18 +155,19 @@ impl RbCurve {
         ArrivalCurve::new(&buckets).expect("it has the mean's bucket")
     }
 
-    /// The curve if each request weighed `factor` times what it does: a safety margin of 10 % is 1.1 (SLO section 5.4.2). The
-    /// arrival curve is scaled, so rates and bursts both are.
+    /// The curve with the work of each request multiplied by `factor`: a safety margin of 10 % is 1.1 (SLO section
+    /// 5.4.2). The arrival curve is scaled, so both rates and bursts are.
     ///
     /// # Errors
-    /// A factor that is not above 0 or not finite, or that makes the work more than a number holds.
+    /// A factor that is not above 0 or not finite, or that makes the work overflow.
     pub fn scaled(&self, factor: f64) -> Result<RbCurve, CurveError> {
         self.map_work(|work| work * factor)
             .filter(|_| factor > 0.0 && factor.is_finite())
             .ok_or(CurveError::Factor(factor))
     }
 
-    /// A bound on two workloads together, whose bursts may meet: alpha is the sum of theirs, and so is the mean rate.
+    /// A bound on two workloads together, whose bursts may coincide: alpha is the sum of both, and so is the mean
+    /// rate.
     pub fn plus(&self, other: &RbCurve) -> RbCurve {
         let mut lengths: Vec<f64> = self.points().iter().chain(other.points()).map(|point| point.x).collect();
         lengths.sort_by(f64::total_cmp);
@@ -180,12 +184,12 @@ impl RbCurve {
         self.hull.points()
     }
 
-    /// The mean rate, or 0.
+    /// The mean rate, or 0 without one.
     pub(super) fn floor(&self) -> f64 {
         self.mean.unwrap_or(0.0)
     }
 
-    /// b at a rate that is known to be one.
+    /// b at a rate that is known to be valid.
     pub(super) fn burst_from(&self, rate: f64) -> f64 {
         self.burst(rate).expect("a rate of the curve is finite and not negative")
     }

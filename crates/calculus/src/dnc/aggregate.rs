@@ -1,10 +1,10 @@
-//! Aggregate: a bound for the whole path at once, in which flows that go together pay for their bursts once (SLO sections A.3 and
-//! A.4, equation A.5, in its deterministic form).
+//! Aggregate: a bound for the whole path at once, in which flows that travel together pay for their bursts once (SLO
+//! sections A.3 and A.4, equation A.5, in its deterministic form).
 //!
 //! For flows W of one priority on one path over queues S1 to Sn:
 //!
-//! * X: flows of a priority before, along the whole path;
-//! * at each Sk, Ck: the others there of W's priority and those before.
+//! * X: flows of a higher priority, along the whole path;
+//! * at each Sk, Ck: the other flows there of W's priority or a higher one.
 //!
 //! ```text
 //! S = ((S1 minus C1) conv ... conv (Sn minus Cn)) minus X;     delay(W, S)
@@ -12,13 +12,15 @@
 //!
 //! W is all flows of the priority along the path; they keep their order, so one delay holds for all.
 //!
-//! Flows of Ck that enter at Sk come as they are. Those that entered at one queue Q just before come as one flow Z: what Q,
-//! less all others there of the last priority in Z and those before, passes on of their sum. To take Z at its last
-//! priority is on the safe side (lemma 1). Those that entered earlier still come as hop by hop says.
+//! Flows of Ck that enter at Sk arrive unchanged. Those that entered at one queue Q just before form one flow Z: the
+//! output of Q for their sum, after all other flows there of the lowest priority in Z or a higher one. Assigning Z
+//! its lowest priority is safe (lemma 1). For flows that entered earlier, the arrivals are those of the hop-by-hop
+//! analysis.
 //!
-//! The thesis has two hops. For n hops its proof goes through: follow a busy period back to its start queue by queue; over
-//! each, the queue's whole rate went to W, X and Ck. It puts other flows of W's path and priority into X; that they are in W,
-//! since they are served in order, is tighter, and is what its released code does.
+//! The thesis has two hops. Its proof holds for n hops too: follow a busy period back to its start queue by queue;
+//! over each part, the queue's whole rate went to W, X and Ck. The thesis puts other flows of W's path and priority
+//! into X. Here they are in W, since they are served in order; this is tighter, and it is what the thesis' released
+//! code does.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +29,14 @@ use super::network::{Network, Unbounded};
 use crate::curve::ArrivalCurve;
 
 impl Network {
-    /// The largest delay of each flow over its path, in seconds, or why there is none.
+    /// Largest delay of each flow over its path in seconds, or the reason why there is none.
+    ///
+    /// # Errors
+    ///
+    /// The result of a flow is an error if a queue that its delay depends on is overloaded.
     pub fn aggregate(&self) -> Vec<Result<f64, Unbounded>> {
         let arrivals = self.arrivals();
-        // Flows of one path and priority have one bound.
+        // Flows of one path and priority share one bound.
         let mut known: BTreeMap<(&[usize], u32), Result<f64, Unbounded>> = BTreeMap::new();
         let mut delays = Vec::with_capacity(self.flows.len());
         for flow in &self.flows {
@@ -40,9 +46,9 @@ impl Network {
         delays
     }
 
-    /// The delay of flows of `priority` along all of `path`.
+    /// Delay of flows of `priority` along all of `path`.
     fn along(&self, path: &[usize], priority: u32, arrivals: &Arrivals) -> Result<f64, Unbounded> {
-        // Which flows go all the way, and at which hop of theirs they are at the first queue; in order of flow.
+        // Flows that go all the way, and the hop of theirs at the first queue; in order of flow.
         let whole_way: Vec<(usize, usize)> = self.at[path[0]]
             .iter()
             .copied()
@@ -78,7 +84,7 @@ impl Network {
             .map_err(|_| self.overloaded(self.fullest(path, priority), priority))
     }
 
-    /// What these flows, each at a hop at one and the same queue, bring there together.
+    /// Arrivals of these flows together, each at a hop at the same queue.
     fn together(&self, flows: &[(usize, usize)], arrivals: &Arrivals) -> Result<ArrivalCurve, Unbounded> {
         let mut sum = ArrivalCurve::zero();
         let mut from: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -95,7 +101,7 @@ impl Network {
         Ok(sum)
     }
 
-    /// What a queue passes on of a group of flows that all enter there, in order of flow.
+    /// Output of a queue for a group of flows that all enter there, in order of flow.
     fn passed_on(
         &self,
         queue: usize,
@@ -114,7 +120,7 @@ impl Network {
         left.and_then(|left| left.output(&own)).map_err(|_| self.overloaded(queue, lowest))
     }
 
-    /// The queue of a path that has least left beside the flows of `priority` and those before.
+    /// The queue of a path with the least rate left after the flows of `priority` and higher ones.
     fn fullest(&self, path: &[usize], priority: u32) -> usize {
         let left = |&queue: &usize| self.capacities[queue] - self.asked(queue, priority);
         *path.iter().min_by(|a, b| left(a).total_cmp(&left(b))).expect("a path has a queue")

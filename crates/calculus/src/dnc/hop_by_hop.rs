@@ -1,23 +1,29 @@
 //! Hop by hop: a bound for each queue, added up (SLO section A.3, approach 1).
 //!
-//! At a queue a flow has what all others of its priority and those before leave it, in any order. What leaves a queue arrives at
-//! the next. Every flow by itself, so a burst is paid for at every hop: simple, for any path, and as a rule the loosest.
+//! At a queue a flow gets the service that all other flows of its priority or a higher one leave it, in any order.
+//! The output of a queue arrives at the next. Every flow is analysed alone, so a burst is paid for at every hop. The
+//! analysis is simple, works for any path, and is usually the loosest.
 //!
-//! A flow may even lose by a higher priority: the others then leave later and in larger bursts, and meet it again.
+//! A higher priority may even make a flow's bound worse: the other flows then leave later and in larger bursts, and
+//! meet the flow again.
 
 use super::network::{Network, Unbounded};
 use crate::curve::ArrivalCurve;
 
-/// For each flow and hop: what arrives there.
+/// Arrivals for each flow and hop.
 pub(super) type Arrivals = Vec<Vec<Result<ArrivalCurve, Unbounded>>>;
 
 impl Network {
-    /// The largest delay of each flow over its path, in seconds, or why there is none.
+    /// Largest delay of each flow over its path in seconds, or the reason why there is none.
+    ///
+    /// # Errors
+    ///
+    /// The result of a flow is an error if a queue that its delay depends on is overloaded.
     pub fn hop_by_hop(&self) -> Vec<Result<f64, Unbounded>> {
         self.walk().0
     }
 
-    /// What arrives at each hop of each flow.
+    /// Arrivals at each hop of each flow.
     pub(super) fn arrivals(&self) -> Arrivals {
         self.walk().1
     }
@@ -33,7 +39,8 @@ impl Network {
                 let passed = own.and_then(|own| {
                     let others = others?;
                     let left = |passes_on| self.service(queue, priority, passes_on).leftover(&others);
-                    // A packet has left, and is at the next queue, when its end has: only what leaves comes in whole packets.
+                    // A packet leaves, and is at the next queue, when its last bit leaves: only departures are
+                    // rounded up to whole packets.
                     let delay = left(false).and_then(|left| left.delay(&own));
                     let output = left(!last).and_then(|left| left.output(&own));
                     delay.and_then(|delay| Ok((delay, output?))).map_err(|_| self.overloaded(queue, priority))
@@ -47,7 +54,7 @@ impl Network {
         (delays, arrivals)
     }
 
-    /// For each flow at a queue: its hop, and the arrivals of all others of its priority and those before.
+    /// For each flow at a queue: its hop, and the arrivals of all other flows of its priority or a higher one.
     fn others(
         &self,
         queue: usize,
@@ -59,7 +66,7 @@ impl Network {
         let mut others = Vec::with_capacity(here.len());
         for class in here.chunk_by(|a, b| self.flows[a.0].priority == self.flows[b.0].priority) {
             let of = |&(flow, hop): &(usize, usize)| arrivals[flow][hop].clone();
-            // Sums from either end, so that each flow's own is left out and not taken off again.
+            // Sums from either end, so that each flow's own arrivals are left out rather than subtracted.
             let mut after = vec![Ok(ArrivalCurve::zero())];
             for flow in class[1..].iter().rev() {
                 after.push(sum(&after[after.len() - 1], &of(flow)));

@@ -1,11 +1,12 @@
-//! What arrives where if flows of one priority are served in order of arrival, over links: total flow analysis with shaping (TFA++;
-//! Mifdaoui and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network calculus", RTSS 2017),
-//! for strict priorities.
+//! Arrivals at each queue if flows of one priority are served in order of arrival, over links: total flow analysis
+//! with shaping (TFA++; Mifdaoui and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses
+//! using network calculus", RTSS 2017), for strict priorities.
 //!
-//! At a queue all flows of a priority have what those before leave them, and one delay. What comes over one link together is within the
-//! link's rate, and a packet. A flow passes on its arrivals, late by that delay, and no more than what the queue's other flows leave it
-//! in order of arrival lets pass ([`ServiceCurve::leftover_in_order`](super::ServiceCurve::leftover_in_order)). Both hold, so the least of
-//! both does.
+//! At a queue all flows of a priority get the service that higher priorities leave, and have one delay. Flows that
+//! arrive over one link are together within the link's rate, plus a packet. The output of a flow is its arrivals,
+//! delayed by that delay. It is also limited by the service that the queue's other flows leave it in order of arrival
+//! ([`ServiceCurve::leftover_in_order`](super::ServiceCurve::leftover_in_order)). Both limits hold, so their minimum
+//! does.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,10 +17,11 @@ use super::service::ServiceCurve;
 use super::tandem::{Crossing, Server, Tandem};
 use crate::curve::ArrivalCurve;
 
-/// A flow, and at which hop of its path.
+/// A flow, and the index of a hop on its path.
 type Place = (usize, usize);
 
-/// A network in which flows of one priority are served in order of arrival at every queue, and what arrives at each hop of each.
+/// A network in which every queue serves flows of one priority in order of arrival, with the arrivals at each hop of
+/// each flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InOrder {
     network: Network,
@@ -27,7 +29,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// Looks a network through, queue by queue.
+    /// Analyses a network, queue by queue.
     pub fn new(network: Network) -> InOrder {
         let arrivals = network.flows.iter().map(|flow| vec![Ok(flow.arrivals.clone())]).collect();
         let mut of = InOrder { network, arrivals };
@@ -37,7 +39,7 @@ impl InOrder {
         of
     }
 
-    /// Adds what arrives at the next hop of each flow that a queue passes on.
+    /// Adds the arrivals at the next hop of each flow that passes a queue.
     fn pass(&mut self, queue: usize) {
         let network = &self.network;
         let mut here = network.at[queue].clone();
@@ -56,7 +58,8 @@ impl InOrder {
         passed.into_iter().for_each(|(flow, passed)| self.arrivals[flow].push(passed));
     }
 
-    /// What those before leave a class at a queue of what goes on from it, and the delay of the class there.
+    /// Service at a queue for a class after higher priorities, counted on departures, and the delay of the class
+    /// there.
     fn left(
         &self,
         queue: usize,
@@ -66,13 +69,13 @@ impl InOrder {
         let priority = self.network.flows[class[0].0].priority;
         let (before, all) = (self.together(before)?, self.together(class)?);
         let left = |passes_on| self.network.service(queue, priority, passes_on).leftover(&before);
-        // A packet has left when its end has.
+        // A packet leaves when its last bit leaves.
         let delay = left(false).and_then(|left| left.delay(&all));
         let found = delay.and_then(|delay| Ok((left(true)?, delay)));
         found.map_err(|_| self.network.overloaded(queue, priority))
     }
 
-    /// What a queue passes on of one flow of a class.
+    /// Output of a queue for one flow of a class.
     fn passed(
         &self,
         queue: usize,
@@ -86,12 +89,12 @@ impl InOrder {
         let overloaded = || self.network.overloaded(queue, self.network.flows[flow].priority);
         let later = own.later(*delay).ok_or_else(overloaded)?;
         let others = self.together(&[&class[..at], &class[at + 1..]].concat())?;
-        // Where the others leave nothing, only the delay says something.
+        // If the other flows leave no service, only the delay limits the output.
         let alone = left.leftover_in_order(&others).and_then(|left| left.output(own));
         Ok(alone.map_or(later.clone(), |alone| later.within(&alone)))
     }
 
-    /// What flows bring to one queue, over the links that they come by.
+    /// Arrivals of flows at one queue, over the links that they use.
     fn together(&self, flows: &[Place]) -> Result<ArrivalCurve, Unbounded> {
         let mut by_link: BTreeMap<Option<usize>, Vec<Place>> = BTreeMap::new();
         for &(flow, hop) in flows {
@@ -111,23 +114,23 @@ impl InOrder {
         Ok(sum)
     }
 
-    /// The queue that a flow comes from at a hop, if it does not enter there.
+    /// Previous queue of a flow before a hop; `None` at its first.
     fn from(&self, flow: usize, hop: usize) -> Option<usize> {
         Some(self.network.flows[flow].path[hop.checked_sub(1)?])
     }
 
-    /// The queues of `path` as flows of `priority` see them. The first crossing is of all that enter at the first queue and go all
-    /// the way.
+    /// The queues of `path` as seen by flows of `priority`. The first crossing contains all flows that enter at the
+    /// first queue and go all the way.
     ///
     /// # Errors
-    /// A queue that what comes there depends on is asked for more than it has.
+    /// A queue that the arrivals on the path depend on is overloaded.
     ///
     /// # Panics
-    /// If the path is empty or names a queue that there is not.
+    /// If the path is empty or names a queue that does not exist.
     pub fn tandem(&self, path: &[usize], priority: u32) -> Result<Tandem, Unbounded> {
         let network = &self.network;
         let mut servers = Vec::with_capacity(path.len());
-        // What crosses together: from where, to where, and over which link it came.
+        // Flows that cross together: first queue, last queue, and the link they came over.
         let mut crossings: BTreeMap<(usize, Reverse<usize>, Option<usize>), Vec<Place>> = BTreeMap::new();
         let mut links: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (at, &queue) in path.iter().enumerate() {
@@ -171,7 +174,7 @@ impl InOrder {
         Ok(Tandem { servers, links, crossings: found })
     }
 
-    /// That a queue has not enough for the flows of `priority` and those before.
+    /// The error for a queue without enough service for the flows of `priority` and higher ones.
     pub fn overloaded(&self, queue: usize, priority: u32) -> Unbounded {
         self.network.overloaded(queue, priority)
     }

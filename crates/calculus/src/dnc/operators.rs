@@ -1,4 +1,4 @@
-//! What is done with arrival and service curves. Arrivals are concave, service is convex; results are exact, not sampled.
+//! Operations on arrival and service curves. Arrivals are concave, service is convex; results are exact, not sampled.
 //!
 //! Sources: the operators of SLO sections 4.2.1 and A.2 in their deterministic form; Le Boudec and Thiran, *Network Calculus*, chapters
 //! 1 and 6, for curves of several pieces.
@@ -8,33 +8,33 @@ use crate::curve::ArrivalCurve;
 use crate::shown::shown;
 use crate::token_bucket::TokenBucket;
 
-/// More arrives in the long run than is served: nothing is bounded.
+/// Long-run arrivals exceed the service: nothing is bounded.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("overload: {} of work a second arrive where {} are served", shown(*.asked), shown(*.served))]
 pub struct Overload {
-    /// Work that arrives a second, in the long run.
+    /// Long-run arrivals, in work per second.
     pub asked: f64,
-    /// Work that is served a second, in the long run.
+    /// Long-run service, in work per second.
     pub served: f64,
 }
 
 impl ServiceCurve {
-    /// The largest delay of `arrivals` that are served in order: the horizontal deviation, in seconds. No arrivals have none.
+    /// The largest delay of `arrivals` served in order: the horizontal deviation, in seconds. Zero without arrivals.
     ///
     /// # Errors
-    /// More arrives than is served.
+    /// The arrivals exceed the service.
     pub fn delay(&self, arrivals: &ArrivalCurve) -> Result<f64, Overload> {
         self.must_serve(arrivals)?;
         if arrivals.rate() == 0.0 && arrivals.buckets()[arrivals.buckets().len() - 1].burst() == 0.0 {
             return Ok(0.0);
         }
-        // The delay is concave in the time of arrival, so it is largest where one of the curves turns.
+        // The delay is concave in the time of arrival, so its maximum is at a vertex of one of the curves.
         let of_arrivals = arrivals.vertices().map(|(at, work)| self.seconds_for(work) - at);
         let of_service = self.stretches().into_iter().skip(1).filter_map(|(done, _)| {
             let at = arrivals.seconds_until(self.work(done))?;
             (at > 0.0).then_some(done - at)
         });
-        // What is no number stays so, and is refused with what is infinite.
+        // NaN stays NaN, and is rejected together with infinity.
         let larger = |most: f64, delay: f64| if delay <= most { most } else { delay };
         let delay = of_arrivals.chain(of_service).fold(0.0, larger);
         if delay.is_finite() { Ok(delay) } else { Err(self.overload(arrivals)) }
@@ -43,19 +43,19 @@ impl ServiceCurve {
     /// The largest backlog of `arrivals`: the vertical deviation, in work.
     ///
     /// # Errors
-    /// More arrives than is served.
+    /// The arrivals exceed the service.
     pub fn backlog(&self, arrivals: &ArrivalCurve) -> Result<f64, Overload> {
         Ok(self.output(arrivals)?.burst())
     }
 
-    /// What is left for the others when `arrivals` are served first: the service less the arrivals, not below 0. It holds
-    /// for strict service, which a queue of a constant rate is, and for any order in which `arrivals` and what is left
-    /// are mixed (blind multiplexing), so it serves for priorities above and for equal ones.
+    /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. It
+    /// holds for strict service, such as a queue of constant rate, and for any order in which `arrivals` and the rest
+    /// are mixed (blind multiplexing), so it holds for higher and for equal priorities.
     ///
     /// # Errors
-    /// Nothing is left.
+    /// No service is left.
     pub fn leftover(&self, arrivals: &ArrivalCurve) -> Result<ServiceCurve, Overload> {
-        // The most over pieces, less the least over buckets, is the most over all pairs.
+        // The maximum over pieces, minus the minimum over buckets, is the maximum over all pairs.
         let pairs = self.pieces().iter().flat_map(|piece| {
             arrivals.buckets().iter().filter_map(|bucket| {
                 let rate = piece.rate() - bucket.rate();
@@ -67,13 +67,13 @@ impl ServiceCurve {
         ServiceCurve::new(&pieces).ok_or(self.overload(arrivals))
     }
 
-    /// What is left for one flow of a queue that serves this to all of its flows, in order of arrival, when the others of them
-    /// are `arrivals` (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1): for any theta, the service less
-    /// `arrivals` of theta before, and nothing until theta. Here theta is their delay by themselves; for one bucket and one piece
-    /// that is their burst over the rate, after the latency.
+    /// Service left for one flow of a queue that serves its flows in order of arrival, when `arrivals` are the other
+    /// flows (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta it is the service minus the
+    /// `arrivals` of theta before, and zero until theta. Here theta is the delay of `arrivals` alone; for one bucket
+    /// and one piece that is their burst over the rate, after the latency.
     ///
     /// # Errors
-    /// Nothing is left.
+    /// No service is left.
     pub fn leftover_in_order(&self, arrivals: &ArrivalCurve) -> Result<ServiceCurve, Overload> {
         let theta = self.delay(arrivals)?;
         let pairs = self.pieces().iter().flat_map(|piece| {
@@ -86,10 +86,10 @@ impl ServiceCurve {
         ServiceCurve::new(&pairs.collect::<Vec<_>>()).ok_or(self.overload(arrivals))
     }
 
-    /// What leaves: the arrivals that a queue with this service passes on, the min-plus deconvolution of one by the other.
+    /// The output: arrivals behind a queue with this service, the min-plus deconvolution of both curves.
     ///
     /// # Errors
-    /// More arrives than is served.
+    /// The arrivals exceed the service.
     pub fn output(&self, arrivals: &ArrivalCurve) -> Result<ArrivalCurve, Overload> {
         self.must_serve(arrivals)?;
         let starts: Vec<f64> = arrivals.vertices().map(|vertex| vertex.0).collect();
@@ -97,7 +97,7 @@ impl ServiceCurve {
         let rate = |piece: usize| arrivals.buckets()[piece].rate();
         let next = |piece: usize| starts.get(piece + 1).copied().unwrap_or(f64::INFINITY);
         let end = |stretch: usize| stretches.get(stretch + 1).map_or(f64::INFINITY, |stretch| stretch.0);
-        // The backlog grows as long as more arrives than is served.
+        // The backlog grows while the arrival rate exceeds the service rate.
         let (mut piece, mut stretch, mut fullest) = (0, 0, 0.0);
         while rate(piece) > stretches[stretch].1 {
             let arrivals_turn = stretch + 1 == stretches.len() || next(piece) <= end(stretch);
@@ -109,7 +109,7 @@ impl ServiceCurve {
                 stretch += 1;
             }
         }
-        // From there the interval is made longer at whichever end has more: later arrivals, or less service before.
+        // From there the interval grows at the end that adds more work: later arrivals, or less service before.
         let (mut work, mut at) = (arrivals.arrivals(fullest) - self.work(fullest), 0.0);
         let (mut from, mut to) = (fullest, fullest);
         let mut buckets = Vec::new();
@@ -140,8 +140,8 @@ impl ServiceCurve {
         }
     }
 
-    /// One queue after another as one: the min-plus convolution. The latencies add up, and the lowest rates come first. None
-    /// if the latencies together are more than a number holds.
+    /// Two queues in sequence as one: the min-plus convolution. The latencies add up, and the lowest rates come
+    /// first. `None` if the latencies together overflow.
     pub fn then(&self, after: &ServiceCurve) -> Option<ServiceCurve> {
         let lengths = |of: &ServiceCurve| -> Vec<(f64, f64)> {
             let stretches = of.stretches();
@@ -159,7 +159,7 @@ impl ServiceCurve {
         let (mut at, mut work, mut pieces) = (self.latency() + after.latency(), 0.0, Vec::new());
         for (slope, length) in stretches {
             let late = at - work / slope;
-            // Rounding may take a latency of nothing below 0.
+            // Rounding may take a latency of zero below 0.
             pieces.extend(RateLatency::new(slope, if late < 0.0 { 0.0 } else { late }));
             if length == f64::INFINITY {
                 break;
@@ -180,11 +180,11 @@ impl ServiceCurve {
 }
 
 impl ArrivalCurve {
-    /// The longest that a shaper with the bucket `shaper` holds these arrivals back, in seconds: 0 for a pair on or above
-    /// the r-b curve. For several buckets at once it is the largest of each by itself.
+    /// Longest delay of these arrivals at a shaper with the bucket `shaper`, in seconds: 0 for a pair on or above the
+    /// r-b curve. For several buckets at once it is the maximum over the buckets.
     ///
     /// # Errors
-    /// More arrives in the long run than the shaper lets pass.
+    /// The long-run arrivals exceed the shaper's rate.
     pub fn shaper_delay(&self, shaper: TokenBucket) -> Result<f64, Overload> {
         let overload = Overload { asked: self.rate(), served: shaper.rate() };
         if self.rate() > shaper.rate() {

@@ -1,13 +1,13 @@
-//! An order of queues that all paths follow.
+//! A topological order of queues.
 
-/// The queues in an order in which every path passes them: those that none leads to first, by index, then each once all
-/// that lead to it have come.
+/// The queues in an order in which every path passes them. Queues without a predecessor come first, by index; each
+/// other queue follows after all its predecessors.
 ///
 /// # Errors
-/// A queue of a circle, or behind one: then there is no such order.
+/// A queue of a cycle, or one behind it: then there is no such order.
 ///
 /// # Panics
-/// If a path names a queue that there is not.
+/// If a path names a queue that does not exist.
 pub fn queue_order<'p>(
     queues: usize,
     paths: impl IntoIterator<Item = &'p [usize]>,
@@ -60,7 +60,7 @@ mod tests {
                     }
                 }
                 Err(queue) => {
-                    // Back from the queue for as long as something leads there: without a circle that ends.
+                    // Back from the queue while it has a predecessor: without a cycle that ends.
                     let mut at: Vec<usize> = vec![queue];
                     for _ in 0..6 {
                         at = (0..6).filter(|&from| at.iter().any(|&to| leads(from, to))).collect();

@@ -1,6 +1,6 @@
-//! Service curves: the most of several rate-latency pieces.
+//! Service curves: the maximum of several rate-latency pieces.
 
-/// A service of no work for `latency` seconds and `rate` a second from then on.
+/// A service of no work for `latency` seconds, and of `rate` work per second from then on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateLatency {
     rate: f64,
@@ -13,20 +13,24 @@ pub struct RateLatency {
     "service of rate {rate} after {latency} seconds: the rate must be finite and above 0, the latency finite and not negative"
 )]
 pub struct ServiceError {
-    /// The rate given.
+    /// The rejected rate.
     pub rate: f64,
-    /// The latency given, in seconds.
+    /// The rejected latency, in seconds.
     pub latency: f64,
 }
 
 impl RateLatency {
-    /// Work per second, finite and above 0; seconds before it, finite and not negative.
+    /// A piece with `rate` in work per second, and `latency` in seconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not finite and above 0, or the latency not finite or negative.
     pub fn new(rate: f64, latency: f64) -> Result<RateLatency, ServiceError> {
         let valid = rate.is_finite() && rate > 0.0 && latency.is_finite() && latency >= 0.0;
         if valid { Ok(RateLatency { rate, latency }) } else { Err(ServiceError { rate, latency }) }
     }
 
-    /// Work per second.
+    /// Rate, in work per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
@@ -36,16 +40,16 @@ impl RateLatency {
         self.latency
     }
 
-    /// Work done after `seconds` at least.
+    /// Guaranteed work after `seconds`.
     pub fn work(&self, seconds: f64) -> f64 {
         self.rate * (seconds - self.latency).max(0.0)
     }
 }
 
-/// A convex promise of service, beta(t) = max over i of R_i (t - T_i), and not below 0: what is backlogged for t seconds
-/// has had at least beta(t) of work done.
+/// A convex service guarantee, beta(t) = max over i of R_i (t - T_i), at least 0: during any backlog of t seconds at
+/// least beta(t) of work is served.
 ///
-/// Its pieces are in order of rising rate and latency, and each is the most of all for some t.
+/// Pieces are in order of increasing rate and latency, and each one is the maximum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServiceCurve {
     pieces: Vec<RateLatency>,
@@ -58,8 +62,8 @@ impl From<RateLatency> for ServiceCurve {
 }
 
 impl ServiceCurve {
-    /// The most of `pieces`; none if there are none, because then nothing is promised. Pieces that are nowhere the
-    /// most are left out.
+    /// The maximum of `pieces`; `None` if there are none, because then nothing is guaranteed. Pieces that are nowhere
+    /// the maximum are dropped.
     pub fn new(pieces: &[RateLatency]) -> Option<ServiceCurve> {
         let mut sorted = pieces.to_vec();
         sorted.sort_by(|a, b| a.rate.total_cmp(&b.rate).then(b.latency.total_cmp(&a.latency)));
@@ -78,32 +82,32 @@ impl ServiceCurve {
         (!most.is_empty()).then_some(ServiceCurve { pieces: most })
     }
 
-    /// The pieces, in order of rising rate and latency.
+    /// The pieces, in order of increasing rate and latency.
     pub fn pieces(&self) -> &[RateLatency] {
         &self.pieces
     }
 
-    /// Work done after `seconds` at least: beta(t).
+    /// Guaranteed work after `seconds`: beta(t).
     pub fn work(&self, seconds: f64) -> f64 {
         self.pieces.iter().map(|piece| piece.work(seconds)).fold(0.0, f64::max)
     }
 
-    /// The rate in the long run: that of the last piece.
+    /// The long-run rate, which is that of the last piece.
     pub fn rate(&self) -> f64 {
         self.pieces[self.pieces.len() - 1].rate
     }
 
-    /// The seconds until any work is promised.
+    /// Seconds before any guaranteed work.
     pub fn latency(&self) -> f64 {
         self.pieces[0].latency
     }
 
-    /// The seconds until `work` is done at the latest, and until the first of it where it is 0.
+    /// Latest time at which `work` is done, in seconds; for zero work, the time until its beginning.
     pub fn seconds_for(&self, work: f64) -> f64 {
         self.pieces.iter().map(|piece| piece.latency + work / piece.rate).fold(f64::INFINITY, f64::min)
     }
 
-    /// The straight stretches of the curve: (seconds at which it starts, slope), the first from 0 on with slope 0.
+    /// The linear segments of the curve: (start in seconds, slope), the first from 0 on with slope 0.
     pub(crate) fn stretches(&self) -> Vec<(f64, f64)> {
         let mut stretches = vec![(0.0, 0.0), (self.latency(), self.pieces[0].rate)];
         stretches.extend(self.pieces.windows(2).map(|pair| (meet(pair[0], pair[1]), pair[1].rate)));
@@ -111,9 +115,9 @@ impl ServiceCurve {
     }
 }
 
-/// When a piece of a higher rate and latency overtakes one before it.
+/// Time at which a piece of higher rate and latency overtakes the one before it.
 fn meet(before: RateLatency, after: RateLatency) -> f64 {
-    // The later start, and what is to be made up for from then on: no difference of large products.
+    // The later start, plus the time to catch up from then on: no difference of large products.
     after.latency + before.work(after.latency) / (after.rate - before.rate)
 }
 

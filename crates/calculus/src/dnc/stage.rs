@@ -1,31 +1,32 @@
-//! The closed form for one queue with one bucket a workload.
+//! The closed form for one queue with one bucket per workload.
 
 use super::operators::Overload;
 use crate::shown::shown;
 use crate::token_bucket::TokenBucket;
 
-/// A queue that has no bound.
+/// A queue without a bound.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum StageError {
     /// An invalid capacity.
     #[error("capacity {}: must be finite and above 0", shown(*.0))]
     Capacity(f64),
-    /// More is promised than there is.
+    /// The promised rates exceed the capacity.
     #[error(transparent)]
     Overload(#[from] Overload),
 }
 
-/// The largest delay at one queue of `capacity` for the workloads of `priority` (0 first), where each of `workloads` has a
-/// priority and keeps within its bucket, and each priority is served in order of arrival (SLO equation 5.1):
+/// Largest delay at one queue of `capacity` for the workloads of `priority` (0 first). Each of `workloads` has a
+/// priority and stays within its bucket, and each priority is served in order of arrival (SLO equation 5.1):
 ///
 /// ```text
-/// (sum of b of its own priority and those before) / (capacity - sum of r of those before)
+/// (sum of b of its own and higher priorities) / (capacity - sum of r of higher priorities)
 /// ```
 ///
 /// A request's work is part of its bucket. For several stages, each with buckets of its own, the bounds add up.
 ///
 /// # Errors
-/// An invalid capacity; rates up to and with `priority` that exceed it, or leave nothing.
+/// An invalid capacity; rates of `priority` and higher ones that exceed the capacity; higher priorities that leave
+/// none.
 pub fn stage_delay(
     capacity: f64,
     workloads: &[(u32, TokenBucket)],

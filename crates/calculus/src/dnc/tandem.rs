@@ -1,6 +1,6 @@
-//! A path of queues as the flows of one priority see it, which are served in order of arrival, and two analyses of it: by queue, and by
-//! flow. A linear program that knows both is tighter than either (Bouillard, "Trade-off between accuracy and tractability of
-//! Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
+//! A path of queues as the flows of one priority see it, served in order of arrival, and two analyses of it: by
+//! queue, and by flow. A linear program that combines both is tighter than either (Bouillard, "Trade-off between
+//! accuracy and tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
 
 use std::collections::BTreeMap;
 
@@ -9,49 +9,49 @@ use super::service::ServiceCurve;
 use crate::curve::ArrivalCurve;
 use crate::token_bucket::TokenBucket;
 
-/// Servers one after another, each of which serves what crosses it in order of arrival.
+/// Servers in sequence, each of which serves its crossings in order of arrival.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tandem {
-    /// In order; at least one.
+    /// Servers in order; at least one.
     pub servers: Vec<Server>,
-    /// Limits on what crossings that share one bring together to their first server.
+    /// Limits on the crossings that share a link to their first server.
     pub links: Vec<TokenBucket>,
-    /// What crosses a stretch of it; the first goes all the way.
+    /// Flows that cross a part of the path; the first goes all the way.
     pub crossings: Vec<Crossing>,
 }
 
-/// What a server gives to all that cross it.
+/// Service for all crossings of a server.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Server {
-    /// To what ends there.
+    /// Service for flows that end there.
     pub ends: ServiceCurve,
-    /// To what goes on from it, in whole packets where work moves so.
+    /// Service for flows that continue, in whole packets if work moves in packets.
     pub passes_on: ServiceCurve,
-    /// The most that all that goes on to the next server brings there, if anything limits it.
+    /// Limit on all flows that continue to the next server together, if there is one.
     pub link: Option<TokenBucket>,
 }
 
 /// Flows that cross the same servers, as one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossing {
-    /// What comes to its first server.
+    /// Arrivals at the first server.
     pub arrivals: ArrivalCurve,
-    /// Its first server, by index.
+    /// First server, by index.
     pub first: usize,
-    /// Its last, not before the first.
+    /// Last server, not before the first.
     pub last: usize,
-    /// Which of the links limits it and others at its first server.
+    /// Index of the link that limits it, together with others, at its first server.
     pub link: Option<usize>,
 }
 
 impl Crossing {
-    /// Whether it crosses a server.
+    /// True if the crossing passes a server.
     pub fn is_at(&self, server: usize) -> bool {
         (self.first..=self.last).contains(&server)
     }
 }
 
-/// What a crossing comes by to a server: nothing that limits it, one of the links, or the server before.
+/// Source of a crossing at a server: unlimited, one of the links, or the server before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum From {
     Outside,
@@ -60,11 +60,11 @@ enum From {
 }
 
 impl Tandem {
-    /// Total flow analysis: the longest delay at each server, in seconds. What passes on is the arrivals, late by the delays so far, and
-    /// within the link.
+    /// Total flow analysis: the longest delay at each server, in seconds. The output is the arrivals, delayed by all
+    /// delays so far, and within the link.
     ///
     /// # Errors
-    /// The first server that is asked for more than it has.
+    /// The first overloaded server.
     pub fn total_flow(&self) -> Result<Vec<f64>, (usize, Overload)> {
         let mut late = vec![0.0; self.crossings.len()];
         let mut delays = Vec::with_capacity(self.servers.len());
@@ -100,8 +100,9 @@ impl Tandem {
         Ok(delays)
     }
 
-    /// Separated flow analysis: the longest delay of each crossing over all of its servers, in seconds; none where nothing is left for it
-    /// beside the others. Each server leaves it what [`ServiceCurve::leftover_in_order`] says, and a burst is paid for once.
+    /// Separated flow analysis: the longest delay of each crossing over all its servers, in seconds; `None` if the
+    /// other flows leave it no service. Each server leaves it the service of [`ServiceCurve::leftover_in_order`], and
+    /// a burst is paid for once.
     pub fn separated_flow(&self) -> Vec<Option<f64>> {
         let mut arrivals: Vec<Option<ArrivalCurve>> =
             self.crossings.iter().map(|of| Some(of.arrivals.clone())).collect();
